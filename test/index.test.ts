@@ -1,10 +1,18 @@
 import { expect, test } from "vitest";
-import { conversationMistakes } from "./support/mistakes/conversations.ts";
+import { conversationMistakes, revisionMistakes } from "./support/mistakes/conversations.ts";
 import { engineMistakes } from "./support/mistakes/engines.ts";
+import { contextMistakes } from "./support/mistakes/layers.ts";
 import { partMistakes } from "./support/mistakes/parts.ts";
 import { storeMistakes } from "./support/mistakes/stores.ts";
 
-const mistakes = [...engineMistakes, ...partMistakes, ...conversationMistakes, ...storeMistakes];
+const mistakes = [
+  ...engineMistakes,
+  ...partMistakes,
+  ...conversationMistakes,
+  ...revisionMistakes,
+  ...contextMistakes,
+  ...storeMistakes,
+];
 
 test.each(mistakes)("%s is told in one sentence", async (_called, mistake, says) => {
   const told: unknown = await (async () => mistake())().then(

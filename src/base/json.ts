@@ -108,14 +108,14 @@ export function withLiterals(value: JsonValue): JsonValue {
 /**
  * The JSON text of a value that anybody may have made.
  *
- * @throws {TypeError} for what has none: a function, a symbol, a BigInt, a circle; a number that it would not keep, by its
- * member; and what a `toJSON` throws.
+ * @throws {TypeError} for what has none: a function, a symbol, a BigInt, a circle; a number that it would not keep, and an object
+ * that it would say nothing of (a Map, a Response), by its member; and what a `toJSON` throws.
  */
 export function jsonTextOf(value: unknown): string {
   // Its type says that it always gives a text.
   const write: (value: unknown, replacer: (name: string, member: unknown) => unknown) => string | undefined =
     JSON.stringify;
-  const text = write(value, keptNumber);
+  const text = write(value, saidWhole);
   if (text === undefined) throw new TypeError(`it has no JSON text (${typeof value})`);
   return text;
 }
@@ -129,8 +129,17 @@ export function jsonCopy(value: unknown): JsonValue {
   return parseJson(jsonTextOf(value));
 }
 
-function keptNumber(name: string, member: unknown): unknown {
-  const refusal = typeof member === "number" && !Object.is(member, -0) ? numberRefusal(member) : null;
+/** What would be `{}`, though it holds something: a Map, a Response, an Error. */
+function silentClassOf(value: unknown): string | null {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === null || prototype === Object.prototype || Object.keys(value).length > 0) return null;
+  const made: unknown = value.constructor;
+  return `${typeof made === "function" ? `of the class ${made.name}` : "an object"}, of which JSON says nothing: give what is in it`;
+}
+
+function saidWhole(name: string, member: unknown): unknown {
+  const refusal = typeof member === "number" && !Object.is(member, -0) ? numberRefusal(member) : silentClassOf(member);
   if (refusal !== null) throw new TypeError(`${name === "" ? "it" : name} is ${refusal}`);
   return member;
 }

@@ -1,3 +1,4 @@
+import { kindOf } from "../base/options.ts";
 import { anyOf, Block, type StoredBlocks } from "./block.ts";
 import { emptyContext, extendContext } from "./context.ts";
 import { type Exchange, exchangesIn } from "./exchanges.ts";
@@ -180,6 +181,7 @@ export class Turn {
    * the block's id, so it holds across steps, runs and restarts, and whatever became of the block's content.
    */
   insertOnce(key: string, block: Block, index: number = this.length): Turn {
+    checkedBlock(block);
     const id = namedBlockId(`turnlog/insertion/v1\n${key}`);
     return this.indexOf(id) >= 0 ? this : this.insert(index, block.withId(id));
   }
@@ -192,7 +194,7 @@ export class Turn {
   /** Puts what `change` makes of each in the place of the named blocks, under the same ids. */
   replaceEach(blocks: readonly Block[], change: (block: Block) => Block): Turn {
     const isNamed = anyOf(blocks);
-    return this.map((block) => (isNamed(block) ? change(block).withId(block.id) : block));
+    return this.map((block) => (isNamed(block) ? checkedBlock(change(block)).withId(block.id) : block));
   }
 
   /** Replaces every block by what `change` makes of it; what comes before the first change is shared. */
@@ -240,6 +242,7 @@ export class Turn {
 
   /** With blocks at the end, whose array becomes this Turn's own. */
   #extend(tail: readonly Block[]): Turn {
+    for (const block of tail) checkedBlock(block);
     return tail.length === 0 ? this : new Turn(this.length === 0 ? null : this, tail);
   }
 
@@ -318,3 +321,11 @@ export class Turn {
 const maxSearched = 256;
 /** How many Turns of one line keep the list of their blocks. */
 const maxKeptLists = 4;
+
+/** @throws {TypeError} for what is no block: what types refuse, and JavaScript and `any` do not. */
+function checkedBlock(block: unknown): Block {
+  if (block instanceof Block) return block;
+  throw new TypeError(
+    `a Turn is made of blocks, and ${kindOf(block)} is none: write user("…"), or block.withText("…")`,
+  );
+}

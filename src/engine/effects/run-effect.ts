@@ -9,6 +9,7 @@ import { checkTimeLimit } from "../stack/limits.ts";
 import type { EffectOptions, EffectWork } from "../stack/middleware.ts";
 import { inDoubtText } from "./in-doubt.ts";
 import { perform, withinTime } from "./perform.ts";
+import { asEffect } from "./within-effect.ts";
 
 type EffectAnswer = ConversationEventOf<"EffectFinished">["data"]["answer"];
 
@@ -60,7 +61,7 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
       ...{ type: "EffectStarted", version: 1 },
       data: { effectId: id, name, idempotencyKey: id, ...(idempotent ? { idempotent: true } : {}) },
     },
-    work: () => attempt({ ...place, timeoutMs }, work),
+    work: () => asEffect({ runId: session.runId, name }, () => attempt({ ...place, timeoutMs }, work)),
     injected: (value, failure) => (failure === undefined ? given(name, value) : failed(failure, undefined)),
     settled: (settlement) =>
       settlement.how === "result"

@@ -22,8 +22,9 @@ type ToolAnswer = { readonly output: JsonValue; readonly outcome: Outcome };
  * the run goes on; only an abort of the run ends it.
  */
 export async function runTool(session: RunSession, frame: string, call: Block, signal: AbortSignal): Promise<Block> {
-  const id = idOf(call);
-  if (session.turns.ownCall(id) === null) throw new Error(`no response of this run made the call ${id}`);
+  if (call.id === null || session.turns.ownCall(call.id) === null)
+    throw new TypeError("ctx.tool: no answer of this run made the call: give one for which ctx.canRun(call) is true");
+  const { id } = call;
   const known = session.turns.toolResult(id);
   if (known !== null) return known;
   if (session.turns.isToolStarted(id)) throw new Error(`the call ${id} has been started`);

@@ -3,6 +3,7 @@ import { messageOf } from "../../base/error-message.ts";
 import type { LayerTiming } from "../../domain/events/shared.ts";
 import type { Turn } from "../../domain/turn.ts";
 
+import { refuseWithinEffect } from "../effects/within-effect.ts";
 import { CallScope } from "../session/call-scope.ts";
 import { LateMisuse } from "../session/layer-watch.ts";
 import type { Call, NamedTurn } from "../session/pass.ts";
@@ -171,7 +172,10 @@ class LayerCall implements FrameSurroundings {
       this.#fail = reject;
       watch.start(this);
       this.#since = performance.now();
-      const next: Next = (turn) => this.during(this.#next(turn));
+      const next: Next = (turn) => {
+        refuseWithinEffect(this.#stack.session.runId, "next");
+        return this.during(this.#next(turn));
+      };
       const hasReturned =
         <V>(settle: (value: V) => void) =>
         (value: V): void => {

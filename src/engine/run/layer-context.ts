@@ -1,10 +1,12 @@
 import type { JsonValue } from "../../base/json.ts";
+import { checkFlag, checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { runEffect } from "../effects/run-effect.ts";
 import { runTool } from "../effects/run-tool.ts";
+import { refuseWithinEffect } from "../effects/within-effect.ts";
 import { contextLookup, type Step, settingsNow } from "../inference/step-request.ts";
 import { splitTurn } from "../planning/instruction-blocks.ts";
 import { requestSettings } from "../planning/request-settings.ts";
@@ -14,6 +16,8 @@ import type { Settings } from "../stack/codec.ts";
 import type { EffectOptions, EffectWork, Layer, LayerContext } from "../stack/middleware.ts";
 import type { FrameSurroundings } from "./frames.ts";
 import { inferAside } from "./infer-aside.ts";
+
+const effectOptions: OptionNames<EffectOptions> = { idempotent: true, timeoutMs: true };
 
 /** What a layer is given besides the Turn. */
 export const contextOf = (asked: Asking, layer: Layer, call: FrameSurroundings): LayerContext =>
@@ -49,21 +53,36 @@ class CallContext implements LayerContext {
     this.frame = frame;
     this.context = session.engine.context;
     this.now = () => session.clock;
-    this.id = () => newBlockId(session, frame);
-    this.random = () => derivedRandom(session, frame);
+    const refuse = (asked: string): void => refuseWithinEffect(session.runId, asked);
+    this.id = () => {
+      refuse("ctx.id");
+      return newBlockId(session, frame);
+    };
+    this.random = () => {
+      refuse("ctx.random");
+      return derivedRandom(session, frame);
+    };
     this.from = (turn) => call.from(turn);
     const actorOf = (direction: "request" | "response"): Actor => ({
       ...{ kind: "middleware", name, version, frame, direction },
     });
     this.instructions = (text) => {
+      if (typeof text !== "string")
+        throw new TypeError(`ctx.instructions: text is ${kindOf(text)}: give what the model is told`);
       scope.instructions = [...scope.instructions, { text, actor: actorOf("request") }];
     };
     this.onAcknowledged = (work) => {
+      checkFunction("ctx.onAcknowledged: work", work);
       const id = newBlockId(session, frame);
       const actor = actorOf("response");
       session.acknowledgements.push({ id, frame, actor, after: session.server.contexts.length, work });
     };
     this.effect = <Value extends JsonValue>(called: string, work: EffectWork<Value>, options: EffectOptions = {}) => {
+      refuse("ctx.effect");
+      checkText("ctx.effect: name", called, "the name that the log has it by");
+      checkFunction(`ctx.effect '${called}': work`, work);
+      checkOptions("ctx.effect", options, effectOptions);
+      if (options.idempotent !== undefined) checkFlag(`ctx.effect '${called}': idempotent`, options.idempotent);
       const { signal } = scope;
       const place = {
         ...options,
@@ -77,12 +96,16 @@ class CallContext implements LayerContext {
       return call.during(runEffect(session, place, work)) as Promise<Value>;
     };
     this.infer = <Output>(asked: AsideRequest<Output>) => {
+      refuse("ctx.infer");
       const at = { name: `given/${frame}`, turn: call.given } as const;
       const asking = { frame, at, scope, actor: actorOf("request") };
       // The answer was validated by the schema that has this type.
       return call.during(inferAside(session, asking, { asked, onStep })) as Promise<AsideAnswer<Output>>;
     };
-    this.tool = (block) => call.during(runTool(session, frame, block, scope.signal));
+    this.tool = (block) => {
+      refuse("ctx.tool");
+      return call.during(runTool(session, frame, block, scope.signal));
+    };
     this.canRun = (block) => block.id !== null && session.turns.ownCall(block.id) !== null;
     this.offers = (tool) => session.engine.provider.codec.offeredTools(this.settings).includes(tool);
   }

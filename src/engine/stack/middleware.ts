@@ -80,6 +80,8 @@ export type LayerContext<Context = unknown> = {
    * when the run is taken up again or replayed: the layer gets it as JSON too, whether it is done now or was done before (a
    * Date as its text). It is done again only if it is `idempotent`; else people are asked.
    *
+   * Its work asks nothing of the run (`next`, `ctx.infer`, another effect): a replay does not do it again.
+   *
    * @throws {EffectFailedError} when it failed, or gave what is no JSON.
    */
   effect<Value extends JsonValue>(name: string, work: EffectWork<Value>, options?: EffectOptions): Promise<Value>;

@@ -1,3 +1,4 @@
+import { kindOf } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { conversationOfStream } from "../../domain/ids.ts";
 import type { EventStore } from "../ports/event-store.ts";
@@ -6,8 +7,12 @@ import type { EventStore } from "../ports/event-store.ts";
  * The number of a revision that is there; a negative one counts from the end.
  *
  * @throws {TurnlogError} `revision-not-found` when it is not.
+ * @throws {TypeError} for what is no number.
  */
 export async function existingRevision(store: EventStore, stream: string, wanted: number): Promise<number> {
+  const given: unknown = wanted;
+  if (typeof given !== "number")
+    throw new TypeError(`a revision is a number, not ${kindOf(given)}: give one from 0, or -1 for the newest`);
   const head = await store.head(stream);
   const revision = wanted < 0 ? (head?.revision ?? -1) + 1 + wanted : wanted;
   if (head !== null && Number.isInteger(revision) && revision >= 0 && revision <= head.revision) return revision;

@@ -70,7 +70,6 @@ describe("what an effect gave", () => {
     ["nothing", () => undefined],
     ["a member that is undefined", () => ({ found: undefined })],
     ["an instance of a class", () => new Page()],
-    ["a Map", () => new Map([["a", 1]])],
   ])("is of one kind, live and answered from the log: %s", async (_, gives) => {
     const seen: unknown[] = [];
     const note = (value: unknown): string => {

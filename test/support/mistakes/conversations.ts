@@ -257,3 +257,22 @@ export const conversationMistakes: readonly Mistake[] = [
     "17 is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
   ],
 ];
+
+/** Revisions that are none. */
+export const revisionMistakes: readonly Mistake[] = [
+  [
+    "at('3')",
+    async () => (await conversation()).at(odd("3")),
+    "a revision is a number, not a text: give one from 0, or -1 for the newest",
+  ],
+  [
+    "fork({ id })",
+    async () => (await conversation()).fork(odd({ id: "cnv_other" })),
+    "a revision is a number, not an object: give one from 0, or -1 for the newest",
+  ],
+  [
+    "revertTo()",
+    async () => (await conversation()).revertTo(odd(undefined)),
+    "a revision is a number, not undefined: give one from 0, or -1 for the newest",
+  ],
+];

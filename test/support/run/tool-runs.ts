@@ -49,6 +49,9 @@ export const noJson: readonly (readonly [string, () => unknown])[] = [
   ["a circle", circle],
   ["a function", () => () => "later"],
   ["a symbol", () => Symbol("found")],
+  ["a Map", () => new Map([["a", 1]])],
+  ["a Response whose text nobody read", () => new Response("Paris")],
+  ["an Error within an object", () => ({ error: new Error("no luck") })],
   [
     "an object whose toJSON throws",
     () => ({
