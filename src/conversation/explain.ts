@@ -19,6 +19,14 @@ export type RequestExplanation = {
   readonly inferenceId: InferenceRequestedData["inferenceId"];
   /** From 0: which try of its step it is. */
   readonly attempt: number;
+  /** Whose server was asked: it begins with the provider's name and address. */
+  readonly scope: string;
+  /** The provider, by its name in the engine's `otherProviders`; null for the engine's own. */
+  readonly route: string | null;
+  /** The model that the settings name; null where they name none. */
+  readonly model: string | null;
+  /** Whose servers were asked at this step before, and failed. */
+  readonly failedBefore: readonly string[];
   /** What the planner decided: strategy, anchor, reason, repairs. */
   readonly decision: Decision;
   /** Of its run: who holds the conversation between two requests. */
@@ -46,7 +54,8 @@ export type RequestExplanation = {
 export function explainRequest(found: FoundRequest): RequestExplanation {
   const { recorded, request, view, labels, codecs } = found;
   const { revision, at, runId, frame } = recorded;
-  const { inferenceId, attempt, decision, input, encoder, requestBytes, timings = [] } = request;
+  const { inferenceId, attempt, scope, decision, input, encoder, requestBytes, timings = [] } = request;
+  const { model } = view.server.settings.get(request.settingsDigest) ?? {};
   const { sendFrom, rejected } = decision;
   const policy = view.client.run?.started.chain;
   const divergence = rejected?.divergence ?? null;
@@ -58,7 +67,10 @@ export function explainRequest(found: FoundRequest): RequestExplanation {
     changed: block.id === null ? null : lastChange(blame, block),
   });
   return {
-    ...{ revision, at, runId, frame, inferenceId, attempt, decision, encoder },
+    ...{ revision, at, runId, frame, inferenceId, attempt, scope, decision, encoder },
+    route: "route" in request ? (request.route ?? null) : null,
+    model: typeof model === "string" ? model : null,
+    failedBefore: failedBefore(found),
     mode: policy?.mode ?? "chained",
     modeChosen: policy?.chosen ?? null,
     blocks: input.blocks,
@@ -69,4 +81,15 @@ export function explainRequest(found: FoundRequest): RequestExplanation {
     timings,
     sent: inputTurn(view, recorded).after(sendFrom).map(sentBlock),
   };
+}
+
+/** Other servers that were asked for the same step. A step has one answer: who was asked before has given none. */
+function failedBefore({ recorded: { frame }, request: { inferenceId, scope }, view }: FoundRequest): readonly string[] {
+  const asked = [...(view.client.run?.inferences ?? [])];
+  const before = asked.slice(
+    0,
+    asked.findIndex(([id]) => id === inferenceId),
+  );
+  const others = before.filter(([, inference]) => inference.frame === (frame ?? "0") && inference.scope !== scope);
+  return [...new Set(others.map(([, inference]) => inference.scope))];
 }

@@ -21,6 +21,9 @@ export type RunStep = {
   readonly frame: string;
   readonly responseId: string | null;
   readonly status: string | null;
+  /** Who answered: the name of the provider, and that by which `otherProviders` have it; null of the engine's own. */
+  readonly provider: string;
+  readonly route: string | null;
   readonly decision: Decision;
   readonly requestBytes: number;
   readonly blocks: readonly Block[];
@@ -87,7 +90,7 @@ export const newRunRecord = (runId: string): RunRecord => ({
 /** Takes in the next event of the run; `blockOf` may know the blocks that its caller holds already. */
 export function noteRun(
   record: RunRecord,
-  { event, frame: at }: RecordedEvent,
+  { event, frame: at, actor }: RecordedEvent,
   blockOf: (json: BlockJson) => Block = blockFromJson,
 ): void {
   const { steps, asides, losses, requests } = record;
@@ -107,11 +110,12 @@ export function noteRun(
       const asked = requests.get(inferenceId);
       if (asked === undefined) return;
       requests.delete(inferenceId);
-      const { decision, requestBytes } = asked.request;
+      const { decision, requestBytes, route = null } = asked.request;
       const all = output.map(blockOf);
       const blocks = all.filter(entersTurn);
-      const told = { inferenceId, frame, responseId, status, decision, requestBytes, blocks, contentFilters };
-      (isAside(frame) ? asides : steps).push({ ...told, usage: usageOf(usage) });
+      const provider = actor.kind === "provider" ? actor.name : actor.kind;
+      const told = { inferenceId, frame, responseId, status, provider, route, decision, requestBytes };
+      (isAside(frame) ? asides : steps).push({ ...told, blocks, contentFilters, usage: usageOf(usage) });
       const omitted = all.filter((block) => !entersTurn(block));
       if (isSuspect(asked.request, event.data)) losses.push({ kind: "suspect-answer", frame, inferenceId });
       if (withheld.length > 0) losses.push({ kind: "withheld-reasoning", frame, inferenceId, withheld });

@@ -65,11 +65,18 @@ export function blockLabel(block: Block): string {
   return block.kind === "tool_call" ? `tool_call ${excerpt(block.name ?? block.type, 40)}` : block.kind;
 }
 
-/** An actor in a word: `shorten-results@1.2.0`, `weather`, `user`. `describeActor` says more. */
+/** An actor in a word: `shorten-results@1.2.0`, `weather`, `anthropic`, `user`. `describeActor` says more. */
 export function actorLabel(actor: Actor): string {
   if (actor.kind === "middleware") return excerpt(`${actor.name}@${actor.version}`, 40);
-  if (actor.kind === "provider" || !("name" in actor)) return actor.kind;
+  if (!("name" in actor)) return actor.kind;
   return excerpt(actor.name, 40);
+}
+
+/** An endpoint as its scope begins, provider and place, without who asks: `openai-responses https://api.openai.com/v1`. */
+export function endpointLabel(scope: string): string {
+  const words = scope.split(" ");
+  const end = words.findIndex((word) => word.includes("="));
+  return excerpt(words.slice(0, end < 0 ? words.length : Math.max(1, end)).join(" "), 80);
 }
 
 /** The beginning of an id that somebody else made, as long as it takes to tell it from others; it names it as well. */

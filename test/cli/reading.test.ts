@@ -194,7 +194,7 @@ test("diff across a layer's pass shows its edit and who made it, in the middle o
     /^modified block 1, user {2}by redact-emails@1\.0\.0\n- I am \[email\].*\n\+ I am ada@/m,
   );
   const wholeRun = await run(cwd, "diff @last@36..43");
-  expect(wholeRun.stdout).toMatch(/^added block 13, assistant {2}by provider\n\+ That is 119 euros/m);
+  expect(wholeRun.stdout).toMatch(/^added block 13, assistant {2}by openai-responses\n\+ That is 119 euros/m);
 });
 
 test("blame in the middle of a run is of the Turn that was handed on, and of what layers left out of it so far", async () => {
@@ -219,7 +219,7 @@ test("log -p shows what every event changed, and by whom", async () => {
   expect(stdout).toMatch(
     / 22 .*\n {6}modified block 1, user {2}by redact-emails@1\.0\.0\n {6}- I am ada.*\n {6}\+ I am \[email\].*\n {2}23 /,
   );
-  expect(stdout).toMatch(/ 25 .*\n {6}added block 9, tool_call hotels {2}by provider\n/);
+  expect(stdout).toMatch(/ 25 .*\n {6}added block 9, tool_call hotels {2}by openai-responses\n/);
   // Nothing changed: a line of its own and no more.
   expect(stdout).toMatch(/\n {2}27 .*\n {2}28 .*\n {2}29 .*\n {6}added block 10, tool_result hotels {2}by hotels\n/);
   expect(await run(cwd, "log @last -p --transcript")).toMatchObject({ code: 2 });

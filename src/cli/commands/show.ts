@@ -3,7 +3,7 @@ import { blockFromJson } from "../../domain/block-json.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { describeOrigin } from "../../projections/describe-event.ts";
 import { describeReason } from "../../projections/reasons.ts";
-import { counted, excerpt, grouped, inOneLine, printable, shortId } from "../../projections/wording.ts";
+import { counted, endpointLabel, excerpt, grouped, inOneLine, printable, shortId } from "../../projections/wording.ts";
 import { blockRow, changedWords, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
@@ -126,7 +126,13 @@ function renderContexts(newestFirst: readonly ServerContextDocument[], { own, fu
   const untrue = full ? 0 : newestFirst.filter((context) => !isTrue(context) && context.unusable !== "no-id").length;
   if (newestFirst.length === 0) print("  nothing yet");
   else if (held.length + untrue === 0) print("  nothing that could be continued from");
-  table(shown.map((context) => contextRow(context, own, screen)));
+  const isOfSeveral = new Set(newestFirst.map(({ scope }) => scope)).size > 1;
+  table(
+    shown.map((context) => [
+      ...contextRow(context, own, screen),
+      ...(isOfSeveral ? [{ text: endpointLabel(context.scope), style: screen.style.dim }] : []),
+    ]),
+  );
   if (held.length > shown.length) print(`  ${grouped(held.length - shown.length)} older: --full lists them`);
   if (untrue > 0)
     print(

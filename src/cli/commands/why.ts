@@ -9,7 +9,7 @@ import { outgoingTurn } from "../../engine/planning/recorded-request.ts";
 import { layerAsides, repairWords } from "../../projections/asides.ts";
 import { describeAnchor, describeDivergence, describeStrategy } from "../../projections/describe-inference.ts";
 import { describeReason } from "../../projections/reasons.ts";
-import { counted, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
+import { counted, endpointLabel, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
 import { blockRow, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
@@ -41,6 +41,7 @@ export const why = commandCode({
     const amount = `${grouped(blocks - decision.sendFrom)} of ${counted(blocks, "block")}`;
     print(
       `${style.bold(placeName(conversation, revision))}  ${style.dim(`${dateAndTime(at)}, frame ${frame ?? "0"}${again}`)}`,
+      askedWords(document),
       "",
       `${style.bold(describeStrategy(decision))}: sent ${amount}, ${grouped(bytes)} bytes${fullBytes === null ? "" : ` (everything: ${grouped(fullBytes)})`}`,
       ...reasonLines(document).map((line) => `  ${line}`),
@@ -96,6 +97,14 @@ async function reasoningOf({ log }: TurnlogStore, found: FoundRequest): Promise<
       begins: excerpt(turn.at(block.index)?.text ?? "", 160),
     })),
   };
+}
+
+/** Who was asked: `asked claude, anthropic https://api.anthropic.com, claude-sonnet-5`. */
+function askedWords({ scope, route, model, failedBefore }: WhyDocument): string {
+  const named = route === null ? "" : `${inOneLine(route)}, `;
+  const of = model === null ? "" : `, ${inOneLine(model)}`;
+  const before = failedBefore.length === 0 ? "" : `, after ${failedBefore.map(endpointLabel).join(" and ")} had failed`;
+  return `asked ${named}${endpointLabel(scope)}${of}${before}`;
 }
 
 function reasonLines({ decision, brokenBy, timings, mode, modeChosen }: WhyDocument): readonly string[] {

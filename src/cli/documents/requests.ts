@@ -96,6 +96,14 @@ export const whyDocument = z.strictObject({
   frame: z.string().nullable(),
   inferenceId,
   attempt,
+  /** Whose server was asked: it begins with the provider's name and address. */
+  scope: z.string(),
+  /** The provider, by its name in the engine's `otherProviders`; null for the engine's own. */
+  route: z.string().nullable(),
+  /** The model that the settings name; null where they name none. */
+  model: z.string().nullable(),
+  /** Whose servers were asked at this step before, and failed. */
+  failedBefore: list(z.string()),
   decision: decisionSchema,
   /** Of its run: who holds the conversation between two requests. */
   mode: z.string(),

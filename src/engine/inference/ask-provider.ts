@@ -41,8 +41,8 @@ export async function ask(
   const { request, bodyText } = prepared;
   await session.recorder.flush();
   scope.throwIfEnded();
-  const { decision, requestBytes, attempt } = request;
-  session.emit({ type: "request-start", frame, attempt, decision, requestBytes });
+  const { decision, requestBytes, attempt, route = null } = request;
+  session.emit({ type: "request-start", frame, attempt, route, decision, requestBytes });
   const { provider } = session.engine;
   const { signal } = scope;
   let isUnderWay = false;

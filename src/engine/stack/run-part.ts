@@ -15,6 +15,8 @@ export type RunPart<Output = unknown> =
       readonly type: "request-start";
       readonly frame: string;
       readonly attempt: number;
+      /** Who is asked, by the name in `otherProviders`; null for the engine's own provider. */
+      readonly route: string | null;
       readonly decision: Decision;
       readonly requestBytes: number;
     }

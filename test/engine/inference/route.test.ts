@@ -67,6 +67,21 @@ test("a router says who answers each request, and whoever is asked again goes on
   expect({ steps: steps.length, unknown }).toEqual({ steps: 4, unknown: null });
 });
 
+test("the result of a run and its stream say who answered, and who is asked", async () => {
+  await using store = new TurnlogStore(createMemoryStore());
+  const conversation = store.conversation();
+  const models = two({ large: [refused, "large again"] });
+  const engine = engineOf(models, { route: ({ failed }) => (failed.length === 0 ? models.large : null) });
+  await conversation.append("think");
+  const asked: unknown[] = [];
+  for await (const part of conversation.stream(engine)) if (part.type === "request-start") asked.push(part.route);
+  expect(asked).toEqual(["large", null]);
+  expect((await conversation.run(engine)).steps).toMatchObject([{ provider: "scripted", route: null }]);
+  expect((await say(conversation, "think more", engine)).steps).toMatchObject([
+    { provider: "scripted", route: "large" },
+  ]);
+});
+
 test("a router is told the Turn, the step, what was used and who failed", async () => {
   await using store = new TurnlogStore(createMemoryStore());
   const asked: Omit<RouteQuestion, "turn">[] = [];
