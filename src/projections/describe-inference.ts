@@ -3,7 +3,7 @@ import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { Decision, Divergence } from "../domain/events/inference-events.ts";
 import { learnedName } from "../domain/events/server-events.ts";
-import { describeReason } from "./reasons.ts";
+import { describeReason, describeRequestReason } from "./reasons.ts";
 import { usageOf } from "./usage.ts";
 import {
   actorLabel,
@@ -44,7 +44,9 @@ export function inferenceWords(event: InferenceEvent): string {
       const amount = `${grouped(sent)} of ${counted(input.blocks, "block")}, ${grouped(requestBytes)} bytes`;
       const divergence = decision.rejected?.divergence ?? null;
       const why =
-        divergence === null ? decision.reason && describeReason(decision.reason) : describeDivergence(divergence);
+        divergence === null
+          ? decision.reason && describeRequestReason(decision.reason)
+          : describeDivergence(divergence);
       if (decision.reason === "aside") return `asked${again} beside the conversation, ${amount}`;
       return `${asked}${again} ${describeStrategy(decision)}, ${amount}${why === null ? "" : `: ${why}`}`;
     }

@@ -6,6 +6,10 @@ import { inOneLine } from "./wording.ts";
  */
 export const describeReason = (reason: string): string => reasonWords.get(reason) ?? inOneLine(reason);
 
+/** The same of a request: a context that it did not continue from was given up for one of several reasons. */
+export const describeRequestReason = (reason: string): string =>
+  reason === "refused" ? "what its server held was given up: it was refused, lost or deleted" : describeReason(reason);
+
 const reasonWords: ReadonlyMap<string, string> = new Map([
   // Of a request.
   ["first-request", "nothing was asked at this endpoint before"],
@@ -29,6 +33,8 @@ const reasonWords: ReadonlyMap<string, string> = new Map([
   ["warm-up", "it readies a connection, and is not to be answered"],
   // Of a context.
   ["not-found", "its server has lost it"],
+  ["deleted", "its server was told to delete it"],
+  ["reset", "the reasoning that it holds is not wanted any more"],
   ["evicted", "a continuation failed, and its connection remembers it no more"],
   ["no-id", "the answer had no id to continue from"],
   ["incomplete", "the answer did not complete"],

@@ -63,7 +63,7 @@ test("why tells the attempts of one step apart", async () => {
   await createSoundStore(file("turnlog.db"));
   const { stdout } = await run(cwd, "why cnv_journey");
   expect(stdout).toContain("attempt 2");
-  expect(stdout).toContain("because: the server refused to continue from it");
+  expect(stdout).toContain("because: what its server held was given up: it was refused, lost or deleted");
   expect(stdout).toMatch(/resp_2\w+ .* its server has lost it/);
 });
 

@@ -12,7 +12,10 @@ async function storeWithFailover(): Promise<string> {
   await using store = await openStore(`sqlite:${file("turnlog.db")}`);
   const conversation = store.conversation("cnv_routed");
   const refused = { error: { status: 400, message: "not today" } };
-  const provider = { ...scripted(["first", refused], { prefix: "a", settings: { model: "small" } }), name: "acme" };
+  const provider = {
+    ...scripted([{ reasoning: "Hm.", text: "first" }, refused], { prefix: "a", settings: { model: "small" } }),
+    name: "acme",
+  };
   const other = { ...scripted(["second"], { prefix: "b", settings: { model: "large" } }), name: "bolt" };
   const engine = createEngine({
     provider,
@@ -29,11 +32,11 @@ async function storeWithFailover(): Promise<string> {
 test("log and blame say by its name who was asked, who failed and who answered", async () => {
   const cwd = await storeWithFailover();
   const { stdout } = await turnlogHere(["log", "cnv_routed"], { cwd });
-  expect(stdout).toMatch(/ acme +answered assistant “first”/);
+  expect(stdout).toMatch(/ acme +answered reasoning, assistant “first”/);
   expect(stdout).toMatch(
     / acme +refused \(400\): not today\n.*\n.* asked spare \(attempt 2\) full, .*\n.* bolt +answered/,
   );
-  expect((await turnlogHere(["blame", "cnv_routed"], { cwd })).stdout).toMatch(/3 +assistant +bolt @\d+ +second\n/);
+  expect((await turnlogHere(["blame", "cnv_routed"], { cwd })).stdout).toMatch(/4 +assistant +bolt @\d+ +second\n/);
 });
 
 test("why says who was asked, by which model, and who had failed before", async () => {
@@ -41,6 +44,7 @@ test("why says who was asked, by which model, and who had failed before", async 
   expect((await turnlogHere(["why", "cnv_routed@4"], { cwd })).stdout).toContain("\nasked scripted, small\n");
   const { stdout } = await turnlogHere(["why", "cnv_routed"], { cwd });
   expect(stdout).toContain("\nasked spare, scripted, large, after scripted had failed\n");
+  expect(stdout).toMatch(/ 1 +reasoning \(left out\) +acme @\d+ +Hm\.\n +2 +assistant +acme/);
   const document = readDocument(whyDocument, await turnlogHere(["why", "cnv_routed", "--json"], { cwd }));
   expect(document).toMatchObject({ route: "spare", model: "large", attempt: 1 });
   expect(document.scope).toMatch(/^scripted prefix=b /);

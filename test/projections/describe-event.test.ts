@@ -95,7 +95,7 @@ test("says how a request was sent, and who broke the chain", () => {
     "asked full, 1 of 1 block, 1,000 bytes: nothing was asked at this endpoint before",
     "asked chained, 2 of 5 blocks, 1,000 bytes",
     "asked (attempt 2) rebased (2 answers back), 2 of 5 blocks, 12,345 bytes: shorten@1.2.0 modified block 4",
-    "asked full, 1 of 1 block, 1,000 bytes: the server refused to continue from it",
+    "asked full, 1 of 1 block, 1,000 bytes: what its server held was given up: it was refused, lost or deleted",
     "asked full, 1 of 1 block, 1,000 bytes: block 4 was moved",
   ]);
 });

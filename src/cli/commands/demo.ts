@@ -3,7 +3,7 @@ import type { Conversation } from "../../conversation/conversation.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { Mode } from "../../engine/stack/chain-policy.ts";
 import { describeDivergence } from "../../projections/describe-inference.ts";
-import { describeReason } from "../../projections/reasons.ts";
+import { describeRequestReason } from "../../projections/reasons.ts";
 import { counted, grouped, shortId } from "../../projections/wording.ts";
 import { openaiResponses } from "../../providers/responses/openai-responses.ts";
 import { startReferenceServer } from "../../reference-server/server.ts";
@@ -115,6 +115,7 @@ function requestLine({ style }: CliContext, request: DemoRequest, number: number
   const { strategy, reason, bytes, fullBytes, brokenBy } = request;
   const colour = strategy === "chained" ? style.good : style.warn;
   const size = `${grouped(bytes).padStart(6)} of ${grouped(fullBytes).padStart(6)} bytes`;
-  const why = brokenBy === null ? describeReason(reason ?? "") : `${describeDivergence(brokenBy)} (${brokenBy.block})`;
+  const why =
+    brokenBy === null ? describeRequestReason(reason ?? "") : `${describeDivergence(brokenBy)} (${brokenBy.block})`;
   return `  ${String(number).padStart(2)}   ${colour(strategy.padEnd(7))} ${size}  ${why}`.trimEnd();
 }

@@ -8,7 +8,7 @@ import { conversationStream } from "../../domain/ids.ts";
 import { outgoingTurn } from "../../engine/planning/recorded-request.ts";
 import { layerAsides, repairWords } from "../../projections/asides.ts";
 import { describeAnchor, describeDivergence, describeStrategy } from "../../projections/describe-inference.ts";
-import { describeReason } from "../../projections/reasons.ts";
+import { describeReason, describeRequestReason } from "../../projections/reasons.ts";
 import { counted, endpointLabel, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
 import { blockRow, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
@@ -52,7 +52,11 @@ export const why = commandCode({
     }
     print("", style.bold("Sent"));
     const own = conversationStream(conversation);
-    table(sent.slice(0, maxLines).map((block) => blockRow(block, own, style)));
+    const leftOut = new Set(decision.repairs.filter(({ rule }) => rule === "omit").map(({ index }) => index));
+    const told = sent.map((block) =>
+      leftOut.has(block.index) ? { ...block, label: `${block.label} (left out)` } : block,
+    );
+    table(told.slice(0, maxLines).map((block) => blockRow(block, own, style)));
     printRest(sent.length, screen);
     print("", style.bold("Known contexts, newest first"));
     if (candidates.length === 0) print("  none");
@@ -115,7 +119,7 @@ function reasonLines({ decision, brokenBy, timings, mode, modeChosen }: WhyDocum
   else if (mode !== "chained") lines.push(`mode ${mode}`);
   if (anchor !== null)
     lines.push(`continues from ${anchorWords(anchor)}, which holds the first ${counted(anchor.length, "block")}`);
-  if (reason !== null) lines.push(`because: ${describeReason(reason)}`);
+  if (reason !== null) lines.push(`because: ${describeRequestReason(reason)}`);
   if (brokenBy !== null)
     lines.push(
       `what ${rejected === null ? "" : anchorWords(rejected.anchor)} holds differs: ${describeDivergence(brokenBy)} (${brokenBy.block})`,
