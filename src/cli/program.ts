@@ -128,6 +128,16 @@ const otherWords: ReadonlyMap<string, string> = new Map([
   ["settle", "resume CONVERSATION --settle CALL=HOW"],
   ["abandon", "resume CONVERSATION --abandon"],
   ["list", "ls"],
+  ["usage", "show CONVERSATION"],
+  ["cost", "show CONVERSATION"],
+  ["costs", "show CONVERSATION"],
+  ["tokens", "show CONVERSATION"],
+  ["status", "show CONVERSATION"],
+  ["stats", "show CONVERSATION"],
+  ["explain", "why CONVERSATION"],
+  ["audit", "verify"],
+  ["new", "append @new TEXT"],
+  ["tag", "label CONVERSATION NAME=VALUE"],
   ["events", "log CONVERSATION"],
   ["history", "log CONVERSATION"],
   ["tail", "log CONVERSATION --follow"],
@@ -145,7 +155,10 @@ const otherWords: ReadonlyMap<string, string> = new Map([
 function hintFor(refusal: string): string | null {
   const [, typed = ""] = /unknown command '([^']*)'/.exec(refusal) ?? [];
   const command = otherWords.get(typed);
-  return command === undefined ? null : `unknown command '${typed}': type \`turnlog ${command}\``;
+  if (command !== undefined) return `unknown command '${typed}': type \`turnlog ${command}\``;
+  return typed === "" || refusal.includes("Did you mean")
+    ? null
+    : `unknown command '${printable(typed)}': \`turnlog --help\` lists them`;
 }
 
 const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);

@@ -29,6 +29,12 @@ test.each([
     /^turnlog: unknown command 'settle': type `turnlog resume CONVERSATION --settle CALL=HOW`\n$/,
   ],
   ["an unknown command", ["lgo"], /unknown command 'lgo' \(Did you mean log\?\)/],
+  [
+    "a command for what another tells",
+    ["usage"],
+    /^turnlog: unknown command 'usage': type `turnlog show CONVERSATION`\n$/,
+  ],
+  ["a command that is like none", ["zebra"], /^turnlog: unknown command 'zebra': `turnlog --help` lists them\n$/],
   ["a missing argument", ["log"], /missing required argument/],
   ["too many arguments", ["ls", "more"], /too many arguments/],
   ["an option without its value", ["ls", "--limit"], /argument missing/],

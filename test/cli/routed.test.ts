@@ -34,7 +34,7 @@ test("log and blame say by its name who was asked, who failed and who answered",
   const { stdout } = await turnlogHere(["log", "cnv_routed"], { cwd });
   expect(stdout).toMatch(/ acme +answered reasoning, assistant “first”/);
   expect(stdout).toMatch(
-    / acme +refused \(400\): not today\n.*\n.* asked spare \(attempt 2\) full, .*\n.* bolt +answered/,
+    / acme +refused \(400\), spare is asked next: not today\n.*\n.* asked spare \(attempt 2\) full, .*\n.* bolt +answered/,
   );
   expect((await turnlogHere(["blame", "cnv_routed"], { cwd })).stdout).toMatch(/4 +assistant +bolt @\d+ +second\n/);
 });
