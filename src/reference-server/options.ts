@@ -95,6 +95,8 @@ export interface DialectOptions {
   readonly verifiesCiphertexts?: boolean;
   /** Whose Chat Completions it speaks at `/v1/chat/completions`; `openai` when left out. */
   readonly chat?: ChatServerDialect;
+  /** Which OAuth tokens it takes at `/v1internal:generateContent`, where it speaks as Code Assist does; every one when left out. */
+  readonly takesToken?: (token: string) => boolean;
   /** How its WebSockets differ. */
   readonly webSocket?: SocketOptions;
 }

@@ -7,12 +7,16 @@ import type { ReferenceServerOptions } from "../options.ts";
 import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
 import { isObject, type JsonObject, objectsOf } from "../wire.ts";
 import { finishOf, partsFor, type ResponseHead, responseBody, responseChunks } from "./answer.ts";
+import { codeAssistAddress, unwrapRequest, wrapResponse } from "./code-assist.ts";
 import { readingOf } from "./reading.ts";
 import { badBody, failed, tooLong } from "./refusals.ts";
 import { checkRequest } from "./request.ts";
 import { createSignatures } from "./signatures.ts";
 
-/** `generateContent` and `streamGenerateContent`: it keeps nothing between two requests but the beginnings of prompts. */
+/**
+ * `generateContent` and `streamGenerateContent`, by themselves and within the bodies of Code Assist: it keeps nothing between two requests
+ * but the beginnings of prompts.
+ */
 export function createGoogleFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
   const cache = createPrefixCache();
@@ -31,28 +35,34 @@ export function createGoogleFront(options: ReferenceServerOptions & { readonly s
     const usage = { ...usageOf(parts, asked), ...answer.usage };
     const head: ResponseHead = { id: hash.slice(0, 22), model: asked.model, usage };
     const finishReason = finishOf(answer);
+    const told = asked.isWrapped ? wrapResponse : (each: JsonObject): JsonObject => each;
     if (!asked.isStreamed) {
-      const told = error === undefined ? asJson(200, responseBody(head, parts, finishReason)) : asJson(400, { error });
-      return { outgoing: told, responseId: head.id };
+      const whole = told(responseBody(head, parts, finishReason));
+      return { outgoing: error === undefined ? asJson(200, whole) : asJson(400, { error }), responseId: head.id };
     }
     const all = responseChunks(head, parts, { finishReason, deltaLength });
     const sent = error === undefined ? all : [...all.slice(0, 1).map(unfinished), { error }];
-    const text = sent.map((chunk) => `data: ${JSON.stringify(chunk)}\r\n\r\n`).join("");
+    const text = sent.map((chunk) => `data: ${JSON.stringify(told(chunk))}\r\n\r\n`).join("");
     return { outgoing: { status: 200, contentType: eventStream, text }, responseId: head.id };
   }
 
   return {
-    takes: (method, path) => method === "POST" && address.test(path),
-    accept({ body, url }) {
-      const [, model = "", method = ""] = address.exec(url.pathname) ?? [];
-      if (!isObject(body)) return { refusal: badBody() };
+    takes: (method, path) => method === "POST" && (address.test(path) || codeAssistAddress.test(path)),
+    accept({ body: given, url, headers }) {
+      if (!isObject(given)) return { refusal: badBody() };
+      const [, wrappedMethod] = codeAssistAddress.exec(url.pathname) ?? [];
+      const [, named = "", method = wrappedMethod] = address.exec(url.pathname) ?? [];
+      const isWrapped = wrappedMethod !== undefined;
+      const unwrapped = isWrapped ? unwrapRequest(given, headers, options.takesToken) : { model: named, inner: given };
+      if ("refusal" in unwrapped) return unwrapped;
+      const { model, inner: body } = unwrapped;
       const wrong = checkRequest(body, { model, models, isAuthentic });
       if (wrong !== undefined) return { refusal: wrong };
       const before = objectsOf([body["systemInstruction"] ?? null]);
       const units = [...before, ...objectsOf(body["tools"]), ...objectsOf(body["contents"])];
       const { isTooLong, ...tokens } = cache.read(units, maxContextTokens);
       if (isTooLong) return { refusal: tooLong(tokens.prompt, maxContextTokens) };
-      const asked = { model, ...tokens, isStreamed: method === "streamGenerateContent" };
+      const asked = { model, ...tokens, isStreamed: method === "streamGenerateContent", isWrapped };
       return {
         body,
         reading: () => readingOf(body),
@@ -72,6 +82,8 @@ const address = /\/models\/([^/:]+):((?:g|streamG)enerateContent)$/;
 interface Asked extends PromptTokens {
   readonly model: string;
   readonly isStreamed: boolean;
+  /** It is asked as Code Assist is. */
+  readonly isWrapped: boolean;
 }
 
 const unfinished = ({ candidates = null, ...chunk }: JsonObject): JsonObject => ({

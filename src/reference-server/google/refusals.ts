@@ -16,6 +16,12 @@ export const unknownModel = (model: string): Refusal =>
     { code: 404, status: "NOT_FOUND" },
   );
 
+export const unauthenticated = (): Refusal =>
+  said(
+    "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.",
+    { code: 401, status: "UNAUTHENTICATED" },
+  );
+
 export const noContents = (): Refusal => said("* GenerateContentRequest.contents: contents is not specified\n");
 
 export const noParts = (at: number): Refusal =>
