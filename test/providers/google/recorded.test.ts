@@ -8,6 +8,7 @@ import { blocksOf } from "../../../src/engine/planning/response.ts";
 import { geminiContents } from "../../../src/providers/google/gemini-codec.ts";
 import { blocksOfContents } from "../../../src/providers/google/gemini-contents.ts";
 import { GeminiStream } from "../../../src/providers/google/gemini-stream.ts";
+import { googleGemini } from "../../../src/providers/google/google-gemini.ts";
 import { createGoogleFront } from "../../../src/reference-server/google/google-front.ts";
 import { parseJson as parseWire } from "../../../src/reference-server/wire.ts";
 import {
@@ -26,7 +27,7 @@ const stored = (block: Block): Block =>
   blockFromJson(blockJsonSchema.parse(parseJson(JSON.stringify(blockToJson(block.withId(id))))));
 
 test.skipIf(!hasGoogleRecordings)(`recorded exchanges are all there to be tested${needsGoogleRecordings}`, () => {
-  expect(exchanges.length).toBe(126);
+  expect(exchanges.length).toBe(131);
   expect(exchanges.filter(({ isStream }) => isStream).length).toBe(5);
 });
 
@@ -86,6 +87,19 @@ describeRecorded("recorded answers", () => {
       const told = geminiContents.writeAnswer({ ...answer, blocks });
       expect(canonicalJson(told)).toBe(canonicalJson(response));
       expect(stringsOf(told)).toEqual(stringsOf(response));
+    }
+  });
+
+  test("come whole out of the provider, streamed or not", async () => {
+    for (const [{ answer, contentType, isStream, model }, response] of answered) {
+      const provider = googleGemini({
+        ...{ model, apiKey: "none", transport: isStream ? "sse" : "json" },
+        fetch: async () => new Response(answer, { headers: { "content-type": contentType } }),
+      });
+      const { signal } = new AbortController();
+      const { settings, transport } = provider;
+      const told = await provider.infer({ bodyText: "{}", settings, transport, signal, onDelta: () => undefined });
+      expect(canonicalJson(told.response)).toBe(canonicalJson(response));
     }
   });
 
