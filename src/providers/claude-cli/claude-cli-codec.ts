@@ -13,6 +13,7 @@ import {
 import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import { assistant, other, reasoning, toolCall, toolResult } from "../../domain/make-block.ts";
+import { resultParts } from "../../domain/message-content.ts";
 import type { Answer, Codec, Draft, RequestParts, Settings } from "../../engine/stack/codec.ts";
 import { plainDraft, usageOf } from "../answer-parts.ts";
 import { defineCodec } from "../define-codec.ts";
@@ -21,7 +22,8 @@ import { keptByGoogle } from "../google-files.ts";
 /**
  * What is given to the Claude CLI, and what it says (`claude -p` with stream-json). It is an agent: it has its own tools and history, and
  * takes nothing but what the user says. A session of its goes on with the user's next blocks; everything else, a Turn that was edited,
- * that another provider answered, or whose session is lost, is given to a new session as one block: one JSON object a line.
+ * that another provider answered, or whose session is lost, is given to a new session as one text, one JSON object a line, and the images
+ * that the text names by their place behind it.
  */
 export const claudeCliCodec: Codec = defineCodec({
   name: "claude-cli/1",
@@ -41,7 +43,7 @@ function encodeRequest({ settings, input, anchor }: RequestParts): string {
   const blocks = input.map(({ block }) => block);
   const content = blocks.every(({ kind }) => kind === "user")
     ? blocks.flatMap(({ parts }) => parts.map(wirePart))
-    : [{ type: "text", text: transcriptOf(blocks) }];
+    : transcriptOf(blocks);
   const line = JSON.stringify({ type: "user", message: { role: "user", content } });
   return JSON.stringify({ arguments: argumentsOf(settings, anchor?.id ?? null), stdin: `${line}\n` });
 }
@@ -57,22 +59,34 @@ function argumentsOf(settings: Settings, session: string | null): readonly strin
   ];
 }
 
-/** The history that another session did not have: one JSON object a line, so that no text is mistaken for another's. */
-function transcriptOf(blocks: readonly Block[]): string {
-  const lines = blocks.map((block) => JSON.stringify(lineOf(block)));
-  return [transcriptHead, ...lines].join("\n");
+/**
+ * The history that another session did not have: one JSON object a line, so that no text is mistaken for another's. A model sees no image
+ * in a text: they stand behind it, and the lines say which is where.
+ */
+function transcriptOf(blocks: readonly Block[]): readonly JsonObject[] {
+  const images: JsonObject[] = [];
+  const shown = (part: JsonObject): JsonObject => {
+    if (!isImage(part)) return part;
+    images.push(wirePart(part));
+    return { type: "image", shown: images.length };
+  };
+  const lines = blocks.map((block) => JSON.stringify(lineOf(block, shown)));
+  const head = images.length === 0 ? transcriptHead : `${transcriptHead} ${imagesHead}`;
+  return [{ type: "text", text: [head, ...lines].join("\n") }, ...images];
 }
 
 const transcriptHead =
   "This is the conversation so far, one JSON object a line. Go on from its end as the assistant: answer what was said last.";
 
-function lineOf({ kind, payload, role, parts }: Block): JsonObject {
+const imagesHead = "Its images stand behind this text: `shown` is the number of each, from 1.";
+
+function lineOf({ kind, payload, role, parts }: Block, shown: (part: JsonObject) => JsonObject): JsonObject {
   const { callId, name, arguments: given, input, output, content } = payload;
   if (kind === "tool_call") return { call: callId, tool: name, arguments: given ?? input };
-  if (kind === "tool_result") return { result: callId, output };
+  if (kind === "tool_result") return { result: callId, output: resultParts(output)?.map(shown) ?? output };
   const [only] = parts;
   const isPlain = parts.length === 1 && only?.["type"] === "text";
-  return { role, ...(isPlain ? { text: only["text"] } : { content }) };
+  return { role, ...(isPlain ? { text: only["text"] } : { content: parts.length === 0 ? content : parts.map(shown) }) };
 }
 
 /** A part as the Messages API has it, which the CLI speaks. */

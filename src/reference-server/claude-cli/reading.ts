@@ -1,6 +1,6 @@
 import { readingOf as readMessages } from "../messages/reading.ts";
 import type { Reading } from "../options.ts";
-import { isArray, type Json, type JsonObject, objectsOf, parseJson, stringOf } from "../wire.ts";
+import { isArray, isObject, type Json, type JsonObject, objectsOf, parseJson, stringOf } from "../wire.ts";
 
 /** What a model reads of a session: what was added to the system prompt, then what the session was given and what it said. */
 export function readingOf(messages: readonly JsonObject[], appended: string | undefined): Reading {
@@ -11,23 +11,36 @@ export function readingOf(messages: readonly JsonObject[], appended: string | un
 
 const head = /^This is the conversation so far, one JSON object a line\. .*\n/;
 
-/** What a message tells of a conversation that its session did not have; undefined where it tells none. */
+/** What a message tells of a conversation that its session did not have, with the images behind it; undefined where it tells none. */
 function transcribed({ role, content = null }: JsonObject): readonly JsonObject[] | undefined {
   const [only, ...others] = objectsOf(content);
   const text = stringOf(only?.["text"]);
-  if (role !== "user" || text === undefined || others.length > 0 || !head.test(text)) return undefined;
+  const areImages = others.every(({ type }) => type === "image");
+  if (role !== "user" || text === undefined || !areImages || !head.test(text)) return undefined;
+  const images = others.map(imageItem);
   return text
     .replace(head, "")
     .split("\n")
-    .map((line) => itemOf(objectsOf([parseJson(line)])[0] ?? {}));
+    .map((line) => itemOf(objectsOf([parseJson(line)])[0] ?? {}, images));
 }
 
-function itemOf({ role = null, text, content, call, tool = null, result, ...said }: JsonObject): JsonObject {
+/** An image of a session's message, as the part that it would be on the wire of the Responses API. */
+function imageItem(image: JsonObject): JsonObject {
+  const [item] = readMessages({ messages: [{ role: "user", content: [image] }] }).items;
+  return objectsOf(item?.["content"])[0] ?? image;
+}
+
+function itemOf(
+  { role = null, text, content, call, tool = null, result, ...said }: JsonObject,
+  images: readonly JsonObject[],
+): JsonObject {
+  const read = (parts: Json): Json => (isArray(parts) ? parts.map((part) => partOf(part, images)) : parts);
   if (call !== undefined)
     return { type: "function_call", call_id: call, name: tool, arguments: valueText(said["arguments"] ?? null) };
-  if (result !== undefined) return { type: "function_call_output", call_id: result, output: said["output"] ?? null };
+  if (result !== undefined)
+    return { type: "function_call_output", call_id: result, output: read(said["output"] ?? null) };
   if (text !== undefined) return messageItem(role, [{ type: "text", text }]);
-  return messageItem(role, isArray(content) ? objectsOf(content).map(partOf) : (content ?? null));
+  return messageItem(role, read(content ?? null));
 }
 
 const messageItem = (role: Json, content: Json): JsonObject => ({ type: "message", role, content });
@@ -42,7 +55,8 @@ function valueText(given: Json): string {
   }
 }
 
-/** Parts of a transcript are what the client's Turn says, whatever wire it came by; images are of one size, as in a session. */
-function partOf({ type = null, url, ...part }: JsonObject): JsonObject {
-  return type === "image" && url !== undefined ? { type: "input_image", image_url: url } : { type, ...part };
+/** Parts of a transcript are what the client's Turn says, whatever wire it came by; an image is the one of its number behind the text. */
+function partOf(part: Json, images: readonly JsonObject[]): Json {
+  if (!isObject(part) || part["type"] !== "image" || typeof part["shown"] !== "number") return part;
+  return images[part["shown"] - 1] ?? part;
 }
