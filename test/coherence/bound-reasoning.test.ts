@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { cases, isTelling } from "../support/cases.ts";
-import { emptyTally, play } from "../support/coherence/world.ts";
+import { emptyTally } from "../support/coherence/tally.ts";
+import { play } from "../support/coherence/world.ts";
 import { bindingDialect } from "../support/dialects.ts";
 
 const requestsWanted = cases(300, 20_000);

@@ -1,92 +1,26 @@
 import { z } from "zod";
-import { isJsonObject } from "../../../src/base/json.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import type { Turn } from "../../../src/domain/turn.ts";
 import type { AnswerOptions } from "../../../src/engine/run/run-options.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
-import type { Provider } from "../../../src/engine/stack/provider.ts";
 import type { RunResult } from "../../../src/engine/stack/result.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import { type Expected, type Fault, judge, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
+import type { Expected, Fault, ScriptedAnswer } from "../../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { firstSeed } from "../cases.ts";
 import type { Dialect, Front } from "../dialect.ts";
 import { replayed } from "../replayed.ts";
 import { compacted } from "./compacted.ts";
+import { Connected } from "./connected.ts";
 import { createRandom, type Random } from "./random.ts";
 import { randomLayer } from "./random-layer.ts";
 import { recordedRequests } from "./recorded-requests.ts";
 import { Speech } from "./speech.ts";
-import { type Asked, expectedLines, instructed, type Said } from "./truth.ts";
-
-/** Whether a request is one for an answer. */
-const isAsked = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
-  method === "POST" && !path.includes("/conversations");
-
-/** What a world has shown. */
-export type Tally = {
-  requests: number;
-  chained: number;
-  rebased: number;
-  full: number;
-  parallel: number;
-  responses: number;
-  reasoned: number;
-  failedRuns: number;
-  forks: number;
-  /** Requests whose system messages stood in the instructions. */
-  instructed: number;
-  /** Requests that an injected fault answered, and requests that were refused because the server had forgotten. */
-  faulty: number;
-  /** Requests that were sent again because the server had not acted on them. */
-  retried: number;
-  /** Runs that asked anew although nothing waited, and deliveries that came twice. */
-  again: number;
-  repeated: number;
-  /** Runs of another mode than the default. */
-  stateless: number;
-  /** Requests over WebSocket, and those of them that continued from what ended with their connection. */
-  overSocket: number;
-  lived: number;
-  /** Requests that had a connection ready before anybody asked, and those that continued from one. */
-  warmUps: number;
-  warm: number;
-  /** Turns that the engine made shorter, before a request and after a run. */
-  compacted: number;
-  inObjects: number;
-  lost: number;
-  readonly incoherent: string[];
-};
-
-export const emptyTally = (): Tally => ({
-  requests: 0,
-  chained: 0,
-  rebased: 0,
-  full: 0,
-  parallel: 0,
-  responses: 0,
-  reasoned: 0,
-  failedRuns: 0,
-  forks: 0,
-  instructed: 0,
-  faulty: 0,
-  retried: 0,
-  again: 0,
-  repeated: 0,
-  stateless: 0,
-  overSocket: 0,
-  lived: 0,
-  warmUps: 0,
-  warm: 0,
-  compacted: 0,
-  inObjects: 0,
-  lost: 0,
-  incoherent: [],
-});
+import type { Tally } from "./tally.ts";
+import { isAsked, WorldJudge } from "./world-judge.ts";
 
 /** Plays worlds of a dialect until the judge has looked at so many requests. */
 export async function play(
@@ -116,14 +50,10 @@ class World {
   readonly #dialect: Dialect;
   readonly #speech: Speech;
   readonly #tally: Tally;
-  readonly #seed: number;
-  #outgoing: Turn | null = null;
-  #judged = 0;
+  readonly #judge: WorldJudge;
   readonly #answered: string[] = [];
-  #hasForgotten = false;
 
   constructor(seed: number, { server, dialect }: { readonly server: Front; readonly dialect: Dialect }, tally: Tally) {
-    this.#seed = seed;
     this.#random = createRandom(seed);
     this.#compacting = createRandom(seed + 0x5eed);
     this.#warming = createRandom(seed + 0x3a54);
@@ -131,6 +61,7 @@ class World {
     this.#server = server;
     this.#dialect = dialect;
     this.#tally = tally;
+    this.#judge = new WorldJudge({ seed, server, dialect, speech: this.#speech, tally });
   }
 
   async play(): Promise<void> {
@@ -162,11 +93,11 @@ class World {
       this.#injectFault();
       const layers = Array.from({ length: random.below(4) }, (_, index) => randomLayer(index, { random, speech }));
       const probe = defineMiddleware({ name: "probe", version: "1.0.0" }, (next) => async (turn) => {
-        this.#outgoing = turn;
+        this.#judge.outgoing = turn;
         try {
           return await next(turn);
         } finally {
-          this.#judgeNew({ instructions, systemAs }, tools);
+          this.#judge.judgeNew({ instructions, systemAs }, tools);
         }
       });
       const transport = random.pick(this.#dialect.transports);
@@ -211,7 +142,7 @@ class World {
     await this.#replay(store);
     // Folded anew from the first event, the log gives what the writer held.
     const past = await conversation.at(-1);
-    if (past.turn.digest !== (await conversation.turn()).digest) this.#blame("the log folds to another Turn");
+    if (past.turn.digest !== (await conversation.turn()).digest) this.#judge.blame("the log folds to another Turn");
   }
 
   /** Runs the conversation; null when the run failed, as some do. */
@@ -219,12 +150,12 @@ class World {
     try {
       const result = await conversation.run(engine, options);
       if (options.again === true) this.#tally.again += 1;
-      if (!result.isNew) this.#blame("a run that somebody waits for was not made");
+      if (!result.isNew) this.#judge.blame("a run that somebody waits for was not made");
       return result;
     } catch (error) {
       this.#tally.failedRuns += 1;
       const isExpected = error instanceof Error && "code" in error && error.code === "run-failed";
-      if (!isExpected) this.#blame(`run ended with ${String(error)}`);
+      if (!isExpected) this.#judge.blame(`run ended with ${String(error)}`);
       return null;
     }
   }
@@ -234,9 +165,9 @@ class World {
     const before = this.#server.requests.length;
     const second = await conversation.run(engine);
     this.#tally.repeated += 1;
-    if (this.#server.requests.length !== before) this.#blame("a message that was answered was asked again");
+    if (this.#server.requests.length !== before) this.#judge.blame("a message that was answered was asked again");
     const isSame = JSON.stringify({ ...second, isNew: true }) === JSON.stringify(first);
-    if (second.isNew || !isSame) this.#blame("the recorded result is not the result that was given");
+    if (second.isNew || !isSame) this.#judge.blame("the recorded result is not the result that was given");
   }
 
   /** Thresholds that many Turns of a world reach. */
@@ -251,7 +182,7 @@ class World {
       this.#tally.compacted += 1;
       const { because } = part.compaction;
       if (because === "before-request")
-        this.#outgoing = this.#outgoing?.with(compacted(this.#outgoing.blocks, keep)) ?? null;
+        this.#judge.outgoing = this.#judge.outgoing?.with(compacted(this.#judge.outgoing.blocks, keep)) ?? null;
     }
     if (part.type === "attempt-discarded" && part.retryInMs !== undefined) this.#tally.retried += 1;
   }
@@ -272,20 +203,7 @@ class World {
     );
     const before = requests.length;
     const { status } = await conversation.warmUp(engine);
-    for (; this.#judged < requests.length; this.#judged += 1) {
-      const request = requests[this.#judged];
-      if (request === undefined) continue;
-      const { bodyText, hasFaultFired, body } = request;
-      const isWarmUp = this.#judged >= before && isJsonObject(body) && body["generate"] === false;
-      if (!isWarmUp) this.#blame(`request ${this.#judged} is no warm-up`);
-      const unheard = bodyText.match(/n\d+x/g)?.find((nonce) => !heard.has(nonce));
-      if (unheard !== undefined) this.#blame(`a warm-up says ${unheard}, which nobody has handed on`);
-      if (hasFaultFired) this.#tally.faulty += 1;
-      else if (request.status === 200) {
-        if (status !== "warm") this.#blame(`a warm-up that was answered is ${status}`);
-      } else if (this.#isLawfulRefusal(request)) this.#tally.lost += 1;
-      else this.#blame(`a warm-up was refused: ${request.status} ${bodyText.slice(0, 2000)}`);
-    }
+    this.#judge.judgeWarmUp({ before, heard, status });
   }
 
   /** Between two runs; one that was cut off stands open. */
@@ -305,7 +223,7 @@ class World {
   async #replay(store: TurnlogStore): Promise<void> {
     for await (const id of store.conversations()) {
       const { difference } = await replayed(store, { id });
-      if (difference !== null) this.#blame(`replay of ${id}@${difference.revision}: ${difference.message}`);
+      if (difference !== null) this.#judge.blame(`replay of ${id}@${difference.revision}: ${difference.message}`);
     }
   }
 
@@ -327,7 +245,7 @@ class World {
       if (told(bodyText) === received[came]) came += 1;
       else if (isAnswered) break;
     }
-    if (came < received.length) this.#blame(`the body of request ${came} is not what the events give`);
+    if (came < received.length) this.#judge.blame(`the body of request ${came} is not what the events give`);
   }
 
   /** The model's answer to a request. */
@@ -347,7 +265,7 @@ class World {
     const known = this.#server.responseIds();
     if (known.length > 0 && random.chance(0.15)) {
       this.#server.forget(random.pick(known));
-      this.#hasForgotten = true;
+      this.#judge.hasForgotten = true;
     }
     if (random.chance(0.85)) return;
     const error = { error: { message: "try later", type: "server_error", code: null, param: null } };
@@ -360,81 +278,9 @@ class World {
       { kind: "ignore-previous" },
       { kind: "unstored" },
     ]);
-    this.#hasForgotten ||= fault.kind === "unstored";
+    this.#judge.hasForgotten ||= fault.kind === "unstored";
     // Once more than a request is sent again, now and then.
     const times = fault.kind === "answer" ? 1 + random.below(4) : 1;
     this.#server.inject(...Array.from({ length: times }, () => fault));
-  }
-
-  #judgeNew(asked: Asked, tools: readonly Expected[]): void {
-    const { requests } = this.#server;
-    for (; this.#judged < requests.length; this.#judged += 1) {
-      const request = requests[this.#judged];
-      if (request === undefined || !isAsked(request)) continue;
-      if (request.hasFaultFired) {
-        this.#tally.faulty += 1;
-        continue;
-      }
-      this.#tally.requests += 1;
-      if (request.status !== 200) {
-        if (this.#isLawfulRefusal(request)) this.#tally.lost += 1;
-        else this.#blame(`request ${this.#judged} was refused: ${request.status} ${request.bodyText.slice(0, 2000)}`);
-        continue;
-      }
-      const lines = this.#server.lines(this.#judged);
-      const said = (this.#outgoing?.blocks ?? []).map((block) => this.#speech.saidOf(block));
-      const unknown = said.indexOf(null);
-      if (lines === undefined || unknown >= 0) {
-        this.#blame(`request ${this.#judged} has no reading, or block ${unknown} of its Turn was never said`);
-        continue;
-      }
-      const known = said.filter((one) => one !== null).map((one) => this.#asHeard(one));
-      const isApart = this.#dialect.systemStandsFirst === true;
-      const { instructions, rest } = instructed(known, isApart ? { ...asked, systemAs: "input" } : asked);
-      const expected = expectedLines(rest, { instructions, tools }, this.#dialect);
-      if (rest.length < known.length) this.#tally.instructed += 1;
-      const mayLackHosted = this.#dialect.hasIds && this.#speech.hostedMayBeMissing;
-      const isCompared = (line: string): boolean => !mayLackHosted || !line.includes("web_search_call");
-      // Where a hosted item cannot be sent, the reasoning that led to it goes with it.
-      const judgement = judge(expected.filter(isCompared), lines.filter(isCompared), {
-        reasoning: mayLackHosted || this.#dialect.leavesReasoning === true ? "subset" : "exact",
-      });
-      if (!judgement.coherent) this.#blame(`request ${this.#judged}: ${judgement.summary}`);
-    }
-  }
-
-  /** What the model can read of it. */
-  #asHeard(one: Said): Said {
-    return this.#dialect.hasPhases ? one : { ...one, phase: undefined };
-  }
-
-  /** What was forgotten is refused once, and answered by sending more. */
-  #isLawfulRefusal({ status, body }: { readonly status: number; readonly body: unknown }): boolean {
-    const isChained = isJsonObject(body) && typeof body["previous_response_id"] === "string";
-    if (status === 404) this.#speech.hostedMayBeMissing = true;
-    return this.#hasForgotten && (status === 404 || (status === 400 && isChained));
-  }
-
-  #blame(what: string): void {
-    this.#tally.incoherent.push(`seed ${this.#seed}: ${what}`);
-  }
-}
-
-/** The providers of a world, which keep their connections from run to run; now and then a run has one of its own. */
-class Connected implements AsyncDisposable {
-  readonly #all: Provider[] = [];
-  readonly #shared = new Map<string, Provider>();
-
-  provider(name: string, isShared: boolean, make: () => Provider): Provider {
-    const known = isShared ? this.#shared.get(name) : undefined;
-    if (known !== undefined) return known;
-    const provider = make();
-    this.#all.push(provider);
-    if (isShared) this.#shared.set(name, provider);
-    return provider;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const provider of this.#all) await provider[Symbol.asyncDispose]?.();
   }
 }

@@ -1,0 +1,36 @@
+/** What a world has shown: nothing yet. */
+export const emptyTally = () => ({
+  requests: 0,
+  chained: 0,
+  rebased: 0,
+  full: 0,
+  parallel: 0,
+  responses: 0,
+  reasoned: 0,
+  failedRuns: 0,
+  forks: 0,
+  /** Requests whose system messages stood in the instructions. */
+  instructed: 0,
+  /** Requests that an injected fault answered, and requests that were refused because the server had forgotten. */
+  faulty: 0,
+  /** Requests that were sent again because the server had not acted on them. */
+  retried: 0,
+  /** Runs that asked anew although nothing waited, and deliveries that came twice. */
+  again: 0,
+  repeated: 0,
+  /** Runs of another mode than the default. */
+  stateless: 0,
+  /** Requests over WebSocket, and those of them that continued from what ended with their connection. */
+  overSocket: 0,
+  lived: 0,
+  /** Requests that had a connection ready before anybody asked, and those that continued from one. */
+  warmUps: 0,
+  warm: 0,
+  /** Turns that the engine made shorter, before a request and after a run. */
+  compacted: 0,
+  inObjects: 0,
+  lost: 0,
+  incoherent: [] as string[],
+});
+
+export type Tally = ReturnType<typeof emptyTally>;
