@@ -115,6 +115,13 @@ export const planningFaults: readonly PlantedFault[] = [
     suite: "engine/planning/pair-calls",
   },
   {
+    of: "an id of a file goes to a server that has no such file",
+    file: "engine/planning/kept-files.ts",
+    find: "serverIn(keeper) === serverIn(scope)",
+    put: "serverIn(keeper) !== ''",
+    suite: "engine/planning/parts",
+  },
+  {
     of: "a broken group keeps the ids of its items",
     file: "engine/planning/shape.ts",
     find: "? [...repairs, omitId(index, rule)] : repairs",
