@@ -16,7 +16,7 @@ export type { ChatDocument, ChatMessage } from "../rehearsal/chat-format.ts";
 export { type CodecSamples, codecChecks } from "../rehearsal/codec-checks.ts";
 export type { EditChoice, EditOptions } from "../rehearsal/edits.ts";
 export type { PlayOptions } from "../rehearsal/exchanges.ts";
-export type { Incoherence } from "../rehearsal/play.ts";
+export type { Incoherence, RehearsalCounts } from "../rehearsal/play.ts";
 export type { RehearsalTransport } from "../rehearsal/ports.ts";
 export { rehearseChats } from "../rehearsal/reference-parts.ts";
 export type { RehearsalFigures, RehearsalOptions } from "../rehearsal/rehearse.ts";

@@ -16,7 +16,7 @@ import { withoutElsewhere } from "./read-otherwise.ts";
 import type { Stage } from "./stage.ts";
 
 /** What is counted over all conversations of a rehearsal. */
-export type Counts = ReturnType<typeof noCounts>;
+export type RehearsalCounts = ReturnType<typeof noCounts>;
 
 export const noCounts = () => ({
   /** Bodies sent for answers, refused ones included. */
@@ -53,7 +53,7 @@ export type Playing = {
   readonly document: ChatDocument;
   readonly play: Play;
   readonly stage: Stage;
-  readonly counts: Counts;
+  readonly counts: RehearsalCounts;
   readonly edits: EditOptions;
   readonly warmUpRate: number;
   readonly signal: AbortSignal;

@@ -5,7 +5,7 @@ import type { ChatDocument } from "./chat-format.ts";
 import type { EditOptions } from "./edits.ts";
 import type { Entry } from "./entries.ts";
 import { type PlayOptions, playOf } from "./exchanges.ts";
-import { type Counts, type Incoherence, noCounts, playConversation } from "./play.ts";
+import { type Incoherence, noCounts, playConversation, type RehearsalCounts } from "./play.ts";
 import type { RehearsalParts, RehearsalTransport } from "./ports.ts";
 import { emptyStage } from "./stage.ts";
 
@@ -28,7 +28,7 @@ export type RehearsalOptions = PlayOptions &
   };
 
 /** What a rehearsal came to. Bytes are of UTF-8 request bodies, without headers. */
-export type RehearsalFigures = Readonly<Counts> & {
+export type RehearsalFigures = Readonly<RehearsalCounts> & {
   /** As it was asked for. */
   readonly mode: Mode;
   readonly transport: RehearsalTransport;
