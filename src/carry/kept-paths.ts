@@ -34,6 +34,7 @@ const block = all(
     "wire.group.stored",
     "wire.partial",
     "wire.incomplete",
+    "wire.paused",
     "wire.compacts",
   ),
 );

@@ -21,6 +21,7 @@ const wireSchema = z.strictObject({
   ),
   partial: z.exactOptional(z.literal(true)),
   incomplete: z.exactOptional(z.literal(true)),
+  paused: z.exactOptional(z.literal(true)),
   compacts: z.exactOptional(z.literal(true)),
   ciphertext: z.exactOptional(z.string()),
   residue: z.exactOptional(residueSchema),

@@ -32,6 +32,8 @@ export type Wire = {
   readonly partial?: true;
   /** The item did not come whole, in a response that did. */
   readonly incomplete?: true;
+  /** The last block of an answer that the server has paused: asked again with that at the end, it goes on. */
+  readonly paused?: true;
   /** To the provider it stands for all that came before it: it was made of that by a compaction. */
   readonly compacts?: true;
   /** What only the provider can read: encrypted reasoning, a compaction, a signature. */

@@ -28,6 +28,7 @@ const members: OptionNames<CodecDefinition> = {
     encodeRequest: true,
     restated: true,
     lessonOf: true,
+    mayPause: true,
     readAnswer: true,
     writeAnswer: true,
     itemsOf: true,
@@ -113,7 +114,7 @@ export function offeredFunctions(settings: Settings): readonly string[] {
 const toolsIn = ({ tools }: Settings): readonly JsonObject[] => objectsOf(tools);
 
 /** What was edited is not what the endpoint knows, and it knows such an item only by the answer around it. */
-function brokenGroupRule({ kind, wire }: Block, { isBroken }: GroupPlace): string | null {
+export function brokenGroupRule({ kind, wire }: Block, { isBroken }: GroupPlace): string | null {
   if (kind !== "reasoning" && kind !== "other") return null;
   if (wire === null) return "edited-item";
   return isBroken ? "broken-group" : null;

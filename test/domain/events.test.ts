@@ -84,6 +84,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["InferenceRequested+connection", ["timings"]],
   ["InferenceRequested+route", ["route"]],
   ["ResponseReceived", ["anchor", "echo", "failure", "usage", "requestId"]],
+  ["ResponseReceived+paused", []],
   ["ResponseReceived+withheld", ["usage", "withheld"]],
   ["ResponseStarted+stream", ["cursor", "first"]],
   ["ResponseReceived+filters", ["contentFilters"]],

@@ -41,6 +41,8 @@ export type Group = {
   isRenamed: boolean;
   /** What stands before it is not what its reasoning was made from, and the endpoint refuses that. */
   isUnbound: boolean;
+  /** It was paused, and something else than what goes on with it stands behind it. */
+  isLeftPaused: boolean;
 };
 
 /** Cuts blocks into groups; the first of them stands at `start` in the Turn. */
@@ -63,7 +65,7 @@ export function groupsOf(
       hasId: false,
     }));
     const isIntact = first?.index === 0 && first.size === members.length;
-    groups.push({ members, isIntact, isRepeated: false, isRenamed: false, isUnbound: false });
+    groups.push({ members, isIntact, isRepeated: false, isRenamed: false, isUnbound: false, isLeftPaused: false });
     from = end;
   }
   return groups;
@@ -101,7 +103,7 @@ export function legaliseGroup(group: Group, options: GroupOptions): void {
         unsendable(candidate, options) ??
         (group.isUnbound && candidate.block.kind === "reasoning" ? "broken-prefix" : null) ??
         options.codec.brokenGroupRule?.(candidate.block, {
-          ...{ withId: candidate.hasId, isBroken, next: members[place + 1]?.block },
+          ...{ withId: candidate.hasId, isBroken, isLeftPaused: group.isLeftPaused, next: members[place + 1]?.block },
         }) ??
         null;
       isSettled &&= candidate.omitted === null;

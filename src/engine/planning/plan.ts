@@ -10,7 +10,7 @@ import { divergenceOf } from "./divergence.ts";
 import type { FullReason, PlanRequest } from "./plan-request.ts";
 import { changedBefore, changedSettings } from "./request-settings.ts";
 import { codecDetails } from "./sent-before.ts";
-import { shape } from "./shape.ts";
+import { isPausedAt, shape } from "./shape.ts";
 import { unwantedReason } from "./unwanted-reasoning.ts";
 
 type Rejected = { readonly context: ServerContext; readonly reason: FullReason };
@@ -129,7 +129,9 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate
   const omitted = repairs.filter(({ rule }) => rule === "omit").length;
   const isAnswering = repairs.some(({ rule }) => rule === "answer");
   const isEmpty = omitted === turn.length - anchor.length && !isAnswering;
-  if (isEmpty && capabilities.emptyInput !== true) return reject("illegal-continuation");
+  // Behind an answer that it has paused a server takes a request that says nothing, and no other.
+  const isPaused = isPausedAt(turn, anchor.length - 1, request);
+  if (isEmpty ? !isPaused && capabilities.emptyInput !== true : isPaused) return reject("illegal-continuation");
   const takes = kindOf(request, anchor)?.takes;
   const left = new Set(repairs.flatMap(({ rule, index }) => (rule === "omit" ? [index] : [])));
   const isTaken = (block: Block, n: number): boolean => left.has(anchor.length + n) || takes?.(block) !== false;

@@ -56,14 +56,15 @@ type ReceivedFrom = Pick<Decoding, "newBlockId"> & {
 
 /** The blocks of an answer, each with where it came from. */
 export function blocksOf(
-  { blocks, isComplete, keepsItems = false }: Answer,
+  { blocks, isComplete, isPaused = false, keepsItems = false }: Answer,
   { scope, inferenceId, isMasked, newBlockId }: ReceivedFrom,
 ): readonly Block[] {
   // Under the ids of masked items the server holds what the log does not: they are not sent by them.
   const stored = keepsItems && !isMasked;
   return blocks.map(({ kind, payload, wire }, index, { length: size }) => {
     const group = { id: inferenceId, index, size, stored };
-    const received = { scope, group, ...(isComplete ? {} : { partial: true as const }) };
+    const paused = isPaused && index === size - 1 ? { paused: true as const } : {};
+    const received = { scope, group, ...(isComplete ? {} : { partial: true as const }), ...paused };
     return new Block({ id: newBlockId(), kind, payload, wire: { ...received, ...wire, ...received } });
   });
 }

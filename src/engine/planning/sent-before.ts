@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
@@ -30,8 +31,20 @@ export function codecDetails(request: Planned, { anchor, sendFrom, repairs }: De
   return codec.detailsOf({
     ...{ settings, anchor },
     blocks: sentUpTo(turn.length),
+    said: saidLast(request),
     sentBefore: readBefore(request, sendFrom).map(sentUpTo),
   });
+}
+
+/** What the model has said since somebody else has spoken, as far as the endpoint gave it. */
+function saidLast({ turn, scope, codec }: Planned): readonly Block[] {
+  const said: Block[] = [];
+  for (let index = turn.length - 1; index >= 0; index -= 1) {
+    const block = turn.at(index);
+    if (block === undefined || block.kind === "user" || block.kind === "system") break;
+    if (!codec.pairs.isResult(block) && block.wire?.scope === scope) said.unshift(block);
+  }
+  return said;
 }
 
 /** Where requests ended whose answers stand in the Turn as they were given: the newest first. Looked at are the answers in it. */

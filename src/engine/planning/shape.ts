@@ -35,8 +35,22 @@ export type ShapeOptions = GroupOptions & {
 export function shape(turn: Turn, from: number, options: ShapeOptions): readonly Repair[] {
   const { repairs, pairing } = shapeFrom(turn, from, options);
   const closing = closingAnswers(pairing, turn.length);
-  const prompt = closing.length > 0 ? [] : promptBehind(turn.after(from), from, { ...options, repairs });
+  const last = turn.length - 1;
+  const isPaused =
+    isPausedAt(turn, last, options) && !repairs.some(({ rule, index }) => rule === "omit" && index === last);
+  const prompt = closing.length > 0 || isPaused ? [] : promptBehind(turn.after(from), from, { ...options, repairs });
   return [...repairs, ...closing, ...prompt, ...standIns(turn, from, { ...options, repairs })];
+}
+
+/** Whether the block at a place ends an answer that this endpoint has paused. Of one that never does nothing is read for it. */
+export function isPausedAt(
+  turn: Turn,
+  index: number,
+  { scope, codec }: Pick<GroupOptions, "scope" | "codec">,
+): boolean {
+  if (codec.mayPause === undefined) return false;
+  const wire = turn.at(index)?.wire;
+  return wire?.paused === true && wire.scope === scope;
 }
 
 /** What the user has to say where what is sent ends with something that a server takes no request to end with. */
@@ -87,6 +101,12 @@ function standIns(
 
 type Shaped = { readonly repairs: readonly Repair[]; readonly pairing: Pairing };
 
+/** Whether an answer was paused, and something else than what goes on with it stands behind it. */
+const isLeftPaused = ({ members }: Group, next: Group | undefined, { scope }: ShapeOptions): boolean =>
+  members.at(-1)?.block.wire?.paused === true &&
+  next !== undefined &&
+  !(next.isIntact && next.members[0]?.block.wire?.scope === scope);
+
 /** What is in the request, or at the server, before a group. */
 type ShapedPrefix = {
   readonly itemIds: Set<string>;
@@ -102,8 +122,10 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   let pairing = pairingAt(turn, from, { blocks, options });
   let last: Block | null = from === 0 ? null : (turn.at(from - 1) ?? null);
   let place = options.check?.start;
-  for (const group of groupsOf(blocks, from, options)) {
+  const groups = groupsOf(blocks, from, options);
+  for (const [n, group] of groups.entries()) {
     const [first] = group.members;
+    group.isLeftPaused = isLeftPaused(group, groups[n + 1], options);
     for (const member of group.members) if (member.index < start) member.omitted = "compacted";
     if (first !== undefined && first.index !== turn.length - 1 && options.codec.standsLast?.(first.block) === true)
       first.omitted = "not-last";

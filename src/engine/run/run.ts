@@ -22,6 +22,7 @@ import { ProviderError } from "../stack/provider.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { recordedPolicies } from "../stack/run-policies.ts";
+import { endsPaused } from "../stack/tool-loop.ts";
 import { cancelUnderWay, closingEntries } from "./close.ts";
 import { compact, compactOnly } from "./compact.ts";
 import { runStack, type Stack } from "./frames.ts";
@@ -117,8 +118,9 @@ async function park(
 
 /** How the run leaves its Turn: whether what it was asked is answered. */
 function statusOf({ isWhole, turns }: RunSession, result: Turn): RunStatus {
-  if (!isWhole) return "incomplete";
-  return openCalls(broughtBy(turns.base, result)).length > 0 ? "calls-open" : "completed";
+  const brought = broughtBy(turns.base, result);
+  if (!isWhole || endsPaused(result, brought)) return "incomplete";
+  return openCalls(brought).length > 0 ? "calls-open" : "completed";
 }
 
 /** What waits for an answer is done before the run ends: then the log takes no more of it. */
@@ -245,8 +247,9 @@ const answerCore =
     const step = { frame, outgoing, scope };
     onStep(step);
     const answered = await inferStep(session, step);
-    // What the model has called it still has to read the results of, with all that led to them.
-    if (!session.isWhole || openCalls(broughtBy(outgoing, answered)).length > 0) return answered;
+    const brought = broughtBy(outgoing, answered);
+    // What the model has called it still has to read the results of, with all that led to them; a paused answer is gone on with.
+    if (!session.isWhole || openCalls(brought).length > 0 || endsPaused(answered, brought)) return answered;
     const after = { direction: "response", because: "after-run", limit: afterRun, turn: answered } as const;
     return compact(session, { ...after, frame, scope, onStep });
   };

@@ -110,6 +110,11 @@ export interface Codec {
   /** What an endpoint seems not to be able to do, by how it refused a request with these settings; null where that is not said. */
   lessonOf?(refusal: Refusal, settings: Settings): Lesson | null;
 
+  /**
+   * Whether a server that is asked with these settings may pause an answer (`isPaused`), so that an engine without tools needs its
+   * tool loop as well: that asks it on. Absent: it never does.
+   */
+  mayPause?(settings: Settings): boolean;
   /** What an answer says, its blocks in the order in which the model made them. */
   readAnswer(response: JsonObject, asked: Asked): Answer;
   /** The response that an answer was read from: equal as JSON, order of members aside (rule: Nothing is lost). */
@@ -158,6 +163,11 @@ export type Answer = {
   readonly status: string | null;
   /** Whether the answer is whole; of one that is not, text is kept, and calls are neither executed nor sent. */
   readonly isComplete: boolean;
+  /**
+   * The server has stopped in the middle of it, and goes on when it is asked again with the answer as it stands at the end. Its codec
+   * has `mayPause`.
+   */
+  readonly isPaused?: boolean;
   /** What a later request may name to continue from it, and why that would be refused, where it would. */
   readonly anchor?: Anchor & { readonly unusable?: string };
   /** What it says of the request: under `anchor` the id that it continued from, or null. */
@@ -202,6 +212,8 @@ export type RequestParts = {
 export type PlannedParts = Pick<RequestParts, "settings" | "anchor"> & {
   /** How many blocks it sends. */
   readonly blocks: number;
+  /** What the model has said, as this endpoint gave it, since somebody else has spoken; results of its calls are no words. */
+  readonly said: readonly Block[];
   /**
    * What of it the endpoint has read before: how many of its blocks earlier requests ended with, that asked the same model with the same
    * settings before the blocks (`readBefore`) and whose answer stands behind them still. The longest first; at most four.
@@ -221,7 +233,10 @@ export type SentBlock = {
 
 /** Words of the user that are in no Turn: a request that needs them is decided to have them (`prompt`). */
 export type Prompt = {
-  /** Whether a request that sends these blocks, behind what the server holds or nothing, cannot end with them. */
+  /**
+   * Whether a request that sends these blocks, behind what the server holds or nothing, cannot end with them. Of one that ends with
+   * an answer that its server has paused it is not asked: nothing is said behind that.
+   */
   isNeeded(sent: readonly Block[], asked: { readonly settings: Settings; readonly isContinued: boolean }): boolean;
   /** What is said, as a draft; frozen under the name of the codec. */
   readonly block: Block;
@@ -252,6 +267,8 @@ export type GroupPlace = {
   readonly withId: boolean;
   /** Some of them are missing or left out. */
   readonly isBroken: boolean;
+  /** The server has paused the answer, and something else than what goes on with it stands behind it. */
+  readonly isLeftPaused: boolean;
   readonly next: Block | undefined;
 };
 

@@ -111,7 +111,11 @@ export function createEngine<Context = unknown, Output = undefined>(
   const hasLoop = middleware.some((layer) => layer.isEngine === true);
   if (hasLoop && tools.length > 0) refuseBesideLoop("tools");
   if (hasLoop && config.maxSteps !== undefined) refuseBesideLoop("maxSteps");
-  const loop = tools.length === 0 || hasLoop ? [] : [toolLoop(tools, { maxSteps: config.maxSteps })];
+  const mayPause = [provider, ...Object.values(otherProviders)].some(
+    ({ codec, settings }) => codec.mayPause?.(settings) === true,
+  );
+  const isLooped = (tools.length > 0 || mayPause) && !hasLoop;
+  const loop = isLooped ? [toolLoop(tools, { maxSteps: config.maxSteps })] : [];
   const layers = [...loop, ...middleware];
   const options: EngineOptions = {
     madeBy: thisCopy,

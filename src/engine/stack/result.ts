@@ -16,7 +16,8 @@ export type { Usage } from "../../projections/usage.ts";
 export type RunResult<Output = unknown> = {
   /**
    * `calls-open`: the model called what no tool of the engine answers; append the results and run again. `incomplete`: the
-   * last answer broke off at a limit. `parked`: the run waits, without an owner, until what is in doubt has been settled.
+   * last answer broke off at a limit, or its server has paused it. `parked`: the run waits, without an owner, until what is in
+   * doubt has been settled.
    */
   readonly status: RunStatus | "parked";
   /** False where nothing waited for an answer: this is the recorded result of the run that had given it. */

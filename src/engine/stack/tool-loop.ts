@@ -2,6 +2,7 @@ import { checkOptions, checkWhole, kindOf, type OptionNames } from "../../base/o
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
+import type { Turn } from "../../domain/turn.ts";
 import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./middleware.ts";
 import { checkTool, type Tool } from "./tool.ts";
 
@@ -12,8 +13,8 @@ const loopOptions: OptionNames<ToolLoopOptions> = { maxSteps: true };
 const maxStepsDefault = 32;
 
 /**
- * Runs the tools that an answer calls and asks again, until an answer calls none. It stands outside all layers unless it
- * is placed in the list by hand, where a layer is to see a whole run as one call.
+ * Runs the tools that an answer calls and asks again, until an answer calls none. An answer that its server has paused is asked on as
+ * it stands. The loop is outside all layers unless it is placed in the list by hand, where a layer is to see a whole run as one call.
  */
 export function toolLoop<Context = unknown>(
   tools: readonly Tool<unknown, unknown, Context>[],
@@ -28,11 +29,18 @@ export function toolLoop<Context = unknown>(
   for (const [index, tool] of tools.entries()) checkTool(`toolLoop: tools[${index}]`, tool);
   const layer = defineMiddleware({ name: "tool-loop", version: "1.0.0" }, (next) => async (turn, ctx) => {
     let asked = turn;
+    let isPaused = false;
     for (let iteration = 0; iteration < maxSteps; iteration += 1) {
       const answer = await next(asked);
+      const brought = broughtBy(asked, answer);
       // What no layer within has answered.
-      const calls = openCalls(broughtBy(asked, answer)).filter((call) => ctx.canRun(call));
+      const calls = openCalls(brought).filter((call) => ctx.canRun(call));
       const runnable = calls.filter((call) => isRunnable(call) && !isOfTheApp(call, tools, ctx));
+      isPaused = calls.length === 0 && endsPaused(answer, brought);
+      if (isPaused) {
+        asked = answer;
+        continue;
+      }
       if (runnable.length === 0) return answer;
       asked = answer.append(...(await runTools(runnable, ctx)));
       // The app answers what the loop cannot; it asks again by itself.
@@ -40,11 +48,17 @@ export function toolLoop<Context = unknown>(
     }
     throw new TurnlogError(
       "iteration-limit",
-      `the model still called tools after ${maxSteps} requests; raise maxSteps, or look at the tools' answers`,
+      isPaused
+        ? `the server had still paused its answer after ${maxSteps} requests; raise maxSteps`
+        : `the model still called tools after ${maxSteps} requests; raise maxSteps, or look at the tools' answers`,
     );
   });
   return { ...layer, tools, isEngine: true };
 }
+
+/** Whether a Turn ends with an answer that its server has paused, among what a pass brought. */
+export const endsPaused = (turn: Turn, brought: readonly Block[]): boolean =>
+  brought.at(-1)?.wire?.paused === true && brought.at(-1) === turn.at(turn.length - 1);
 
 /** Waits for all of them, so that a tool that started is never left behind by another's failure. */
 async function runTools(calls: readonly Block[], ctx: LayerContext): Promise<readonly Block[]> {

@@ -6,6 +6,7 @@ import {
   objectOf,
   objectsOf,
   textOrEmpty,
+  textOrNull,
 } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Block, BlockKind, Wire } from "../../domain/block.ts";
@@ -25,7 +26,7 @@ export type MessageResidue = {
 };
 
 /** What of blocks of content their draft does not tell, under a name of its own: drafts of other codecs have residues too. */
-type Residue = { readonly content?: JsonValue; readonly message?: MessageResidue };
+type Residue = { readonly content?: JsonValue; readonly message?: MessageResidue; readonly container?: JsonValue };
 
 /** A block of content that a model said, as a draft that gives it back exactly. */
 export const draftOf = (content: JsonObject): Draft => draftOfAll(kindOf(content), [content]);
@@ -59,6 +60,20 @@ export function isSaidAsJson(block: Block): boolean {
 
 /** What was kept of the message that a block began. */
 export const messageResidue = (draft: Draft): MessageResidue => residueOf(draft).message ?? {};
+
+/** The container in which code of the answer runs that a block ends; null where it does not say one. */
+export const containerIn = (draft: Draft): string | null => textOrNull(residueOf(draft).container);
+
+/** The blocks of an answer, the last of them with the container that it names: what goes on there has to name it, too. */
+export function inContainer(drafts: readonly Draft[], container: JsonValue | undefined): readonly Draft[] {
+  const id = isJsonObject(container) ? container["id"] : undefined;
+  if (typeof id !== "string") return drafts;
+  return drafts.map((draft, index) =>
+    index < drafts.length - 1
+      ? draft
+      : { ...draft, wire: { ...draft.wire, residue: { messages: { ...residueOf(draft), container: id } } } },
+  );
+}
 
 function residueOf({ wire }: Draft): Residue {
   const residue = isJsonObject(wire?.residue) ? wire.residue["messages"] : undefined;

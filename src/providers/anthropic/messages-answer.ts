@@ -12,7 +12,7 @@ import {
 import type { ContentFilter, Withheld } from "../../domain/events/inference-events.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import { takeText, usageOf } from "../answer-parts.ts";
-import { contentsOf, draftOf, inputOf } from "./content-blocks.ts";
+import { contentsOf, draftOf, inContainer, inputOf } from "./content-blocks.ts";
 import { isEmptyText } from "./content-parts.ts";
 import { asksForThreads } from "./threads.ts";
 
@@ -25,10 +25,11 @@ export function readAnswer(response: JsonObject, { settings }: Pick<Asked, "sett
   const error = isJsonObject(response["error"]) ? response["error"] : null;
   return {
     ...{ id, status },
+    ...(status === "pause_turn" ? { isPaused: true } : {}),
     isComplete: error === null && status !== null && !cutShort.has(status),
     ...(id !== null && asksForThreads(settings) ? { anchor: threadOf(id, isMessage ? content : []) } : {}),
     ...(error === null ? {} : { failure: failureIn(error) }),
-    blocks: isMessage ? content.map(draftOf) : [],
+    blocks: inContainer(isMessage ? content.map(draftOf) : [], rest["container"]),
     ...usageOf(usage, tokensIn),
     withheld: objectsOf(rest["input_transformations"]).flatMap(withheldBy),
     contentFilters: status === "refusal" ? [refusedBy(rest["stop_details"])] : [],

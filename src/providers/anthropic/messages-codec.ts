@@ -2,10 +2,11 @@ import { type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Block } from "../../domain/block.ts";
 import { user } from "../../domain/make-block.ts";
-import type { Prompt, RequestParts } from "../../engine/stack/codec.ts";
-import { defineCodec, offer } from "../define-codec.ts";
+import type { GroupPlace, PlannedParts, Prompt, RequestParts } from "../../engine/stack/codec.ts";
+import { brokenGroupRule, defineCodec, offer } from "../define-codec.ts";
 import { keptByGoogle } from "../google-files.ts";
 import { cacheDetails } from "./cache-marks.ts";
+import { containerDetails, containerFor, hasServerTools } from "./container.ts";
 import { contentsOf, isSaidAsJson, partRefusalIn, refusalOf } from "./content-blocks.ts";
 import { isEmptyText } from "./content-parts.ts";
 import { readAnswer, writeAnswer } from "./messages-answer.ts";
@@ -29,7 +30,14 @@ export const messagesCodec = defineCodec({
   prompt: { isNeeded: asksForUser, block: user("Continue.") },
   unsendableReason: (block: Block) => refusalOf(block),
   unsendablePart: (part: JsonObject, { kind }: Block) => keptByGoogle(part) ?? partRefusalIn(kind, part),
-  detailsOf: cacheDetails,
+  mayPause: hasServerTools,
+  // What a server's tool has open is closed by nothing but the answer that goes on with it.
+  brokenGroupRule: (block: Block, place: GroupPlace) =>
+    place.isLeftPaused && place.next === undefined && isServerCall(block) ? "paused" : brokenGroupRule(block, place),
+  detailsOf(planned: PlannedParts) {
+    const details = { ...cacheDetails(planned), ...containerDetails(planned) };
+    return Object.keys(details).length === 0 ? undefined : details;
+  },
   ...{ encodeRequest, readAnswer, writeAnswer },
 });
 
@@ -56,6 +64,8 @@ function encodeRequest(parts: RequestParts): string {
   if (tools !== undefined) body["tools"] = tools;
   if (system !== undefined) body["system"] = system;
   body["messages"] = messages;
+  const container = containerFor(settings, parts.details);
+  if (container !== undefined) body["container"] = container;
   if (transport === "sse") body["stream"] = true;
   const thread = threadFor(settings, anchor);
   if (thread !== null) body["thread"] = thread;
@@ -78,5 +88,8 @@ function asksForUser(
   if (typeof model === "string" && takesPrefill.test(model)) return false;
   return last.kind === "assistant" || last.kind === "reasoning" || last.kind === "tool_call";
 }
+
+const isServerCall = ({ kind, payload: { type } }: Block): boolean =>
+  kind === "other" && (type === "server_tool_use" || type === "mcp_tool_use");
 
 const says = (content: JsonObject): boolean => !isEmptyText(content);

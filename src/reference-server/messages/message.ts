@@ -28,6 +28,10 @@ export function contentOf(
           },
         ];
       }
+      case "server_tool_use":
+      case "web_search_tool_result":
+      case "bash_code_execution_tool_result":
+        return [item];
       default:
         throw new Error(`a model of the Messages API does not say ${stringOf(item["type"]) ?? "this"}`);
     }
@@ -39,13 +43,14 @@ const textsIn = (parts: Json | undefined): readonly string[] =>
 
 /** The events of a streamed message. */
 export function eventsOf(message: JsonObject, deltaLength: number): readonly JsonObject[] {
-  const { content, stop_reason, stop_sequence = null, usage = {} } = message;
-  const start = { ...message, content: [], stop_reason: null, stop_sequence: null };
+  const { content, stop_reason, stop_sequence = null, usage = {}, container, ...rest } = message;
+  const start = { ...rest, content: [], stop_reason: null, stop_sequence: null, usage };
+  const last = { stop_reason: stop_reason ?? null, stop_sequence, ...(container === undefined ? {} : { container }) };
   return [
     { type: "message_start", message: start },
     { type: "ping" },
     ...objectsOf(content).flatMap((block, index) => blockEvents(block, index, deltaLength)),
-    { type: "message_delta", delta: { stop_reason: stop_reason ?? null, stop_sequence }, usage },
+    { type: "message_delta", delta: last, usage },
     { type: "message_stop" },
   ];
 }

@@ -11,6 +11,7 @@ import { contentOf, eventsOf } from "./message.ts";
 import { PromptCache, unitsOf } from "./prompt-cache.ts";
 import { readingOf } from "./reading.ts";
 import { checkRequest, said } from "./request.ts";
+import { ServerTools } from "./server-tools.ts";
 import { Thoughts } from "./thoughts.ts";
 import { Threads, type WholeRequest } from "./threads.ts";
 
@@ -24,6 +25,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
   const cache = new PromptCache(now);
   const threads = new Threads(now);
   const thoughts = new Thoughts(seed);
+  const serverTools = new ServerTools();
   const looksAtPrefix = options.checksReasoning === "refuses";
   let answers = 0;
 
@@ -40,6 +42,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
     const message = {
       ...{ id, type: "message", role: "assistant", model: body["model"] ?? "", content },
       ...{ stop_reason: stopOf(answer, content), stop_sequence: null },
+      ...serverTools.containerOf(body, content, hash),
       usage: { ...usage, output_tokens: tokensIn([JSON.stringify(content)]), ...answer.usage },
       ...(transformations.length === 0 ? {} : { input_transformations: transformations }),
     };
@@ -67,7 +70,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
       const { whole, parent, held } = request;
       const asked = bindingAsked(whole, headers);
       if (asked !== undefined && "refusal" in asked) return asked;
-      const wrong = checkRequest(whole, models, held);
+      const wrong = checkRequest(whole, models, held) ?? serverTools.refusalOf(whole);
       if (wrong !== undefined) return { refusal: wrong };
       const looks = { looksAtPrefix: looksAtPrefix || asked !== undefined, drops: asked?.drops === true };
       const checked =
@@ -98,6 +101,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
       cache.clear();
       threads.clear();
       thoughts.clear();
+      serverTools.clear();
       answers = 0;
     },
   };
@@ -122,7 +126,13 @@ type CheckedRequest = WholeRequest & { readonly told: JsonObject; readonly trans
 
 type Rendered = { readonly answer: ScriptedAnswer; readonly error: JsonObject | undefined };
 
+/** What an answer that ends early says of it, by the script's word for it. */
+const stops: ReadonlyMap<string, string> = new Map([
+  ["content_filter", "refusal"],
+  ["pause_turn", "pause_turn"],
+]);
+
 function stopOf({ status, incompleteDetails }: ScriptedAnswer, content: readonly JsonObject[]): string {
-  if (status === "incomplete") return incompleteDetails?.reason === "content_filter" ? "refusal" : "max_tokens";
+  if (status === "incomplete") return stops.get(incompleteDetails?.reason ?? "") ?? "max_tokens";
   return content.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn";
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
 import type { Adjustments } from "../../../src/domain/events/run-events.ts";
 import { assistant, audio, file, image, system, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
@@ -61,6 +61,36 @@ const sent = (blocks: readonly (Block | Draft)[], given: Settings = settings, tr
 };
 const read = (answer: JsonObject) =>
   messagesCodec.readAnswer(answer, { inferenceId: "inf_1", settings, capabilities: {} });
+
+test("a paused answer says so, and its last block keeps the container that its code runs in", () => {
+  const paused = message([said, searched], "pause_turn", {
+    container: { id: "container_1", expires_at: "2026-03-01" },
+  });
+  const { isPaused, isComplete, blocks } = read(paused);
+  expect({ isPaused, isComplete }).toEqual({ isPaused: true, isComplete: true });
+  const details = (input: readonly Draft[], container?: JsonValue) =>
+    messagesCodec.detailsOf?.({
+      ...{ settings: container === undefined ? settings : { ...settings, container }, anchor: null, blocks: 2 },
+      ...{
+        sentBefore: [],
+        said: input.map((block) => new Block({ id: null, ...block, wire: { scope: "here", ...block.wire } })),
+      },
+    });
+  expect(details(blocks)).toEqual({ container: "container_1" });
+  expect(details(blocks.slice(0, 1))).toBeUndefined();
+  expect(details(blocks, "container_2")).toBeUndefined();
+  expect(details(blocks, { skills: [] })).toEqual({ container: "container_1" });
+  expect(read(message([said])).isPaused).toBeUndefined();
+});
+
+test.each<[Settings, boolean]>([
+  [{}, false],
+  [{ tools: [{ name: "look-up", input_schema: {} }] }, false],
+  [{ tools: [{ type: "web_search_20250305", name: "web_search" }] }, true],
+  [{ mcp_servers: [{ type: "url", url: "https://mcp.test", name: "files" }] }, true],
+])("whether tools of the server may pause an answer: %j", (more, mayPause) => {
+  expect(messagesCodec.mayPause?.({ ...settings, ...more })).toBe(mayPause);
+});
 
 test("roles are merged, results stand first in the message behind their calls, and leading system blocks go to the top", () => {
   const blocks = [

@@ -264,7 +264,7 @@ describe("a refusal", () => {
 test("reasoning goes without its id where its server can read it: encrypted, or in the clear", () => {
   const rule = (members: JsonObject): string | null =>
     codec.brokenGroupRule(decode({ type: "reasoning", id: "rs_1", summary: [], ...members }), {
-      ...{ withId: false, isBroken: false, next: assistant("Hello.") },
+      ...{ withId: false, isBroken: false, isLeftPaused: false, next: assistant("Hello.") },
     });
   expect(rule({})).toBe("unreadable");
   expect(rule({ summary: [{ type: "summary_text", text: "short" }], content: [] })).toBe("unreadable");
