@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Block } from "../../../src/domain/block.ts";
-import { user } from "../../../src/domain/make-block.ts";
+import { text, user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import {
@@ -61,6 +61,8 @@ async function layer(
   if (dice % 5 === 0) asked = asked.insert(0, user(`note ${dice} of ${ctx.now()}`));
   if (dice % 7 === 0) asked = asked.map((block) => (block.kind === "tool_result" ? block.withText("shorter") : block));
   if (dice % 11 === 0 && asked.length > 1) asked = asked.remove(firstOf(asked));
+  // Where a wire has no such part, it is left out, or the run ends there.
+  if (dice % 17 === 0) asked = asked.append(user([text(`picture ${dice}`), { type: "refusal", refusal: "No." }]));
   if (dice % 3 === 0) {
     const name = dice % 2 === 0 ? "fetch" : "post";
     const work = async ({ idempotencyKey: key }: { readonly idempotencyKey: string }): Promise<string> =>
@@ -71,7 +73,7 @@ async function layer(
   if (dice % 4 === 3) {
     const question = user(`how ${dice}?`);
     const told = ctx.infer({ input: dice % 8 === 3 ? asked.append(question) : question });
-    asked = asked.append(user(`told ${await told.then(({ text }) => text, String)}`));
+    asked = asked.append(user(`told ${await told.then(({ text: said }) => said, String)}`));
   }
   if (dice % 13 === 0) ctx.onAcknowledged(() => enter(ledger, { key: `ack ${ctx.frame}`, name: "ack", answer: "" }));
   let result: Turn;
@@ -102,11 +104,28 @@ export function engineConfig(
   return {
     ...asked,
     tools: hasOwnTools ? [] : ledgerTools(ledger),
-    middleware: randomLayers(seed, ledger),
+    middleware: [...(breaksOff(seed) ? [breakOff] : []), ...randomLayers(seed, ledger)],
     maxSteps: 8,
+    // Whom a router chose for a request that never was the log does not say.
+    onUnsendablePart: asked.route === undefined && seed % 4 === 3 ? "throw" : "omit",
+    interruptionNote: notes[seed % notes.length] ?? false,
     sleep: async () => undefined,
   };
 }
+
+const notes = [false, true, "You were cut short."] as const;
+
+/** Whether runs of this seed's engine can break off, so that the next one has something to tell the model. */
+export const breaksOff = (seed: number): boolean => seed % 10 === 6;
+
+/** What a run answers that breaks off as soon as it has heard the model. */
+export const goodMorning = "good morning";
+
+const breakOff = defineMiddleware({ name: "break-off", version: "1.0.0" }, (next) => async (turn) => {
+  const result = await next(turn);
+  if (turn.at(-1)?.text === goodMorning) throw new Error("the run broke off");
+  return result;
+});
 
 /** The same where nobody may be asked who answers: the log says that. */
 export const unasked = (config: EngineConfig): EngineConfig =>
