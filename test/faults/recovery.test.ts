@@ -14,7 +14,7 @@ import { replayed } from "../support/replayed.ts";
 import { problemsIn } from "../support/verified.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
-const stacks = seeds(10, 2_000);
+const stacks = seeds(7, 2_000);
 
 /** The process is gone: nothing that comes after it happens. */
 class Crash extends Error {}

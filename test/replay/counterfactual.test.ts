@@ -4,7 +4,7 @@ import { isJsonList, isJsonObject, type JsonValue } from "../../src/base/json.ts
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema } from "../../src/domain/ids.ts";
-import { user } from "../../src/domain/make-block.ts";
+import { text, user } from "../../src/domain/make-block.ts";
 import type { Turn } from "../../src/domain/turn.ts";
 import { rebuildRequest } from "../../src/engine/planning/recorded-request.ts";
 import type { Mode } from "../../src/engine/stack/chain-policy.ts";
@@ -30,6 +30,7 @@ import { firstSeed, isTelling, seeds } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import { type Dialect, saidWithoutIds } from "../support/dialect.ts";
 import { byWire, type DialectName, dialects } from "../support/dialects.ts";
+import { breakOff, goodMorning } from "../support/faults/recovery-world.ts";
 
 const stacks = seeds(80, 5_000);
 
@@ -40,6 +41,9 @@ const editing = (name: string, habit: number): Layer =>
     let asked: Turn = given;
     if (dice % 3 === 0) asked = asked.map((block) => (block.kind === "tool_result" ? block.withText("short") : block));
     if (dice % 4 === 0) asked = asked.insert(Math.min(1, asked.length), user(`${name} says ${dice}`));
+    // Most wires go without its second part.
+    if (dice % 8 === 0)
+      asked = asked.append(user([text(`${name} shows ${dice}`), { type: "refusal", refusal: "No." }]));
     if (dice % 5 === 0) ctx.instructions(`${name} asks for ${dice}`);
     const [, second] = asked.blocks;
     if (dice % 7 === 0 && second !== undefined) asked = asked.remove(second);
@@ -64,7 +68,7 @@ function answerOf(seed: number, n: number): ScriptedAnswer {
 const questions = ["hello", "and then?", "is that all?"];
 
 /** A conversation of this stack, played against a server, on a clock and ids that count. */
-async function play(config: Pick<EngineConfig, "middleware" | "mode"> & Asked) {
+async function play(config: Pick<EngineConfig, "middleware" | "mode" | "interruptionNote"> & Asked) {
   let [now, ids, runs] = [Date.parse("2026-03-01T12:00:00.000Z"), 0, 0];
   const clock = (): number => {
     now += 1;
@@ -86,9 +90,12 @@ async function play(config: Pick<EngineConfig, "middleware" | "mode"> & Asked) {
       return `run_${String(runs).padStart(16, "0")}`;
     },
   });
-  for (const question of questions) {
+  const breaksOff = config.middleware?.includes(breakOff) === true;
+  for (const question of [...(breaksOff ? [goodMorning] : []), ...questions]) {
     await conversation.append(question);
-    await conversation.run(engine);
+    const running = conversation.run(engine);
+    if (question === goodMorning) await expect(running).rejects.toMatchObject({ code: "run-failed" });
+    else await running;
   }
   return { store, conversation };
 }
@@ -221,15 +228,26 @@ test.each(played)(
         n += 1;
         return says(answerOf(seed, n));
       };
-      const layers = Array.from({ length: 2 + (seed % 3) }, (_, index) => editing(`layer-${index}`, seed + index));
-      const out = `layer-${seed % layers.length}`;
+      const edits = Array.from({ length: 2 + (seed % 3) }, (_, index) => editing(`layer-${index}`, seed + index));
+      const out = `layer-${seed % edits.length}`;
+      // Of a run that broke off the next one tells the model.
+      const layers = seed % 6 === 2 ? [breakOff, ...edits] : edits;
+      const interruptionNote = true;
       await using recording = await startReferenceServer({ answer, chat: "vllm", seed: "recording" });
-      const { store } = await play({ ...create(recording.baseUrl), middleware: layers });
+      const { store, conversation } = await play({
+        ...create(recording.baseUrl),
+        middleware: layers,
+        interruptionNote,
+      });
+      const isTold = (await conversation.turn()).blocks.some(({ text }) =>
+        text.startsWith("[Your last answer was cut off"),
+      );
+      expect({ seed, isTold }).toEqual({ seed, isTold: layers !== edits });
       n = 0;
       await using other = await startReferenceServer({ answer, chat: "vllm", seed: "other" });
       // In its place one that hands on what it gets, so that the others draw what they drew.
       const middleware = layers.map((layer) => (layer.name === out ? idle(out) : layer));
-      await play({ ...create(other.baseUrl), middleware });
+      await play({ ...create(other.baseUrl), middleware, interruptionNote });
       const asked = await whatIf(store, idleEngine(layers, create), out);
       expect({ seed, unknown: asked.unknown, steps: asked.bodies.length }).toEqual({
         ...{ seed, unknown: null, steps: other.requests.length },

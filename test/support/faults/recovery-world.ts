@@ -121,7 +121,7 @@ export const breaksOff = (seed: number): boolean => seed % 10 === 6;
 /** What a run answers that breaks off as soon as it has heard the model. */
 export const goodMorning = "good morning";
 
-const breakOff = defineMiddleware({ name: "break-off", version: "1.0.0" }, (next) => async (turn) => {
+export const breakOff = defineMiddleware({ name: "break-off", version: "1.0.0" }, (next) => async (turn) => {
   const result = await next(turn);
   if (turn.at(-1)?.text === goodMorning) throw new Error("the run broke off");
   return result;
