@@ -19,24 +19,24 @@ import type { Stage } from "./stage.ts";
 export type RehearsalCounts = ReturnType<typeof noCounts>;
 
 export const noCounts = () => ({
+  /** How often a request was sent in another mode than the one before it. */
+  switches: 0,
+  /** How often a request went to another provider than the one before it. */
+  handoffs: 0,
   /** Bodies sent for answers, refused ones included. */
   requests: 0,
   chained: 0,
   rebased: 0,
   full: 0,
-  coherent: 0,
-  /** Requests that read something else, were refused, missing, one too many, or not judged. */
-  incoherent: 0,
-  bytesSent: 0,
-  events: 0,
-  /** How often a request was sent in another mode than the one before it. */
-  switches: 0,
-  /** How often a request went to another provider than the one before it. */
-  handoffs: 0,
   /** Requests of warm-ups, which ask for no answer. */
   warmUps: 0,
   /** What was asked of conversation objects besides: made, listed, items deleted. */
   objectCalls: 0,
+  coherent: 0,
+  /** Requests that read something else, were refused, missing, one too many, or not judged. */
+  incoherent: 0,
+  events: 0,
+  bytesSent: 0,
 });
 
 /** One request that was not what it had to be. */

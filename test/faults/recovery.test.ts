@@ -14,7 +14,7 @@ import { replayed } from "../support/replayed.ts";
 import { problemsIn } from "../support/verified.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
-const stacks = seeds(7, 2_000);
+const stacks = seeds(5, 2_000);
 
 /** The process is gone: nothing that comes after it happens. */
 class Crash extends Error {}
@@ -179,7 +179,7 @@ test.each(byThinking(stacks))(
         }
         const { difference } = await replayed(store, conversation);
         expect({ told, difference }).toEqual({ told, difference: null });
-        if (isLong || stop % 3 === 1)
+        if (isLong || stop % 9 === 1)
           expect({ told, problems: await problemsIn(store) }).toEqual({ told, problems: [] });
         const layers = await reexecute(store.log, conversationStream(conversation.id), onlyReading);
         expect({ told, difference: layers.difference }).toEqual({ told, difference: null });

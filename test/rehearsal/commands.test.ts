@@ -123,9 +123,9 @@ test("prints a rehearsal as one stable document", async () => {
     "providers",
     "mode",
     "transport",
+    "conversations",
     "switches",
     "handoffs",
-    "conversations",
     "requests",
     "chained",
     "rebased",
@@ -134,10 +134,10 @@ test("prints a rehearsal as one stable document", async () => {
     "objectCalls",
     "coherent",
     "incoherent",
+    "events",
     "bytesSent",
     "bytesFull",
     "bytesLastOnly",
-    "events",
     "seconds",
   ]);
   const { chained = 0, rebased = 0, full = 0, requests } = figures;

@@ -75,10 +75,9 @@ test("a response that cannot be read is a failure of its provider", async () => 
 
 test("a run of which something could not be recorded is ended, and says so", async () => {
   const { conversation, ...workshop } = createWorkshop();
-  const careless = layer("careless", async (turn, next, ctx) => {
+  const careless = layer("careless", async (turn, next) => {
     const result = await next(turn);
-    await ctx.effect(5 as never, () => "done");
-    return result;
+    return result.append(user("noted").withWire({ scope: 5 as never }));
   });
   const { engine } = workshop.scripted(["one", "two"], { middleware: [careless] });
   await conversation.append("hello");
@@ -94,6 +93,6 @@ test("what a layer gives before anything was recorded ends its run as well, by t
   });
   const { engine } = workshop.scripted(["one"], { middleware: [careless] });
   await conversation.append("hello");
-  await expect(conversation.run(engine)).rejects.toMatchObject({ kind: "invalid-event", layer: "careless" });
+  await expect(conversation.run(engine)).rejects.toMatchObject({ kind: "layer-failed", layer: "careless" });
   expect(typesOf(await eventsOf(conversation)).slice(-2)).toEqual(["RunStarted", "RunFailed"]);
 });

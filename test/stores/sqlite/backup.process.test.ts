@@ -67,24 +67,25 @@ test("backups while another process writes are each whole, and each a beginning 
   const { file } = temporaryFolder();
   const streams = Array.from({ length: 4 }, (_, index) => `conversation-cnv_0${index}`);
   const writer = startAside("stores/appending-process.ts", [file("store.db"), "100000", ...streams]);
-  let chunks = 0;
-  writer.child.stdout?.on("data", () => {
-    chunks += 1;
+  let acknowledged = 0;
+  writer.child.stdout?.on("data", (lines: Buffer) => {
+    acknowledged += lines.toString().split("\n").length - 1;
   });
   await writer.readTo(/./);
+  const lengths: number[] = [];
   for (let round = 0; round < 6; round += 1) {
-    const before = chunks;
-    await expect.poll(() => chunks, { interval: 1, timeout: 30_000 }).toBeGreaterThan(before);
+    // What was acknowledged is in the file, and more of it than in the backup before; a line says that the file is open.
+    const before = (lengths.at(-1) ?? 0) + 1;
+    await expect.poll(() => acknowledged, { interval: 1, timeout: 30_000 }).toBeGreaterThan(before);
     backUpStore(file("store.db"), file("backup.db"), { force: true });
     copyFileSync(file("backup.db"), file(`backup-${round}.db`));
+    lengths.push((await logOf(file(`backup-${round}.db`))).events.length);
   }
   await writer.kill();
   const { events } = await logOf(file("store.db"));
-  const lengths: number[] = [];
   for (let round = 0; round < 6; round += 1) {
     const backup = await logOf(file(`backup-${round}.db`));
     expect(backup.events).toEqual(events.slice(0, backup.events.length));
-    lengths.push(backup.events.length);
     await using store = await openSqliteStore(file(`backup-${round}.db`));
     const problems = (await all(verifyStore(store, { codecs: new Map() }))).map(({ problem }) => problem?.kind ?? null);
     // What the process writes are no conversations: their chains hold, and that is all that there is to check.

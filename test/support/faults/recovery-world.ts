@@ -116,7 +116,7 @@ export function engineConfig(
 const notes = [false, true, "You were cut short."] as const;
 
 /** Whether runs of this seed's engine can break off, so that the next one has something to tell the model. */
-export const breaksOff = (seed: number): boolean => seed % 10 === 6;
+export const breaksOff = (seed: number): boolean => seed % 5 === 3;
 
 /** What a run answers that breaks off as soon as it has heard the model. */
 export const goodMorning = "good morning";

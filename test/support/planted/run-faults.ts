@@ -19,8 +19,8 @@ export const runFaults: readonly PlantedFault[] = [
   {
     of: "a call that a layer has answered already is run",
     file: "engine/stack/tool-loop.ts",
-    find: "openCalls(broughtBy(asked, answer))",
-    put: 'broughtBy(asked, answer).filter(({ kind }) => kind === "tool_call")',
+    find: "openCalls(brought)",
+    put: 'brought.filter(({ kind }) => kind === "tool_call")',
     suite: "engine/stack/tool-loop",
   },
   {
