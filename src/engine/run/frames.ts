@@ -1,8 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
-
 import type { LayerTiming } from "../../domain/events/shared.ts";
 import type { Turn } from "../../domain/turn.ts";
-
 import { refuseWithinEffect } from "../effects/within-effect.ts";
 import { CallScope } from "../session/call-scope.ts";
 import { LateMisuse } from "../session/layer-watch.ts";
