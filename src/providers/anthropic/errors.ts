@@ -54,7 +54,8 @@ const kindByMessage: readonly (readonly [RegExp, FailureKind])[] = [
     /`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified/,
     "invalid-encrypted-content",
   ],
-  [/^prompt is too long: /, "context-length-exceeded"],
+  // The Claude CLI says it without the numbers, too.
+  [/^prompt is too long\b/i, "context-length-exceeded"],
 ];
 
 /** Inside of a stream there is no status. */

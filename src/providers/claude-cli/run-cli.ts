@@ -7,7 +7,8 @@ import { linesOf } from "../../base/lines.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { ProviderError, type StreamDelta } from "../../engine/stack/provider.ts";
 import { type AnswerLimits, limitError } from "../answer-limits.ts";
-import { providerError, withPartial } from "../classify-error.ts";
+import { messagesError } from "../anthropic/errors.ts";
+import { withPartial } from "../classify-error.ts";
 import { abortedBeforeSending, type Deadline, interruption } from "../deadline.ts";
 import { jsonOf } from "../json-text.ts";
 import { draftsOf } from "./claude-cli-codec.ts";
@@ -126,7 +127,12 @@ async function readLines(
       bytes += utf8Length(next.value);
       if (bytes > limits.streamBytes) throw limitError("streamBytes", limits);
       const line = jsonOf(next.value);
-      if (!isJsonObject(line)) throw nonsense(next.value);
+      if (!isJsonObject(line)) {
+        // One that dies leaves its last line unfinished.
+        const isLast = next.value.startsWith("{") && (await Promise.race([printed.next(), stopped])).done === true;
+        if (isLast) return null;
+        throw nonsense(next.value);
+      }
       lines.push(line);
       told = tell(line, told, onDelta);
       if (line["type"] === "result") return line;
@@ -178,7 +184,9 @@ function failureOf(result: JsonObject, stderr: string): ProviderError {
   if (unknown !== undefined) return lostSession(unknown);
   const message = told.find((text) => text !== "") ?? `the Claude CLI ended with ${JSON.stringify(subtype)}`;
   const http = typeof status === "number" ? status : null;
-  const { kind } = providerError({ status: http, body: { error: { message } } });
+  // It hands on what its API said, as a text or as the body that it is.
+  const refused = message.replace(/^API Error: \d+ /, "");
+  const { kind } = messagesError({ status: http, body: jsonOf(refused) ?? { error: { message: refused } } });
   return new ProviderError(message, { kind, outcome: "unknown", status: http, body: result });
 }
 

@@ -15,7 +15,7 @@ import { standInPath } from "./stand-in-command.ts";
  * said, an answer in lines of stream-json, one for each block, with the results of its own tools.
  */
 export function createClaudeCliFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
-  const { seed } = options;
+  const { seed, models, maxContextTokens = Number.POSITIVE_INFINITY } = options;
   const sessions = new Map<string, readonly JsonObject[]>();
   let made = 0;
   const nextHash = (): string => {
@@ -62,12 +62,16 @@ export function createClaudeCliFront(options: ReferenceServerOptions & { readonl
       const history = resumed === undefined ? [] : sessions.get(resumed);
       if (history === undefined) return unknownSession(resumed ?? "");
       const messages = [...history, ...given];
+      const model = wordAfter(words, "--model") ?? "reference";
+      if (models?.includes(model) === false) return refusedByApi(404, `model: ${model}`);
+      const size = sizeOf(messages);
+      if (size > maxContextTokens)
+        return refusedByApi(400, `prompt is too long: ${size} tokens > ${maxContextTokens} maximum`);
       const session = resumed ?? `session-${nextHash().slice(0, 24)}`;
       return {
         body,
         reading: () => readingOf(messages, wordAfter(words, "--append-system-prompt")),
-        render: (answer, error) =>
-          render({ session, messages, model: wordAfter(words, "--model") ?? "reference" }, answer, error),
+        render: (answer, error) => render({ session, messages, model }, answer, error),
       };
     },
     serverError: (message) => ({ status: 500, body: { error: { message } } }),
@@ -90,6 +94,12 @@ const printed = (lines: readonly JsonObject[]): FrontAnswer => ({
 const ends = (stderr: string, lines: readonly JsonObject[] = []): { readonly refusal: Refusal } => ({
   refusal: { status: 400, body: { stdout: linesText(lines), stderr: `${stderr}\n` } },
 });
+
+/** What its API refuses, it tells in an answer of its own making. */
+function refusedByApi(status: 400 | 404, message: string): { readonly refusal: Refusal } {
+  const type = status === 404 ? "not_found_error" : "invalid_request_error";
+  return { refusal: { status, body: { type: "error", error: { type, message } } } };
+}
 
 function unknownSession(id: string): { readonly refusal: Refusal } {
   const error = `No conversation found with session ID: ${id}`;

@@ -157,6 +157,13 @@ describe("one clear error is told, and no process is left, when the CLI", () => 
     expect(failure.partial.map(({ type }) => type)).toEqual(["system", "assistant"]);
   });
 
+  test("dies within a line", async () => {
+    const failure = await failing("torn");
+    expect(failure).toMatchObject({ kind: "stream-cut", outcome: "unknown" });
+    expect(failure.message).toBe("the Claude CLI ended with code 137 before it gave a result");
+    expect(failure.partial.map(({ type }) => type)).toEqual(["system", "assistant"]);
+  });
+
   test("prints nonsense", async () => {
     const failure = await failing("nonsense");
     expect(failure).toMatchObject({ kind: "server-error", outcome: "unknown" });
@@ -168,7 +175,7 @@ describe("one clear error is told, and no process is left, when the CLI", () => 
     const failure = await failing("refused", {
       env: { STAND_IN_HOME: home, STAND_IN_MODE: "refused", STAND_IN_SECRET: "sesame-open" },
     });
-    expect(failure).toMatchObject({ kind: "invalid-request", outcome: "unknown", status: 400 });
+    expect(failure).toMatchObject({ kind: "context-length-exceeded", outcome: "unknown", status: 400 });
     expect(failure.message).toBe("API Error: 400 prompt is too long [secret STAND_IN_SECRET]");
   });
 

@@ -111,6 +111,22 @@ test("the stand-in says success of an answer that was refused, and ends with cod
   });
 });
 
+test("the stand-in tells in an answer what its API refuses: an unknown model, and a prompt that is too long", async () => {
+  await using server = await startReferenceServer({ models: ["opus"], maxContextTokens: 100 });
+  for (const [model, input, status, text] of [
+    ["opsu", "One?", 404, "API Error: 404 model: opsu"],
+    ["opus", "word ".repeat(500), 400, /^API Error: 400 prompt is too long: \d+ tokens > 100 maximum$/],
+  ] as const) {
+    const { code, lines } = await runCli(server.url, [...words, "--model", model], said(input));
+    expect(code).toBe(1);
+    expect(lines().at(-1)).toMatchObject({
+      ...{ subtype: "success", is_error: true, api_error_status: status },
+      result: typeof text === "string" ? text : expect.stringMatching(text),
+    });
+  }
+  expect((await runCli(server.url, [...words, "--model", "opus"], said("One?"))).code).toBe(0);
+});
+
 test("the stand-in dies where its server breaks off, with what had come", async () => {
   await using server = await startReferenceServer();
   server.inject({ kind: "cut", afterBytes: 100 });

@@ -56,7 +56,8 @@ print({ type: "system", subtype: "init", model: wordAfter("--model") ?? "m", ...
 if (mode === "nonsense") print({ type: "system", subtype: "status", ...base });
 if (mode === "nonsense") process.stdout.write("Segmentation fault\n");
 said({ type: "thinking", thinking: "Hm.", signature: "sealed" });
-if (mode === "die") process.exit(137);
+if (mode === "torn") process.stdout.write('{"type":"assistant","mess');
+if (mode === "die" || mode === "torn") process.exit(137);
 if (mode === "hang") {
   // Deaf to being asked to end, as a process is that hangs.
   process.on("SIGTERM", () => undefined);
