@@ -49,10 +49,10 @@ type NamedAnchor = { readonly scope: string; readonly anchor: AnchorId };
 
 /**
  * The contexts that a fold knows, in the order of the log, by the Turn that they are of and by the anchor that names them. One
- * without an anchor is kept for people, and never looked up.
+ * without an anchor is never continued from: it says what its endpoint counted.
  */
 export class KnownContexts {
-  readonly #byTurn = new Map<string, ServerContext[]>();
+  readonly #ofTurn = new Map<string, ServerContext[]>();
   readonly #ofInference = new Map<string, ServerContext>();
   readonly #byAnchor = new Map<string, ServerContext>();
   /** What a saved fold had comes first, part by part. */
@@ -90,10 +90,15 @@ export class KnownContexts {
     return count < this.#storedLength ? this.all.slice(count) : this.#added.slice(count - this.#storedLength);
   }
 
-  /** Those that hold the Turn of this digest, in the order of the log. */
+  /** Those that hold the Turn of this digest and have a name to be continued by, in the order of the log. */
   byTurn(digest: string): readonly ServerContext[] {
+    return this.ofTurn(digest).filter(({ anchor }) => anchor !== null);
+  }
+
+  /** All that were answered with the Turn of this digest as their end, in the order of the log. */
+  ofTurn(digest: string): readonly ServerContext[] {
     this.#look(digest);
-    return this.#byTurn.get(digest) ?? [];
+    return this.#ofTurn.get(digest) ?? [];
   }
 
   /** The newest that an endpoint gave this anchor for. */
@@ -140,13 +145,13 @@ export class KnownContexts {
 
   #index(context: ServerContext): void {
     this.#ofInference.set(context.inferenceId, context);
+    const sharing = this.#ofTurn.get(context.turn);
+    // Older ones may be read after newer ones.
+    if (sharing === undefined) this.#ofTurn.set(context.turn, [context]);
+    else sharing.splice(sharing.findLastIndex(({ index }) => index < context.index) + 1, 0, context);
     if (context.anchor === null) return;
     const name = anchorName(context);
-    // Older ones may be read after newer ones.
     if ((this.#byAnchor.get(name)?.index ?? -1) < context.index) this.#byAnchor.set(name, context);
-    const sharing = this.#byTurn.get(context.turn);
-    if (sharing === undefined) this.#byTurn.set(context.turn, [context]);
-    else sharing.splice(sharing.findLastIndex(({ index }) => index < context.index) + 1, 0, context);
   }
 }
 

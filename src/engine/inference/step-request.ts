@@ -2,7 +2,7 @@ import type { Actor } from "../../domain/actor.ts";
 import { anchorName } from "../../domain/anchor.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { EventPlace } from "../../projections/server-contexts.ts";
+import type { EventPlace, ServerContext } from "../../projections/server-contexts.ts";
 import { newRequest } from "../planning/build-request.ts";
 import { asHeld, besideConversation, contextsOf, invalidationOf, provenanceOf, usedUp } from "../planning/contexts.ts";
 import type { ContextLookup, PlanRequest } from "../planning/plan-request.ts";
@@ -85,11 +85,8 @@ export function contextLookup(session: RunSession): ContextLookup {
   const view = session.view();
   return {
     ...logged,
-    byTurn: (digest) => {
-      const here = server.contexts.byTurn(digest);
-      const known = new Set(here.map(({ inferenceId }) => inferenceId));
-      return [...logged.byTurn(digest).filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
-    },
+    byTurn: (digest) => withThoseHere(logged.byTurn(digest), server.contexts.byTurn(digest)),
+    ofTurn: (digest) => withThoseHere(logged.ofTurn(digest), server.contexts.ofTurn(digest)),
     ofInference: (inferenceId) => server.contexts.ofInference(inferenceId) ?? logged.ofInference(inferenceId),
     newest(scope) {
       const context = server.contexts.all.findLast((each) => each.scope === scope && each.unusable !== "no-id");
@@ -114,6 +111,11 @@ export function contextLookup(session: RunSession): ContextLookup {
   };
 }
 
+function withThoseHere(logged: readonly ServerContext[], here: readonly ServerContext[]): readonly ServerContext[] {
+  const known = new Set(here.map(({ inferenceId }) => inferenceId));
+  return [...logged.filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
+}
+
 /** Without those that a run taken up again has not received yet: its layers ask what servers knew then. */
 function contextsBefore({ view, stream, firstRevision }: RunSession): ContextLookup {
   const logged = contextsOf(view());
@@ -122,6 +124,7 @@ function contextsBefore({ view, stream, firstRevision }: RunSession): ContextLoo
   return {
     ...logged,
     byTurn: (digest) => logged.byTurn(digest).filter(isBefore),
+    ofTurn: (digest) => logged.ofTurn(digest).filter(isBefore),
     usedUp: (context) => usedUp(view().server, context, isBefore),
   };
 }

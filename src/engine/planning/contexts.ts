@@ -24,6 +24,7 @@ export function contextsOf(view: ConversationView): ContextLookup {
   const { server, newest } = view;
   return {
     byTurn: (digest) => server.contexts.byTurn(digest),
+    ofTurn: (digest) => server.contexts.ofTurn(digest),
     ofInference: (inferenceId) => server.contexts.ofInference(inferenceId),
     object: (scope) => server.objects.get(scope) ?? null,
     isCut: (object) => server.cutObjects.has(anchorName(object)),
@@ -45,9 +46,9 @@ export const besideConversation = (contexts: ContextLookup): Pick<PlanRequest, "
  * How many tokens an endpoint has counted of a Turn: of the longest beginning of it that it has answered, the answer included.
  * Null where it has told none.
  */
-export function countedIn(turn: Turn, { byTurn }: Pick<ContextLookup, "byTurn">, scope: string): CountedTurn | null {
+export function countedIn(turn: Turn, { ofTurn }: Pick<ContextLookup, "ofTurn">, scope: string): CountedTurn | null {
   for (const { length, digest } of turn.contexts()) {
-    const counted = byTurn(digest).findLast((context) => context.scope === scope && context.tokens !== null);
+    const counted = ofTurn(digest).findLast((context) => context.scope === scope && context.tokens !== null);
     if (counted !== undefined && counted.tokens !== null) return { tokens: counted.tokens, length };
   }
   return null;

@@ -9,7 +9,10 @@ import type { Provenance } from "./divergence.ts";
 
 /** What is known of the servers' contexts. */
 export type ContextLookup = {
+  /** Those that can be named. */
   readonly byTurn: (digest: string) => readonly ServerContext[];
+  /** Also those that nothing names, of endpoints that keep nothing: what was counted of them is known. */
+  readonly ofTurn: (digest: string) => readonly ServerContext[];
   /** What was asked under this id, once it was answered. */
   readonly ofInference: (inferenceId: string) => ServerContext | null;
   /** The object of an endpoint that this conversation goes on in. */

@@ -44,6 +44,7 @@ export function createExchange(server: ReferenceServer) {
   let count = 0;
   const contexts: ContextLookup = {
     byTurn: (digest) => view.contexts.byTurn(digest),
+    ofTurn: (digest) => view.contexts.ofTurn(digest),
     ofInference: (id) => view.contexts.ofInference(id),
     object: (wanted) => view.objects.get(wanted) ?? null,
     isCut: (object) => view.cutObjects.has(anchorName(object)),

@@ -98,6 +98,7 @@ function lookup({ contexts = [], newestTurn, invalid = {}, settings = [] }: Know
   const declared = new Map([{ model: "m" }, ...settings].map((each) => [digestOf(each), each]));
   return {
     byTurn: (digest) => contexts.filter((context) => context.turn === digest && context.unusable !== "no-id"),
+    ofTurn: (digest) => contexts.filter((context) => context.turn === digest),
     ofInference: (inferenceId) => contexts.find((context) => context.inferenceId === inferenceId) ?? null,
     object: () => null,
     isCut: () => false,
