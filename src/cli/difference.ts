@@ -3,7 +3,7 @@ import type { Actor } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import { type BlockJson, blockFromJson, blockToJson } from "../domain/block-json.ts";
 import type { Turn } from "../domain/turn.ts";
-import { actorLabel, counted, printable } from "../projections/wording.ts";
+import { actorLabel, counted, printable, shownText } from "../projections/wording.ts";
 import type { DifferenceDocument } from "./documents/differences.ts";
 import type { Style } from "./screen.ts";
 
@@ -47,6 +47,9 @@ export function differenceLines(
         ...marked("-", old, style.bad),
         ...marked("+", now, style.good),
         ...kept(rest, style),
+        ...(old.length + now.length === 0
+          ? [style.dim("  what it says is the same, and what stands beside that is another")]
+          : []),
       ];
     }),
     ...moved.map((block) => head("moved", block)),
@@ -55,7 +58,7 @@ export function differenceLines(
 
 type Headed = { readonly index: number; readonly label: string; readonly by: Actor | null };
 
-const linesOf = (json: BlockJson): readonly string[] => printable(blockFromJson(json).text).split("\n");
+const linesOf = (json: BlockJson): readonly string[] => printable(shownText(blockFromJson(json))).split("\n");
 
 /** The lines that two texts begin and end with, and those between. */
 function partsOf(before: readonly string[], after: readonly string[]) {

@@ -12,6 +12,7 @@ import { sha256Hex } from "../base/sha256.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { essenceText } from "./essence.ts";
 import type { BlockId } from "./ids.ts";
+import { resultParts, retold, saidIn } from "./message-content.ts";
 import { refuseSecrets } from "./refuse-secrets.ts";
 
 export const blockKinds = ["system", "user", "assistant", "reasoning", "tool_call", "tool_result", "other"] as const;
@@ -206,17 +207,25 @@ export class Block {
     return new Block({ id: this.id, kind: this.kind, payload, wire });
   }
 
-  /** The same block saying this text instead: the one text part of a message, a result's output, a call's arguments. */
+  /**
+   * The same block saying this text instead: the text of a message, a result's output, a call's arguments. Images, files and audio
+   * beside the text stay: who wants them gone gives another payload (`withPayload`). The text that it has gives the block itself.
+   */
   withText(text: string): Block {
+    if (text === this.text) return this;
+    const { output, content } = this.payload;
     switch (this.kind) {
       case "tool_call":
         return this.withPayload({ ...this.payload, arguments: text });
-      case "tool_result":
-        return this.withPayload({ ...this.payload, output: text });
+      case "tool_result": {
+        const parts = resultParts(output);
+        const isMixed = parts?.some((part) => saidIn(part) === null) === true;
+        return this.withPayload({ ...this.payload, output: isMixed ? retold(parts, text) : text });
+      }
       case "reasoning":
         return this.withPayload({ ...this.payload, summary: [{ type: "text", text }] });
       default:
-        return this.withPayload({ ...this.payload, content: [{ type: "text", text }] });
+        return this.withPayload({ ...this.payload, content: retold(objectsOf(content), text) });
     }
   }
 
@@ -273,7 +282,5 @@ export type StoredBlocks = {
 function readable(value: JsonValue | undefined): string {
   if (typeof value === "string") return value;
   if (!isJsonList(value)) return value === undefined || value === null ? "" : JSON.stringify(value);
-  return value
-    .map((part) => (isJsonObject(part) ? (textOrNull(part["text"]) ?? textOrNull(part["refusal"]) ?? "") : ""))
-    .join("");
+  return value.map((part) => (isJsonObject(part) ? (saidIn(part) ?? "") : "")).join("");
 }

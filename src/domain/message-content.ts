@@ -73,6 +73,26 @@ const neededMembers: ReadonlyMap<string, readonly string[]> = new Map([
   ["refusal", ["refusal"]],
 ]);
 
+/**
+ * Parts that say another text: it stands where their first text stood, or before all where they had none. What is no text (images,
+ * files, audio) stays where it is.
+ */
+export function retold(parts: readonly JsonObject[], text: string): readonly JsonObject[] {
+  const first = parts.findIndex((part) => saidIn(part) !== null);
+  const said = first < 0 && text === "" ? [] : [{ type: "text", text }];
+  return [
+    ...parts.slice(0, Math.max(0, first)),
+    ...said,
+    ...parts.slice(Math.max(0, first)).filter((part) => saidIn(part) === null),
+  ];
+}
+
+/** What a part says in words; null where it is none: an image, a file. */
+export function saidIn({ text, refusal }: JsonObject): string | null {
+  if (typeof text === "string") return text;
+  return typeof refusal === "string" ? refusal : null;
+}
+
 type OwnPart = JsonObject & { readonly type: string };
 
 function ownPart(type: string, part: JsonObject): OwnPart {

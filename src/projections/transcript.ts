@@ -5,6 +5,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import { entersTurn } from "./open-run.ts";
 import { byStream, type Projection } from "./projection.ts";
+import { shownText } from "./wording.ts";
 
 /** One thing that was said, as it was said: middleware changes the Turn, not what happened. */
 type Utterance = {
@@ -44,7 +45,7 @@ export const transcript: Projection<TranscriptView> = {
         blockId: block.id,
         kind: block.kind,
         name,
-        text: block.text,
+        text: shownText(block),
       });
     }
     return view;

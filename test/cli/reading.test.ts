@@ -4,6 +4,7 @@ import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { logDocument, showDocument } from "../../src/cli/documents/conversations.ts";
 import { whyDocument } from "../../src/cli/documents/requests.ts";
+import { image, text, user } from "../../src/domain/make-block.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { openStore } from "../../src/open-store.ts";
@@ -177,6 +178,33 @@ test("diff shows what was modified with its old and new text, and is 0 where not
     "modified block 0, system  by speak-french@2.0.1\n- You plan journeys. Be brief.\n+ Réponds en français.\n",
   );
   expect(await run(cwd, "diff @last@58 @last@59")).toMatchObject({ code: 0 });
+});
+
+test("an image is told wherever its message is, and diff tells that a layer took it out or put another in its place", async () => {
+  const { path: cwd, file } = temporaryFolder();
+  const store = await openStore(`sqlite:${file("turnlog.db")}`);
+  const conversation = store.conversation("cnv_seen");
+  const seen = (data: string) => [text("What is this?"), image(`data:image/png;base64,${data}`)];
+  await conversation.append(user(seen("AAAA")));
+  for (const content of [seen("AAAB"), [text("What is this?")]]) {
+    const swap = defineMiddleware({ name: "swap", version: "1.0.0" }, (next) => (turn) => {
+      const first = turn.blocks.slice(0, 1);
+      return next(turn.replaceEach(first, (block) => block.withPayload({ role: "user", content })));
+    });
+    await conversation.append("Sure?");
+    await conversation.run(createEngine({ provider: scripted(["A cat."]), middleware: [swap] }));
+  }
+  await store.close();
+  const told = "[image: image/png, 26 characters]";
+  expect((await run(cwd, "show cnv_seen@1")).stdout).toContain(`What is this? ${told}`);
+  expect((await run(cwd, "show cnv_seen@1 --full")).stdout).toContain(`What is this?\n      ${told}`);
+  expect((await run(cwd, "blame cnv_seen@1 0")).stdout).toContain(told);
+  expect((await run(cwd, "log cnv_seen")).stdout).toContain(`What is this? ${told}`);
+  expect((await run(cwd, "log cnv_seen --transcript")).stdout).toContain(`What is this?\n${told}`);
+  expect((await run(cwd, "diff cnv_seen@1..-1")).stdout).toContain(`- ${told}`);
+  expect((await run(cwd, "log cnv_seen --patch")).stdout).toMatch(
+    /modified block 0.*\n.*2 lines as before\n.*is another\n/,
+  );
 });
 
 test("diff across a layer's pass shows its edit and who made it, in the middle of a run", async () => {

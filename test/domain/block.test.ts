@@ -96,6 +96,23 @@ test("withText changes what a person reads, whatever the kind", () => {
   expect(call.withText("{}").payload).toMatchObject({ name: "weather", arguments: "{}" });
 });
 
+test("withText leaves in place what is no text: images, files and audio", () => {
+  const [chart, report] = [image("https://example.test/a.png"), file({ fileId: "file_1" })];
+  const mixed = user([chart, text("My address"), report, text(" is secret.")]);
+  expect(mixed.withText("[hidden]").parts).toEqual([chart, text("[hidden]"), report]);
+  expect(user([chart]).withText("A chart:").parts).toEqual([text("A chart:"), chart]);
+  expect(assistant([{ type: "refusal", refusal: "No." }]).withText("Yes.").parts).toEqual([text("Yes.")]);
+  const drawn = toolResult({ callId: "call_1", output: [text("A chart:"), chart] });
+  expect(drawn.withText("Cut.").payload["output"]).toEqual([text("Cut."), chart]);
+  expect(toolResult({ callId: "call_1", output: [text("A text.")] }).withText("Cut.").payload["output"]).toBe("Cut.");
+});
+
+test("withText gives the block itself where it says that already, with all that its provider issued", () => {
+  const picture = user([image("https://example.test/a.png")]);
+  for (const block of [user([text("a"), text("b")]), picture, thought, call, result, answered(1, "msg_1")])
+    expect(block.withText(block.text)).toBe(block);
+});
+
 test("an edited block is no longer the item that the provider issued", () => {
   expect(thought.withText("Think more.").wire).toBeNull();
   expect(answered(1, "msg_1").withPayload({ role: "assistant", content: [] }).wire).toBeNull();

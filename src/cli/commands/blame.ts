@@ -4,7 +4,7 @@ import { describeActor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import type { Blame, BlockChange } from "../../projections/blame.ts";
-import { excerpt, printable } from "../../projections/wording.ts";
+import { excerpt, printable, shownText } from "../../projections/wording.ts";
 import { changedWords, changeWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
@@ -51,7 +51,7 @@ function documentOf(place: FoundPlace, only: string | null): BlameDocument {
   return {
     ...{ conversation: place.conversation.id, revision },
     blocks: blocks.map(({ block, versions, ...told }) => {
-      return { ...told, versions: flat(versions), digest: block.digest, removed: null, text: block.text };
+      return { ...told, versions: flat(versions), digest: block.digest, removed: null, text: shownText(block) };
     }),
     removed: removed.map(({ versions, ...told }) => ({ ...told, versions: flat(versions) })),
     changedEvents,

@@ -3,7 +3,16 @@ import { blockFromJson } from "../../domain/block-json.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { describeOrigin } from "../../projections/describe-event.ts";
 import { describeReason } from "../../projections/reasons.ts";
-import { counted, endpointLabel, excerpt, grouped, inOneLine, printable, shortId } from "../../projections/wording.ts";
+import {
+  counted,
+  endpointLabel,
+  excerpt,
+  grouped,
+  inOneLine,
+  printable,
+  shortId,
+  shownText,
+} from "../../projections/wording.ts";
 import { blockRow, changedWords, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
@@ -92,7 +101,7 @@ function renderBlocks(blocks: readonly ToldBlock[], { own, full }: Shown, screen
   if (full) {
     for (const block of blocks) {
       table([blockRow({ ...block, begins: "" }, own, style)]);
-      const { text } = blockFromJson(block);
+      const text = shownText(blockFromJson(block));
       if (text !== "")
         print(
           ...printable(text)
@@ -103,7 +112,7 @@ function renderBlocks(blocks: readonly ToldBlock[], { own, full }: Shown, screen
     return;
   }
   const rowOf = (block: ToldBlock) => {
-    const { text } = blockFromJson(block);
+    const text = shownText(blockFromJson(block));
     const begins = excerpt(text, maxText);
     const isCut = begins.endsWith("…") && begins.length < text.length;
     const told = isCut ? `${begins} (${grouped(text.length)} characters)` : begins;

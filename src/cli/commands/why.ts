@@ -9,7 +9,7 @@ import { outgoingTurn } from "../../engine/planning/recorded-request.ts";
 import { layerAsides, repairWords } from "../../projections/asides.ts";
 import { describeAnchor, describeDivergence, describeStrategy } from "../../projections/describe-inference.ts";
 import { describeReason, describeRequestReason } from "../../projections/reasons.ts";
-import { counted, endpointLabel, excerpt, grouped, inOneLine, shortId } from "../../projections/wording.ts";
+import { counted, endpointLabel, excerpt, grouped, inOneLine, shortId, shownText } from "../../projections/wording.ts";
 import { blockRow, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
@@ -83,7 +83,7 @@ export const why = commandCode({
 function documentOf(conversation: Conversation, { sent, ...explained }: RequestExplanation): WhyDocument {
   return {
     ...{ conversation: conversation.id, ...explained },
-    sent: sent.map(({ block, ...told }) => ({ ...told, id: block.id, begins: excerpt(block.text, 160) })),
+    sent: sent.map(({ block, ...told }) => ({ ...told, id: block.id, begins: excerpt(shownText(block), 160) })),
   };
 }
 
