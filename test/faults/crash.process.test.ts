@@ -3,45 +3,15 @@ import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import { cases, firstSeed, isLong } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import { type DialectName, dialects } from "../support/dialects.ts";
-import type { Orders } from "../support/faults/crash-process.ts";
-import { playAside } from "../support/faults/crash-runner.ts";
+import { everyNthOf, groups, kindOfStop, ofEachKind, sampled } from "../support/faults/crash-kinds.ts";
+import { type Job, playAside } from "../support/faults/crash-runner.ts";
 import { comeLater, conversationId, counting, engineOf, hello, type Place } from "../support/faults/crash-world.ts";
-import { checkLedger, checkLog, createWorld, finish, type Served, type World } from "../support/faults/killed-world.ts";
+import { checkLedger, checkLog, createWorld, finish, type World } from "../support/faults/killed-world.ts";
 import { playerOf } from "../support/faults/warm-runs.ts";
-import { runningServers } from "../support/stores/running-server.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
 /** Rounds of ten runs and of the ten recoveries of them, each process killed at a random instant. */
 const rounds = cases(2, 100);
-
-const warmedUp = { transport: "websocket", isStored: false, isWarm: true } as const satisfies Served;
-
-/** How the model is asked, by where its log is; of so many stops one where there is little time. */
-const kinds: readonly (readonly [name: string, served: Served, everyNth: number])[] = [
-  ["sqlite", {}, 1],
-  ["sqlite, over SSE", { transport: "sse" }, 40],
-  ["sqlite, over WebSocket", { transport: "websocket", isStored: false }, 5],
-  ["sqlite, over WebSocket, stored", { transport: "websocket" }, 40],
-  ["sqlite, over WebSocket, stateless", { transport: "websocket", mode: "stateless", isStored: false }, 40],
-  ["sqlite, in mode conversation", { mode: "conversation" }, 5],
-  ["sqlite, in mode conversation over SSE", { mode: "conversation", transport: "sse" }, 40],
-  ["sqlite, in mode stateless", { mode: "stateless" }, 40],
-  ["sqlite, in mode auto", { mode: "auto" }, 40],
-  ["sqlite, in another dialect", { dialect: "toy" }, 10],
-  ["sqlite, in Chat Completions", { dialect: "chat" }, 10],
-  ["sqlite, in the Messages API", { dialect: "anthropic" }, 40],
-  ["sqlite, in message threads", { dialect: "anthropic-threads" }, 40],
-  ["sqlite, by Gemini", { dialect: "google" }, 40],
-  ["sqlite, by Interactions", { dialect: "google-interactions" }, 40],
-  ["sqlite, by Ollama", { dialect: "ollama" }, 40],
-  ["sqlite, by the AI SDK", { dialect: "ai-sdk" }, 40],
-  ["sqlite, by the Claude CLI", { dialect: "claude-cli" }, 40],
-  ["eventstoredb", {}, 5],
-  ["an unkind eventstoredb", {}, 10],
-  // Every stop of a warm-up is met in a test of its own.
-  ...(isLong ? [["sqlite, over WebSocket, warmed up", warmedUp, 1] as const] : []),
-  ...runningServers.map(() => ["the server of TURNLOG_TEST_ESDB", {}, 5] as const),
-];
 
 /** Wires that send everything each time. */
 const wholeWires: ReadonlySet<DialectName> = new Set(["toy", "chat", "anthropic", "google", "ollama", "ai-sdk"]);
@@ -52,15 +22,33 @@ async function uninterrupted({ place, store }: World) {
   const id = conversationId(0);
   const conversation = store.conversation(id);
   await conversation.append(hello);
-  const { passed, ...held } = counting();
-  const player = playerOf(place, store, id, held);
+  const { passed, gate, pass } = counting();
+  const kindsOfStops: string[] = [];
+  const player = playerOf(place, store, id, {
+    pass(kind, phase) {
+      kindsOfStops.push(`${phase} ${kind}`);
+      return pass(kind, phase);
+    },
+    gate(stop) {
+      kindsOfStops.push(kindOfStop(stop));
+      return gate(stop);
+    },
+  });
   if (place.isWarm) expect(await player.warmUp()).toMatchObject({ status: "warm" });
   const { turn, steps } = await player.run();
   const says = dialects[place.dialect].essence(await turn());
-  return { ...passed, says, steps: steps.length, asked: askedIn(await eventsOf(conversation)) };
+  return { ...passed, kindsOfStops, says, steps: steps.length, asked: askedIn(await eventsOf(conversation)) };
 }
 
 type Expected = Awaited<ReturnType<typeof uninterrupted>>;
+
+/** A kind of run, its world, and the number from which on its conversations are called. */
+type Played = {
+  readonly kind: string;
+  readonly world: World;
+  readonly expected: Expected;
+  readonly first: number;
+};
 
 /** How each step's answered request was sent, by frame. */
 function askedIn(events: readonly RecordedEvent[]): ReadonlyMap<string, string> {
@@ -103,23 +91,16 @@ const lostStates = async ({ store }: World, id: string): Promise<number> =>
 const batchesOf = <T>(all: readonly T[], size: number): readonly (readonly T[])[] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, n) => all.slice(n * size, (n + 1) * size));
 
-type Job = Orders["jobs"][number];
-
 /** Has runs begin and die at their stops, each in turn with a message before, in or after it, or none. */
-async function dieAt(world: World, jobs: readonly Job[]): Promise<Awaited<ReturnType<typeof playAside>>> {
-  await Promise.all(jobs.map(({ id }) => world.store.conversation(id).append(hello)));
-  return playAside({ place: world.place, jobs: [...jobs] });
+async function dieAt(jobs: readonly (readonly [world: World, job: Job])[]): ReturnType<typeof playAside> {
+  await Promise.all(jobs.map(([{ store }, { id }]) => store.conversation(id).append(hello)));
+  return playAside(jobs.map(([, job]) => job));
 }
+
+const isAgent = ({ place }: World): boolean => place.dialect === "claude-cli";
 
 const isBegun = async ({ store }: World, id: string): Promise<boolean> =>
   dataOf(await eventsOf(store.conversation(id)), "RunStarted").length > 0;
-
-const resumes = (ids: readonly string[], stop: number | null = null): Job[] =>
-  ids.map((id) => ({ id, what: "resume", stop, hasMessage: false }));
-
-/** All of the numbers, or every n-th of them where there is little time. */
-const sampled = (count: number, everyNth: number): readonly number[] =>
-  Array.from({ length: count }, (_, n) => n).filter((n) => isLong || n % everyNth === 0);
 
 /** Appends that a recovery needs besides. */
 function moreIn({ mode, dialect }: Place): number {
@@ -129,91 +110,116 @@ function moreIn({ mode, dialect }: Place): number {
   return dialect === "claude-cli" ? 3 : 0;
 }
 
-describe.each(kinds)("a run on %s whose process is killed", (kind, served, everyNth) => {
-  let world: World;
-  let expected: Expected;
+describe.each(groups)("runs whose process is killed, on $names", ({ kinds, everyNth }) => {
+  const played: Played[] = [];
   beforeAll(async () => {
-    world = await createWorld(kind, served);
-    expected = await uninterrupted(world);
+    for (const [kind, served] of kinds) {
+      const world = await createWorld(kind, served);
+      played.push({ kind, world, expected: await uninterrupted(world), first: 10_000 * played.length });
+    }
   });
-  afterAll(() => world[Symbol.asyncDispose]());
+  afterAll(async () => {
+    for (const { world } of played) await world[Symbol.asyncDispose]();
+  });
 
-  test("before and after every durable write and every effect ends as if nothing had happened", {
+  test("before and after every durable write and every effect they end as if nothing had happened", {
     timeout: 3_600_000,
   }, async () => {
-    const isChaining = [...expected.asked.values()].includes("chained");
-    expect({ kind, isChaining }).toEqual({ kind, isChaining: isChainingIn(world.place) });
-    const isAgent = world.place.dialect === "claude-cli";
-    let [parked, lost] = [0, 0];
-    for (const batch of batchesOf(sampled(expected.stops, everyNth), isLong ? 1 : 24)) {
-      const jobs = batch.map((stop): Job => {
-        return { id: conversationId(stop + 1), what: "run", stop, hasMessage: stop % 3 === 0 };
-      });
-      const reports = await dieAt(world, jobs);
-      const ends = jobs.map(async ({ id, stop }) => {
+    for (const { kind, world, expected } of played) {
+      const isChaining = [...expected.asked.values()].includes("chained");
+      expect({ kind, isChaining }).toEqual({ kind, isChaining: isChainingIn(world.place) });
+    }
+    const tallies = new Map(played.map(({ kind }) => [kind, { parked: 0, lost: 0 }]));
+    const all = played.flatMap((each) =>
+      sampled(each.expected.kindsOfStops, everyNth).map((stop) => {
+        const { first, world } = each;
+        const id = conversationId(first + stop + 1);
+        return { each, job: { place: world.place, id, what: "run", stop, hasMessage: stop % 3 === 0 } as const };
+      }),
+    );
+    for (const batch of batchesOf(all, isLong ? 1 : 72)) {
+      const reports = await dieAt(batch.map(({ each, job }) => [each.world, job]));
+      const ends = batch.map(async ({ each: { kind, world, expected }, job: { id, stop } }) => {
         const report = reports.get(id);
         expect(report?.outcome).toBe("held");
-        if ((stop ?? 0) % 3 === 1) await comeLater(world.store.conversation(id));
+        if (stop % 3 === 1) await comeLater(world.store.conversation(id));
         if (!(await isBegun(world, id))) return;
-        if (isAgent && (stop ?? 0) % 2 === 0) await loseSessions(world, id);
+        if (isAgent(world) && stop % 2 === 0) await loseSessions(world, id);
         const finished = await finish(world, id);
-        parked += finished.parked;
         // A recovery writes that it took the run up with the first that it does, and what somebody settled once more.
         const more = (report?.appends ?? 0) + finished.appends - expected.appends;
-        expect({ id, isFrugal: more <= 1 + moreIn(world.place) + 3 * finished.parked }).toEqual({ id, isFrugal: true });
+        const isFrugal = more <= 1 + moreIn(world.place) + 3 * finished.parked;
+        expect({ kind, id, isFrugal }).toEqual({ kind, id, isFrugal: true });
         await check(world, id, expected);
-        lost += await lostStates(world, id);
+        const tally = tallies.get(kind);
+        if (tally === undefined) return;
+        tally.parked += finished.parked;
+        tally.lost += await lostStates(world, id);
       });
       await Promise.all(ends);
     }
-    checkLedger(world);
-    // Otherwise with what comes of recoveries that are killed.
-    if (isLong)
-      await checkLog(
-        world,
-        sampled(expected.stops, 1).map((stop) => conversationId(stop + 1)),
+    for (const { kind, world, expected, first } of played) {
+      checkLedger(world);
+      const stops = sampled(expected.kindsOfStops, everyNth);
+      // Otherwise with what comes of recoveries that are killed.
+      if (isLong)
+        await checkLog(
+          world,
+          stops.map((stop) => conversationId(first + stop + 1)),
+        );
+      const { parked = 0, lost = 0 } = tallies.get(kind) ?? {};
+      expect({ kind, lost: lost > 0 }).toEqual({ kind, lost: isAgent(world) });
+      // Of few stops none may leave it open whether an effect was done.
+      if (isLong || everyNth < 40) expect({ kind, isParked: parked > 0 }).toEqual({ kind, isParked: true });
+      process.stdout.write(
+        `crash: ${stops.length} of ${expected.stops} stops on ${kind}, ${parked} times something in doubt\n`,
       );
-    expect({ kind, lost: lost > 0 }).toEqual({ kind, lost: isAgent });
-    // Of few stops none may leave it open whether an effect was done.
-    if (isLong || everyNth < 40) expect(parked).toBeGreaterThan(0);
-    process.stdout.write(`crash: ${expected.stops} stops on ${kind}, ${parked} times something in doubt\n`);
+    }
   });
 
-  test("and whose recoveries are killed too, wherever, ends all the same", { timeout: 3_600_000 }, async () => {
+  test("and whose recoveries are killed too, wherever, they end all the same", { timeout: 3_600_000 }, async () => {
     // Of few stops one in the middle, where much is done and much is left.
-    const ids: string[] = [];
     const isOne = !isLong && everyNth >= 40;
-    const cuts = isOne ? [Math.floor(expected.stops / 2)] : sampled(expected.stops, 6 * everyNth);
     const { below } = createRandom(firstSeed);
     // Every stop of the run meets other stops of its recoveries with each shift; another seed draws others.
-    const shifts = Array.from({ length: isLong ? 8 : 1 }, () => below(expected.stops));
+    const shifts = Array.from({ length: isLong ? 8 : 1 }, () => below(10_000));
+    const ids: { readonly world: World; readonly id: string }[] = [];
     let ended = 0;
     for (const [round, shift] of shifts.entries()) {
-      const jobs = cuts.map((stop): Job => {
-        return { id: conversationId((round + 1) * 1_000 + stop), what: "run", stop, hasMessage: false };
+      const jobs = played.flatMap((each) => {
+        const { stops } = each.expected;
+        const cuts = isOne ? [Math.floor(stops / 2)] : everyNthOf(stops, everyNth === ofEachKind ? 9 : 6 * everyNth);
+        return cuts.map((stop, n) => {
+          const id = conversationId(each.first + (round + 1) * 1_000 + stop);
+          const job = { place: each.world.place, id, what: "run", stop, hasMessage: false } as const;
+          return { each, job, stopAgain: (step: number) => (n + shift + step) % (stops - stop) };
+        });
       });
-      ids.push(...jobs.map(({ id }) => id));
-      await dieAt(world, jobs);
+      await dieAt(jobs.map(({ each, job }) => [each.world, job]));
       // Each recovery dies at another place of what is left, then the next one sooner.
-      const again = (step: number): Job[] =>
-        jobs.map((job, n) => ({
-          ...job,
-          what: "resume",
-          stop: (n + shift + step) % (expected.stops - (job.stop ?? 0)),
-        }));
-      for (const step of isOne ? [3] : [3, 7, 1]) await playAside({ place: world.place, jobs: again(step) });
-      for (const { id } of jobs) {
-        if (!(await isBegun(world, id))) continue;
-        await finish(world, id);
-        await check(world, id, expected);
+      for (const step of isOne ? [3] : [3, 7, 1])
+        await playAside(jobs.map(({ job, stopAgain }) => ({ ...job, what: "resume", stop: stopAgain(step) })));
+      for (const { each, job } of jobs) {
+        if (!(await isBegun(each.world, job.id))) continue;
+        await finish(each.world, job.id);
+        await check(each.world, job.id, each.expected);
         ended += 1;
       }
+      ids.push(...jobs.map(({ each, job }) => ({ world: each.world, id: job.id })));
     }
-    checkLedger(world);
-    await checkLog(world, ids);
+    for (const { world } of played) {
+      checkLedger(world);
+      await checkLog(
+        world,
+        ids.filter((each) => each.world === world).map(({ id }) => id),
+      );
+    }
     expect(ended).toBeGreaterThan(0);
   });
 });
+
+const jobsOf = ({ place }: World, ids: readonly string[], what: Job["what"]): readonly Job[] =>
+  ids.map((id) => ({ place, id, what, stop: null, hasMessage: false }));
 
 test(`runs and recoveries that are killed at ${rounds * 20} random instants (seed ${firstSeed}) end as if nothing had happened`, {
   timeout: 3_600_000,
@@ -224,11 +230,9 @@ test(`runs and recoveries that are killed at ${rounds * 20} random instants (see
   for (let round = 0; round < rounds; round += 1) {
     const ids = Array.from({ length: 10 }, (_, n) => conversationId(round * 10 + n + 1));
     await Promise.all(ids.map((id) => world.store.conversation(id).append(hello)));
-    const jobs = ids.map((id): Job => ({ id, what: "run", stop: null, hasMessage: false }));
-    const orders = { place: world.place, jobs };
-    await playAside(orders, 1 + below(10 * expected.stops));
+    await playAside(jobsOf(world, ids, "run"), 1 + below(10 * expected.stops));
     // The process that takes them up dies as well.
-    await playAside({ ...orders, jobs: resumes(ids) }, 1 + below(3 * expected.stops));
+    await playAside(jobsOf(world, ids, "resume"), 1 + below(3 * expected.stops));
     const ends = ids.map(async (id) => {
       if (!(await isBegun(world, id))) return;
       await finish(world, id);
@@ -251,10 +255,11 @@ test("two processes that take up one run: one goes on with it, the other is told
   let races = 0;
   // Which of the two comes first is chance, and so is that they meet: they get another chance where they never did.
   for (let round = 0; round === 0 || (races === 0 && round < 8); round += 1) {
-    const jobs = sampled(expected.stops, 6).map((stop): Job => {
-      return { id: conversationId(round * 1_000 + stop + 1), what: "run", stop, hasMessage: false };
+    const jobs = everyNthOf(expected.stops, 6).map((stop): Job => {
+      const id = conversationId(round * 1_000 + stop + 1);
+      return { place: world.place, id, what: "run", stop, hasMessage: false };
     });
-    await dieAt(world, jobs);
+    await dieAt(jobs.map((job) => [world, job]));
     races += await takenUpByTwo(world, jobs, expected);
   }
   checkLedger(world);
@@ -270,8 +275,8 @@ async function takenUpByTwo(world: World, jobs: readonly Job[], expected: Expect
     const hasEnded = dataOf(await eventsOf(world.store.conversation(id)), "RunCompleted").length > 0;
     if ((await isBegun(world, id)) && !hasEnded) ids.push(id);
   }
-  const orders = { place: world.place, jobs: resumes(ids) };
-  const told = await Promise.all([playAside(orders), playAside(orders)]);
+  const resumes = jobsOf(world, ids, "resume");
+  const told = await Promise.all([playAside(resumes), playAside(resumes)]);
   let races = 0;
   for (const id of ids) {
     const outcomes = told.map((reports) => reports.get(id)?.outcome ?? "nothing");

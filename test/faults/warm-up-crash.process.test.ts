@@ -71,8 +71,10 @@ test.each([
       whole.set(hasExchange, await saidBy(world, await player.run()));
     }
     await Promise.all(cases.map((each) => begin(world, each)));
-    const jobs = cases.map(({ id, stop }) => ({ id, what: "run", stop, hasMessage: false }) as const);
-    const reports = await playAside({ place: world.place, jobs: [...jobs] });
+    const { place } = world;
+    const reports = await playAside(
+      cases.map(({ id, stop }) => ({ place, id, what: "run", stop, hasMessage: false }) as const),
+    );
     for (const { id, stop, hasExchange } of cases) {
       expect(reports.get(id)?.outcome).toBe("held");
       const player = playedBy(world, id);

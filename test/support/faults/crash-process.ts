@@ -12,9 +12,9 @@ import "../keep-compiled.ts";
  * in lines how far each came.
  */
 export const ordersSchema = z.object({
-  place: placeSchema,
   jobs: z.array(
     z.object({
+      place: placeSchema,
       id: z.string(),
       what: z.enum(["run", "resume"]),
       /** Held before this one, from 0; null plays it to its end. */
@@ -32,13 +32,14 @@ export type Orders = z.infer<typeof ordersSchema>;
 export const reportSchema = z.object({ id: z.string(), outcome: z.string(), appends: z.int() });
 
 type Job = Orders["jobs"][number];
-type Worlds = { readonly store: TurnlogStore; readonly other: TurnlogStore; readonly orders: Orders };
+type Stores = { readonly store: TurnlogStore; readonly other: TurnlogStore };
 
-async function play({ store, other, orders }: Worlds, { id, what, stop, hasMessage }: Job): Promise<void> {
+async function play({ store, other }: Stores, isTalking: boolean, job: Job): Promise<void> {
+  const { place, id, what, stop, hasMessage } = job;
   const held = Promise.withResolvers<string>();
   const holding = holdAt(stop ?? Number.POSITIVE_INFINITY, {
     onStop: () => {
-      if (orders.isTalking) say({ id, outcome: "stop", appends: holding.passed.appends });
+      if (isTalking) say({ id, outcome: "stop", appends: holding.passed.appends });
     },
     onHeld: async () => {
       // Somebody else says it, so that the run has to find it.
@@ -47,10 +48,10 @@ async function play({ store, other, orders }: Worlds, { id, what, stop, hasMessa
       held.resolve("held");
     },
   });
-  const player = playerOf(orders.place, store, id, holding);
+  const player = playerOf(place, store, id, holding);
   const begin = async (): Promise<{ readonly status: string } | null> => {
     if (what === "resume") return player.resume();
-    if (orders.place.isWarm) await player.warmUp();
+    if (place.isWarm) await player.warmUp();
     return player.run();
   };
   const playing = begin();
@@ -77,9 +78,18 @@ function say(report: z.infer<typeof reportSchema>): void {
 
 if (import.meta.main) {
   for await (const line of createInterface({ input: process.stdin })) {
-    const orders = ordersSchema.parse(JSON.parse(line));
-    const worlds = { orders, store: await openWorld(orders.place), other: await openWorld(orders.place) };
-    left = orders.jobs.length;
-    await Promise.all(orders.jobs.map((job) => play(worlds, job)));
+    const { jobs, isTalking } = ordersSchema.parse(JSON.parse(line));
+    const stores = new Map<string, Stores>();
+    for (const { place } of jobs) {
+      if (stores.has(place.url)) continue;
+      stores.set(place.url, { store: await openWorld(place), other: await openWorld(place) });
+    }
+    left = jobs.length;
+    await Promise.all(
+      jobs.map(async (job) => {
+        const opened = stores.get(job.place.url);
+        if (opened !== undefined) await play(opened, isTalking, job);
+      }),
+    );
   }
 }

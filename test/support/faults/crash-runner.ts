@@ -2,6 +2,8 @@ import type * as z from "zod";
 import { startAside } from "../process.ts";
 import { type Orders, reportSchema } from "./crash-process.ts";
 
+export type Job = Orders["jobs"][number];
+
 type Report = z.infer<typeof reportSchema>;
 
 type Reports = ReadonlyMap<string, Report>;
@@ -10,13 +12,10 @@ type Reports = ReadonlyMap<string, Report>;
  * Plays jobs in a process of their own until that is killed: by itself once all are held or ended, or sooner, when it has
  * said so many lines. Gives the last word of each.
  */
-export async function playAside(
-  orders: Omit<Orders, "isTalking">,
-  maxLines = Number.POSITIVE_INFINITY,
-): Promise<Reports> {
+export async function playAside(jobs: readonly Job[], maxLines = Number.POSITIVE_INFINITY): Promise<Reports> {
   const { child, lines, closed, tell } = startAside("faults/crash-process.ts", []);
   const isTalking = maxLines < Number.POSITIVE_INFINITY;
-  tell(JSON.stringify({ ...orders, isTalking }));
+  tell(JSON.stringify({ jobs, isTalking }));
   const reports = new Map<string, Report>();
   let count = 0;
   for await (const line of lines) {
