@@ -33,7 +33,10 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 const refusals: ReadonlyMap<string, string> = new Map([
-  ["conversation", "a conversation object keeps a context of its own; turnlog chains by response id"],
+  [
+    "conversation",
+    "the engine makes and keeps conversation objects itself: give createEngine mode 'conversation'; importConversation reads one that there is",
+  ],
   ["prompt", "a stored prompt brings items that turnlog does not see; give instructions instead"],
 ]);
 

@@ -62,7 +62,11 @@ describe("settings", () => {
   });
 
   test.each([
-    ["conversation", "conv_1", /conversation is not supported: .* chains by response id/],
+    [
+      "conversation",
+      "conv_1",
+      /conversation is not supported: .* give createEngine mode 'conversation'; importConversation reads/,
+    ],
     ["prompt", { id: "pmpt_1" }, /prompt is not supported: .* instructions instead/],
     ["input", [], /input is no setting/],
     ["previous_response_id", "resp_1", /previous_response_id is no setting/],

@@ -161,18 +161,29 @@ export function checkMode(
       "mode-unsupported",
       `${where}: mode 'stateless' never chains, and chain.require asks for it: leave one of them out`,
     );
+  const unchained = chain.require === true && chain.mode !== "conversation" ? chainProblem(provider) : null;
+  if (unchained !== null) {
+    const instead = modeProblem("conversation", provider) === null ? ", or give mode 'conversation'" : "";
+    throw new TurnlogError(
+      "mode-unsupported",
+      `${where}: chain.require asks for what could never be sent: ${unchained}; leave it out${instead}`,
+    );
+  }
 }
 
 /** Why an endpoint cannot do a mode; null when it can, as far as was configured. */
-export function modeProblem(mode: Mode, { name, capabilities, conversations, transport }: Provider): string | null {
-  if (mode === "chained" && capabilities.chain !== true)
-    return `the provider ${name} does not continue from earlier responses`;
+export function modeProblem(mode: Mode, provider: Provider): string | null {
+  const { name, capabilities, conversations, transport } = provider;
+  if (mode === "chained") return chainProblem(provider);
   if (mode !== "conversation") return null;
   // No source says what a socket's requests do with them.
   if (transport === "websocket") return "conversation objects are not established over the transport websocket";
   const hasObjects = conversations !== undefined && capabilities.conversations === true;
   return hasObjects ? null : `the provider ${name}, as it is set up, has no conversation objects`;
 }
+
+const chainProblem = ({ name, capabilities }: Provider): string | null =>
+  capabilities.chain === true ? null : `the provider ${name} does not continue from earlier responses`;
 
 /** What every provider has, by what it is. */
 const providerMembers = {

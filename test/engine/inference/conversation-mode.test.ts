@@ -104,6 +104,8 @@ test("what an edit made useless is deleted, the newest first, durable before the
   expect(objectIn(server)).toBe(object);
   const [cut] = dataOf(await eventsOf(conversation), "ServerConversationChanged").slice(1);
   expect(cut).toMatchObject({ change: "cut", keeps: 1, items: items.slice(3).toReversed() });
+  const deleted = server.requests.slice(before).filter(({ method }) => method === "DELETE");
+  expect(deleted.map(({ path }) => path.split("/").at(-1))).toEqual(items.slice(3).toReversed());
   expect(watched.written).toContainEqual(["EffectFinished", "ServerConversationChanged", "EffectStarted"]);
   expect(server.reading(server.requests.length - 1)?.items).toHaveLength(3 + 2 + 3 + 1);
   const last = dataOf(await eventsOf(conversation), "InferenceRequested").at(-1)?.decision;
@@ -155,6 +157,17 @@ test("an answer that was lost and is not there yet may still come: a new object 
   await say("four");
   expect(callsOf(server).at(-1)).toBe("POST responses");
   expect((await replayed(store, conversation)).difference).toBeNull();
+});
+
+test("so it is where the first answer of an object was lost, although the object holds nothing yet", async () => {
+  const server = await startServer();
+  const { say } = talkTo(server);
+  server.inject({ kind: "cut", afterBytes: 0 });
+  await rejectionOf(say("one"));
+  const [before, object] = [server.requests.length, objectIn(server)];
+  await say("two");
+  expect(callsOf(server, before)).toEqual(["GET items", "POST conversations", "POST responses"]);
+  expect(objectIn(server)).not.toBe(object);
 });
 
 test("a fork makes an object of its own", async () => {
@@ -250,6 +263,19 @@ test("an endpoint without conversations is sent whole Turns, and remembered", as
   expect(dataOf(await eventsOf(conversation), "CapabilityLearned")).toMatchObject([
     { capability: "conversations", value: false },
   ]);
+});
+
+test.each<readonly [string, Partial<EngineConfig>]>([
+  ["says that there are conversations", {}],
+  ["wants no other way", { chain: { onRefused: "throw" } }],
+])("a caller who %s is told that the endpoint has none, and nothing is learnt", async (_, config) => {
+  const server = await startServer({ hasConversations: false });
+  const capabilities = config.chain === undefined ? { conversations: true } : {};
+  const provider = openaiResponses({ model: "m", baseURL: server.baseUrl, apiKey: "key", capabilities });
+  const { say, conversation } = talkTo(server, { provider, ...config });
+  expect(await rejectionOf(say("one"))).toMatchObject({ code: "run-failed", cause: { status: 404 } });
+  expect(callsOf(server)).toEqual(["POST conversations 404"]);
+  expect(dataOf(await eventsOf(conversation), "CapabilityLearned")).toEqual([]);
 });
 
 test("conversation objects are refused where there are none, and where nothing is stored", () => {

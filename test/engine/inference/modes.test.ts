@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { isJsonObject } from "../../../src/base/json.ts";
+import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
@@ -90,6 +91,21 @@ test("a mode that the endpoint cannot do is refused by name when the engine is m
   expect(await rejectionOf(refused())).toMatchObject({ code: "mode-unsupported" });
   expect(server.requests).toEqual([]);
 });
+
+test.each<Partial<EngineConfig>>([{}, { mode: "auto" }])(
+  "a chain that is required of an endpoint that cannot chain is refused when the engine is made: %j",
+  async (config) => {
+    const server = await startServer();
+    const make = (chain: boolean, mode = config) =>
+      createWorkshop().engine({ provider: providerOf(server, chain), chain: { require: true }, ...mode });
+    expect(() => make(false)).toThrow(expect.objectContaining({ code: "mode-unsupported" }));
+    expect(() => make(false)).toThrow(
+      /chain\.require .*does not continue from earlier responses.*give mode 'conversation'/,
+    );
+    expect(() => make(true)).not.toThrow();
+    expect(() => make(false, { mode: "conversation" })).not.toThrow();
+  },
+);
 
 test("left to the engine, a run is stateless where the endpoint cannot chain", async () => {
   const server = await startServer();
