@@ -193,6 +193,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   RunCompleted: all(kept("status"), ended),
   RunFailed: all(kept("kind", "thrownBy.layer", "thrownBy.frame"), ended, named("message")),
   RunCancelled: all(ended, named("reason")),
+  StepRouted: all(kept("route"), named("error")),
   InferenceRequested: all(requested, kept("route"), timings),
   WarmUpRequested: requested,
   WarmUpAnswered: answered,

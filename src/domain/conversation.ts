@@ -141,6 +141,7 @@ function decideInRun(run: RunState | null, event: ProposedInRun, runId: string |
       return run.effects.get(blockId) === "parked" ? ok([event]) : err({ code: "tool-not-parked", blockId });
     }
     case "TurnEdited":
+    case "StepRouted":
     case "ServerConversationChanged":
     case "RunParked":
     case "RunCompleted":

@@ -18,6 +18,7 @@ import {
 } from "./wording.ts";
 
 type InferenceEvent = ConversationEventOf<
+  | "StepRouted"
   | "InferenceRequested"
   | "ResponseStarted"
   | "ResponseReceived"
@@ -36,6 +37,10 @@ type InferenceEvent = ConversationEventOf<
 
 export function inferenceWords(event: InferenceEvent): string {
   switch (event.type) {
+    case "StepRouted":
+      return "error" in event.data
+        ? `the router chose nobody: ${excerpt(event.data.error, textLength)}`
+        : `the router chose ${routeWords(event.data.route)}`;
     case "InferenceRequested": {
       const { decision, input, requestBytes, attempt, route } = event.data;
       const asked = route === undefined ? "asked" : `asked ${inOneLine(route)}`;
@@ -103,8 +108,10 @@ function afterFailureWords({ retryInMs, next }: ConversationEventOf<"InferenceFa
   if (next === undefined) return "";
   if (next === null) return ", nobody is asked next";
   if ("error" in next) return `, nobody is asked next (${excerpt(next.error, textLength)})`;
-  return next.route === null ? ", the engine's own provider is asked next" : `, ${inOneLine(next.route)} is asked next`;
+  return `, ${routeWords(next.route)} is asked next`;
 }
+
+const routeWords = (route: string | null): string => (route === null ? "the engine's own provider" : inOneLine(route));
 
 /** How a request was sent, in a few words: `rebased 1 back`. */
 export const describeStrategy = ({ strategy, back }: Decision): string =>

@@ -1,6 +1,6 @@
 import type { OptionNames } from "../base/options.ts";
 import { type ConversationEvent, isRequest, isRunEnd } from "../domain/events/event.ts";
-import type { InferenceFailedData, NextProvider } from "../domain/events/inference-events.ts";
+import type { InferenceFailedData, NextProvider, RouterChoice } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { CheckedFold, firstDifference, type Mismatch } from "../engine/planning/checked-fold.ts";
 import { plan } from "../engine/planning/plan.ts";
@@ -99,8 +99,10 @@ function earlier(
 /** Folds events one by one, and compares each with what those before it give. */
 class FoldComparison {
   readonly #folds: CheckedFold;
-  /** Whom the newest request of each frame went to, by the router's name, and how it failed there. */
+  /** Whom the newest request of each frame of a run went to, by the router's name, and how it failed there. */
   readonly #asked = new Map<string | null, { readonly route: string | null; failure: InferenceFailedData | null }>();
+  /** Whom the router chose for a frame of the run, where that stands before its requests. */
+  readonly #chosen = new Map<string | null, RouterChoice>();
   events = 0;
   turns = 0;
   requests = 0;
@@ -122,6 +124,8 @@ class FoldComparison {
     this.events += 1;
     if (isTurnCompared(event)) this.turns += 1;
     const { frame } = recorded;
+    if (event.type === "RunStarted") for (const ofRun of [this.#asked, this.#chosen]) ofRun.clear();
+    if (event.type === "StepRouted") this.#chosen.set(frame, event.data);
     const asked = this.#asked.get(frame);
     if (event.type === "InferenceFailed" && asked !== undefined) asked.failure = event.data;
     if (!isRequest(event)) return;
@@ -129,7 +133,7 @@ class FoldComparison {
     const route = (event.type === "InferenceRequested" ? event.data.route : undefined) ?? null;
     const { attempt, decision } = event.data;
     const failure = attempt > 0 ? (asked?.failure ?? null) : null;
-    const { next } = failure ?? {};
+    const next = attempt > 0 ? failure?.next : this.#chosen.get(frame);
     const isAsSaid = next === undefined || (next !== null && "route" in next && next.route === route);
     // Whoever refused to continue is sent everything from then on; what one refused says nothing of another.
     const hasRefused = failure !== null && asked?.route === route && decision.reason === "refused";
@@ -150,10 +154,10 @@ class FoldComparison {
   }
 }
 
-/** The failure before a request says who is asked next. */
+/** What stands before a request says who is asked. */
 const routeMismatch = (route: string | null, next: NextProvider): Mismatch => ({
   ...{ field: "route", recorded: route, replayed: null },
-  words: `it went to ${route ?? "the engine's own provider"}, and the failure before it says ${JSON.stringify(next)}`,
+  words: `it went to ${route ?? "the engine's own provider"}, and what stands before it says ${JSON.stringify(next)}`,
 });
 
 const isTurnCompared = (event: ConversationEvent): boolean =>

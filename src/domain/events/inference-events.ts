@@ -204,13 +204,15 @@ const failure = {
   requestId: z.exactOptional(z.string()),
 };
 
-/**
- * Whom the step is given to, by the router's word: a provider by its name, null for the engine's own; null where nobody takes it
- * over; and what the router threw, where it said nothing.
- */
-const nextSchema = z
-  .union([z.strictObject({ route: z.string().nullable() }), z.strictObject({ error: z.string() })])
-  .nullable();
+/** Whom a step is given to, by the router's word: a provider by its name, null for the engine's own; and why, where it gave none. */
+const choiceSchema = z.union([z.strictObject({ route: z.string().nullable() }), z.strictObject({ error: z.string() })]);
+export type RouterChoice = Readonly<z.infer<typeof choiceSchema>>;
+
+/** Whom the router chose for a step that ended, or did something else, before a request of it could tell that. */
+export const stepRouted = z.strictObject({ type: z.literal("StepRouted"), version: z.literal(1), data: choiceSchema });
+
+/** The router's word after a failure; null where nobody takes the step over. */
+const nextSchema = choiceSchema.nullable();
 export type NextProvider = z.infer<typeof nextSchema>;
 
 export const inferenceFailed = z.strictObject({

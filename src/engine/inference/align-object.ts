@@ -32,11 +32,15 @@ const maxObjects = 3;
  * @throws {ProviderError} when the server could not be asked.
  * @throws {TurnlogError} `chain-required` when only a new object would do, and the policy requires a chain.
  */
-export async function alignObject(session: RunSession, step: Step, retry: Retry): Promise<void> {
+export async function alignObject(
+  session: RunSession,
+  step: Step,
+  { retry, beforeEffect }: { readonly retry: Retry; readonly beforeEffect?: (() => void) | undefined },
+): Promise<void> {
   const { provider, chain } = session.engine;
   const { conversations } = provider;
   if (chain.mode !== "conversation" || conversations === undefined || isAside(step.frame)) return;
-  const align = { session, step, conversations };
+  const align = { session, step, conversations, beforeEffect };
   for (let objects = 0; ; objects += 1) {
     try {
       if (await isAligned(align, retry)) return;
@@ -63,7 +67,13 @@ export function meetObjectEffects(session: RunSession, frame: string): void {
   }
 }
 
-type Aligning = { readonly session: RunSession; readonly step: Step; readonly conversations: ConversationObjects };
+type Aligning = {
+  readonly session: RunSession;
+  readonly step: Step;
+  readonly conversations: ConversationObjects;
+  /** Called before each of its effects. */
+  readonly beforeEffect?: (() => void) | undefined;
+};
 
 /** Whether the request can be sent as it is planned now; otherwise there is another object, and it has to be planned again. */
 async function isAligned(align: Aligning, retry: Retry): Promise<boolean> {
@@ -180,8 +190,9 @@ async function perform(
   name: string,
   call: (signal: AbortSignal) => Promise<JsonValue>,
 ): Promise<JsonValue> {
-  const { session, step } = align;
+  const { session, step, beforeEffect } = align;
   const { frame, scope } = step;
+  beforeEffect?.();
   const number = session.ids.next(`object ${frame}`);
   const id = blockIdSchema.parse(`blk_${sha256Hex(`${session.runId} ${frame} object ${number}`).slice(0, 21)}`);
   const work: EffectWork = ({ signal }) => call(signal);

@@ -7,7 +7,7 @@ import type { ProviderError } from "../stack/provider.ts";
 import type { FailedProvider } from "../stack/route.ts";
 import type { Prepared } from "./prepare-request.ts";
 import { type Reaction, type Retry, reactionTo } from "./reactions.ts";
-import { routed, sessionOn } from "./routing.ts";
+import { isRouted, routed, sessionOn } from "./routing.ts";
 import { type Shorter, shorterOf } from "./shrink.ts";
 import type { Step } from "./step-request.ts";
 
@@ -115,8 +115,6 @@ function handedOver(
   const next = routed(session, step, failed);
   return hasFailed(next.engine, failed) ? null : next;
 }
-
-const isRouted = ({ engine }: RunSession, { aside }: Step): boolean => engine.routing !== null && aside === undefined;
 
 /** Whether the log has the end of the run, which is only executed again. */
 const hasEnded = ({ view, runId }: RunSession): boolean => view().client.run?.id !== runId;

@@ -13,7 +13,7 @@ import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { applyReaction, forgetEvicted } from "./reactions.ts";
 import type { Failed, Received } from "./record-answer.ts";
 import { waitToRetry } from "./retry.ts";
-import { countStep, routed, sessionOn } from "./routing.ts";
+import { type Asked, countStep, firstAsked, sessionOn } from "./routing.ts";
 import type { Step } from "./step-request.ts";
 import { checkContinued } from "./suspect-answer.ts";
 
@@ -53,18 +53,21 @@ async function exchange(
   };
   meetObjectEffects(session, step.frame);
   if (step.aside === undefined) countStep(session, frame);
-  let asked: RunSession | null = null;
+  const told = session.journal.choice(frame);
+  let asked: Asked | null = null;
   for (let attempt = 0; ; attempt += 1) {
     const { outgoing, retry, retries } = state;
     const past = session.journal.inference(frame, attempt, outgoing);
+    const now = { ...step, outgoing };
     // Whom the log says was asked, whatever the router says today.
-    const at: RunSession =
+    const chosen: Asked =
       past === null
-        ? (asked ?? routed(session, { ...step, outgoing }, []))
-        : sessionOn(session, past.request.route ?? null);
+        ? (asked ?? firstAsked(session, now, told))
+        : { at: sessionOn(session, past.request.route ?? null) };
+    const { at } = chosen;
     const prepared =
       past === null
-        ? await prepareNow(at, { ...step, outgoing }, { attempt, retry })
+        ? await prepareNow(chosen, now, { attempt, retry })
         : preparedBefore(at, frame, { outgoing, request: past.request });
     const otherwise: Attempt["otherwise"] = (error, past) =>
       followUpOf(session, step, state, { at, error, prepared, attempt, past });
@@ -76,7 +79,7 @@ async function exchange(
     forgetEvicted(at, prepared.request);
     const again = answer.followUp.how === "retry" ? { retryInMs: answer.followUp.retryInMs } : {};
     session.emit({ type: "attempt-discarded", frame, attempt, reason: answer.error.kind, ...again });
-    asked = await goOn(at, { ...step, attempt }, state, answer);
+    asked = { at: await goOn(at, { ...step, attempt }, state, answer) };
   }
 }
 
@@ -117,14 +120,22 @@ async function goOn(
   }
 }
 
-/** What the server holds outside of responses is put in order first. */
-async function prepareNow(session: RunSession, step: Step, attempt: Parameters<typeof prepare>[2]): Promise<Prepared> {
-  if (session.engine.chain.mode === "conversation") await alignObject(session, step, attempt.retry);
-  return tryToPrepare(session, step, attempt) ?? (await prepareOnAll(session, step, attempt));
+type Planned = Parameters<typeof prepare>;
+
+/** What the server holds outside of responses is put in order first. Where no request comes of it, the log has who would have been asked. */
+async function prepareNow({ at, tell }: Asked, step: Step, attempt: Planned[2]): Promise<Prepared> {
+  try {
+    if (at.engine.chain.mode === "conversation")
+      await alignObject(at, step, { retry: attempt.retry, beforeEffect: tell });
+    return tryToPrepare(at, step, attempt) ?? (await prepareOnAll(at, step, attempt));
+  } catch (error) {
+    tell?.();
+    throw error;
+  }
 }
 
 /** Null where something is asked of the conversation that was not read. */
-function tryToPrepare(...planned: Parameters<typeof prepare>): Prepared | null {
+function tryToPrepare(...planned: Planned): Prepared | null {
   try {
     return prepare(...planned);
   } catch (error) {
@@ -133,7 +144,7 @@ function tryToPrepare(...planned: Parameters<typeof prepare>): Prepared | null {
   }
 }
 
-async function prepareOnAll(...planned: Parameters<typeof prepare>): Promise<Prepared> {
+async function prepareOnAll(...planned: Planned): Promise<Prepared> {
   const [session] = planned;
   await session.readAll();
   return prepare(...planned);

@@ -1,7 +1,8 @@
 import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { RouterChoice } from "../../domain/events/inference-events.ts";
 import { mustHaveRoute } from "../session/errors.ts";
-import type { RunSession } from "../session/session.ts";
+import { engineActor, type RunSession, record } from "../session/session.ts";
 import { chosenRoute, type FailedProvider, type RoutedProvider } from "../stack/route.ts";
 import type { Step } from "./step-request.ts";
 
@@ -42,6 +43,42 @@ const asking = (session: RunSession, route: string | null, other: RoutedProvider
   },
 });
 
+/** Who is asked. */
+export type Asked = {
+  readonly at: RunSession;
+  /** Records whom the router chose. The request says it as well: this is for what comes without one, or before it. */
+  readonly tell?: () => void;
+};
+
+/**
+ * Who is asked first at a step: as `told` has it, the log's own word, else by the router's.
+ *
+ * @throws {TurnlogError} `route-failed` where the router gives nobody, which is then in the log.
+ */
+export function firstAsked(session: RunSession, step: Step, told: RouterChoice | null): Asked {
+  if (told !== null) {
+    if ("error" in told) throw new TurnlogError("route-failed", told.error);
+    return { at: sessionOn(session, told.route) };
+  }
+  if (!isRouted(session, step)) return { at: session };
+  let isTold = false;
+  const tell = (data: RouterChoice): void => {
+    if (!isTold) record(session, { type: "StepRouted", version: 1, data }, engineActor, step.frame);
+    isTold = true;
+  };
+  try {
+    const at = routed(session, step, []);
+    return { at, tell: () => tell({ route: at.route }) };
+  } catch (error) {
+    tell({ error: messageOf(error) });
+    throw error;
+  }
+}
+
+/** Whether a router says who is asked at a step. */
+export const isRouted = ({ engine }: RunSession, { aside }: Step): boolean =>
+  engine.routing !== null && aside === undefined;
+
 /**
  * Who is asked at a step, by the router's word. What is asked beside the conversation is asked of the engine's own provider.
  *
@@ -49,7 +86,7 @@ const asking = (session: RunSession, route: string | null, other: RoutedProvider
  */
 export function routed(session: RunSession, step: Step, failed: readonly FailedProvider[]): RunSession {
   const { engine, spent } = session;
-  if (engine.routing === null || step.aside !== undefined) return session;
+  if (!isRouted(session, step)) return session;
   const usage = { totalTokens: spent.tokens };
   const number = countStep(session, step.frame);
   const question = { turn: step.outgoing, step: number, usage, failed: [...failed] };

@@ -1,5 +1,6 @@
 import { innerSignal } from "../../base/abort.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type { RouterChoice } from "../../domain/events/inference-events.ts";
 import { isAside } from "../../domain/frame.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
@@ -82,6 +83,16 @@ export class Journal {
     }
     this.#meet(1);
     return true;
+  }
+
+  /** Whom the router chose for the step at a frame; null where the log does not have it, or has it in a request only. */
+  choice(frame: string): RouterChoice | null {
+    const known = this.log.choices.get(frame);
+    if (known === undefined) return null;
+    this.#beforeKnown(known.revision);
+    this.log.choices.delete(frame);
+    this.#meet(1);
+    return known.choice;
   }
 
   /** One attempt of the step at a frame; null where the log has none. */
@@ -178,7 +189,8 @@ export class Journal {
     const asked = [...this.log.inferences].map(([key, { revision }]) => ({
       ...{ frame: key.slice(0, key.indexOf(" ")), revision, field: "input.turn" },
     }));
-    const first = [...edits, ...asked].toSorted((left, right) => left.revision - right.revision)[0];
+    const routed = [...this.log.choices].map(([frame, { revision }]) => ({ frame, revision, field: "route" }));
+    const first = [...edits, ...routed, ...asked].toSorted((left, right) => left.revision - right.revision)[0];
     const place = { frame: "0", revision: null, field: "answer", ...first };
     return this.#diverged(
       `${this.log.remaining} events of the log were not met again`,

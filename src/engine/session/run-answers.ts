@@ -7,6 +7,7 @@ import type {
   InferenceRequestedData,
   ResponseReceivedData,
   ResponseStartedData,
+  RouterChoice,
 } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
@@ -70,6 +71,8 @@ export class RunAnswers {
   readonly edits = new Map<string, Edited[]>();
   /** By frame and attempt. */
   readonly inferences = new Map<string, PastInference>();
+  /** Whom the router chose at a frame, where no request there tells it. */
+  readonly choices = new Map<string, { readonly choice: RouterChoice; readonly revision: number }>();
   /** By id. */
   readonly effects = new Map<string, KnownEffect>();
   /** How many events there are that a re-execution comes upon. */
@@ -90,6 +93,10 @@ export class RunAnswers {
       case "TurnEdited":
         this.remaining += 1;
         push(this.edits, `${event.data.direction} ${frame ?? "0"}`, { after: event.data.after, revision });
+        return;
+      case "StepRouted":
+        this.remaining += 1;
+        this.choices.set(frame ?? "0", { choice: event.data, revision });
         return;
       case "InferenceRequested": {
         const past: PastInference = { request: event.data, revision, started: null, answer: null };
@@ -143,13 +150,14 @@ export class RunAnswers {
     }
   }
 
-  /** Whom the run has asked, or is to ask next, by the router's names; null is the engine's own provider. */
+  /** Whom the run has asked, or was to ask, by the router's names; null is the engine's own provider. */
   get routes(): ReadonlySet<string | null> {
+    const chosen = [...this.choices.values()].flatMap(({ choice }) => ("route" in choice ? [choice.route] : []));
     const asked = [...this.inferences.values()].flatMap(({ request: { route = null }, answer }) => {
       const next = answer?.type === "failure" ? answer.data.next : null;
       return next != null && "route" in next ? [route, next.route] : [route];
     });
-    return new Set(asked);
+    return new Set([...chosen, ...asked]);
   }
 
   /** Lets go of an attempt that was met again. */

@@ -8,27 +8,17 @@ import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import type { Route, RouteQuestion } from "../../../src/engine/stack/route.ts";
-import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { inferenceWords } from "../../../src/projections/describe-inference.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { replayed } from "../../support/replayed.ts";
+import { beginningOf, rewritten } from "../../support/run/cut-logs.ts";
 import { dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 
 const refused: ScriptedAnswer = { error: { status: 400, message: "no" } };
 const id = conversationIdSchema.parse("cnv_failing_over");
 const stream = conversationStream(id);
-
-/** A log as a crash may leave it: with so many of its events. */
-async function beginningOf(events: EventStore, length: number): Promise<EventStore> {
-  const cut = createMemoryStore();
-  const envelopes = [];
-  for await (const { position: _, ...envelope } of events.readStream(stream, { limit: length }))
-    envelopes.push(envelope);
-  await cut.append({ stream, expectedHead: null, envelopes });
-  return cut;
-}
 
 /** Who is asked first, and who is asked where that one has failed. */
 type Choice = (models: Readonly<Record<"small" | "large", ReturnType<typeof scripted>>>) => Route;
@@ -97,7 +87,7 @@ async function cutOffAnywhere(choose: Choice, config: Partial<EngineConfig>, int
   const startedAt = log.findIndex(({ event }) => event.type === "RunStarted");
   const resumed = [];
   for (let length = startedAt + 1; length < log.length; length += 1) {
-    await using store = new TurnlogStore(await beginningOf(events, length));
+    await using store = await beginningOf(events, id, length);
     const { engine, asked } = engineThat(choose, config);
     const said = await store
       .conversation(id)
@@ -195,20 +185,8 @@ test("a request that is too long for one provider, and cannot be made shorter, g
 });
 
 /** The same log with other failures. */
-async function rewritten(
-  log: readonly RecordedEvent[],
-  failure: (data: InferenceFailedData) => InferenceFailedData,
-): Promise<TurnlogStore> {
-  const store = new TurnlogStore(createMemoryStore());
-  for (const { event, actor, frame, runId } of log) {
-    // It has none.
-    if (event.type === "EventSkipped") continue;
-    const said = event.type === "InferenceFailed" ? { ...event, data: failure(event.data) } : event;
-    const by = { actor, ...(frame === null ? {} : { frame }), ...(runId === null ? {} : { runId }) };
-    await store.conversation(id).commit([{ event: said, ...by }]);
-  }
-  return store;
-}
+const withFailures = (log: readonly RecordedEvent[], failure: (data: InferenceFailedData) => InferenceFailedData) =>
+  rewritten(log, id, (event) => [event.type === "InferenceFailed" ? { ...event, data: failure(event.data) } : event]);
 
 test("an older log, whose failures do not say who is next, is read by what came after them", async () => {
   await using whole = new TurnlogStore(createMemoryStore());
@@ -221,7 +199,7 @@ test("an older log, whose failures do not say who is next, is read by what came 
     [failedAt + 1, [1]],
     [failedAt + 2, []],
   ] as const) {
-    await using store = await rewritten(log.slice(0, length), asOnce);
+    await using store = await withFailures(log.slice(0, length), asOnce);
     const { engine, asked } = engineThat(largeFirst);
     expect((await store.conversation(id).resume(engine))?.text).toBe("small says so");
     expect(asked).toEqual(asks);
@@ -238,6 +216,6 @@ test("a fold replay sees that who was asked is not who was to be asked, and word
   );
   expect(told[0]).toMatch(/^asked large full/);
   expect(told[1]).toBe("refused (400), the engine's own provider is asked next: no");
-  await using tampered = await rewritten(log, (data) => ({ ...data, next: { route: "large" } }));
+  await using tampered = await withFailures(log, (data) => ({ ...data, next: { route: "large" } }));
   expect((await replayed(tampered, tampered.conversation(id))).difference).toMatchObject({ field: "route" });
 });

@@ -106,8 +106,7 @@ export function engineConfig(
     tools: hasOwnTools ? [] : ledgerTools(ledger),
     middleware: [...(breaksOff(seed) ? [breakOff] : []), ...randomLayers(seed, ledger)],
     maxSteps: 8,
-    // Whom a router chose for a request that never was the log does not say.
-    onUnsendablePart: asked.route === undefined && seed % 4 === 3 ? "throw" : "omit",
+    onUnsendablePart: seed % 4 === 3 ? "throw" : "omit",
     interruptionNote: notes[seed % notes.length] ?? false,
     sleep: async () => undefined,
   };
