@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { codecMistakes } from "./support/mistakes/codecs.ts";
 import { conversationMistakes, revisionMistakes } from "./support/mistakes/conversations.ts";
 import { engineMistakes } from "./support/mistakes/engines.ts";
 import { contextMistakes } from "./support/mistakes/layers.ts";
@@ -12,6 +13,7 @@ const mistakes = [
   ...revisionMistakes,
   ...contextMistakes,
   ...storeMistakes,
+  ...codecMistakes,
 ];
 
 test.each(mistakes)("%s is told in one sentence", async (_called, mistake, says) => {

@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import { type Engine, engineOf, isOwnEngine } from "../engine/stack/engine.ts";
+import { providersOf } from "../engine/stack/route.ts";
 import { codecs, codecsWith } from "../providers/codecs.ts";
 import { UsageError } from "./exit-codes.ts";
 
@@ -29,7 +30,7 @@ export async function loadEngine(path: string): Promise<Engine> {
 }
 
 /**
- * Turnlog's own codecs, and those of a module of the user: that of its engine, and those that it exports as `codecs`, for
+ * Turnlog's own codecs, and those of a module of the user: those of its engine's providers, and those that it exports as `codecs`, for
  * requests of older versions.
  *
  * @throws {UsageError} when the module cannot be loaded, or exports neither.
@@ -42,11 +43,14 @@ export async function codecsOf(path: string | undefined): Promise<Codecs> {
     throw new UsageError(
       `${path} exports codecs that are no list of codecs: export const codecs = [defineCodec({ … })]`,
     );
-  if (listed === undefined || hasEngine(loaded)) {
-    const { provider } = (await loadEngine(path)).options;
-    return codecsWith([...(listed ?? []), provider.codec]);
+  if (hasEngine(loaded)) {
+    const providers = providersOf((await loadEngine(path)).options);
+    return codecsWith([...(listed ?? []), ...providers.map(({ codec }) => codec)]);
   }
-  return codecsWith(listed);
+  if (listed !== undefined) return codecsWith(listed);
+  throw new UsageError(
+    `${path} exports neither codecs nor an engine: export const codecs = [codec], or export const engine = createEngine({ … })`,
+  );
 }
 
 /** The engine of such a module; null where it exports codecs alone. */

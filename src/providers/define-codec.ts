@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, objectsOf } from "../base/json.ts";
-import { checkFunction, checkOptions, checkText, type OptionNames } from "../base/options.ts";
+import { checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Block } from "../domain/block.ts";
 import type { Adjustments } from "../domain/events/run-events.ts";
 import { toolResult } from "../domain/make-block.ts";
-import type { CallPairs, Codec, GroupPlace, OfferedTool, Settings } from "../engine/stack/codec.ts";
+import type { AnchorKind, CallPairs, Codec, GroupPlace, OfferedTool, Settings } from "../engine/stack/codec.ts";
 
 /** What a codec has to say; the rest has defaults. */
 export type CodecDefinition = Pick<Codec, "name" | "encodeRequest" | "readAnswer" | "writeAnswer"> & Partial<Codec>;
@@ -57,10 +57,48 @@ export function defineCodec(definition: CodecDefinition): Codec {
     throw new TypeError(
       `defineCodec: name is '${named}': end it with the version of what it writes, such as 'my-wire/1', for requests are made again from the log for ever`,
     );
-  for (const name of ["encodeRequest", "readAnswer", "writeAnswer"] as const)
-    checkFunction(`defineCodec: ${name}`, definition[name]);
+  checkFunctions("defineCodec: ", definition, ["encodeRequest", "readAnswer", "writeAnswer"]);
+  // What is said to be undefined is as what is not said: the defaults stand.
+  const given = { ...definition };
+  for (const name of Object.keys(given))
+    if (Reflect.get(given, name) === undefined) Reflect.deleteProperty(given, name);
+  checkFunctions(
+    "defineCodec: ",
+    given,
+    Object.keys(given).filter((name) => !otherwise.has(name)),
+  );
+  const { pairs, prompt, anchors = {} } = given;
+  if (pairs !== undefined) checkFunctions("defineCodec: pairs.", pairs, ["callOf", "isResult", "keyOf", "answers"]);
+  if (prompt !== undefined) checkFunctions("defineCodec: prompt.", prompt, ["isNeeded"]);
+  checkAnchors(anchors);
   const family = definition.name.replace(/\/[^/]*$/, "");
-  return { family, adjust: adjusting(definition.name), ...commonWays, ...definition };
+  return { family, adjust: adjusting(definition.name), ...commonWays, ...given };
+}
+
+/** What of a codec is no function. */
+const otherwise: ReadonlySet<string> = new Set([
+  ...["name", "family", "readBefore", "anchors", "pairs", "prompt", "resultsStandTogether", "namesCalls"],
+]);
+
+function checkFunctions(where: string, given: object, names: readonly string[]): void {
+  for (const name of names) checkFunction(`${where}${name}`, Reflect.get(given, name));
+}
+
+const anchorMembers: OptionNames<AnchorKind> = {
+  ...{ isLinear: true, isObject: true, keptMs: true, mustEqual: true, takes: true },
+};
+
+function checkAnchors(anchors: unknown): void {
+  if (!isJsonObject(anchors))
+    throw new TypeError(
+      `defineCodec: anchors is ${kindOf(anchors)}: give what may be done with them by their kind, as { thread: { isLinear: true } }`,
+    );
+  for (const [kind, anchor] of Object.entries(anchors)) {
+    const where = `defineCodec: anchors.${kind}`;
+    checkOptions(where, anchor, anchorMembers);
+    const functions = ["keptMs", "mustEqual", "takes"].filter((name) => Object.hasOwn(anchor, name));
+    checkFunctions(`${where}.`, anchor, functions);
+  }
 }
 
 /** What runs may ask otherwise of a wire whose settings are named as most are. */

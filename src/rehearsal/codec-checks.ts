@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { canonicalJson } from "../base/canonical-json.ts";
-import { type JsonObject, parseJson } from "../base/json.ts";
+import { type JsonObject, type JsonValue, parseJson } from "../base/json.ts";
 import type { Check } from "../contracts/check.ts";
 import type { Block } from "../domain/block.ts";
 import { blockFromJson, blockJsonSchema, blockToJson } from "../domain/block-json.ts";
@@ -9,6 +9,7 @@ import { blockIdSchema } from "../domain/ids.ts";
 import { toolResult, user } from "../domain/make-block.ts";
 import { Turn } from "../domain/turn.ts";
 import { shapedBlocks } from "../engine/planning/build-request.ts";
+import { firstDifference } from "../engine/planning/checked-fold.ts";
 import { blocksOf } from "../engine/planning/response.ts";
 import { shape } from "../engine/planning/shape.ts";
 import type { Answer, Codec, RequestParts, Settings } from "../engine/stack/codec.ts";
@@ -49,8 +50,11 @@ export function codecChecks(
     {
       name: "has a family, and a name that is the family and a version",
       async run() {
-        assert.match(codec.name, /^.+\/[^/]+$/);
-        assert.ok(codec.name.startsWith(codec.family));
+        assert.match(codec.name, /^.+\/[^/]+$/, `the name ${codec.name} has no version: end it as ${codec.name}/1`);
+        assert.ok(
+          codec.name.startsWith(codec.family),
+          `the family ${codec.family} is no beginning of the name ${codec.name}: leave it out, and it is`,
+        );
       },
     },
     {
@@ -58,20 +62,33 @@ export function codecChecks(
       async run() {
         const tools = [{ name: "look-up", description: "Looks up.", parameters: { type: "object" } }];
         const offered = codec.offer(settings, { tools, capabilities: {} });
-        assert.deepEqual(codec.offeredTools(offered), [...codec.offeredTools(settings), "look-up"]);
+        assert.deepEqual(
+          codec.offeredTools(offered),
+          [...codec.offeredTools(settings), "look-up"],
+          "the tool look-up was offered, and offeredTools does not name it behind those that the settings have: mend offer or offeredTools",
+        );
       },
     },
     {
       name: "answers a call that nobody answers",
       async run() {
         const aborted = codec.abortedResult("call_1");
-        assert.ok(codec.pairs.isResult(aborted));
-        assert.equal(codec.pairs.keyOf(aborted), "call_1");
+        const named = codec.pairs.isResult(aborted) ? codec.pairs.keyOf(aborted) : null;
+        assert.equal(named, "call_1", "abortedResult('call_1') gives no result that pairs take for one of call_1");
       },
     },
     ...ofAnswers("gives an answer back as it came, order of members aside", (answer) => {
       const told = codec.writeAnswer({ ...read(answer), blocks: stored(read(answer)) });
-      assert.deepEqual(parseJson(canonicalJson(told)), parseJson(canonicalJson(answer)));
+      const [came, given] = [parseJson(canonicalJson(answer)), parseJson(canonicalJson(told))];
+      const lost = firstDifference(came, given, "answer");
+      const keep = "give readAnswer's rest what the blocks do not tell, or keep it beside its block with keepResidue";
+      assert.deepEqual(
+        given,
+        came,
+        lost === null
+          ? undefined
+          : `${lost.field} came as ${shown(lost.recorded)}, and writeAnswer gives ${shown(lost.replayed)}: ${keep}`,
+      );
     }),
     ...ofAnswers("says what may be done with what an answer gives to continue from", (answer) => {
       const { anchor } = read(answer);
@@ -79,35 +96,56 @@ export function codecChecks(
       const known = Object.keys(codec.anchors);
       assert.ok(known.includes(anchor.kind), `its anchor is a ${anchor.kind}; codec.anchors names ${known.join(", ")}`);
     }),
+    ...ofAnswers("has the engine ask on where the server paused", (answer) => {
+      if (read(answer).isPaused !== true) return;
+      const mayPause = codec.mayPause?.(settings) ?? false;
+      assert.ok(mayPause, "isPaused is true, and mayPause is not: an engine without tools would not ask on; give both");
+    }),
     ...ofAnswers("sends a whole answer and its results as they stand, and the same bytes each time", (answer) => {
       if (!read(answer).isComplete) return;
       const blocks = stored(read(answer));
       const turn = Turn.of([first, ...blocks, ...resultsOf(codec, blocks)]);
       const repairs = shape(turn, 0, shaping(codec, settings));
-      assert.deepEqual(
-        repairs.filter(({ rule }) => rule !== "prompt"),
-        [],
+      mustNeed(repairs, "prompt", "an answer that is whole, with a result for each of its calls,");
+      assert.equal(
+        encode(turn, repairs),
+        encode(turn, repairs),
+        "encodeRequest gives other bytes when it is asked again: it may ask no clock, no chance and no counter",
       );
-      assert.equal(encode(turn, repairs), encode(turn, repairs));
     }),
     ...ofAnswers("takes a call that nobody answers, answered in its place", (answer) => {
       if (!read(answer).isComplete) return;
       const turn = Turn.of([first, ...stored(read(answer)), last]);
       const repairs = shape(turn, 0, shaping(codec, settings));
-      assert.deepEqual(
-        repairs.filter(({ rule }) => rule !== "answer"),
-        [],
-      );
+      mustNeed(repairs, "answer", "an answer that is whole, with calls that nobody answers,");
       parseJson(encode(turn, repairs));
     }),
     ...requests.map(({ parts, body }, n) => ({
       name: `encodes request ${n} as it always has, byte for byte`,
       async run() {
-        assert.equal(codec.encodeRequest(parts), body);
+        const given = codec.encodeRequest(parts);
+        const other = `${codec.name} writes other bytes than it once did: give what it writes now another name, and keep the old codec beside it`;
+        assert.equal(given, body, other);
       },
     })),
   ];
 }
+
+/** What is sent as it stands needs no repairs but those that say nothing of it. */
+function mustNeed(repairs: readonly Repair[], but: string, what: string): void {
+  const other = repairs.find(({ rule }) => rule !== but);
+  const why = other === undefined ? "" : `${other.rule} (${JSON.stringify(other.detail)})`;
+  assert.equal(
+    other,
+    undefined,
+    `${what} is not sent as it stands, but with the repair ${why}: the server would refuse or miss it`,
+  );
+}
+
+const shown = (value: JsonValue): string => {
+  const text = JSON.stringify(value);
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+};
 
 const scope = "codec-checks";
 const inferenceId = "inf_0000000000000001";

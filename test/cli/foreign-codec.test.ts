@@ -98,3 +98,31 @@ export const codecs = [toyCodec];`,
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain("no list of codecs");
 });
+
+const wired = (name: string): string =>
+  `import { ${name} } from ${JSON.stringify(join(support, `toy/dialect/${name === "toy" ? "provider" : "codec"}.ts`))};`;
+
+test("an engine with a router brings the codecs of all its providers", async () => {
+  const { run, file } = await foreignStore();
+  const path = file("routed.ts");
+  writeFileSync(
+    path,
+    `${wired("toy")}
+import { createEngine } from ${JSON.stringify(join(support, "../../src/index.ts"))};
+import { scripted } from ${JSON.stringify(join(support, "../../src/entries/testing.ts"))};
+export const engine = createEngine({
+  provider: scripted([]),
+  otherProviders: { toy: toy("http://127.0.0.1:1") },
+  route: () => null,
+});`,
+  );
+  expect(await run(`verify --stack ${path}`)).toMatchObject({ code: 0, stderr: "" });
+});
+
+test("a module that exports neither codecs nor an engine is told both", async () => {
+  const { run, file } = await foreignStore();
+  writeFileSync(file("codec.ts"), `${wired("toyCodec")} export const codec = toyCodec;`);
+  const { code, stderr } = await run(`verify --stack ${file("codec.ts")}`);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/exports neither codecs nor an engine: export const codecs = \[codec\], or/);
+});

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { messageOf } from "../../src/base/error-message.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import { type Codec, system, toolCall, toolResult, user } from "../../src/entries/provider.ts";
 import { type CodecSamples, codecChecks } from "../../src/entries/testing.ts";
@@ -70,25 +71,50 @@ for (const [codec, given] of samples)
     for (const { name, run } of codecChecks(codec, given)) test(name, run);
   });
 
-const faults: readonly (readonly [string, Partial<Codec>, RegExp])[] = [
+let asked = 0;
+const faults: readonly (readonly [string, Partial<Codec>, RegExp, RegExp])[] = [
   [
     "loses a member",
     { writeAnswer: ({ rest: _, ...answer }) => toyCodec.writeAnswer({ ...answer, rest: {} }) },
     /^gives an answer back/,
+    /^answer\.made came as "by a toy", and writeAnswer gives null: give readAnswer's rest what the blocks do not tell, or/,
   ],
-  ["offers nothing", { offer: (settings) => settings }, /^offers tools/],
-  ["pairs nothing", { pairs: { ...toyCodec.pairs, keyOf: () => null } }, /^answers a call that nobody answers/],
+  [
+    "encodes otherwise each time",
+    { encodeRequest: (given) => `${toyCodec.encodeRequest(given)}${" ".repeat(asked++)}` },
+    /^sends a whole answer/,
+    /^encodeRequest gives other bytes when it is asked again: it may ask no clock/,
+  ],
+  [
+    "pauses, and says nowhere that it may",
+    { readAnswer: (...given) => ({ ...toyCodec.readAnswer(...given), isPaused: true }) },
+    /^has the engine ask on where the server paused/,
+    /^isPaused is true, and mayPause is not/,
+  ],
+  ["offers nothing", { offer: (settings) => settings }, /^offers tools/, /^the tool look-up was offered/],
+  [
+    "pairs nothing",
+    { pairs: { ...toyCodec.pairs, keyOf: () => null } },
+    /^answers a call that nobody answers/,
+    /^abortedResult\('call_1'\) gives/,
+  ],
   [
     "refuses what it answered",
     { unsendableReason: ({ kind }) => (kind === "tool_call" ? "no" : null) },
     /^sends a whole answer/,
+    /is not sent as it stands, but with the repair omit/,
   ],
-  ["writes other bytes", { encodeRequest: (given) => `${toyCodec.encodeRequest(given)} ` }, /^encodes request 0/],
+  [
+    "writes other bytes",
+    { encodeRequest: (given) => `${toyCodec.encodeRequest(given)} ` },
+    /^encodes request 0/,
+    /^toy\/1 writes other bytes than it once did: give what it writes now another name/,
+  ],
 ];
 
-test.each(faults)("a codec that %s fails the check that says so", async (_, fault, name) => {
-  const failed: string[] = [];
+test.each(faults)("a codec that %s fails the check that says so, and what to do", async (_, fault, name, says) => {
+  const failed: (readonly [string, string])[] = [];
   for (const check of codecChecks({ ...toyCodec, ...fault }, { answers: toyAnswers, requests: [{ parts, body }] }))
-    await check.run().catch(() => failed.push(check.name));
-  expect(failed.some((each) => name.test(each))).toBe(true);
+    await check.run().catch((error: unknown) => failed.push([check.name, messageOf(error)]));
+  expect(failed.filter(([check, message]) => name.test(check) && says.test(message))).not.toEqual([]);
 });

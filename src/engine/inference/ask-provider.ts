@@ -156,15 +156,17 @@ async function answerOf(
 /** What a provider gives. Where it throws what is no error of a provider, nobody knows what the server did. */
 async function responseOf(signal: AbortSignal, work: () => Promise<InferenceResponse>): Promise<InferenceResponse> {
   try {
-    const answer = await work();
-    if (isJsonObject(answer.response)) return answer;
-    throw new TypeError("the provider gave no response");
+    const answer: unknown = await work();
+    if (isAnswer(answer)) return answer;
+    throw new TypeError("the provider gave no response: infer has to give { response }, a JSON object");
   } catch (cause) {
     if (cause instanceof ProviderError) throw cause;
     const kind = signal.aborted ? "aborted" : "provider-failed";
     throw new ProviderError(messageOf(cause), { kind, outcome: "unknown", cause });
   }
 }
+
+const isAnswer = (given: unknown): given is InferenceResponse => isJsonObject(given) && isJsonObject(given["response"]);
 
 function asResponse(answer: JsonValue): InferenceResponse {
   if (!isJsonObject(answer)) throw new TypeError("what takes the place of a response is a JSON object");

@@ -65,15 +65,15 @@ export async function recordAnswer(
   return { data, blocks };
 }
 
-/** What a provider gave may be anything that is called a response. */
+/** What a provider gave may be anything that is called a response. It was paid for: where its codec cannot read it, it is kept as it came. */
 function tryToDecode(...given: Parameters<typeof decodeResponse>): ReturnType<typeof decodeResponse> | ProviderError {
   const [response, { provider }] = given;
   if (isNestedDeeper(response, maxNesting)) return nestedTooDeeply(response, provider.codec);
   try {
     return decodeResponse(...given);
   } catch (cause) {
-    const message = `the response cannot be read: ${messageOf(cause)}`;
-    return new ProviderError(message, { kind: "provider-failed", outcome: "unknown", cause });
+    const message = `the codec ${provider.codec.name} cannot read the response: ${messageOf(cause)}`;
+    return new ProviderError(message, { kind: "provider-failed", outcome: "unknown", body: response, cause });
   }
 }
 

@@ -17,7 +17,7 @@ type Exchange = {
 export function checkContinued(session: RunSession, frame: string, exchange: Exchange): void {
   const { request, data } = exchange;
   if (isSuspect(request, data)) {
-    distrust(session, { frame, request }, "it did not continue from what it was asked to continue from");
+    distrust(session, { frame, request }, suspicion(data));
     return;
   }
   const reason = tooFewTokens(session, exchange);
@@ -34,6 +34,12 @@ export function checkContinued(session: RunSession, frame: string, exchange: Exc
   }
   distrust(session, { frame, request }, reason);
 }
+
+/** Servers that never say what they continue from are no worse: their providers have to say so of them. */
+const suspicion = ({ echo = {} }: ResponseReceivedData): string =>
+  Object.hasOwn(echo, "anchor")
+    ? "it did not continue from what it was asked to continue from"
+    : 'its answer does not say what it continued from; of a server whose answers never do, the provider says capabilities: { echo: "none" }';
 
 function distrust(
   session: RunSession,

@@ -1,4 +1,7 @@
+import { messageOf } from "../../base/error-message.ts";
+import { kindOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { Block } from "../../domain/block.ts";
 import { emptyContext, extendContext } from "../../domain/context.ts";
@@ -6,8 +9,8 @@ import type { Decision, InferenceRequestedData, Repair } from "../../domain/even
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
-import type { Codec, SentBlock, Settings } from "../stack/codec.ts";
-import type { Provider } from "../stack/provider.ts";
+import type { Codec, RequestParts, SentBlock, Settings } from "../stack/codec.ts";
+import { type Provider, ProviderError } from "../stack/provider.ts";
 import { boundTo } from "./bound-reasoning.ts";
 import { contextsOf, provenanceOf } from "./contexts.ts";
 import { carriesId, withoutItemId } from "./groups.ts";
@@ -63,11 +66,7 @@ export function buildRequest(request: PlanRequest, decision: Decision = plan(req
   const { turn, scope, codec, settings, contexts } = request;
   const { anchor, sendFrom, repairs, capabilities, transport, details } = decision;
   const shaped = shapedBlocks(turn, sendFrom, repairs, { codec, scope, itemIds: capabilities["itemIds"] === true });
-  const bodyText = codec.encodeRequest({
-    settings,
-    input: shaped,
-    ...{ anchor, transport, details },
-  });
+  const bodyText = encoded(codec, { settings, input: shaped, anchor, transport, details });
   return {
     ...{ decision, shaped, bodyText },
     get bytes() {
@@ -83,6 +82,25 @@ export function buildRequest(request: PlanRequest, decision: Decision = plan(req
       return { turn: turn.digest, held, blocks: turn.length, ...(bound === undefined ? {} : { bound }) };
     },
   };
+}
+
+/** Nothing was sent by then, whatever the author of a codec got wrong. */
+function encoded(codec: Codec, parts: RequestParts): string {
+  let given: unknown;
+  try {
+    given = codec.encodeRequest(parts);
+  } catch (cause) {
+    if (cause instanceof TurnlogError) throw cause;
+    const advice = "what it cannot send is for unsendableReason and unsendablePart to say";
+    throw cannotEncode(codec, `${messageOf(cause)}; ${advice}`, cause);
+  }
+  if (typeof given === "string") return given;
+  throw cannotEncode(codec, `encodeRequest gave ${kindOf(given)}: give the text of the body`);
+}
+
+function cannotEncode({ name }: Codec, why: string, cause?: unknown): ProviderError {
+  const message = `the codec ${name} cannot encode the request: ${why}`;
+  return new ProviderError(message, { kind: "provider-failed", outcome: "rejected", cause });
 }
 
 /** The context that a request continues from; null where that holds nothing. */

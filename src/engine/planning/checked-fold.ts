@@ -77,7 +77,7 @@ export class CheckedFold {
     return (
       compare("input.blocks", [input.blocks, asked.turn.length], "its Turn has another number of blocks") ??
       compare("input.turn", [input.turn, asked.turn.digest], "its input is not of the Turn that was recorded") ??
-      compare("requestDigest", [requestDigest, built.digest], "its rebuilt body is not the one that was sent") ??
+      compare("requestDigest", [requestDigest, built.digest], otherBody(asked)) ??
       compare("requestBytes", [requestBytes, built.bytes], "its body has another length than was recorded") ??
       compare("decision.sendFrom", [sendFrom, anchor?.length ?? 0], "it does not send what follows its anchor") ??
       (anchor === null || isEmptyObject ? null : checkAnchor(anchor, context, asked.turn)) ??
@@ -86,6 +86,10 @@ export class CheckedFold {
     );
   }
 }
+
+/** The hash chain tells what somebody changed in the log; that the codec was changed, nothing else tells. */
+const otherBody = ({ codec: { name } }: PlanRequest): string =>
+  `its rebuilt body is not the one that was sent: the codec ${name} writes other bytes now (a change of them is another name, beside the old codec), or asks a clock or chance`;
 
 const compareBound = (recorded: BoundDigest, made: BoundDigest | undefined): Mismatch | null =>
   compare("input.bound", [recorded, made ?? null], "what its answer's reasoning is bound to is not what was recorded");

@@ -94,6 +94,6 @@ export function codecOf({ encoder }: Pick<InferenceRequestedData, "encoder">, co
   if (codec !== undefined) return codec;
   throw new TurnlogError(
     "unknown-codec",
-    `the request was encoded by '${encoder}', which this turnlog does not know: update it, or give the codec (openStore's codecs, --stack FILE)`,
+    `the request was encoded by '${encoder}', which this turnlog does not know: give it to openStore({ codecs }) or with --stack FILE, or update turnlog where the codec is its own`,
   );
 }

@@ -1,11 +1,19 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
-import { isJsonObject, type JsonObject, type JsonValue, setMember, withLiterals } from "../../base/json.ts";
+import {
+  definedMembers,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  setMember,
+  withLiterals,
+} from "../../base/json.ts";
 import { Block } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Answer, Codec } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
+import { checkAnswer } from "./check-answer.ts";
 
 type Decoding = {
   readonly request: InferenceRequestedData;
@@ -28,6 +36,7 @@ export function decodeResponse(
   const { scope, codec } = provider;
   const { capabilities } = request.decision;
   const answer = codec.readAnswer(isJsonObject(kept) ? kept : given, { inferenceId, settings, capabilities, lives });
+  checkAnswer(answer);
   const { id, usage, rest, status, isComplete, anchor, echo, failure, withheld, contentFilters = [] } = answer;
   const blocks = blocksOf(answer, { scope, inferenceId, isMasked, newBlockId });
   const data = {
@@ -37,13 +46,20 @@ export function decodeResponse(
     ...(echo === undefined ? {} : { echo }),
     ...(failure === undefined ? {} : { failure }),
     output: blocks.map(blockToJson),
-    ...(usage === undefined ? {} : { usage: { ...nothingUsed, ...usage } }),
+    ...(usage === undefined ? {} : { usage: told(usage) }),
     ...(withheld === undefined || withheld.length === 0 ? {} : { withheld: [...withheld] }),
     ...(contentFilters.length === 0 ? {} : { contentFilters: [...contentFilters] }),
     ...separateEchoes(rest, settings),
   };
   return { data, blocks };
 }
+
+/** What the server did not tell is 0. */
+const told = ({ reported, ...counts }: NonNullable<Answer["usage"]>) => ({
+  ...nothingUsed,
+  ...definedMembers(counts),
+  reported,
+});
 
 const nothingUsed = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
 

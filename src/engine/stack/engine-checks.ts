@@ -197,11 +197,10 @@ function checkProvider(provider: unknown, where = "provider"): void {
   if (typeof provider !== "object" || provider === null)
     throw new TypeError(`createEngine: ${where} is ${kindOf(provider)}: ${instead}`);
   const member = (name: string): unknown => Reflect.get(provider, name);
-  const lacking = Object.entries(providerMembers).filter(
-    ([name, type]) => member(name) === null || typeof member(name) !== type,
-  );
-  const names = lacking.map(([name]) => name).join(", ");
-  if (lacking.length > 0) throw new TypeError(`createEngine: provider is no provider, it lacks ${names}: ${instead}`);
+  const lacking = lackingOf(provider, providerMembers);
+  if (lacking.length > 0)
+    throw new TypeError(`createEngine: ${where} is no provider, it lacks ${lacking.join(", ")}: ${instead}`);
+  checkCodec(`createEngine: ${where}.codec`, member("codec"));
   const settings = member("settings");
   // Each by its own name: of a whole that is nested too deeply no path would say which of them it is.
   if (isJsonObject(settings)) {
@@ -209,4 +208,28 @@ function checkProvider(provider: unknown, where = "provider"): void {
       checkJson(`createEngine: provider.settings.${name}`, value ?? null);
   } else checkJson("createEngine: provider.settings", settings);
   checkJson("createEngine: provider.capabilities", member("capabilities"));
+}
+
+/** What every codec has, and `defineCodec` gives. */
+const codecMembers = {
+  ...{ name: "string", family: "string", encodeRequest: "function", readAnswer: "function", writeAnswer: "function" },
+  ...{ instruct: "function", offer: "function", offeredTools: "function", anchors: "object", pairs: "object" },
+  ...{ abortedResult: "function", unsendableReason: "function" },
+};
+
+function checkCodec(where: string, codec: unknown): void {
+  const lacking = lackingOf(codec, codecMembers);
+  if (lacking.length > 0)
+    throw new TypeError(`${where} is no codec, it lacks ${lacking.join(", ")}: make it with defineCodec`);
+}
+
+/** The members that something has not, or of another type. */
+function lackingOf(given: unknown, members: Readonly<Record<string, string>>): readonly string[] {
+  const member = (name: string): unknown =>
+    typeof given === "object" && given !== null ? Reflect.get(given, name) : undefined;
+  const isLacking = ([name, type]: readonly [string, string]): boolean =>
+    member(name) === null || typeof member(name) !== type;
+  return Object.entries(members)
+    .filter(isLacking)
+    .map(([name]) => name);
 }

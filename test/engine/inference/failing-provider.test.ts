@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { conversationStream } from "../../../src/domain/ids.ts";
+import { assistant } from "../../../src/domain/make-block.ts";
 import type { InferenceResponse, Provider } from "../../../src/engine/stack/provider.ts";
+import { defineCodec } from "../../../src/providers/define-codec.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { replayed } from "../../support/replayed.ts";
@@ -23,7 +25,11 @@ describe.each<[string, Provider["infer"], string]>([
     bug.message,
   ],
   ["throws what has no text", throwNothing, "something was thrown that has no text"],
-  ["gives no response", async () => ({}) as InferenceResponse, "the provider gave no response"],
+  [
+    "gives no response",
+    async () => ({}) as InferenceResponse,
+    "the provider gave no response: infer has to give { response }, a JSON object",
+  ],
 ])("a provider that %s", (_, infer, message) => {
   test("has failed: the request is answered so, and the run ends by it", async () => {
     const { conversation, ...workshop } = createWorkshop();
@@ -44,6 +50,42 @@ describe.each<[string, Provider["infer"], string]>([
     expect((await reexecute(store.log, conversationStream(conversation.id), engine)).difference).toBeNull();
     expect((await replayed(store, conversation)).difference).toBeNull();
   });
+});
+
+test("a response that its codec cannot read is on record as it came", async () => {
+  const codec = defineCodec({
+    name: "mine/1",
+    encodeRequest: () => "{}",
+    readAnswer: () => {
+      throw new Error("no choices");
+    },
+    writeAnswer: ({ rest }) => rest,
+  });
+  const response = { said: ["Hello."] };
+  const { conversation, ...workshop } = createWorkshop();
+  await conversation.append("hello");
+  const engine = workshop.engine({ provider: { ...doing(async () => ({ response })), codec } });
+  await rejectionOf(conversation.run(engine));
+  expect(dataOf(await eventsOf(conversation), "InferenceFailed")).toMatchObject([{ body: response }]);
+});
+
+/** As JavaScript has it: the type has no undefined. */
+const notTold: object = { inputTokens: undefined };
+
+test("tokens that a codec says are undefined are those that the server did not tell", async () => {
+  const codec = defineCodec({
+    name: "mine/1",
+    encodeRequest: () => "{}",
+    readAnswer: (rest) => ({
+      ...{ id: null, status: null, isComplete: true, blocks: [assistant("Hello.")], rest },
+      usage: { outputTokens: 2, reported: null, ...notTold },
+    }),
+    writeAnswer: ({ rest }) => rest,
+  });
+  const { conversation, ...workshop } = createWorkshop();
+  await conversation.append("hello");
+  const engine = workshop.engine({ provider: { ...doing(async () => ({ response: {} })), codec } });
+  expect((await conversation.run(engine)).usage).toMatchObject({ inputTokens: 0, outputTokens: 2 });
 });
 
 test("what a provider threw is the cause of the run's failure", async () => {
@@ -93,4 +135,25 @@ test("a provider that fails to fetch a response has it cancelled: nobody waits f
   expect(await rejectionOf(conversation.run(engine))).toMatchObject({ kind: "provider-failed" });
   expect(dataOf(await eventsOf(conversation), "InferenceFailed")).toMatchObject([{ kind: "provider-failed" }]);
   expect(cancelled).toEqual(["resp_slow"]);
+});
+
+test("an answer that does not say what it continued from is learnt as such, with what to say of a server that never does", async () => {
+  const codec = defineCodec({
+    name: "mine/1",
+    encodeRequest: ({ anchor }) => JSON.stringify({ after: anchor?.id ?? null }),
+    readAnswer: (rest) => ({
+      ...{ id: "a", status: null, isComplete: true, blocks: [assistant("Hello.")], rest },
+      anchor: { kind: "response", id: "a" },
+    }),
+    writeAnswer: ({ rest }) => rest,
+  });
+  const provider = { ...doing(async () => ({ response: {} })), codec, capabilities: { chain: true } };
+  const { conversation, ...workshop } = createWorkshop();
+  for (const text of ["hello", "and now?"]) {
+    await conversation.append(text);
+    await conversation.run(workshop.engine({ provider }));
+  }
+  const learnt = dataOf(await eventsOf(conversation), "CapabilityLearned");
+  expect(learnt).toMatchObject([{ capability: "chain", value: false }]);
+  expect(learnt[0]?.reason).toContain('capabilities: { echo: "none" }');
 });
