@@ -5,7 +5,7 @@ import { sha256Hex } from "../../src/base/sha256.ts";
 import { answerAsTravelAgent } from "../../src/cli/demo/travel-agent.ts";
 import { serverDocument } from "../../src/cli/documents/running.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
-import { documentOf } from "../support/cli/command.ts";
+import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { startTurnlog, turnlog } from "../support/cli/command-process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
@@ -24,7 +24,7 @@ test("shows every request, what it saved and who broke a chain, and the commands
   expect(shown[7]).toContain("speak-french@2.0.1 modified block 0 (system)");
   expect(stdout).toContain("8 requests: 4 chained, 2 rebased, 2 full");
   const [, saved] = / bytes sent, (\d+) % less than the [\d,]+ of sending everything each time\n/.exec(stdout) ?? [];
-  const [, estimated] = / ~(\d+) % saved /.exec((await turnlog(["ls"], { cwd })).stdout) ?? [];
+  const [, estimated] = / ~(\d+) % saved /.exec((await turnlogHere(["ls"], { cwd })).stdout) ?? [];
   expect(Math.abs(Number(saved) - Number(estimated))).toBeLessThan(5);
   const commands = stdout.match(/^ {2}turnlog .*$/gm) ?? [];
   expect(commands).toHaveLength(2);
@@ -36,11 +36,11 @@ test("shows every request, what it saved and who broke a chain, and the commands
 
 test("adds a conversation where a store is already", async () => {
   const { path: cwd } = temporaryFolder();
-  await turnlog(["demo", "-q"], { cwd });
-  await turnlog(["demo", "-q"], { cwd });
+  await turnlogHere(["demo", "-q"], { cwd });
+  await turnlogHere(["demo", "-q"], { cwd });
   const { data } = z
     .looseObject({ data: z.looseObject({ total: z.int() }) })
-    .parse(documentOf(await turnlog(["ls", "--json"], { cwd })));
+    .parse(documentOf(await turnlogHere(["ls", "--json"], { cwd })));
   expect(data.total).toBe(2);
 });
 
@@ -55,7 +55,8 @@ test("keeps its store where TURNLOG_STORE says, unless --store says otherwise", 
 });
 
 test("names the next commands as npm runs them where npm started it", async () => {
-  const { stdout } = await turnlog(["demo"], { cwd: temporaryFolder().path, env: { npm_lifecycle_event: "start" } });
+  const env = { npm_lifecycle_event: "start" };
+  const { stdout } = await turnlogHere(["demo"], { cwd: temporaryFolder().path, env });
   expect(stdout).toMatch(/^ {2}npm run turnlog -- log cnv_/m);
 });
 
@@ -68,7 +69,9 @@ test("request gives every body byte for byte as the server received it", async (
   const revisions = requests.parse(documentOf(outcome)).data.requests.map(({ revision }) => revision);
   expect(server.requests).toHaveLength(revisions.length);
   for (const [index, revision] of revisions.entries()) {
-    const { code, stdout } = await turnlog(["request", `@last@${revision}`], { cwd });
+    // The last one through a pipe.
+    const run = index === revisions.length - 1 ? turnlog : turnlogHere;
+    const { code, stdout } = await run(["request", `@last@${revision}`], { cwd });
     expect(code).toBe(0);
     expect(sha256Hex(stdout)).toBe(sha256Hex(server.requests[index]?.bodyText ?? ""));
   }

@@ -1,8 +1,8 @@
-import { cpSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
-import { hostname } from "node:os";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { resumeDocument } from "../../src/cli/documents/running.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
@@ -17,13 +17,31 @@ import { eventsOf, typesOf } from "../support/workshop.ts";
 
 const stack = supportFile("cli/cut-off-stack.ts");
 
-/** A store with one conversation, whose run was killed at an effect. */
-async function cutOff(kind: "inference" | "tool" | "append" | "none", phase: "before" | "after") {
-  const folder = temporaryFolder();
-  const path = folder.file("turnlog.db");
-  const { child, closed } = startAside("cli/cut-off-process.ts", [`sqlite:${path}`, kind, phase]);
+type Kind = "inference" | "tool" | "none";
+type Phase = "before" | "after";
+
+/** What a process that was killed at an effect has left, once for each of them. */
+const templates = mkdtempSync(join(tmpdir(), "turnlog-"));
+afterAll(() => {
+  rmSync(templates, { recursive: true, force: true });
+});
+
+async function templateOf(kind: Kind, phase: Phase): Promise<string> {
+  const template = join(templates, `${kind} ${phase}`);
+  if (existsSync(template)) return template;
+  mkdirSync(template);
+  const store = `sqlite:${join(template, "turnlog.db")}`;
+  const { child, closed } = startAside("cli/cut-off-process.ts", [store, kind, phase]);
   await closed;
   expect(child.signalCode).toBe(kind === "none" ? null : "SIGKILL");
+  return template;
+}
+
+/** A store with one conversation, whose run was killed at an effect. */
+async function cutOff(kind: Kind, phase: Phase) {
+  const folder = temporaryFolder();
+  const path = folder.file("turnlog.db");
+  cpSync(await templateOf(kind, phase), folder.path, { recursive: true });
   return {
     folder: folder.path,
     store: `sqlite:${path}`,

@@ -4,9 +4,9 @@ import { emptyTally } from "../support/coherence/tally.ts";
 import { play } from "../support/coherence/world.ts";
 import { dialects } from "../support/dialects.ts";
 
-const requestsWanted = cases(2_000, 1_000_000);
+const requestsWanted = cases(1_400, 1_000_000);
 
-const toyRequestsWanted = cases(400, 100_000);
+const toyRequestsWanted = cases(300, 100_000);
 
 const tally = emptyTally();
 const toyTally = emptyTally();
@@ -47,7 +47,7 @@ test("and so it does in another dialect, whose codec and transport are somebody 
   expect(toyTally.repeated).toBeGreaterThan(0);
 });
 
-const wireRequestsWanted = cases(200, 100_000);
+const wireRequestsWanted = cases(150, 100_000);
 const wires = ["chat", "anthropic", "google", "ollama", "ai-sdk"] as const;
 const wireTallies = new Map(wires.map((name) => [name, emptyTally()]));
 

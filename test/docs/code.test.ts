@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { main } from "../support/cli/command-process.ts";
+import { turnlogHere } from "../support/cli/command.ts";
 import { sourceOfEntry } from "../support/package/entries.ts";
-import { outcomeOf, outputOf } from "../support/process.ts";
+import { outcomeOf } from "../support/process.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
@@ -39,23 +39,24 @@ const programs = documents.map(({ name, blocks }) => ({
     .map(({ code }, index) => ({ file: `${name}-${index + 1}.ts`, code })),
 }));
 
-// The programs of a document share a process, one after the other: most of what each takes is the loading of the sources.
-test.each(programs.filter(({ files }) => files.length > 0))(
-  "the TypeScript blocks of $name run as they stand, and leave nothing open",
-  async ({ name, files }) => {
-    for (const { file, code } of files)
-      await writeFile(
-        join(folder, file),
-        code.replace(/from "(turnlog(?:\/[\w-]+)?)"/g, (_, entry: string) => `from "${sourceOfEntry(entry)}"`),
-      );
-    const all = files.map(({ file }) => `await import("./${file}");\n`);
-    await writeFile(join(folder, `${name}.ts`), all.join(""));
-    const ended = await outcomeOf(process.execPath, [join(folder, `${name}.ts`)], { cwd: folder });
-    expect(ended).toMatchObject({ code: 0, stderr: "" });
-    if (name === "README.md")
-      expect(ended.stdout).toBe("It is sunny in Paris. [ 'full', 'chained' ]\n[ 'What is the weather in Paris?' ]\n");
-  },
-);
+// The programs share a process, one after the other: most of what each takes is the loading of the sources.
+test.each([
+  ["README.md", programs.slice(0, 1)],
+  ["the documents", programs.slice(1)],
+] as const)("the TypeScript blocks of %s run as they stand, and leave nothing open", async (name, documents) => {
+  const files = documents.flatMap((document) => document.files);
+  for (const { file, code } of files)
+    await writeFile(
+      join(folder, file),
+      code.replace(/from "(turnlog(?:\/[\w-]+)?)"/g, (_, entry: string) => `from "${sourceOfEntry(entry)}"`),
+    );
+  const all = files.map(({ file }) => `await import("./${file}");\n`);
+  await writeFile(join(folder, `${name}.ts`), all.join(""));
+  const ended = await outcomeOf(process.execPath, [join(folder, `${name}.ts`)], { cwd: folder });
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
+  if (name === "README.md")
+    expect(ended.stdout).toBe("It is sunny in Paris. [ 'full', 'chained' ]\n[ 'What is the weather in Paris?' ]\n");
+});
 
 const [readme] = documents;
 test("the README's commands run in the order in which they stand", async () => {
@@ -65,6 +66,7 @@ test("the README's commands run in the order in which they stand", async () => {
   for (const line of own) {
     const [command, ...words] = line.split(" ");
     expect(command).toBe("turnlog");
-    expect(await outputOf([main, ...words], { cwd: folder }), line).not.toBe("");
+    const { code, stdout } = await turnlogHere(words, { cwd: folder });
+    expect({ line, code, hasSaid: stdout !== "" }).toEqual({ line, code: 0, hasSaid: true });
   }
 });

@@ -3,10 +3,11 @@ import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import { cases, firstSeed, isLong } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import { type DialectName, dialects } from "../support/dialects.ts";
-import { everyNthOf, groups, kindOfStop, ofEachKind, sampled } from "../support/faults/crash-kinds.ts";
+import { everyNthOf, groups, ofEachKind, sampled } from "../support/faults/crash-kinds.ts";
 import { type Job, playAside } from "../support/faults/crash-runner.ts";
 import { comeLater, conversationId, counting, engineOf, hello, type Place } from "../support/faults/crash-world.ts";
 import { checkLedger, checkLog, createWorld, finish, type World } from "../support/faults/killed-world.ts";
+import { kindOfStop } from "../support/faults/kind-of-stop.ts";
 import { playerOf } from "../support/faults/warm-runs.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 

@@ -1,4 +1,3 @@
-import type { Breakpoint } from "../../../src/engine/session/breakpoint.ts";
 import { isLong } from "../cases.ts";
 import { runningServers } from "../stores/running-server.ts";
 import type { Served } from "./killed-world.ts";
@@ -56,12 +55,4 @@ export const everyNthOf = (count: number, everyNth: number): readonly number[] =
 export function sampled(kinds: readonly string[], everyNth: number): readonly number[] {
   const isFirst = (n: number): boolean => everyNth === ofEachKind && kinds.indexOf(kinds[n] ?? "") === n;
   return [...kinds.keys()].filter((n) => isLong || n % everyNth === 0 || isFirst(n));
-}
-
-/** What is written, asked or called at a stop, and whether it is held before that or after. */
-export function kindOfStop(stop: Breakpoint): string {
-  const { kind, phase } = stop;
-  if (kind === "append") return `${phase} ${stop.entries.map(({ event }) => event.type).join(", ")}`;
-  if (kind === "tool") return `${phase} ${kind} ${stop.call.name}`;
-  return kind === "effect" ? `${phase} ${kind} ${stop.name}` : `${phase} ${kind}`;
 }
