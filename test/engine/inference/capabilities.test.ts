@@ -104,6 +104,16 @@ test.each<Dialect>([
   expect(await learnt(talk)).toEqual(learns);
 });
 
+test("what the caller says of an endpoint is not unlearnt by what it refuses", async () => {
+  const talk = await talkTo({ noChain: "http-detail" });
+  const can = { capabilities: { chain: true } };
+  expect(await talk.say("one", can)).toEqual(["full"]);
+  expect(await talk.say("two", can)).toEqual(["chained 400", "full"]);
+  expect(await learnt(talk)).toEqual([]);
+  expect(await talk.say("three")).toEqual(["chained 400", "full"]);
+  expect(await learnt(talk)).toEqual([["chain", false]]);
+});
+
 describe("an endpoint that says what it continues from and leaves the context out", () => {
   const lying: ReferenceServerOptions = {
     noChain: "ignored",

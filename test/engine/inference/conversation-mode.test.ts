@@ -265,6 +265,26 @@ test("an endpoint without conversations is sent whole Turns, and remembered", as
   ]);
 });
 
+test("an endpoint that does as if it did not see the object is found out, and sent whole Turns from then on", async () => {
+  const server = await startServer();
+  const blind: typeof fetch = async (address, init) => {
+    const body = typeof init?.body === "string" ? init.body.replace(/"conversation":"\w+",?/, "") : init?.body;
+    return fetch(address, { ...init, body });
+  };
+  const provider = openaiResponses({
+    ...{ model: "m", baseURL: server.baseUrl, apiKey: "key", transport: "json" },
+    fetch: blind,
+  });
+  const { say, conversation } = talkTo(server, { provider });
+  await say("one");
+  expect(dataOf(await eventsOf(conversation), "CapabilityLearned")).toMatchObject([
+    { capability: "conversations", value: false },
+  ]);
+  await say("two");
+  expect(callsOf(server)).toEqual(["POST conversations", "POST responses", "POST responses"]);
+  expect(inputs(server)).toEqual([1, 4]);
+});
+
 test.each<readonly [string, Partial<EngineConfig>]>([
   ["says that there are conversations", {}],
   ["wants no other way", { chain: { onRefused: "throw" } }],

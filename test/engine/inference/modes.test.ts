@@ -117,6 +117,36 @@ test("left to the engine, a run is stateless where the endpoint cannot chain", a
   });
 });
 
+test("left to the engine, a chain that is required is chained whatever layers did", async () => {
+  const server = await startServer();
+  const { conversation, engine } = createWorkshop();
+  await conversation.append("one");
+  await conversation.run(engine({ provider: providerOf(server), mode: "auto", chain: { require: true } }));
+  expect(dataOf(await eventsOf(conversation), "RunStarted")[0]?.chain).toMatchObject({
+    ...{ mode: "chained", chosen: "required" },
+  });
+});
+
+test("what was sent whole to another endpoint, or was not stored, does not make runs stateless", async () => {
+  const [server, other] = [await startServer(), await startServer()];
+  for (const provider of [
+    openaiResponses({ model: "m", baseURL: other.baseUrl, apiKey: "key", store: true }),
+    openaiResponses({ model: "m", baseURL: server.baseUrl, apiKey: "key", store: false }),
+  ]) {
+    const { conversation, engine } = createWorkshop();
+    const [whole, asks] = [
+      engine({ provider, mode: "stateless" }),
+      engine({ provider: providerOf(server), mode: "auto" }),
+    ];
+    for (const each of [whole, whole, whole, whole, asks]) {
+      await conversation.append("again");
+      await conversation.run(each);
+    }
+    const { chosen } = dataOf(await eventsOf(conversation), "RunStarted").at(-1)?.chain ?? {};
+    expect(chosen).toBe("endpoint-chains");
+  }
+});
+
 test("left to the engine, runs are stateless once the layers have edited before every request, and it warns once", async () => {
   const warnings: string[] = [];
   const hear = ({ name, message: text }: Error): void => {

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import type { ReasoningPolicy } from "../../../src/engine/stack/reasoning-policy.ts";
@@ -58,6 +58,24 @@ test("a request that carries reasoning older than a day warns, and says since wh
   await talk.conversation.append("three");
   await talk.conversation.run(engine);
   expect(aged()).toMatchObject([{ blocks: 1, oldestAt: at }]);
+});
+
+test("the process is warned of old reasoning once for an engine", async () => {
+  const warnings: string[] = [];
+  const hear = ({ name, message: text }: Error): void => {
+    if (name === "TurnlogWarning") warnings.push(text);
+  };
+  process.on("warning", hear);
+  onTestFinished(() => void process.off("warning", hear));
+  const talk = await thinkingTalk();
+  const engine = talk.engine({ provider: talk.provider(), ...stateless });
+  for (const text of ["one", "two", "three"]) {
+    await talk.conversation.append(text);
+    await talk.conversation.run(engine);
+    talk.clock.now += 24 * hourMs;
+  }
+  await new Promise(setImmediate);
+  expect(warnings).toEqual([expect.stringContaining("reasoning.keepForMs leaves old reasoning out")]);
 });
 
 test("the age from which it warns is the caller's", async () => {

@@ -90,6 +90,13 @@ test.each([
   expect(after.provider.requests).toHaveLength(1);
 });
 
+test("a caller may have a request that is too long fail at once", async () => {
+  const page = reading();
+  const after = await ran([read, tooLong], { tools: [page.tool], compact: { onTooLong: "fail" } });
+  expect(after.outcome).toMatchObject({ code: "run-failed", kind: "context-length-exceeded" });
+  expect([after.provider.requests.length, after.compactions.length]).toEqual([2, 0]);
+});
+
 test("a layer that hands on the same in each step is written against its own last pass also after the engine made that shorter", async () => {
   const note = "note ".repeat(50);
   const after = await ran([read, tooLong, read, "an answer"], {
@@ -153,6 +160,8 @@ test("a summary that the model does not give leaves the Turn to the next way, el
   const messages = ["first", "second", "third"];
   const compact = { beforeRequest: 100, keep: 1, how: ["summarise" as const] };
   const left = await ran(answers, { compact }, messages);
+  const half = ["one", "two", { text: "they said", status: "incomplete" }, "three"];
+  expect((await ran(half, { compact }, messages)).turn.blocks).toHaveLength(6);
   expect(left.turn.blocks.map(({ text }) => text)).toEqual(["first", "one", "second", "two", "third", "three"]);
   const how = ["summarise", "drop-exchanges"] as const;
   const dropped = await ran(answers, { compact: { ...compact, how } }, messages);
