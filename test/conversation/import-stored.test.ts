@@ -124,6 +124,62 @@ test.each([
   for await (const id of store.conversations()) expect.unreachable(`${id} was written`);
 });
 
+/** A provider whose server answers with another text than it sends. */
+const answering = (change: (body: string) => string): Partial<OpenaiResponsesOptions> => ({
+  transport: "json",
+  async fetch(asked, init) {
+    const response = await fetch(asked, init);
+    return new Response(change(await response.text()), { status: response.status, headers: response.headers });
+  },
+});
+
+test("reasoning that comes without its ciphertext is said to be lost, and the server that holds it is gone on with", async () => {
+  await using server = await startReferenceServer({ answer: withTools });
+  const { responseId } = await spoken(server, ["one"]);
+  const bare = answering((body) => body.replaceAll(/"encrypted_content":"[^"]*"/g, '"encrypted_content":null'));
+  const { provider, store, engine } = world(server, bare);
+  const { conversation, lost, isWhole } = await store.importResponse(provider, responseId);
+  expect(lost[0]).toEqual({
+    what: "reasoning",
+    message: "1 reasoning block came without ciphertext: only the server that made them reads them",
+  });
+  expect(isWhole).toBe(true);
+  await conversation.append("two");
+  expect((await conversation.run(engine)).steps[0]?.decision.strategy).toBe("chained");
+  const whole = world(server);
+  const names = (await whole.store.importResponse(whole.provider, responseId)).lost.map(({ what }) => what);
+  expect(names).toEqual(["authors", "edits", "runs", "ids", "settings"]);
+});
+
+test("a response that was made in a conversation object says which, and is not continued from", async () => {
+  await using server = await startReferenceServer();
+  const { provider, store } = world(server);
+  const conversation = store.conversation();
+  const engine = createEngine({ provider, mode: "conversation" });
+  for (const text of ["one", "two"]) {
+    await conversation.append(text);
+    await conversation.run(engine);
+  }
+  const [object] = dataOf(await eventsOf(conversation), "ServerConversationChanged").map(({ anchor }) => anchor.id);
+  const imported = await world(server).store.importResponse(provider, server.responseIds().at(-1) ?? "");
+  expect(imported).toMatchObject({ blocks: 2, isWhole: false });
+  expect(imported.lost[0]).toEqual({
+    what: "earlier",
+    message: `what else is in the conversation object ${object}, which can be imported by its own id`,
+  });
+});
+
+test("a server that names the version of a model is asked for the model by its name again", async () => {
+  await using server = await startReferenceServer({ answer: withTools });
+  const { responseId } = await spoken(server, ["one"]);
+  const versioned = answering((body) => body.replaceAll('"model":"m"', '"model":"m-2026-03-05"'));
+  const { provider, store, engine } = world(server, versioned);
+  const { conversation } = await store.importResponse(provider, responseId);
+  await conversation.append("two");
+  const [step] = (await conversation.run(engine)).steps;
+  expect(step?.decision).toMatchObject({ strategy: "chained", changedSettings: [] });
+});
+
 test("a response that is incomplete, or holds a secret, is read and not continued from", async () => {
   const token = "a-token-of-ours";
   const answer: ReferenceServerOptions["answer"] = () => ({

@@ -68,3 +68,30 @@ test("input items are listed newest first, in pages, with ids that stay", async 
   expect((await list(`?order=asc&before=${page.ids[1] ?? ""}`)).texts).toEqual(["a"]);
   expect((await send(server, `/responses/${id}/input_items?limit=0`)).status).toBe(400);
 });
+
+test.each([
+  [false, ["b"]],
+  [true, ["a", "hello", "b"]],
+] as const)(
+  "a server may list what a response goes on from before its own items: %s",
+  async (listsAncestors, texts) => {
+    await using server = await startReferenceServer({ listsAncestors, answer: () => ({ output: [message("hello")] }) });
+    const parent = idOf(await accepted(server, { input: "a" }));
+    const id = idOf(await accepted(server, { input: "b", previous_response_id: parent }));
+    const { body } = await send(server, `/responses/${id}/input_items?order=asc`);
+    expect(objectsOf(body["data"]).map((item) => objectsOf(item["content"])[0]?.["text"])).toEqual(texts);
+  },
+);
+
+test("a server that compacts does so in the response to a request with more tokens than it says", async () => {
+  await using server = await startReferenceServer({ compacts: true });
+  const typesFor = async (input: string, compact_threshold: number) =>
+    outputOf(await accepted(server, { input, context_management: [{ type: "compaction", compact_threshold }] })).map(
+      ({ type }) => type,
+    );
+  expect(await typesFor("word ".repeat(100), 1_000)).toEqual(["message"]);
+  expect(await typesFor("word ".repeat(100), 100)).toEqual(["compaction", "message"]);
+  await using other = await startReferenceServer();
+  const body = { input: "word ".repeat(100), context_management: [{ type: "compaction", compact_threshold: 100 }] };
+  expect(outputOf(await accepted(other, body)).map(({ type }) => type)).toEqual(["message"]);
+});

@@ -267,10 +267,10 @@ test("an endpoint without conversations is sent whole Turns, and remembered", as
 
 test("an endpoint that does as if it did not see the object is found out, and sent whole Turns from then on", async () => {
   const server = await startServer();
-  const blind: typeof fetch = async (address, init) => {
-    const body = typeof init?.body === "string" ? init.body.replace(/"conversation":"\w+",?/, "") : init?.body;
-    return fetch(address, { ...init, body });
-  };
+  const blind: typeof fetch = async (address, init) =>
+    typeof init?.body === "string"
+      ? fetch(address, { ...init, body: init.body.replace(/"conversation":"\w+",?/, "") })
+      : fetch(address, init);
   const provider = openaiResponses({
     ...{ model: "m", baseURL: server.baseUrl, apiKey: "key", transport: "json" },
     fetch: blind,
