@@ -190,9 +190,19 @@ export function refusalOf({ kind, payload, wire }: Draft): string | null {
 
 /** Why a block of this kind cannot have such a part; null when it can. */
 export function partRefusalIn(kind: BlockKind, part: JsonObject): string | null {
-  return kind === "assistant" && part["type"] !== "text"
-    ? `a message of the assistant cannot carry a part of type ${nameOf(part["type"])}`
-    : partRefusal(part);
+  if (kind === "tool_result") return partRefusal(part);
+  const speaker = kind === "assistant" || kind === "system" ? kind : "user";
+  const isTaken = takenFrom[speaker].has(textOrEmpty(part["type"]));
+  if (isTaken) return partRefusal(part);
+  const who = speaker === "assistant" ? "the assistant" : `a ${speaker}`;
+  return `a message of ${who} cannot carry a part of type ${nameOf(part["type"])} to the Messages API`;
 }
+
+/** Parts by who says them: ours that the API has a form for, and those that it has besides. */
+const takenFrom = {
+  assistant: new Set(["text"]),
+  user: new Set(["text", "image", "file", "document", "search_result", "container_upload"]),
+  system: new Set(["text", "tool_addition", "tool_removal"]),
+} as const satisfies Readonly<Record<string, ReadonlySet<string>>>;
 
 const nameOf = (type: JsonValue | undefined): string => (typeof type === "string" ? `'${type}'` : "unknown");

@@ -87,11 +87,15 @@ const ofChat = {
 const ofAiSdk = allBut("image under an id", "file under an id", "refusal", "video");
 const ofOllama = only("text", "image of data");
 
-/** What each wire can say, as docs/HANDOFF.md has it. A part of a type that nobody knows may be one of the server's own. */
+/** What each wire can say, as docs/HANDOFF.md has it. A part of a type that nobody knows may be one of OpenAI's own. */
 const sayable: Readonly<Record<Wire, Readonly<Record<Speaker, ReadonlySet<PartName>>>>> = {
   responses: { user: allBut("refusal"), assistant: only("text", "refusal", "video"), tool_result: allBut() },
   ...{ "chat of OpenAI": ofChat, "chat of Mistral": ofChat },
-  anthropic: { user: allBut("audio", "refusal"), assistant: only("text"), tool_result: allBut("audio", "refusal") },
+  anthropic: {
+    user: allBut("audio", "refusal", "video"),
+    assistant: only("text"),
+    tool_result: allBut("audio", "refusal"),
+  },
   gemini: { user: ofGoogle, assistant: ofGoogle, tool_result: ofGoogle },
   interactions: { user: ofGoogle, assistant: ofGoogle, tool_result: ofGoogle },
   ollama: { user: ofOllama, assistant: only("text"), tool_result: ofOllama },
@@ -142,6 +146,20 @@ describe.each(wires)("on the wire of %s", (wire) => {
       { numRuns: 60 },
     );
   });
+});
+
+test("parts of the Messages API's own go there as they are, and one of a type that it has not is left out", () => {
+  const own = [
+    { type: "document", source: { type: "text", media_type: "text/plain", data: "Long." } },
+    { type: "search_result", source: "https://a.example", title: "A", content: [{ type: "text", text: "Found." }] },
+    { type: "container_upload", file_id: "file_1" },
+  ];
+  const turn = recorded(user([text("Look."), ...own, parts.video]));
+  const { repairs, sent } = planned(turn, messagesCodec);
+  expect(repairs).toMatchObject([{ rule: "omit-parts", index: 0, detail: { parts: [4], reason: "unsendable" } }]);
+  const input = sent.map((block) => ({ block, withId: false }));
+  const body = messagesCodec.encodeRequest({ settings: { model: "m" }, input, anchor: null, transport: "json" });
+  expect(JSON.parse(body)).toMatchObject({ messages: [{ content: [{ type: "text", text: "Look." }, ...own] }] });
 });
 
 /** What a tool gave that is neither a text nor a list of our parts. */
