@@ -24,8 +24,8 @@ function verifying(parts: RehearsalParts): RehearsalParts {
 }
 
 /** The same conversations and edits would say the same on either transport: each plays a half of them, and all where there is time. */
-const conversations = [...generateDocuments("shapes", isLong ? 8 : 6)];
-const [some, others] = isLong ? [conversations, conversations] : [conversations.slice(0, 3), conversations.slice(3)];
+const conversations = [...generateDocuments("shapes", 8)];
+const [some, others] = isLong ? [conversations, conversations] : [conversations.slice(0, 4), conversations.slice(4)];
 
 test.each(rehearsalProviders)("%s: every request is accepted, and reads what it has to read", async (provider) => {
   const { mode = "chained", showsReasoning = true } = rehearsedProviders[provider];
