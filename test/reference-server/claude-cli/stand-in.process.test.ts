@@ -121,7 +121,7 @@ test("the stand-in tells in an answer what its API refuses: an unknown model, an
     expect(code).toBe(1);
     expect(lines().at(-1)).toMatchObject({
       ...{ subtype: "success", is_error: true, api_error_status: status },
-      result: typeof text === "string" ? text : expect.stringMatching(text),
+      result: typeof text === "string" ? text : (expect.stringMatching(text) as string),
     });
   }
   expect((await runCli(server.url, [...words, "--model", "opus"], said("One?"))).code).toBe(0);
