@@ -47,15 +47,25 @@ export function classifyFailure({ status, body, headers, cause }: FailedAnswer):
     status: known,
     providerCode: report.code,
     param: report.param,
-    message:
-      report.message ??
-      (known === null ? "the provider failed without a reason" : `the provider answered HTTP ${known}`),
+    message: messageOf(report, { kind, known }),
     retryAfterMs: retryAfter(headers ?? null, report.message),
     shouldRetry,
     requestId: requestIdOf(headers ?? null),
     contentFilters: contentFiltersOfError(typeof body === "string" ? jsonOf(body) : body),
   };
 }
+
+type Classified = { readonly kind: FailureKind; readonly known: number | null };
+
+/** What the server says; of a model that it does not have, also what to do: some say no more than its name. */
+function messageOf({ message }: ErrorReport, { kind, known }: Classified): string {
+  if (message === null)
+    return known === null ? "the provider failed without a reason" : `the provider answered HTTP ${known}`;
+  return kind === "invalid-request" && unknownModel.test(message) ? `${message}; ${modelAdvice}` : message;
+}
+
+const unknownModel = /^(invalid )?model: \S+$|\bmodel\b.* (does not|not) (exist|found)\b|^Model family not found\b/i;
+const modelAdvice = "give the provider, or the run, a model that this server has";
 
 const untold = {
   ...{ status: null, providerCode: null, param: null },

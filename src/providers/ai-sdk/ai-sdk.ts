@@ -173,18 +173,29 @@ async function stream(model: AiSdkModel, request: InferenceRequest, deadline: De
   const reader = parts.getReader();
   try {
     for (;;) {
-      const { done, value } = await inTime(() => reader.read());
+      const { done, value } = await inTime(() => reader.read(), brokenOff);
       if (done) break;
       const part = plainJson(value);
-      if (part["type"] === "error") throw failureOf(Reflect.get(value, "error"), generated.partial);
+      if (part["type"] === "error") throw brokenOff(Reflect.get(value, "error"), generated.partial);
       generated.take(part);
     }
   } finally {
     reader.cancel().catch(() => undefined);
   }
   if (generated.result !== null) return generated.result;
-  throw new ProviderError("the model's stream broke off before it was complete", {
-    ...{ kind: "stream-cut", outcome: "unknown", partial: generated.partial },
+  throw cut({ partial: generated.partial });
+}
+
+/** What a stream that had begun ended with: a connection that broke then has cut the answer. */
+function brokenOff(error: unknown, partial: readonly JsonObject[]): ProviderError {
+  const failure = failureOf(error, partial);
+  return failure.kind === "connection" ? cut({ partial, cause: failure }) : failure;
+}
+
+function cut({ partial, cause }: { readonly partial: readonly JsonObject[]; readonly cause?: Error }): ProviderError {
+  const why = cause === undefined ? "" : `: ${cause.message}`;
+  return new ProviderError(`the model's stream broke off before it was complete${why}`, {
+    ...{ kind: "stream-cut", outcome: "unknown", partial, cause },
   });
 }
 
@@ -198,11 +209,11 @@ const optionsFor = (model: AiSdkModel, { bodyText }: InferenceRequest, { signal 
 /** Waits for a model no longer than until the deadline, whether it looks at its signal or not. */
 function timed(deadline: Deadline, generated: Pick<GeneratedStream, "partial">) {
   const aborted = rejectionOf(deadline.signal);
-  return async <T>(work: () => PromiseLike<T>): Promise<T> => {
+  return async <T>(work: () => PromiseLike<T>, failed: typeof brokenOff = failureOf): Promise<T> => {
     try {
       return await Promise.race([work(), aborted]);
     } catch (error) {
-      throw interruption(deadline, generated.partial) ?? failureOf(error, generated.partial);
+      throw interruption(deadline, generated.partial) ?? failed(error, generated.partial);
     }
   };
 }

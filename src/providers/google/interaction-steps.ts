@@ -122,7 +122,8 @@ function plainDraft(step: JsonObject): Draft {
     return { kind: "tool_call", payload: { type: "function", callId: id, name, arguments: JSON.stringify(args) } };
   const parts = objectsOf(content).map(partIn);
   const said = parts.filter((part) => part !== null);
-  const isMessage = isJsonList(content) && said.length === content.length;
+  // Of one part whose kind is not known the rest is read, and the residue has it.
+  const isMessage = isJsonList(content) && (said.length > 0 || content.length === 0);
   if (isMessage && type === "model_output") return { kind: "assistant", payload: { role: "assistant", content: said } };
   if (isMessage && type === "user_input") return { kind: "user", payload: { role: "user", content: said } };
   return { kind: "other", payload: typeof type === "string" ? step : { type: "step", ...step } };

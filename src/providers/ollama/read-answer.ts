@@ -6,6 +6,7 @@ import { withPartial } from "../classify-error.ts";
 import { type Deadline, interruption } from "../deadline.ts";
 import { jsonOf } from "../json-text.ts";
 import { MeteredBody } from "../metered-body.ts";
+import { notAResponse } from "../read-answer.ts";
 import { advised } from "./ollama-error.ts";
 import { OllamaStream } from "./ollama-stream.ts";
 
@@ -31,7 +32,7 @@ export async function readAnswer(answer: Response, { limits, deadline, onDelta }
       body.endEvent();
       if (line.trim() === "") continue;
       const value = jsonOf(line);
-      if (!isJsonObject(value)) throw hasBegun ? brokenOff(stream) : noAnswer(line);
+      if (!isJsonObject(value)) throw hasBegun ? brokenOff(stream) : notAResponse(answer, line);
       hasBegun = true;
       stream.take(value);
       if (stream.textLength > limits.itemBytes) throw limitError("itemBytes", limits);
@@ -56,9 +57,4 @@ async function* textOf(body: MeteredBody): AsyncGenerator<string, void> {
 function brokenOff({ partial }: OllamaStream, cause?: unknown): ProviderError {
   const text = "the answer of the provider broke off before it was complete: no line of it says that it is done";
   return new ProviderError(text, { kind: "stream-cut", outcome: "unknown", partial, cause });
-}
-
-function noAnswer(line: string): ProviderError {
-  const text = `the provider answered with what is no JSON object: ${line.slice(0, 200)}`;
-  return new ProviderError(text, { kind: "server-error", outcome: "unknown", body: line });
 }

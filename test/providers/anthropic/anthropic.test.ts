@@ -172,7 +172,9 @@ test.each<[string, number, string, string | null, JsonObject]>([
   const body = JSON.stringify({ type: "error", error: { type, message: text, ...others }, request_id: "req_1" });
   const headers = new Headers({ "request-id": "req_1", "retry-after": "3" });
   const failed = messagesError({ status, body, headers });
-  expect(failed).toMatchObject({ kind, status, message: text, param, providerCode: code ?? type, requestId: "req_1" });
+  // Of a model that there is not, what to do is said, too.
+  const message = `${text}${text.startsWith("model: ") ? "; give the provider, or the run, a model that this server has" : ""}`;
+  expect(failed).toMatchObject({ kind, status, message, param, providerCode: code ?? type, requestId: "req_1" });
   expect(failed.retryAfterMs).toBe(3000);
   expect(failed.outcome).toBe(status === 500 ? "unknown" : "rejected");
 });

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
+import { Block } from "../../../src/domain/block.ts";
 import { assistant, image, text, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { ProviderError, type StreamDelta } from "../../../src/engine/stack/provider.ts";
@@ -68,6 +69,24 @@ describe("the codec", () => {
     expect(read(answerOf([said], { status: "incomplete" }))).toMatchObject({
       isComplete: false,
       anchor: { unusable: "incomplete" },
+    });
+  });
+
+  test("beside a part of an unknown kind, what the model said is read, and all of it goes back", () => {
+    const novel = {
+      type: "model_output",
+      content: [
+        { type: "hologram", of: "Paris" },
+        { type: "text", text: "Look." },
+      ],
+    };
+    const [draft] = read(answerOf([novel])).blocks;
+    expect(draft).toMatchObject({ kind: "assistant", payload: { content: [{ type: "text", text: "Look." }] } });
+    const { wire, ...rest } = draft ?? assistant("");
+    const block = new Block({ id: null, ...rest, wire: { scope: "google", ...wire } });
+    const input = [{ block, withId: false }];
+    expect(parseJson(codec.encodeRequest({ settings: {}, input, anchor: null, transport: "json" }))).toEqual({
+      input: [novel],
     });
   });
 

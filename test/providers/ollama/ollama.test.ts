@@ -67,7 +67,12 @@ const failures = [
   [
     "is no JSON",
     "<html>",
-    { kind: "server-error", message: "the provider answered with what is no JSON object: <html>" },
+    {
+      kind: "unknown",
+      message: expect.stringMatching(
+        /HTML page; http:\S+\/api\/chat was asked: is the base URL that of the API\?$/,
+      ) as string,
+    },
   ],
   ["is empty", "", { kind: "stream-cut", partial: [] }],
 ] as const;

@@ -118,7 +118,12 @@ test.each([
   ],
   ["no body", "", 405, /^the provider answered HTTP 405; http:\S+ was asked/],
   ["a page of a proxy", "<html></html>", 502, /^the provider answered HTTP 502: the body is an HTML page$/],
-  ["no model", { error: { message: "The model 'x' does not exist" } }, 404, /^The model 'x' does not exist$/],
+  [
+    "no model",
+    { error: { message: "The model 'x' does not exist" } },
+    404,
+    /^The model 'x' does not exist; give [^;]* model [^;]*$/,
+  ],
 ])("where %s is at the address the error says which address that is", async (_, body, status, text) => {
   await using server = await serve(answering(body, status, {}));
   expect((await failureOf(ask(provider(server)))).message).toMatch(text);

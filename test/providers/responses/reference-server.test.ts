@@ -120,7 +120,9 @@ describe.each(["sse", "json"] as const)("against the reference server, by %s", (
     const code = typeof row.code === "string" ? row.code : null;
     // xAI says its code beside the text that is its error.
     const providerCode = name === "previous-unusable-xai" ? "not-found" : code;
-    expect(failure).toMatchObject({ status, param, providerCode, message: row.message });
+    // Of a model that there is not, what to do is said, too.
+    const message = `${row.message}${name === "model-not-found" ? "; give the provider, or the run, a model that this server has" : ""}`;
+    expect(failure).toMatchObject({ status, param, providerCode, message });
     expect(failure.outcome).toBe(name === "server-error" ? "unknown" : "rejected");
   });
 
