@@ -1,3 +1,4 @@
+import type { JsonValue } from "../base/json.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { contentId, type Edit } from "../domain/edits.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
@@ -93,8 +94,9 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
       return `${event.data.name} began`;
     case "EffectFinished": {
       const { answer, durationMs } = event.data;
-      const what = answer.outcome === "ok" ? "ok" : `failed, ${excerpt(answer.message, textLength)},`;
-      return `${what} in ${grouped(Math.round(durationMs))} ms`;
+      const when = `in ${grouped(Math.round(durationMs))} ms`;
+      if (answer.outcome === "error") return `failed ${when}: ${excerpt(answer.message, textLength)}`;
+      return `ok ${when}${valueWords(answer.value)}`;
     }
     default:
       return inferenceWords(event);
@@ -114,6 +116,14 @@ function namingWords({ title, labels = {} }: ConversationEventOf<"ConversationRe
       : []),
   ];
   return parts.length === 0 ? "labelled" : parts.join(", ");
+}
+
+/** What an effect gave: a text in quotes, like what a tool gave, else as JSON. Nothing of one that gave nothing. */
+function valueWords(value: JsonValue): string {
+  if (value === null) return "";
+  return typeof value === "string"
+    ? `: “${excerpt(value, textLength)}”`
+    : `: ${excerpt(JSON.stringify(value), textLength)}`;
 }
 
 const completedWords = {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Actor } from "../../src/domain/actor.ts";
+import type { ConversationEvent, ConversationEventOf } from "../../src/domain/events/event.ts";
 import { assistant, system, toolCall, toolResult, user } from "../../src/domain/make-block.ts";
 import { type BlockLabels, noLabels, noteLabels } from "../../src/projections/block-labels.ts";
 import { describeEvent } from "../../src/projections/describe-event.ts";
@@ -192,6 +193,28 @@ test("names blocks of edits by what they are", () => {
     "ok in 1,234 ms: “sunny”",
     "handed on with: tool_result weather modified, system added, tool_call weather removed, tool_result weather moved",
     "gave back another Turn",
+  ]);
+});
+
+test("shows what a layer's effect gave as it shows what a tool gave, cut, and nothing of one that gave nothing", () => {
+  const effect = (answer: ConversationEventOf<"EffectFinished">["data"]["answer"]): [ConversationEvent] => [
+    { type: "EffectFinished", version: 1, data: { effectId: call.id, answer, durationMs: 1_234.4 } },
+  ];
+  const moon = { phase: "full\u001b[31m", age: [14, "x".repeat(1_000)] };
+  expect(
+    words(
+      effect({ outcome: "ok", value: "the moon" }),
+      effect({ outcome: "ok", value: moon }),
+      effect({ outcome: "ok", value: 0 }),
+      effect({ outcome: "ok", value: null }),
+      effect({ outcome: "error", message: "no moon" }),
+    ),
+  ).toEqual([
+    "ok in 1,234 ms: “the moon”",
+    `ok in 1,234 ms: ${JSON.stringify(moon).slice(0, 159)}…`,
+    "ok in 1,234 ms: 0",
+    "ok in 1,234 ms",
+    "failed in 1,234 ms: no moon",
   ]);
 });
 
