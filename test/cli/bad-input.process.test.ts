@@ -145,7 +145,7 @@ test("leaves a store of a newer turnlog alone, says to update, and exits 6", asy
   database.close();
   const before = readFileSync(file("turnlog.db"));
   for (const typed of ["ls", "demo -q"]) {
-    expectRefusal(await turnlog(typed.split(" "), { cwd }), 6, /was written by a newer turnlog .*: update turnlog/);
+    expectRefusal(await turnlogHere(typed.split(" "), { cwd }), 6, /was written by a newer turnlog .*: update turnlog/);
   }
   expect(readFileSync(file("turnlog.db")).equals(before)).toBe(true);
 });
@@ -156,7 +156,7 @@ test.each(["ls", "demo -q", "verify"])(
     const folder = temporaryFolder();
     writeFileSync(folder.file("turnlog.db"), "these are notes, and no database at all. ".repeat(500));
     const before = readFileSync(folder.file("turnlog.db"));
-    expectRefusal(await turnlog(typed.split(" "), { cwd: folder.path }), 4, /is not an SQLite database/);
+    expectRefusal(await turnlogHere(typed.split(" "), { cwd: folder.path }), 4, /is not an SQLite database/);
     expect(readFileSync(folder.file("turnlog.db")).equals(before)).toBe(true);
   },
 );
@@ -168,7 +168,7 @@ test("says that a database file is damaged, and exits 4", async () => {
   bytes.fill(0x7f, 8_192 * 2, bytes.length);
   writeFileSync(file("turnlog.db"), bytes);
   for (const typed of ["ls", "verify"]) {
-    const { code, stderr } = await turnlog([typed], { cwd });
+    const { code, stderr } = await turnlogHere([typed], { cwd });
     expect({ code, stderr }).toMatchObject({ code: 4 });
     expect(stderr).toMatch(/^turnlog: .*turnlog\.db is damaged: restore it from a copy.*\n$/);
   }
@@ -223,8 +223,8 @@ test("says that the provider is down, exits 6, and loses nothing", async () => {
     6,
     /cannot reach the provider: .*: check that the server runs/,
   );
-  expect(await turnlog(["verify"], { cwd })).toMatchObject({ code: 0 });
-  const { stdout } = await turnlog(["log", "@last"], { cwd });
+  expect(await turnlogHere(["verify"], { cwd })).toMatchObject({ code: 0 });
+  const { stdout } = await turnlogHere(["log", "@last"], { cwd });
   expect(stdout).toContain("I am ada@example.org");
   expect(stdout).toContain("run failed (connection)");
 });
@@ -246,7 +246,7 @@ test("ends a demo that is interrupted with 130, its run closed in the log", asyn
   await arrived.promise;
   child.kill("SIGINT");
   expect(await ended).toEqual({ code: 130, stdout: "", stderr: "turnlog: interrupted\n" });
-  expect((await turnlog(["log", "@last"], { cwd })).stdout).toContain("run cancelled");
+  expect((await turnlogHere(["log", "@last"], { cwd })).stdout).toContain("run cancelled");
 });
 
 test.skipIf(!existsSync("/dev/full"))(
@@ -298,8 +298,8 @@ test("says so by its exit code when a server has no store, and leaves nothing be
 
 test("shows the stack of an error only with --debug", async () => {
   const { path: cwd } = temporaryFolder();
-  expect((await turnlog(["ls"], { cwd })).stderr).not.toContain("    at ");
-  expect((await turnlog(["ls", "--debug"], { cwd })).stderr).toMatch(
+  expect((await turnlogHere(["ls"], { cwd })).stderr).not.toContain("    at ");
+  expect((await turnlogHere(["ls", "--debug"], { cwd })).stderr).toMatch(
     /^turnlog: [^\n]+\nStoreNotFoundError: .*\n {4}at /,
   );
 });

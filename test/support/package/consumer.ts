@@ -24,7 +24,9 @@ export const manifestSchema = z.looseObject({ name: z.string(), version: z.strin
  * checkout has filled, and asks the registry for nothing but what is missing there.
  */
 export async function installTarball(folder: string): Promise<void> {
-  await npm(["pack", "--silent", "--pack-destination", folder], root);
+  // `npm run check` checks the types of what is built, and packs it as a release does.
+  await npm(["run", "build", "--", "--noCheck"], root);
+  await npm(["pack", "--ignore-scripts", "--silent", "--pack-destination", folder], root);
   const manifest = manifestSchema.parse(JSON.parse(await readFile(join(root, "package.json"), "utf8")));
   const tarball = `file:${manifest.name}-${manifest.version}.tgz`;
   const lock = lockFileSchema.parse(JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")));
