@@ -25,10 +25,10 @@ export function readByClaudeCli(expected: readonly Expected[]): readonly Expecte
   return [...system, ...rest.map((each) => withoutDetail(withParsedArguments(each)))];
 }
 
-/** A model says texts, others images and files too: those that the server keeps, PDFs, and images. */
+/** A model and a system say texts, others images and files too: those that the server keeps, PDFs, and images. */
 export const takenByMessagesApi = takesParts((part, role) => {
   if (part.type === "text") return true;
-  if (role === "assistant") return false;
+  if (role !== "user") return false;
   return part.type === "image" || (part.type === "file" && (isElsewhere(part) || isDocument.test(part.source)));
 });
 

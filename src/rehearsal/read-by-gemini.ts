@@ -49,13 +49,15 @@ function readByGoogle(
   const said = rest.map((each): Expected => {
     if (each.kind === "call") return withParsedArguments(each);
     if (each.kind === "refusal") return { ...each, kind: "text" };
-    if (each.kind === "file") return { kind: "file", role: each.role, source: each.source };
-    if (each.kind === "image") return withoutDetail(each);
-    return each.kind === "text" && isInstruction(each) ? { ...each, role: "user" } : each;
+    if (each.kind === "file") return asUsers({ kind: "file", role: each.role, source: each.source });
+    return asUsers(withoutDetail(each));
   });
   const instructions = joined(texts).map((text): Expected => ({ kind: "text", role: "system", text }));
   return [...instructions, ...said].filter((each) => each.kind !== "text" || each.text !== "");
 }
+
+const asUsers = (each: Expected): Expected =>
+  "role" in each && isInstruction(each) ? { ...each, role: "user" } : each;
 
 const isInstruction = ({ role }: { readonly role: string }): boolean => role === "system" || role === "developer";
 const isAfter = (other: Expected, { call }: { readonly call: number }): boolean =>

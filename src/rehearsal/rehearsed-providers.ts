@@ -70,7 +70,9 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
   "chat-ollama": chat("ollama"),
   "ai-sdk": {
     ...{ mode: "stateless", reads: readByAiSdk, records: (answered) => textsOf(refusalAsText(answered)) },
-    takes: takesParts((part, role) => part.type === "text" || (role === "user" && !isElsewhere(part))),
+    takes: takesParts(
+      (part, role) => part.type === "text" || (role === "user" && part.type !== "refusal" && !isElsewhere(part)),
+    ),
     provider: (baseUrl, transport) => aiSdk({ model: languageModel(baseUrl), transport: overHttp(transport) }),
   },
   ollama: {

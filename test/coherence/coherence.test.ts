@@ -31,6 +31,10 @@ test("every request of a random stack shows the model exactly the outgoing Turn"
   expect(tally.again).toBeGreaterThan(requestsWanted / 200);
   expect(tally.repeated).toBeGreaterThan(requestsWanted / 200);
   expect(tally.compacted).toBeGreaterThan(requestsWanted / 100);
+  expect(tally.omitted).toBeGreaterThan(requestsWanted / 50);
+  expect(tally.elsewhere).toBeGreaterThan(requestsWanted / 200);
+  expect(tally.refused).toBeGreaterThan(0);
+  expect(tally.interrupted).toBeGreaterThan(requestsWanted / 100);
 });
 
 test("and so it does in another dialect, whose codec and transport are somebody else's", {
@@ -61,6 +65,8 @@ test.each([...wireTallies])("and so it does on the wire of %s", { timeout: 36_00
   expect(tally.reasoned / tally.responses).toBeGreaterThanOrEqual(0.4);
   if (name !== "google") expect(tally.instructed).toBeGreaterThan(wireRequestsWanted / 50);
   expect(tally.retried).toBeGreaterThan(0);
+  expect(tally.omitted).toBeGreaterThan(wireRequestsWanted / 20);
+  expect(tally.interrupted).toBeGreaterThan(0);
 });
 
 const keptTallies = new Map(
@@ -105,9 +111,13 @@ afterAll(() => {
     warmUps,
     warm,
     compacted,
+    omitted,
+    elsewhere,
+    refused,
+    interrupted,
     incoherent,
   } = tally;
   process.stdout.write(
-    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${stateless} of worlds in mode stateless, ${inObjects} in conversation objects, ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${warmUps} warm-ups and ${warm} that continued from one, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${compacted} Turns made shorter, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent${[...wireTallies, ...keptTallies].map(([name, { requests, incoherent }]) => `; ${requests} of ${name}, ${incoherent.length} incoherent`).join("")}\n`,
+    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${stateless} of worlds in mode stateless, ${inObjects} in conversation objects, ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${warmUps} warm-ups and ${warm} that continued from one, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${compacted} Turns made shorter, ${omitted} without parts that cannot be said, ${elsewhere} without files that another server keeps, ${refused} runs that ended for a part, ${interrupted} that tell of a run that broke off, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent${[...wireTallies, ...keptTallies].map(([name, { requests, incoherent }]) => `; ${requests} of ${name}, ${incoherent.length} incoherent`).join("")}\n`,
   );
 });

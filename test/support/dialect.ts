@@ -11,6 +11,7 @@ import {
   type ScriptedAnswer,
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
+import type { Entry } from "../../src/rehearsal/entries.ts";
 import type { Expected as Told } from "../../src/rehearsal/expected.ts";
 
 /** What a model knows when it answers: the lines that it reads, how many of them are results, and the request as it came. */
@@ -70,6 +71,8 @@ export type Dialect = {
   provider(url: string, asked: AskedAs): Provider;
   /** Reasoning is left out where the server would refuse it, which the judge does not know. */
   readonly leavesReasoning?: true;
+  /** What the wire has a form for, where that is not everything; null: nothing of it. */
+  readonly takes?: (entry: Entry) => Entry | null;
   /** What the model reads of what was said, where that is not everything as it was said; instructions are then a message. */
   readonly reads?: (said: readonly Told[]) => readonly Told[];
   /** What a recorded body and the received one both say, where they are not one text. */

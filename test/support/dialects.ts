@@ -17,14 +17,35 @@ import { openaiResponses } from "../../src/providers/responses/openai-responses.
 import { responsesItems } from "../../src/providers/responses/responses-items.ts";
 import { languageModel } from "../../src/reference-server/ai-sdk/language-model.ts";
 import { claudeCliStandIn, type Expected, hosted, type ScriptedAnswer } from "../../src/reference-server/server.ts";
+import type { Entry } from "../../src/rehearsal/entries.ts";
 import type { Expected as Told } from "../../src/rehearsal/expected.ts";
 import type { RehearsalProvider } from "../../src/rehearsal/ports.ts";
+import { takesParts } from "../../src/rehearsal/read-otherwise.ts";
 import { rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
 import { isLong } from "./cases.ts";
 import { type Dialect, referenceDialect, saidWithoutIds } from "./dialect.ts";
 import { toyCodec } from "./toy/dialect/codec.ts";
 import { toy } from "./toy/dialect/provider.ts";
 import { serveToy, ToyFront, toolRead } from "./toy/front.ts";
+
+/** A model says texts and refusals, everybody else anything but refusals. */
+export const takenByResponses = takesParts(({ type }, role) =>
+  role === "assistant" ? type === "text" || type === "refusal" : type !== "refusal",
+);
+
+/** The same, but a system says texts alone. */
+const takenByChat = takesParts(
+  (part, role) =>
+    takenByResponses({ kind: "message", role, parts: [part] }) !== null &&
+    (part.type === "text" || (role !== "system" && role !== "developer")),
+);
+
+/** A message with anything but texts, or images of the user, is not sent. */
+const takenByToy = (entry: Entry): Entry | null =>
+  entry.kind !== "message" ||
+  entry.parts.every(({ type }) => type === "text" || (type === "image" && entry.role === "user"))
+    ? entry
+    : null;
 
 const responses = referenceDialect({
   codecs: [responsesItems],
@@ -33,6 +54,7 @@ const responses = referenceDialect({
   transports: [...Array.from({ length: 7 }, () => "json" as const), "sse", "websocket", "websocket"],
   provider: (baseURL, asked) => openaiResponses({ apiKey: "sk-dialect", baseURL, ...asked }),
   essence: ({ digest }) => digest,
+  takes: takenByResponses,
   toolRead: (tool) => toolRead({ type: "function", ...tool, strict: false }),
 });
 
@@ -43,13 +65,15 @@ const wholeRequests = {
   transports: ["json", "json", "json", "sse"],
 } as const satisfies Partial<Dialect>;
 
-/** What the model reads on a wire, as rehearsals have it. */
-const readsOf =
-  (name: RehearsalProvider) =>
-  (said: readonly Told[]): readonly Told[] => {
-    const { reads = (each: Told) => each, readsAll = (all: readonly Told[]) => all } = rehearsedProviders[name];
-    return readsAll(said).flatMap((each) => reads(each) ?? []);
+/** What a wire takes, and what the model reads on it, as rehearsals have it. */
+function heardOn(name: RehearsalProvider) {
+  const { reads = (each: Told) => each, readsAll = (all: readonly Told[]) => all } = rehearsedProviders[name];
+  const { takes = (each: Entry) => each } = rehearsedProviders[name];
+  return {
+    takes,
+    reads: (said: readonly Told[]): readonly Told[] => readsAll(said).flatMap((each) => reads(each) ?? []),
   };
+}
 
 const ofFunction = (tool: { readonly name: string }): Expected => toolRead({ type: "function", ...tool });
 
@@ -61,7 +85,7 @@ const chat = referenceDialect(
       ...chatCompletions({ ...asked, baseURL, dialect: "vllm", transport: transport === "sse" ? "sse" : "json" }),
       systemAs,
     }),
-    reads: readsOf("chat"),
+    ...{ ...heardOn("chat"), takes: takenByChat },
     toolRead: ofFunction,
   },
   { chat: "vllm" },
@@ -75,7 +99,7 @@ const messagesWire = (reasoningPrefix: "ignore" | "refuse") => ({
       ...{ ...asked, apiKey: "sk-ant-dialect", baseURL: baseUrl.replace(/\/v1$/, "") },
       ...{ transport: transport === "sse" ? "sse" : "json", capabilities: { reasoningPrefix } },
     })) satisfies Dialect["provider"],
-  reads: readsOf("anthropic"),
+  ...heardOn("anthropic"),
   toolRead,
 });
 
@@ -100,7 +124,7 @@ const anthropicThreads = referenceDialect({
       transport: transport === "sse" ? "sse" : "json",
     }),
   says: withoutThoughts,
-  reads: readsOf("anthropic-threads"),
+  ...heardOn("anthropic-threads"),
   toolRead,
 });
 
@@ -118,7 +142,7 @@ const googleKept = referenceDialect({
       ...{ model, apiKey: "AIza-of-nobody", baseURL, store: true, transport: transport === "sse" ? "sse" : "json" },
       ...(instructions === undefined ? {} : { instructions }),
     }),
-  reads: readsOf("google-interactions"),
+  ...heardOn("google-interactions"),
   toolRead,
 });
 
@@ -129,7 +153,7 @@ const claudeCliDialect = referenceDialect({
   provider: (baseUrl, { model, instructions }) =>
     claudeCli({ model, ...(instructions === undefined ? {} : { instructions }), ...claudeCliStandIn(baseUrl) }),
   says: withResults,
-  reads: readsOf("claude-cli"),
+  ...heardOn("claude-cli"),
   toolRead,
 });
 
@@ -152,7 +176,7 @@ const google = referenceDialect({
       ...{ model, apiKey: "dialect", baseURL, transport: transport === "sse" ? "sse" : "json" },
       ...(instructions === undefined ? {} : { instructions }),
     }),
-  reads: readsOf("google"),
+  ...heardOn("google"),
   toolRead,
 });
 
@@ -166,7 +190,7 @@ const ollamaDialect = referenceDialect({
     }),
     systemAs,
   }),
-  reads: readsOf("ollama"),
+  ...heardOn("ollama"),
   toolRead: ofFunction,
 });
 
@@ -185,7 +209,7 @@ const aiSdkDialect = referenceDialect({
     const body = z.record(z.string(), z.json()).parse(JSON.parse(bodyText));
     return JSON.stringify(omitMembers(body, new Set(["model", "stream"])));
   },
-  reads: readsOf("ai-sdk"),
+  ...heardOn("ai-sdk"),
   toolRead: ofFunction,
 });
 
@@ -214,6 +238,7 @@ const toyDialect: Dialect = {
   provider: (url, { model, instructions, systemAs = "input" }) =>
     toy(url, { settings: { model, ...(instructions === undefined ? {} : { instructions }) }, systemAs }),
   essence: saidWithoutIds,
+  takes: takenByToy,
   toolRead,
 };
 

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
+import type { Block } from "../../domain/block.ts";
 import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -90,13 +91,23 @@ function mustCarryParts(input: Turn, { repairs, sendFrom }: Decision, { name, co
   for (const { rule, index, detail } of repairs) {
     const isOmission = rule === "omit" || rule === "omit-parts";
     const block = isOmission && detail["reason"] === "unsendable" ? input.at(index) : undefined;
-    const [part] = block === undefined ? [] : unsendableParts(sent, index - sendFrom, { codec, scope });
-    if (block === undefined || part === undefined) continue;
+    if (block === undefined) continue;
+    const [part] = unsendableParts(sent, index - sendFrom, { codec, scope });
+    const what =
+      part === undefined ? keptWhole(block, codec) : { ...part, what: `part ${part.place} (${part.type}) of ` };
+    if (what === null) continue;
     throw new TurnlogError(
       "part-unsendable",
-      `part ${part.place} (${part.type}) of block ${block.id ?? index} cannot be sent to the provider ${name}: ${part.reason}; take it out, ask another provider, or leave it out with onUnsendablePart: "omit"`,
+      `${what.what}block ${block.id ?? index} cannot be sent to the provider ${name}: ${what.reason}; take it out, ask another provider, or leave it out with onUnsendablePart: "omit"`,
     );
   }
+}
+
+/** Why a message that shows something is left out by a codec that sends a block whole or not at all; null for other blocks. */
+function keptWhole(block: Block, codec: Codec) {
+  const isShowing = codec.unsendablePart === undefined && block.parts.some(({ type }) => type !== "text");
+  const reason = isShowing ? codec.unsendableReason(block, { withId: false }) : null;
+  return reason === null ? null : { what: "", reason };
 }
 
 /** Why a whole Turn is sent where there was nothing to continue from. */

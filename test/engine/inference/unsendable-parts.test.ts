@@ -92,6 +92,16 @@ test("a file under an id goes to the server that answered it and to no other, wh
   expect(await conversation.verify()).toMatchObject({ isSound: true, requests: 3 });
 });
 
+test("a message that a codec sends whole or not at all ends the run, too, where it shows what the wire cannot say", async () => {
+  const { front, engine, conversation } = await onTheWire("toy", { onUnsendablePart: "throw" });
+  await using _ = front;
+  await conversation.append("And?");
+  await expect(conversation.run(engine)).rejects.toThrow(
+    /: block blk_\S+ cannot be sent to the provider toy: the toy takes texts, and images of the user; take it out/,
+  );
+  expect(front.requests).toHaveLength(0);
+});
+
 test("createEngine knows two ways with such parts", () => {
   const config: object = { onUnsendablePart: "drop" };
   const { provider } = createWorkshop().scripted([]);

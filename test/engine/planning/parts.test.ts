@@ -2,7 +2,17 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
-import { assistant, audio, file, image, text, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
+import {
+  assistant,
+  audio,
+  file,
+  image,
+  system,
+  text,
+  toolCall,
+  toolResult,
+  user,
+} from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
@@ -62,8 +72,8 @@ const result = (...output: readonly JsonObject[]): Block => toolResult({ callId:
 
 const typeOf = ({ type }: JsonObject): string => (typeof type === "string" ? type : "unknown");
 
-type Speaker = "user" | "assistant" | "tool_result";
-const speakers = ["user", "assistant", "tool_result"] as const;
+type Speaker = "user" | "assistant" | "system" | "tool_result";
+const speakers = ["user", "assistant", "system", "tool_result"] as const;
 /** What a tool gives is a list of parts where each is one of ours; else it is data. */
 const sayableBy = (speaker: Speaker): readonly PartName[] =>
   speaker === "tool_result" ? partNames.filter((name) => name !== "refusal" && name !== "video") : partNames;
@@ -71,6 +81,7 @@ const sayableBy = (speaker: Speaker): readonly PartName[] =>
 const makers: Readonly<Record<Speaker, (content: readonly JsonObject[]) => Block>> = {
   user,
   assistant,
+  system,
   tool_result: (content) => result(...content),
 };
 
@@ -82,6 +93,7 @@ const ofGoogle = allBut("image under an id", "file under an id", "video");
 const ofChat = {
   user: allBut("image under an id", "file at an address", "refusal", "video"),
   assistant: only("text", "refusal"),
+  system: only("text"),
   tool_result: only("text"),
 };
 const ofAiSdk = allBut("image under an id", "file under an id", "refusal", "video");
@@ -89,20 +101,23 @@ const ofOllama = only("text", "image of data");
 
 /** What each wire can say, as docs/HANDOFF.md has it. A part of a type that nobody knows may be one of OpenAI's own. */
 const sayable: Readonly<Record<Wire, Readonly<Record<Speaker, ReadonlySet<PartName>>>>> = {
-  responses: { user: allBut("refusal"), assistant: only("text", "refusal", "video"), tool_result: allBut() },
+  responses: {
+    ...{ user: allBut("refusal"), assistant: only("text", "refusal", "video"), system: allBut("refusal") },
+    tool_result: allBut(),
+  },
   ...{ "chat of OpenAI": ofChat, "chat of Mistral": ofChat },
   anthropic: {
-    user: allBut("audio", "refusal", "video"),
-    assistant: only("text"),
+    ...{ user: allBut("audio", "refusal", "video"), assistant: only("text"), system: only("text") },
     tool_result: allBut("audio", "refusal"),
   },
-  gemini: { user: ofGoogle, assistant: ofGoogle, tool_result: ofGoogle },
-  interactions: { user: ofGoogle, assistant: ofGoogle, tool_result: ofGoogle },
-  ollama: { user: ofOllama, assistant: only("text"), tool_result: ofOllama },
+  gemini: { user: ofGoogle, assistant: ofGoogle, system: ofGoogle, tool_result: ofGoogle },
+  interactions: { user: ofGoogle, assistant: ofGoogle, system: ofGoogle, tool_result: ofGoogle },
+  ollama: { user: ofOllama, assistant: only("text"), system: only("text"), tool_result: ofOllama },
   "claude-cli": {
-    ...{ user: only("text", "image of data", "image at an address"), assistant: allBut(), tool_result: allBut() },
+    ...{ user: only("text", "image of data", "image at an address"), assistant: allBut(), system: allBut() },
+    tool_result: allBut(),
   },
-  "ai-sdk": { user: ofAiSdk, assistant: only("text"), tool_result: ofAiSdk },
+  "ai-sdk": { user: ofAiSdk, assistant: only("text"), system: only("text"), tool_result: ofAiSdk },
 };
 
 describe.each(wires)("on the wire of %s", (wire) => {

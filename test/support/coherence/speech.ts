@@ -1,5 +1,5 @@
 import type { Block } from "../../../src/domain/block.ts";
-import { assistant, image, system, text as textPart, user } from "../../../src/domain/make-block.ts";
+
 import {
   functionCall,
   hosted,
@@ -8,7 +8,9 @@ import {
   type ScriptedAnswer,
   type ScriptedItem,
 } from "../../../src/reference-server/server.ts";
-import type { Random } from "./random.ts";
+import { blockOf, type Part, type Role } from "../../../src/rehearsal/entries.ts";
+import { interruptions } from "./interrupted.ts";
+import { createRandom, type Random } from "./random.ts";
 import type { Said } from "./truth.ts";
 
 /** What the model is told of a tool that is not there, and of a call that a run left open when it failed. */
@@ -20,16 +22,24 @@ const engineSays = [
 
 const nonceOf = (content: string): string | null => /n\d+x/.exec(content)?.[0] ?? null;
 
+const isRefusal = ({ type }: Part): boolean => type === "refusal";
+const withoutRefusals = (parts: readonly Part[]): readonly Part[] => parts.filter((part) => !isRefusal(part));
+
 type SaidItem = { readonly item: ScriptedItem; readonly said: Omit<Said, "group"> };
 
 /** Everything that is said in a world, by user, layers, tools and model: drawn at random, and kept by nonce. */
 export class Speech {
   /** Hosted items may be left out from now on: something took the ids from them or from their response. */
   hostedMayBeMissing = false;
+  /** Which of the world's servers the model answers at. */
+  server = "";
   readonly #random: Random;
+  /** Draws what a message shows beside its text, so that the other draws of a seed stay what they are. */
+  readonly #showing: Random;
   readonly #seed: number;
   readonly #hasHosted: boolean;
   readonly #said = new Map<string, Said>();
+  readonly #notes = new Set<string>();
   #nonces = 0;
   #responses = 0;
   #callIds: string[] = [];
@@ -38,6 +48,7 @@ export class Speech {
     this.#seed = seed;
     this.#hasHosted = hasHosted;
     this.#random = random;
+    this.#showing = createRandom(seed + 0x5a04);
   }
 
   /** The answer to a request: drawn, and kept as what was said. */
@@ -50,7 +61,7 @@ export class Speech {
     const calls = random.chance(0.45) ? (random.chance(0.75) ? 2 + random.below(3) : 1) : 0;
     if (hasReasoning) {
       const text = this.#newNonce("thought");
-      items.push({ item: reasoning({ summary: text }), said: { kind: "reasoning", text, images: [] } });
+      items.push({ item: reasoning({ summary: text }), said: { kind: "reasoning", text, shows: [] } });
     }
     if (random.chance(0.15) && this.#hasHosted) items.push(this.#hostedItem());
     if (calls === 0 || random.chance(0.3)) {
@@ -58,7 +69,7 @@ export class Speech {
       const phase = random.pick([undefined, undefined, "commentary", "final_answer"] as const);
       items.push({
         item: message(text, phase === undefined ? {} : { phase }),
-        said: { kind: "assistant", text, phase, images: [] },
+        said: { kind: "assistant", text, phase, shows: [] },
       });
     }
     for (let call = 0; call < calls; call += 1) items.push(this.#callItem(items.map(({ said }) => said.callId ?? "")));
@@ -67,7 +78,8 @@ export class Speech {
     const size = status === "completed" ? items.length : items.length + 1;
     for (const [index, { said }] of items.entries()) {
       const nonce = nonceOf(said.text);
-      if (nonce !== null) this.#said.set(nonce, { ...said, group: { response, index, size } });
+      const by = { server: this.server, isCutOff: status !== "completed" };
+      if (nonce !== null) this.#said.set(nonce, { ...said, ...by, group: { response, index, size } });
     }
     return { output: items.map(({ item }) => item), status };
   }
@@ -76,7 +88,7 @@ export class Speech {
     const text = this.#newNonce("search");
     const id = `ws_${this.#seed}_${nonceOf(text) ?? ""}`;
     const item = { type: "web_search_call", id, status: "completed", action: { type: "search", query: text } };
-    return { item: hosted(item), said: { kind: "hosted", text, images: [], hosted: { type: "web_search_call", id } } };
+    return { item: hosted(item), said: { kind: "hosted", text, shows: [], hosted: { type: "web_search_call", id } } };
   }
 
   #callItem(earlierIds: readonly string[]): SaidItem {
@@ -90,7 +102,7 @@ export class Speech {
     this.hostedMayBeMissing ||= isRepeated;
     this.#callIds.push(callId);
     const name = random.chance(0.9) ? "look-up" : "no-such-tool";
-    return { item: functionCall(name, text, { callId }), said: { kind: "call", text, name, callId, images: [] } };
+    return { item: functionCall(name, text, { callId }), said: { kind: "call", text, name, callId, shows: [] } };
   }
 
   #newNonce(word: string): string {
@@ -98,20 +110,57 @@ export class Speech {
     return `${word} n${this.#nonces}x`;
   }
 
-  newText(word: string, kind: Said["kind"]): string {
-    const text = this.#newNonce(word);
-    this.#said.set(nonceOf(text) ?? "", { kind, text, images: [], group: null });
+  /** What the model is to be told of a run that breaks off. */
+  newNote(): string {
+    const text = this.newText("interruption", "user");
+    this.#notes.add(text);
     return text;
   }
 
-  newMessage(role: "user" | "system" | "developer" | "assistant"): Block {
+  isNote(text: string): boolean {
+    return interruptions.includes(text) || this.#notes.has(text);
+  }
+
+  newText(word: string, kind: Said["kind"]): string {
+    const text = this.#newNonce(word);
+    this.#said.set(nonceOf(text) ?? "", { kind, text, shows: [], group: null });
+    return text;
+  }
+
+  newMessage(role: Role): Block {
     const random = this.#random;
-    const text = this.#newNonce(role);
-    const images =
-      role === "user" && random.chance(0.15) ? [`data:image/png;base64,${btoa(String(random.below(1e9)))}`] : [];
-    this.#said.set(nonceOf(text) ?? "", { kind: role, text, images, group: null });
-    if (role === "user") return user([textPart(text), ...images.map((url) => image(url))]);
-    return role === "assistant" ? assistant(text) : system(text, role);
+    const said = this.#newNonce(role);
+    const nonce = nonceOf(said) ?? "";
+    const images: Part[] =
+      role === "user" && random.chance(0.15)
+        ? [{ type: "image", source: `data:image/png;base64,${btoa(String(random.below(1e9)))}` }]
+        : [];
+    const shown = [...images, ...this.#shown(role, nonce)];
+    // What is said stands first, and gives its place to what an edit says instead.
+    const shows = [...shown.filter(isRefusal), ...withoutRefusals(shown)];
+    // Now and then somebody shows what is named, and says nothing with it.
+    const isNamed = shows.some((part) => JSON.stringify(part).includes(nonce));
+    const text = isNamed && this.#showing.chance(0.3) ? "" : said;
+    this.#said.set(nonce, { kind: role, text, shows, group: null });
+    const parts: readonly Part[] = text === "" ? shows : [{ type: "text", text }, ...shows];
+    return blockOf({ kind: "message", role, parts });
+  }
+
+  /** Some wires have no form for some of these, and a file's id says something to one server alone. */
+  #shown(role: Role, nonce: string): readonly Part[] {
+    const random = this.#showing;
+    if (!random.chance(role === "user" ? 0.2 : 0.05)) return [];
+    const image: Part = { type: "image", source: `https://pictures.example/${nonce}.png` };
+    const refusal: Part = { type: "refusal", text: `I do not want ${nonce}` };
+    if (role !== "user") return [random.pick(role === "assistant" ? [image, refusal] : [image])];
+    const data = `data:application/pdf;base64,${btoa(String(random.below(1e9)))}`;
+    const kinds: readonly Part[] = [
+      ...[image, refusal],
+      { type: "audio", data: btoa(String(random.below(1e9))), format: "wav" },
+      { type: "file", source: data, filename: `${nonce}.pdf` },
+      ...Array.from({ length: 4 }, () => ({ type: "file" as const, source: `file-${nonce}` })),
+    ];
+    return random.chance(0.3) ? [random.pick(kinds), random.pick(kinds)] : [random.pick(kinds)];
   }
 
   /** The same block with another text; what is said changes with it. */
@@ -119,15 +168,20 @@ export class Speech {
     const before = this.saidOf(block);
     if (before === null || before.kind === "hosted" || before.kind === "reasoning") return block;
     const text = before.kind === "call" ? JSON.stringify({ of: this.#newNonce("edited") }) : this.#newNonce("edited");
-    this.#said.set(nonceOf(text) ?? "", { ...before, text, images: [], group: null });
+    // Of what was cut off in the middle it is known whose it was, whatever is made of it.
+    const server = before.isCutOff === true ? before.server : undefined;
+    const shows = withoutRefusals(before.shows);
+    this.#said.set(nonceOf(text) ?? "", { ...before, text, shows, group: null, server });
     return block.withText(text);
   }
 
   saidOf(block: Block): Said | null {
     if (block.kind === "tool_result" && engineSays.includes(block.text)) {
-      return { kind: "result", text: block.text, images: [], group: null, callId: block.callId ?? "" };
+      return { kind: "result", text: block.text, shows: [], group: null, callId: block.callId ?? "" };
     }
-    const nonce = nonceOf(block.kind === "other" ? JSON.stringify(block.payload) : block.text);
+    if (block.kind === "user" && interruptions.includes(block.text))
+      return { kind: "user", text: block.text, shows: [], group: null };
+    const nonce = nonceOf(block.text) ?? nonceOf(JSON.stringify(block.payload));
     const said = nonce === null ? undefined : this.#said.get(nonce);
     if (said === undefined) return null;
     // By which id a call and its result know each other is the wire's: where it has none, its codec makes one.

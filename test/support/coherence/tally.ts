@@ -29,6 +29,13 @@ export const emptyTally = () => ({
   /** Turns that the engine made shorter, before a request and after a run. */
   compacted: 0,
   inObjects: 0,
+  /** Requests without parts that their wire cannot say, and without files that another server keeps. */
+  omitted: 0,
+  elsewhere: 0,
+  /** Runs that ended for such a part. */
+  refused: 0,
+  /** Requests that tell the model of a run that broke off. */
+  interrupted: 0,
   lost: 0,
   incoherent: [] as string[],
 });

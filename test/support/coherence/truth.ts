@@ -1,5 +1,7 @@
 import { type Expected, expectedReading } from "../../../src/reference-server/server.ts";
-import type { Expected as Told } from "../../../src/rehearsal/expected.ts";
+import type { Entry, Part, Role } from "../../../src/rehearsal/entries.ts";
+import { expectedOf, type Expected as Told } from "../../../src/rehearsal/expected.ts";
+import { withoutElsewhere } from "../../../src/rehearsal/read-otherwise.ts";
 
 /** A response of the model, by the number that the test gave it, and an item's place among its items. */
 type Group = { readonly response: number; readonly index: number; readonly size: number };
@@ -11,12 +13,17 @@ type Group = { readonly response: number; readonly index: number; readonly size:
 export type Said = {
   readonly kind: "user" | "system" | "developer" | "assistant" | "reasoning" | "call" | "result" | "hosted";
   readonly text: string;
-  readonly images: readonly string[];
+  /** What a message shows behind its text. */
+  readonly shows: readonly Part[];
   readonly phase?: "commentary" | "final_answer" | undefined;
   readonly name?: string;
   readonly callId?: string;
   /** Lost by an edit: the model did not say that. */
   readonly group: Group | null;
+  /** The server that the model said it at. */
+  readonly server?: string | undefined;
+  /** Its response was not whole. */
+  readonly isCutOff?: boolean;
   /** A hosted item's type and id. */
   readonly hosted?: { readonly type: string; readonly id: string };
 };
@@ -26,18 +33,29 @@ export type Asked = { readonly instructions: string; readonly systemAs: "input" 
 
 /** What the instructions say, and what is left for the input: system messages at the beginning may go into the former. */
 export function instructed(said: readonly Said[], { instructions, systemAs }: Asked) {
-  const first = said.findIndex(({ kind }) => kind !== "system" && kind !== "developer");
+  const first = said.findIndex((one) => !isInstruction(one));
   if (systemAs === "input" || first < 1) return { instructions, rest: said };
   const texts = [instructions, ...said.slice(0, first).map(({ text }) => text)];
   return { instructions: texts.filter((text) => text !== "").join("\n\n"), rest: said.slice(first) };
 }
 
-/** How the wire differs: whether items stand under ids, whether the results of an answer's calls have to stand together, what is read otherwise. */
-export type Wire = {
+/** A message that may go into the instructions: it has nothing but text. */
+const isInstruction = ({ kind, shows }: Said): boolean =>
+  (kind === "system" || kind === "developer") && shows.length === 0;
+
+/**
+ * How the wire differs: whether items stand under ids, whether the results of an answer's calls have to stand together, what it has
+ * no form for, what is read otherwise.
+ */
+type Wire = {
   readonly hasIds: boolean;
   readonly resultsStandTogether: boolean;
+  readonly takes?: (entry: Entry) => Entry | null;
   readonly reads?: (said: readonly Told[]) => readonly Told[];
 };
+
+/** The wire, and which of the servers that speak it is asked. */
+export type Endpoint = { readonly wire: Wire; readonly server: string };
 
 type SaidBeside = { readonly instructions: string; readonly tools: readonly Expected[] };
 
@@ -45,9 +63,10 @@ type SaidBeside = { readonly instructions: string; readonly tools: readonly Expe
 export function expectedLines(
   said: readonly Said[],
   { instructions, tools }: SaidBeside,
-  wire: Wire,
+  endpoint: Endpoint,
 ): readonly string[] {
-  const lines = readable(said, wire);
+  const { wire } = endpoint;
+  const lines = readable(said, endpoint);
   if (wire.reads !== undefined) {
     const heard: Told[] = lines.filter((line) => line.kind !== "hosted");
     if (instructions !== "") heard.unshift({ kind: "text", role: "system", text: instructions, leads: 0 });
@@ -64,9 +83,9 @@ type OpenCall = { readonly callId: string; readonly ordinal: number; readonly st
 
 type Line = Told | Extract<Expected, { readonly kind: "hosted" }>;
 
-function readable(said: readonly Said[], wire: Wire): readonly Line[] {
+function readable(said: readonly Said[], { wire, server }: Endpoint): readonly Line[] {
   const intact = intactResponses(said, wire);
-  const behind = said.findIndex(({ kind }) => kind !== "system" && kind !== "developer");
+  const behind = said.findIndex((one) => !isInstruction(one));
   const lines: Line[] = [];
   let open: OpenCall[] = [];
   let ordinals = 0;
@@ -77,7 +96,12 @@ function readable(said: readonly Said[], wire: Wire): readonly Line[] {
     open = open.filter((call) => !calls.includes(call));
   };
   for (const [index, one] of said.entries()) {
-    if ((one.kind === "reasoning" || one.kind === "hosted") && !intact.has(index)) continue;
+    // What only its own server understands is read nowhere else.
+    const isOwn = one.kind === "reasoning" || one.kind === "hosted";
+    if (isOwn && (!intact.has(index) || one.server !== server)) continue;
+    const parts = partsTaken(said, index, { wire, server });
+    // A message of which nothing can be said is as if it were not there.
+    if (parts === null) continue;
     if (one.kind === "result") {
       const call = open.findLast(({ callId }) => callId === one.callId);
       // A result that answers nothing is left out, as if it were not there.
@@ -92,7 +116,7 @@ function readable(said: readonly Said[], wire: Wire): readonly Line[] {
     if (!continues) stretch += 1;
     abort(open.filter((call) => call.stretch !== stretch));
     // The instructions stand before them.
-    lines.push(...linesOf(one).map((line) => (index < behind ? { ...line, leads: index + 1 } : line)));
+    lines.push(...linesOf(one, parts).map((line) => (index < behind ? { ...line, leads: index + 1 } : line)));
     if (one.kind === "call") {
       open.push({ callId: one.callId ?? "", ordinal: ordinals, stretch });
       ordinals += 1;
@@ -146,7 +170,27 @@ function intactResponses(said: readonly Said[], { hasIds }: Wire): ReadonlySet<n
   return intact;
 }
 
-function linesOf(one: Said): readonly Line[] {
+const roles: readonly Role[] = ["user", "system", "developer", "assistant"];
+
+/** The parts of a message that the wire says to this server; null where that is none. Nothing else has parts. */
+export function partsTaken(
+  said: readonly Said[],
+  index: number,
+  { wire: { takes = (entry) => entry }, server }: Endpoint,
+): readonly Part[] | null {
+  const one = said[index];
+  const role = roles.find((each) => each === one?.kind);
+  if (one === undefined || role === undefined) return [];
+  const text: readonly Part[] = one.text === "" ? [] : [{ type: "text", text: one.text }];
+  const whole: Entry = { kind: "message", role, parts: [...text, ...one.shows] };
+  // A file's id is one of the server that answered first behind it, and nobody else knows that.
+  const keeper = said.slice(index + 1).find((each) => each.server !== undefined)?.server ?? server;
+  const kept = keeper === server ? whole : withoutElsewhere(whole);
+  const taken = kept === null ? null : takes(kept);
+  return taken?.kind === "message" ? taken.parts : null;
+}
+
+function linesOf(one: Said, parts: readonly Part[]): readonly Line[] {
   switch (one.kind) {
     case "reasoning":
       return [{ kind: "reasoning", text: one.text }];
@@ -157,9 +201,8 @@ function linesOf(one: Said): readonly Line[] {
     case "result":
       return [];
     default: {
-      const { kind: role } = one;
-      const text = { kind: "text", role, text: one.text, phase: one.phase } as const;
-      return [text, ...one.images.map((source): Line => ({ kind: "image", role, source }))];
+      const { kind: role, phase } = one;
+      return expectedOf([{ kind: "message", role, parts }]).map((each) => ({ ...each, phase }));
     }
   }
 }

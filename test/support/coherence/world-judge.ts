@@ -4,11 +4,18 @@ import { type Expected, judge } from "../../../src/reference-server/server.ts";
 import type { Dialect, Front } from "../dialect.ts";
 import type { Speech } from "./speech.ts";
 import type { Tally } from "./tally.ts";
-import { type Asked, expectedLines, instructed, type Said } from "./truth.ts";
+import { type Asked, expectedLines, instructed, partsTaken, type Said } from "./truth.ts";
 
 /** Whether a request is one for an answer. */
 export const isAsked = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
   method === "POST" && !path.includes("/conversations");
+
+/** How a run is asked, and of whom. */
+export type AskedRun = Asked & {
+  readonly server: string;
+  /** A part that cannot be said ends the run. */
+  readonly isStrict: boolean;
+};
 
 type Judged = {
   readonly seed: number;
@@ -71,7 +78,7 @@ export class WorldJudge {
     }
   }
 
-  judgeNew(asked: Asked, tools: readonly Expected[]): void {
+  judgeNew(asked: AskedRun, tools: readonly Expected[]): void {
     const { requests } = this.#server;
     for (; this.#judged < requests.length; this.#judged += 1) {
       const request = requests[this.#judged];
@@ -96,7 +103,14 @@ export class WorldJudge {
       const known = said.filter((one) => one !== null).map((one) => this.#asHeard(one));
       const isApart = this.#dialect.systemStandsFirst === true;
       const { instructions, rest } = instructed(known, isApart ? { ...asked, systemAs: "input" } : asked);
-      const expected = expectedLines(rest, { instructions, tools }, this.#dialect);
+      const endpoint = { wire: this.#dialect, server: asked.server };
+      const expected = expectedLines(rest, { instructions, tools }, endpoint);
+      const losses = this.#losses(known, asked);
+      if (losses.parts > 0) this.#tally.omitted += 1;
+      if (losses.files > 0) this.#tally.elsewhere += 1;
+      if (asked.isStrict && losses.parts > 0 && !isContinued(request.body))
+        this.blame(`request ${this.#judged} lacks parts without which it should not have been sent`);
+      if (known.some(({ text }) => this.#speech.isNote(text))) this.#tally.interrupted += 1;
       if (rest.length < known.length) this.#tally.instructed += 1;
       const mayLackHosted = this.#dialect.hasIds && this.#speech.hostedMayBeMissing;
       const isCompared = (line: string): boolean => !mayLackHosted || !line.includes("web_search_call");
@@ -106,6 +120,26 @@ export class WorldJudge {
       });
       if (!judgement.coherent) this.blame(`request ${this.#judged}: ${judgement.summary}`);
     }
+  }
+
+  /** A run ended before it sent anything because of a part: there has to be one that cannot be said. */
+  judgeRefusal(asked: AskedRun): void {
+    const said = (this.outgoing?.blocks ?? []).map((block) => this.#speech.saidOf(block)).filter((one) => one !== null);
+    this.#tally.refused += 1;
+    if (!asked.isStrict) this.blame("a run ended for a part that was to be left out");
+    else if (this.#losses(said, asked).parts === 0) this.blame("a run ended for a part, and every part can be said");
+  }
+
+  /** How many parts are not said to this server, and how many of them are files that another one keeps. */
+  #losses(said: readonly Said[], { server }: AskedRun) {
+    const count = (wire: Dialect | Pick<Dialect, "hasIds" | "resultsStandTogether">): number =>
+      said
+        .map(({ text, shows }, index) => {
+          const taken = partsTaken(said, index, { wire, server });
+          return shows.length === 0 ? 0 : shows.length + (text === "" ? 0 : 1) - (taken?.length ?? 0);
+        })
+        .reduce((sum, each) => sum + each, 0);
+    return { parts: count(this.#dialect), files: count({ hasIds: false, resultsStandTogether: false }) };
   }
 
   /** What the model can read of it. */
@@ -120,3 +154,9 @@ export class WorldJudge {
     return this.hasForgotten && (status === 404 || (status === 400 && isChained));
   }
 }
+
+/** Whether a request goes on from what a server holds. */
+const isContinued = (body: unknown): boolean =>
+  isJsonObject(body) && continuing.some((name) => body[name] !== undefined && body[name] !== null);
+
+const continuing = ["previous_response_id", "conversation", "previous_interaction_id", "thread"] as const;

@@ -4,7 +4,7 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { AnswerOptions } from "../../../src/engine/run/run-options.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../../src/engine/stack/engine.ts";
-import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
 import type { RunResult } from "../../../src/engine/stack/result.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
@@ -15,12 +15,13 @@ import type { Dialect, Front } from "../dialect.ts";
 import { replayed } from "../replayed.ts";
 import { compacted } from "./compacted.ts";
 import { Connected } from "./connected.ts";
+import { type Interruptions, interruptionsOf } from "./interrupted.ts";
 import { createRandom, type Random } from "./random.ts";
 import { randomLayer } from "./random-layer.ts";
 import { recordedRequests } from "./recorded-requests.ts";
 import { Speech } from "./speech.ts";
 import type { Tally } from "./tally.ts";
-import { isAsked, WorldJudge } from "./world-judge.ts";
+import { type AskedRun, isAsked, WorldJudge } from "./world-judge.ts";
 
 /** Plays worlds of a dialect until the judge has looked at so many requests. */
 export async function play(
@@ -46,6 +47,8 @@ class World {
   readonly #compacting: Random;
   /** Draws what is had ready before anybody asks, likewise. */
   readonly #warming: Random;
+  /** Draws which runs break off, what the model is told of that, which parts it must not miss, and at which server it is, likewise. */
+  readonly #breaking: Random;
   readonly #server: Front;
   readonly #dialect: Dialect;
   readonly #speech: Speech;
@@ -57,6 +60,7 @@ class World {
     this.#random = createRandom(seed);
     this.#compacting = createRandom(seed + 0x5eed);
     this.#warming = createRandom(seed + 0x3a54);
+    this.#breaking = createRandom(seed + 0xb4ea);
     this.#speech = new Speech(seed, this.#random, dialect);
     this.#server = server;
     this.#dialect = dialect;
@@ -85,6 +89,7 @@ class World {
     const tools: Expected[] = hasTools
       ? [this.#dialect.toolRead({ name: "look-up", description: "Looks up.", parameters })]
       : [];
+    const isAtTwo = this.#breaking.chance(0.4);
     if (random.chance(0.5)) await conversation.append(this.#speech.newMessage("system"));
     for (let run = 1 + random.below(4); run > 0; run -= 1) {
       await conversation.append(this.#speech.newMessage("user"));
@@ -92,14 +97,24 @@ class World {
         await conversation.append(this.#speech.newMessage(random.pick(["user", "developer", "assistant"])));
       this.#injectFault();
       const layers = Array.from({ length: random.below(4) }, (_, index) => randomLayer(index, { random, speech }));
+      const breaking = this.#breaking;
+      const server = isAtTwo && breaking.chance(0.5) ? "second" : "first";
+      const isStrict = breaking.chance(0.1);
+      const note = breaking.chance(0.7) && (breaking.chance(0.7) || speech.newNote());
       const probe = defineMiddleware({ name: "probe", version: "1.0.0" }, (next) => async (turn) => {
         this.#judge.outgoing = turn;
+        const asked: AskedRun = { instructions, systemAs, server: provider.scope, isStrict };
         try {
           return await next(turn);
+        } catch (error) {
+          if (codeOf(error) === "part-unsendable") this.#judge.judgeRefusal(asked);
+          throw error;
         } finally {
-          this.#judge.judgeNew({ instructions, systemAs }, tools);
+          this.#judge.judgeNew(asked, tools);
         }
       });
+      const abort = new AbortController();
+      const breakOff = this.#breakOff(abort);
       const transport = random.pick(this.#dialect.transports);
       const hasObjects = isStored && transport !== "websocket";
       const mode = random.pick(this.#dialect.modes.filter((each) => hasObjects || each !== "conversation"));
@@ -110,8 +125,8 @@ class World {
       const compact = this.#compacting.chance(0.15) ? this.#compactPolicy() : null;
       const systemAs = random.chance(0.25) ? "instructions" : "input";
       if (random.chance(0.05)) this.#server.cut();
-      const provider = connected.provider(`${transport} ${systemAs}`, random.chance(0.8), () =>
-        this.#dialect.provider(this.#server.url, {
+      const provider = connected.provider(`${transport} ${systemAs} ${server}`, random.chance(0.8), () =>
+        this.#dialect.provider(this.#urlOf(server), {
           model: "model-1",
           ...(instructions === "" ? {} : { instructions }),
           transport,
@@ -119,19 +134,25 @@ class World {
           systemAs,
         }),
       );
+      speech.server = provider.scope;
       const engine = createEngine({
         provider,
         tools: hasTools ? [lookUp] : [],
-        middleware: [...layers, probe],
+        middleware: [...breakOff, ...layers, probe],
         mode,
         ...(compact === null ? {} : { compact }),
         maxSteps: 6,
+        onUnsendablePart: isStrict ? "throw" : "omit",
+        interruptionNote: note,
         sleep: async () => undefined,
         observers: [{ next: (part) => this.#look(part, compact?.keep ?? 0) }],
       });
       if (transport === "websocket" && this.#warming.chance(0.9)) await this.#warmUp(conversation, engine);
       const again = random.chance(0.1);
-      const first = await this.#run(conversation, engine, {});
+      const before = await interruptionsOf(conversation);
+      const last = (await conversation.turn()).at(-1)?.text;
+      const first = await this.#run(conversation, engine, { signal: abort.signal });
+      this.#compareNotes(before, await interruptionsOf(conversation), { note, last });
       if (first !== null && again) await this.#run(conversation, engine, { again });
       else if (first !== null && random.chance(0.3)) await this.#deliverAgain(conversation, engine, first);
       if (random.chance(0.15)) conversation = await this.#forked(conversation);
@@ -145,6 +166,44 @@ class World {
     if (past.turn.digest !== (await conversation.turn()).digest) this.#judge.blame("the log folds to another Turn");
   }
 
+  /** A layer that breaks the run off behind a step, if anything does. */
+  #breakOff(abort: AbortController): readonly Layer[] {
+    const random = this.#breaking;
+    if (!random.chance(0.15)) return [];
+    const isCancelled = random.chance(0.5);
+    let stepsLeft = random.below(2);
+    const breakOff = defineMiddleware({ name: "break-off", version: "1.0.0" }, (next) => async (turn) => {
+      const result = await next(turn);
+      stepsLeft -= 1;
+      if (stepsLeft >= 0) return result;
+      if (!isCancelled) throw new Error("the run broke off");
+      abort.abort();
+      return result;
+    });
+    return [breakOff];
+  }
+
+  /** A second server is the same one, by another name: who asks there cannot know that. */
+  #urlOf(server: "first" | "second"): string {
+    const { url } = this.#server;
+    return server === "first" ? url : url.replace("127.0.0.1", "localhost");
+  }
+
+  /** The model is told of a run that broke off where it is to be, once, and of nothing else. */
+  #compareNotes(
+    before: Interruptions,
+    { notes }: Interruptions,
+    { note, last }: { readonly note: boolean | string; readonly last: string | undefined },
+  ): void {
+    const text = note === true ? before.due : note;
+    const isDue = before.due !== null && text !== false && text !== last;
+    const told = notes.slice(before.notes.length);
+    if (told.length !== (isDue ? 1 : 0) || !told.every((block) => block.includes(JSON.stringify(text))))
+      this.#judge.blame(
+        `the model was told ${told.join()} where it was to be told ${isDue ? String(text) : "nothing"}`,
+      );
+  }
+
   /** Runs the conversation; null when the run failed, as some do. */
   async #run(conversation: Conversation, engine: Engine, options: AnswerOptions): Promise<RunResult | null> {
     try {
@@ -154,7 +213,8 @@ class World {
       return result;
     } catch (error) {
       this.#tally.failedRuns += 1;
-      const isExpected = error instanceof Error && "code" in error && error.code === "run-failed";
+      const isExpected =
+        codeOf(error) === "run-failed" || (codeOf(error) === "run-cancelled" && options.signal?.aborted);
       if (!isExpected) this.#judge.blame(`run ended with ${String(error)}`);
       return null;
     }
@@ -284,3 +344,5 @@ class World {
     this.#server.inject(...Array.from({ length: times }, () => fault));
   }
 }
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : null);

@@ -5,6 +5,7 @@ import { openaiResponses } from "../../../src/providers/responses/openai-respons
 import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import { readItems, startReferenceServer } from "../../../src/reference-server/server.ts";
 import type { Dialect } from "../dialect.ts";
+import { takenByResponses } from "../dialects.ts";
 import { toolRead } from "../toy/front.ts";
 import { type Keeping, KeepingFront, keptMs, serveKeeping } from "./front.ts";
 
@@ -56,7 +57,13 @@ export function keepingProvider(
       throw new ProviderError(error.message, { kind: "already-continued", outcome: "rejected", status: error.status });
     }
   };
-  return { ...others, infer, name: `kept-in-${keeping}s`, scope: `${keeping}s of ${baseURL}`, codec: codecs[keeping] };
+  return {
+    ...others,
+    infer,
+    name: `kept-in-${keeping}s`,
+    scope: `kept-in-${keeping}s ${baseURL}`,
+    codec: codecs[keeping],
+  };
 }
 
 /** A server that keeps what it answers so, behind an address. */
@@ -109,6 +116,7 @@ export const keepingDialect = (keeping: Keeping): Dialect & { readonly violation
     },
     provider: (url, { transport: _, ...asked }) => keepingProvider(keeping, url, asked),
     essence: ({ digest }) => digest,
+    takes: takenByResponses,
     toolRead: (tool) => toolRead({ type: "function", ...tool, strict: false }),
   };
 };

@@ -1,0 +1,56 @@
+import type { Conversation } from "../../../src/conversation/conversation.ts";
+
+/** What the model is told of a run that was cancelled, and of one that failed, unless the engine has words of its own (docs/RUNS.md). */
+const told = {
+  RunCancelled: "[Your last answer was interrupted before it was finished. It is not part of this conversation.]",
+  RunFailed: "[Your last answer was cut off by an error before it was finished. It is not part of this conversation.]",
+} as const;
+
+export const interruptions: readonly string[] = Object.values(told);
+
+/** What the log says of interruptions: of which one the next run has to tell the model, and what the engine has told it so far. */
+export type Interruptions = { readonly due: string | null; readonly notes: readonly string[] };
+
+/**
+ * Folded anew from what docs/RUNS.md promises: of the newest run that broke off when a model had been asked that did not refuse, once,
+ * and neither after a revert nor after a run that completed.
+ */
+export async function interruptionsOf(conversation: Conversation): Promise<Interruptions> {
+  const notes: string[] = [];
+  const heard = new Set<string>();
+  let due: string | null = null;
+  let isOpen = false;
+  for await (const { event, actor } of conversation.history()) {
+    switch (event.type) {
+      case "InferenceRequested":
+        heard.add(event.data.inferenceId);
+        break;
+      case "InferenceFailed":
+        if (event.data.outcome === "rejected") heard.delete(event.data.inferenceId);
+        break;
+      case "RunFailed":
+      case "RunCancelled":
+        if (heard.size > 0) due = told[event.type];
+        break;
+      // A fork from the middle of a run leaves that run as if it had been cancelled there.
+      case "ConversationStarted":
+        if (isOpen && heard.size > 0) due = told.RunCancelled;
+        break;
+      case "RunCompleted":
+      case "TurnReverted":
+        due = null;
+        break;
+      case "BlockAppended":
+        if (actor.kind !== "engine") break;
+        due = null;
+        notes.push(JSON.stringify(event.data.block));
+        break;
+      default:
+    }
+    if (event.type === "RunStarted") heard.clear();
+    isOpen = event.type === "RunStarted" || (isOpen && !endsRun.has(event.type));
+  }
+  return { due, notes };
+}
+
+const endsRun: ReadonlySet<string> = new Set(["RunCompleted", "RunFailed", "RunCancelled", "ConversationStarted"]);
