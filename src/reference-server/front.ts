@@ -13,6 +13,8 @@ export interface Front {
   accept(request: FrontRequest): FrontCall | { readonly refusal: Refusal };
   /** How it says that it failed by itself. */
   serverError(message: string): Refusal;
+  /** How it refuses a body of more bytes than it takes; as the Responses API does where absent. */
+  tooLarge?(): Refusal;
   /** Forgets one answer, where it keeps them. */
   forget?(id: string): void;
   /** Forgets everything. */

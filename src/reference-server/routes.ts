@@ -46,7 +46,7 @@ export async function handle(parts: Parts, request: IncomingMessage, response: S
   const received = arrived(parts, request, { bodyText: bodyText ?? "" });
   const exchange = { received, response };
   try {
-    if (bodyText === undefined) await finish(exchange, refused(bodyTooLarge()));
+    if (bodyText === undefined) await finish(exchange, refused(bodyTooLarge(parts, received)));
     else await route(parts, exchange);
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
@@ -91,7 +91,7 @@ async function route(parts: Parts, exchange: Exchange): Promise<void> {
     return;
   }
   url.pathname = pathOf(azure, url);
-  const front = parts.fronts.find((each) => each.takes(received.method, url.pathname));
+  const front = frontAt(parts, { method: received.method, path: url.pathname });
   if (front !== undefined) {
     await serveFront(parts, exchange, { front, url });
     return;
@@ -246,9 +246,16 @@ function delivered(
   return memory.deliver(fault?.kind === "corrupt" ? corrupted(output) : output, wantsCiphertexts(head.body, options));
 }
 
-function bodyTooLarge(): Refusal {
-  return refusal("Request body too large.", { status: 413 });
+function bodyTooLarge(parts: Parts, { method, path }: Received): Refusal {
+  const url = addressOf(path);
+  const front = url === null ? undefined : frontAt(parts, { method, path: url.pathname });
+  return front?.tooLarge?.() ?? refusal("Request body too large.", { status: 413 });
 }
+
+const frontAt = (
+  { fronts }: Pick<Parts, "fronts">,
+  { method, path }: { readonly method: string; readonly path: string },
+): Front | undefined => fronts.find((each) => each.takes(method, path));
 
 function badPath({ method, path }: Received): Refusal {
   return refusal(`Invalid URL (${method} ${path}): the path cannot be read`);

@@ -88,6 +88,8 @@ test.each([
 test("a provider whose client is not installed says what to install, when it is first asked", async () => {
   await writeFile(join(folder, "anthropic.js"), anthropicCode);
   expect(await outputOf([join(folder, "anthropic.js")], { cwd: folder })).toMatch(/npm install @anthropic-ai\/sdk/);
+  await writeFile(join(folder, "vertex.js"), vertexCode);
+  expect(await outputOf([join(folder, "vertex.js")], { cwd: folder })).toMatch(/npm install google-auth-library/);
 });
 
 test("a CommonJS project requires the package as it is", async () => {
@@ -148,6 +150,10 @@ await conversation.append("Hello?");
 const provider = anthropic({ model: "claude-sonnet-5", apiKey: "none", baseURL: "http://127.0.0.1:1" });
 await conversation.run(createEngine({ provider })).catch((error) => console.log(error.message));
 `;
+
+const vertexCode = anthropicCode
+  .replace('anthropic } from "turnlog/anthropic"', 'googleVertex } from "turnlog/google"')
+  .replace(/anthropic\(\{.*\}\)/, 'googleVertex({ model: "gemini-3-pro", project: "p", location: "global" })');
 
 /** What somebody might write on the first day, with a value and a type of every entry. */
 const strangersCode = `

@@ -97,6 +97,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
       };
     },
     serverError: (message) => said(message, 500, "api_error"),
+    tooLarge: () => said("Request exceeds the maximum size", 413, "request_too_large"),
     clear() {
       cache.clear();
       threads.clear();

@@ -107,6 +107,8 @@ function checkBlock(block: JsonObject, type: string, path: string): Refusal | un
   const { cache_control: mark } = block;
   if (mark !== undefined && !(isObject(mark) && mark["type"] === "ephemeral" && isLifetime(mark["ttl"])))
     return said(`${path}.${type}.cache_control: Input should be {"type": "ephemeral"}, with a ttl of '5m' or '1h'`);
+  const lacking = (thoughtMembers[type] ?? []).find((name) => typeof block[name] !== "string");
+  if (lacking !== undefined) return said(`${path}.${type}.${lacking}: Field required`);
   if (type === "tool_result") return checkResult(block, path);
   if (type !== "tool_use") return undefined;
   if (!isObject(block["input"])) return said(`${path}.tool_use.input: Input should be a valid dictionary`);
@@ -115,6 +117,12 @@ function checkBlock(block: JsonObject, type: string, path: string): Refusal | un
   const strange = Object.keys(block).find((name) => !callMembers.has(name));
   return strange === undefined ? undefined : said(`${path}.tool_use.${strange}: Extra inputs are not permitted`);
 }
+
+/** What a thought has to have; an empty one is signed as well. */
+const thoughtMembers: Readonly<Record<string, readonly string[]>> = {
+  thinking: ["thinking", "signature"],
+  redacted_thinking: ["data"],
+};
 
 const isLifetime = (ttl: Json | undefined): boolean => ttl === undefined || ttl === "5m" || ttl === "1h";
 

@@ -146,7 +146,10 @@ describe("refuses", () => {
   });
 
   test("an unknown model, and an unknown member", async () => {
-    expect((await asked([hi], {}, { model: "gemini-1" })).status).toBe(404);
+    const unknown = {
+      error: { code: 404, status: "NOT_FOUND", message: expect.stringContaining("gemini-1") as string },
+    };
+    expect(await asked([hi], {}, { model: "gemini-1" })).toMatchObject({ status: 404, body: unknown });
     expect(JSON.stringify((await asked([hi], { messages: [] })).body)).toMatch(/Unknown name \\"messages\\"/);
   });
 });

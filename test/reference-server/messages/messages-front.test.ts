@@ -66,6 +66,16 @@ test.each<[string, readonly unknown[], object]>([
   ["must not come after a ttl='5m'", [answered(marked, { ...marked, cache_control: anHour })], {}],
   ["cache_control: Input should be", [answered({ ...marked, cache_control: { type: "for ever" } })], {}],
   ["cannot be modified", [go, said({ type: "thinking", thinking: "Hm.", signature: "foreign" }, text("I")), go], {}],
+  [
+    "messages.1.content.0.thinking.signature: Field required",
+    [go, said({ type: "thinking", thinking: "Hm." }, text("I")), go],
+    {},
+  ],
+  [
+    "messages.1.content.0.redacted_thinking.data: Field required",
+    [go, said({ type: "redacted_thinking" }, text("I")), go],
+    {},
+  ],
   ["a system message must follow a user message", [go, said(text("I")), { role: "system", content: "Now." }, go], {}],
 ])("what the Messages API refuses is refused: %s", async (message, messages, more) => {
   const { ask } = await started();
@@ -120,9 +130,17 @@ test("thoughts that another server sealed are taken where seals are not verified
   }
 });
 
-test("unknown models and prompts that are too long are refused", async () => {
-  const { ask } = await started({ models: ["claude-test"], maxContextTokens: 20 });
-  expect(await ask([go], { model: "claude-none" })).toMatchObject({ status: 404 });
+test("unknown models, prompts that are too long, and bodies that are too large are refused", async () => {
+  const { ask } = await started({ models: ["claude-test"], maxContextTokens: 20, maxBodyBytes: 1_000 });
+  const unknown = await ask([go], { model: "claude-none" });
+  const large = await ask([{ role: "user", content: "x".repeat(1_000) }]);
+  for (const [{ status, body }, ...told] of [
+    [unknown, 404, "not_found_error", "model: claude-none"],
+    [large, 413, "request_too_large", "Request exceeds the maximum size"],
+  ] as const) {
+    const [expected, type, message] = told;
+    expect([status, JSON.parse(body)]).toEqual([expected, expect.objectContaining({ error: { type, message } })]);
+  }
   expect((await ask([{ role: "user", content: "x".repeat(200) }])).body).toContain("prompt is too long: ");
   expect(await ask([go])).toMatchObject({ status: 200 });
 });
