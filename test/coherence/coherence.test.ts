@@ -51,7 +51,7 @@ test("and so it does in another dialect, whose codec and transport are somebody 
   expect(toyTally.repeated).toBeGreaterThan(0);
 });
 
-const wireRequestsWanted = cases(150, 100_000);
+const wireRequestsWanted = cases(200, 100_000);
 const wires = ["chat", "anthropic", "google", "ollama", "ai-sdk"] as const;
 const wireTallies = new Map(wires.map((name) => [name, emptyTally()]));
 
