@@ -5,6 +5,7 @@ import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 import { expectedReading, judge, type Reading, type ReferenceServer, readItems } from "../reference-server/server.ts";
 import type { Entry, Part, Role } from "./entries.ts";
 import { expectedOf, leadingSystem } from "./expected.ts";
+import { takesParts } from "./read-otherwise.ts";
 
 /** Judges each request of an engine by what the model read for it. */
 export type RequestJudge = {
@@ -12,7 +13,10 @@ export type RequestJudge = {
   readonly layer: Layer;
   /** How many requests were judged. */
   readonly judged: number;
-  /** How many were not: their Turn holds what the judge has no words for (hosted items, custom tools, images in results, phases of messages). */
+  /**
+   * How many were not: their Turn holds what the judge has no words for (hosted items, custom tools, images in results, phases of messages,
+   * a file of which it cannot tell whether this server keeps it, a part that not all wires have a form for).
+   */
   readonly unjudged: number;
   /** What each request got wrong, in one sentence with its number at the server; empty is what a test asks for. */
   readonly incoherences: readonly string[];
@@ -28,7 +32,7 @@ export type RequestJudgeOptions = {
  * that left the last layer, by rules that share no code with the engine. It takes one run of one conversation at a time.
  */
 export function createRequestJudge(
-  server: Pick<ReferenceServer, "requests" | "reading">,
+  server: Pick<ReferenceServer, "requests" | "reading" | "baseUrl">,
   { systemAs = "input" }: RequestJudgeOptions = {},
 ): RequestJudge {
   const counts = { judged: 0, unjudged: 0 };
@@ -39,7 +43,8 @@ export function createRequestJudge(
     for (; next < server.requests.length; next += 1) {
       const reading = server.reading(next);
       if (reading === undefined) continue;
-      const difference = differenceOf(turn.blocks, reading, systemAs);
+      const path = server.requests[next]?.path ?? "";
+      const difference = differenceOf(turn.blocks, { reading, baseUrl: server.baseUrl, path }, systemAs);
       if (difference === undefined) {
         counts.unjudged += 1;
         continue;
@@ -67,18 +72,58 @@ export function createRequestJudge(
   };
 }
 
+type Heard = { readonly reading: Reading; readonly baseUrl: string; readonly path: string };
+
 /** Null where the model read the blocks; undefined where that cannot be told. */
-function differenceOf(blocks: readonly Block[], reading: Reading, systemAs: string): string | null | undefined {
+function differenceOf(blocks: readonly Block[], heard: Heard, systemAs: string): string | null | undefined {
   const answers = new Map<string, number>();
-  const entries = blocks.map((block) => entryOf(block, answers));
+  const lost = new Set<Entry>();
+  const entries = blocks.map((block, place) => {
+    const sent = withoutElsewhere(block, isKeptHere(blocks, place, heard));
+    const entry = sent === null ? null : entryOf(sent, answers);
+    if (entry?.kind !== "message") return entry;
+    const taken = takenByResponses(entry);
+    if (taken !== entry && !heard.path.endsWith("/responses")) return null;
+    const isLost = taken === null || (entry.parts.length === 0 && block.parts.length > 0);
+    if (isLost) lost.add(entry);
+    return isLost ? entry : taken;
+  });
   const known = entries.filter((entry) => entry !== null);
   if (known.length < entries.length) return undefined;
   const asked = systemAs === "instructions" ? known.slice(leadingSystem(known).length) : known;
-  const lines = readItems(reading.items, { instructions: null, tools: [] });
+  const lines = readItems(heard.reading.items, { instructions: null, tools: [] });
   // A thought that nobody can read is told by its id, which the Turn's rules do not speak of.
   const isSealed = known.some((entry) => entry.kind === "reasoning" && entry.text === "");
-  const judgement = judge(expectedReading(expectedOf(asked)), lines, { reasoning: isSealed ? "ignore" : "subset" });
+  const expected = expectedReading(expectedOf(asked, { takes: (entry) => !lost.has(entry) }));
+  const judgement = judge(expected, lines, { reasoning: isSealed ? "ignore" : "subset" });
   return judgement.coherent ? null : judgement.summary;
+}
+
+/** A message without what another server keeps under an id; null where nobody can tell whose that is. */
+function withoutElsewhere(block: Block, isHere: boolean | null): Block | null {
+  const left = block.parts.filter(({ fileId }) => typeof fileId !== "string");
+  if (isHere === true || left.length === block.parts.length) return block;
+  return isHere === null ? null : block.withPayload({ ...block.payload, content: left });
+}
+
+/** The Responses API has texts and refusals of a model, and everything but refusals of others. */
+const takenByResponses = takesParts(({ type }, role) =>
+  role === "assistant" ? type === "text" || type === "refusal" : type !== "refusal",
+);
+
+/**
+ * Whether what a block names by an id is kept by this server: by the endpoint that the block says, else by the first that answered
+ * behind it; while nobody has, it goes to whoever is asked. Null where that endpoint is another part, or account, of this server.
+ */
+function isKeptHere(blocks: readonly Block[], place: number, { baseUrl }: Heard): boolean | null {
+  const answer = blocks
+    .slice(place + 1)
+    .find(({ kind, wire }) => wire !== null && !["user", "system", "tool_result"].includes(kind));
+  const keeper = blocks[place]?.wire?.scope ?? answer?.wire?.scope;
+  if (keeper === undefined) return true;
+  const [, address = "", ...more] = keeper.split(" ");
+  if (!URL.canParse(address) || new URL(address).origin !== new URL(baseUrl).origin) return false;
+  return address === baseUrl && !more.some((each) => /^(organization|project)=./.test(each)) ? true : null;
 }
 
 function entryOf(block: Block, answers: Map<string, number>): Entry | null {

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import type { JsonObject } from "../../src/base/json.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { system, user } from "../../src/domain/make-block.ts";
+import { file, system, text, user } from "../../src/domain/make-block.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware, type Layer } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
@@ -77,6 +78,49 @@ test("says of how many requests it cannot tell", async () => {
       next(turn.append(user("Well?").withPayload({ role: "assistant", content: [], phase: "commentary" }))),
   );
   expect(await judged([phased])).toMatchObject({ judged: 0, unjudged: 3 });
+});
+
+/** A conversation with files under ids, answered at one server and gone on with at another; each has its judge. */
+async function handedOver(shown: readonly JsonObject[], account: { readonly organization?: string } = {}) {
+  const answer = () => ({ output: [message("I see.")] });
+  await using first = await startReferenceServer({ answer });
+  await using second = await startReferenceServer({ answer });
+  await using store = new TurnlogStore(createMemoryStore());
+  const conversation = store.conversation();
+  await conversation.append(user(shown));
+  const judges: RequestJudge[] = [];
+  for (const server of [first, second, first]) {
+    const judge = createRequestJudge(server);
+    judges.push(judge);
+    const provider = openaiResponses({ model: "any", apiKey: "none", baseURL: server.baseUrl, ...account });
+    await conversation.append("And now?");
+    await conversation.run(createEngine({ provider, middleware: [judge.layer] }));
+  }
+  const read = second.reading(0)?.items.map(({ content }) => JSON.stringify(content)) ?? [];
+  return { judges: judges.map(({ judged, unjudged, incoherences }) => ({ judged, unjudged, incoherences })), read };
+}
+
+const coherent = { judged: 1, unjudged: 0, incoherences: [] };
+const report = file({ fileId: "file-1" });
+
+test("a file that another server keeps is left out, with its message where that says nothing else", async () => {
+  const withText = await handedOver([text("Look."), report, { type: "image", fileId: "file-2" }]);
+  expect(withText.judges).toEqual([coherent, coherent, coherent]);
+  expect(withText.read.join()).not.toContain("file-");
+  const alone = await handedOver([report]);
+  expect(alone.judges).toEqual([coherent, coherent, coherent]);
+  expect(alone.read).toHaveLength(3);
+});
+
+test("of a file that another account at the same address may keep it cannot tell", async () => {
+  const { judges } = await handedOver([text("Look."), report], { organization: "org-1" });
+  const untold = { judged: 0, unjudged: 1, incoherences: [] };
+  expect(judges).toEqual([coherent, coherent, untold]);
+});
+
+test("what the Responses API has no form for is left out", async () => {
+  const { judges } = await handedOver([text("Look."), { type: "refusal", refusal: "No." }]);
+  expect(judges).toEqual([coherent, coherent, coherent]);
 });
 
 test("recorded chats are rehearsed in one call", async () => {
