@@ -139,6 +139,24 @@ test.each(rehearsalProviders)("%s: after the oldest exchanges were left out, the
   expect(new Set(server.requests.map(({ status }) => status))).toEqual(new Set([200]));
 });
 
+// Ollama counts nothing that it had read before, and threads are marked for no cache.
+test.each(rehearsalProviders.filter((name) => name !== "ollama" && name !== "anthropic-threads"))(
+  "%s: from the second request on the usage of a conversation that nobody edits says what was cached",
+  async (name) => {
+    await using asked = await asking(name, { answer: () => ({ output: [message(`${said} `.repeat(200))] }) });
+    const { conversation, engine } = asked;
+    const cached: number[] = [];
+    for (const question of ["Where? ".repeat(1_000), "And there?", "And then?"]) {
+      await conversation.append(question);
+      cached.push((await conversation.run(engine)).usage.cachedInputTokens);
+    }
+    const [first, second = 0, third = 0] = cached;
+    expect(first).toBe(0);
+    expect(second).toBeGreaterThan(0);
+    expect(third).toBeGreaterThan(second);
+  },
+);
+
 /** Whether a run failed, without looking at why. */
 const isCut = (run: Promise<unknown>): Promise<boolean> =>
   run.then(

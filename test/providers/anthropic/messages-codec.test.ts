@@ -49,7 +49,9 @@ const answers = [
   message([], "refusal", { stop_details: { type: "refusal", category: "bio" } }),
   { type: "error", error: { type: "overloaded_error", message: "Overloaded" }, request_id: null },
 ];
-for (const { name, run } of codecChecks(messagesCodec, { answers, settings })) test(name, run);
+// A tool of the server, which may pause an answer.
+const searching = { ...settings, tools: [{ type: "web_search_20250305", name: "web_search" }] };
+for (const { name, run } of codecChecks(messagesCodec, { answers, settings: searching })) test(name, run);
 
 const sent = (blocks: readonly (Block | Draft)[], given: Settings = settings, transport = "json"): JsonObject => {
   const input = blocks.map((block) => ({
