@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
-import type { JsonObject } from "../../src/reference-server/wire.ts";
+import { type JsonObject, parseJson } from "../../src/reference-server/wire.ts";
 import { framesIn, user } from "../support/reference-server/wire-client.ts";
 
 /** What a server that speaks as Azure says to a request, asked with this key. */
@@ -14,7 +14,7 @@ async function asked(body: JsonObject, { key = "right", query = "" } = {}) {
     body: JSON.stringify({ model: "deployed", input: "go", ...body }),
   });
   const text = await response.text();
-  return { status: response.status, body: body["stream"] === true ? framesIn(text).at(-1) : JSON.parse(text) };
+  return { status: response.status, body: body["stream"] === true ? framesIn(text).at(-1) : parseJson(text) };
 }
 
 test("a request is answered at Azure's route, with what the filters found, streamed or not", async () => {
@@ -40,7 +40,10 @@ test.each<[string, JsonObject, { readonly key?: string; readonly query?: string 
     { store: false, input: [{ ...user("go"), type: "message", id: "msg_1" }] },
     {},
     404,
-    { message: expect.stringMatching(/^Item with id 'msg_1' not found/) },
+    {
+      message:
+        "Item with id 'msg_1' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input.",
+    },
   ],
   [
     "a prompt that is blocked",

@@ -28,6 +28,8 @@ export class SocketPool implements AsyncDisposable {
   readonly #pongMs: number;
   readonly #stillborn = new WeakSet<ResponsesSocket>();
   readonly #byConversation = new Map<string, ResponsesSocket>();
+  /** Who looks for a connection now: what was opened for one of them is not taken for another before it was used. */
+  readonly #wanting = new Set<Wanted>();
   #opening: Promise<ResponsesSocket> | null = null;
   #change: PromiseWithResolvers<void> = Promise.withResolvers();
   /** How often in a row a connection could not be made, or broke. */
@@ -58,10 +60,15 @@ export class SocketPool implements AsyncDisposable {
     { hasLanes, deadline }: { readonly hasLanes: boolean; readonly deadline: Deadline },
   ) {
     const wanted = { conversation, lane: laneOf(conversation), lives: null, isNamed: hasLanes };
-    for (let socket = this.#known(wanted); socket === null; socket = this.#known(wanted)) {
-      if (deadline.signal.aborted) throw notSent(deadline);
-      const change = this.#change.promise;
-      await aborting(deadline, this.#mayOpen(wanted) ? this.#openFor(conversation) : change);
+    this.#wanting.add(wanted);
+    try {
+      for (let socket = this.#known(wanted); socket === null; socket = this.#known(wanted)) {
+        if (deadline.signal.aborted) throw notSent(deadline);
+        const change = this.#change.promise;
+        await aborting(deadline, this.#mayOpen(wanted) ? this.#openFor(conversation) : change);
+      }
+    } finally {
+      this.#leave(wanted);
     }
   }
 
@@ -72,10 +79,11 @@ export class SocketPool implements AsyncDisposable {
   ): Promise<InferenceResponse> {
     const { conversation, lives, details } = connection ?? { conversation: "", lives: null };
     const lane = laneOf(conversation);
-    const socket = await this.#acquire(
-      { conversation, lane, lives, isNamed: details?.["stream_id"] !== undefined },
-      deadline,
-    );
+    const wanted = { conversation, lane, lives, isNamed: details?.["stream_id"] !== undefined };
+    this.#wanting.add(wanted);
+    const socket = await this.#acquire(wanted, deadline).finally(() => {
+      this.#leave(wanted);
+    });
     const reply = socket.send(lane, bodyText);
     try {
       const response = await readReply(reply, {
@@ -154,12 +162,24 @@ export class SocketPool implements AsyncDisposable {
     const fresh = [...this.#sockets].filter(({ isFresh }) => isFresh);
     // Whether the endpoint has lanes is being found out.
     const isFindingOut = isNamed && fresh.some(({ hasLanes, isIdle }) => hasLanes === null && !isIdle);
-    return this.#opening === null && !isFindingOut && (fresh.length < maxSockets || fresh.some(({ isIdle }) => isIdle));
+    const hasRoom = fresh.length < maxSockets || fresh.some((socket) => this.#isSpare(socket));
+    return this.#opening === null && !isFindingOut && hasRoom;
+  }
+
+  /** Whether it may be closed for another one: nobody is answered on it, or is about to ask. */
+  #isSpare(socket: ResponsesSocket): boolean {
+    const isAwaited = [...this.#wanting].some(({ conversation }) => this.#byConversation.get(conversation) === socket);
+    return socket.isIdle && !isAwaited;
+  }
+
+  #leave(wanted: Wanted): void {
+    this.#wanting.delete(wanted);
+    this.#wake();
   }
 
   async #openFor(conversation: string): Promise<void> {
     const fresh = [...this.#sockets].filter(({ isFresh }) => isFresh);
-    if (fresh.length >= maxSockets) fresh.find(({ isIdle }) => isIdle)?.retire();
+    if (fresh.length >= maxSockets) fresh.find((socket) => this.#isSpare(socket))?.retire();
     this.#opening = this.#open();
     try {
       const socket = await this.#opening;

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { isJsonList, isJsonObject, type JsonValue } from "../../../src/base/json.ts";
+import { system } from "../../../src/domain/make-block.ts";
 import { noUsage, totalTokens, usage, usageOf } from "../../../src/projections/usage.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
@@ -79,13 +80,14 @@ test("another endpoint, which cannot read it, is not sent it", async () => {
 });
 
 /** Two answers of a server, and what the server makes of them when it is asked to. */
-async function windowed() {
+async function windowed(systemAs: "input" | "instructions" = "input") {
   const server = await startReferenceServer({ compacts: true });
   onTestFinished(() => server[Symbol.asyncDispose]());
   const workshop = createWorkshop();
   const { conversation } = workshop;
-  const provider = openaiResponses({ model: "m", apiKey: "k", baseURL: server.baseUrl });
+  const provider = openaiResponses({ model: "m", apiKey: "k", baseURL: server.baseUrl, systemAs });
   const engine = workshop.engine({ provider });
+  if (systemAs === "instructions") await conversation.append(system("Be brief."));
   for (const text of ["first", "second"]) {
     await conversation.append(text);
     await conversation.run(engine);
@@ -125,6 +127,21 @@ test("what a server compacted takes the place of what it was made of, and the ne
   expect(event).toMatchObject({ actor: { kind: "engine" }, event: { data: { compaction: { how: "server" } } } });
   expect((await replayed(store, { id: conversation.id })).difference).toBeNull();
   expect((await conversation.verify()).problems).toEqual([]);
+});
+
+test("what the instructions say of the Turn is in no window, and stays where it is", async () => {
+  const { conversation, engine, provider, of, window, server } = await windowed("instructions");
+  const turn = await conversation.compact({ provider, window, of });
+  expect(turn.blocks.map(({ kind, text }) => [kind, text])).toEqual([
+    ["system", "Be brief."],
+    ["user", "first"],
+    ["user", "second"],
+    ["other", ""],
+  ]);
+  await conversation.append("third");
+  await conversation.run(engine);
+  expect(server.requests.at(-1)?.body).toMatchObject({ instructions: "Be brief." });
+  expect(typesSent(server.requests.at(-1)?.body)).toEqual(["user", "user", "compaction", "user"]);
 });
 
 test("what the server's compaction cost stands in its event, is told where usage is told, and is counted in a budget", async () => {

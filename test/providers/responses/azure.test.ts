@@ -231,6 +231,11 @@ test.each<[string, JsonObject, RegExp]>([
   expect(() => azureResponses(options as unknown as AzureResponsesOptions)).toThrow(message);
 });
 
+const listed = {
+  ...{ blocked: true, source_type: "prompt" },
+  content_filter_results: { violence: { filtered: true, severity: "high" } },
+};
+
 describe("content filters", () => {
   test("stand on the result and in its steps, by category", async () => {
     const [result] = await ask(azure());
@@ -258,6 +263,18 @@ describe("content filters", () => {
     expect(recorded).toMatchObject([{ kind: "content-filtered", contentFilters: found }]);
     // It said no before it inferred, and would say no again.
     expect(server.requests.length).toBe(1);
+  });
+});
+
+test.each<[string, JsonObject]>([
+  ["as answers do", { content_filters: [listed] }],
+  ["under innererror, in the plural", { innererror: { content_filter_results: listed.content_filter_results } }],
+])("a refusal that lists what was found %s says the same", async (_, members) => {
+  const error = { code: "content_filter", message: "It was filtered.", param: "prompt", ...members };
+  const provider = azure({ fetch: async () => Response.json({ error }, { status: 400 }) });
+  const found = [{ source: "prompt", blocked: true, results: { violence: { filtered: true, severity: "high" } } }];
+  expect(await failureOf(() => ask(provider))).toMatchObject({
+    cause: { kind: "content-filtered", contentFilters: found },
   });
 });
 
@@ -293,4 +310,22 @@ test("a conversation over a WebSocket goes to the same route, with the same key"
   expect(results.map(({ steps }) => steps[0]?.decision.transport)).toEqual(["websocket", "websocket"]);
   expect(results.map(({ steps }) => steps[0]?.decision.strategy)).toEqual(["full", "chained"]);
   await provider[Symbol.asyncDispose]?.();
+});
+
+test("each conversation has a WebSocket of its own, and no lane is named to find that out", async () => {
+  await using single = await reference.startReferenceServer({ azure: {}, webSocket: { lanes: "none" } });
+  const provider = azure({ endpoint: new URL(single.baseUrl).origin, transport: "websocket" });
+  await using store = await openStore("memory:");
+  await using engine = createEngine({ provider });
+  const conversations = ["one", "other"].map((id) => store.conversation(`cnv_of_azure_${id}`));
+  for (const text of ["Hello.", "And now?"])
+    await Promise.all(
+      conversations.map(async (conversation) => {
+        await conversation.append(text);
+        await conversation.run(engine);
+      }),
+    );
+  expect(single.requests.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(new Set(single.requests.map(({ socket }) => socket)).size).toBe(2);
+  expect(single.requests.some(({ bodyText }) => bodyText.includes("stream_id"))).toBe(false);
 });

@@ -267,6 +267,29 @@ async function waited(provider: Provider, id: string) {
   return { ...(await provider.waitFor(id, waiting())), deltas: [] };
 }
 
+test.each<[status: number, fetches: number]>([
+  [500, 3],
+  [503, 3],
+  [400, 1],
+])("a fetch that fails with %i says nothing of the response: %i are made", async (status, fetches) => {
+  let made = 0;
+  const fetch = async (address: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const isFetch = new Request(address, init).method === "GET";
+    if (isFetch) made += 1;
+    if (isFetch && made < 3) return Response.json({ error: { message: "not now" } }, { status });
+    const done = { status: "completed", output: [{ type: "message", id: "msg_1", ...message("At last.").item }] };
+    const response = isFetch ? done : { status: "queued", output: [] };
+    return Response.json({ id: "resp_1", object: "response", background: true, ...response });
+  };
+  const provider = openaiResponses({
+    ...{ model: "m", apiKey: "sk-test", baseURL: "http://localhost/v1", transport: "json", fetch },
+  });
+  const asked = ask(provider, { bodyText: JSON.stringify({ model: "m", background: true, store: true, input: "go" }) });
+  if (status >= 500) expect((await asked).response).toMatchObject({ status: "completed" });
+  else expect(await failureOf(asked)).toMatchObject({ status });
+  expect(made).toBe(fetches);
+});
+
 test("an answer that the server has only queued is fetched until it is there, although nobody asked for that", async () => {
   const asked: string[] = [];
   const statuses = ["queued", "in_progress", "completed"];

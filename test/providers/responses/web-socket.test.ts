@@ -171,6 +171,28 @@ test("an endpoint that knows no lanes has a connection for each conversation, an
   expect(dataOf(await eventsOf(one), "CapabilityLearned")).toMatchObject([{ capability: "lanes", value: false }]);
 });
 
+test("16 conversations have a connection at once there, and the next waits for one of them", async () => {
+  const held = Promise.withResolvers();
+  const server = await startServer({
+    webSocket: { lanes: "none" },
+    async answer() {
+      await held.promise;
+      return { output: [message("done")] };
+    },
+  });
+  const workshop = createWorkshop();
+  const engine = engineOn(server, workshop, { capabilities: { lanes: false } });
+  const said = Array.from({ length: 18 }, (_, n) => say(workshop.store.conversation(`cnv_many_${n}`), engine, "one"));
+  await expect.poll(() => server.requests.length, { timeout: 20_000 }).toBe(16);
+  expect(server.sockets.open).toBe(16);
+  held.resolve(null);
+  await Promise.all(said);
+  // None is opened in vain.
+  expect(server.requests.map(({ socket, status }) => [socket, status])).toEqual(
+    Array.from({ length: 18 }, (_, n) => [n, 200]),
+  );
+});
+
 test("so has one that does as if it did not see them", async () => {
   const server = await startServer({ webSocket: { lanes: "ignored" } });
   const workshop = createWorkshop();
