@@ -1,11 +1,25 @@
 /** What the author of a provider needs: the port, the codec, and the vocabulary of blocks (docs/EVENTS.md). */
 export { isJsonList, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../base/json.ts";
+export { NumberLiteral } from "../base/number-literal.ts";
 export { TurnlogError, type TurnlogErrorCode } from "../base/turnlog-error.ts";
 export type { Anchor, AnchorId } from "../domain/anchor.ts";
 export { Block, type BlockKind, type Wire } from "../domain/block.ts";
+export type { ContentFilter, Withheld } from "../domain/events/inference-events.ts";
 export type { Adjustments } from "../domain/events/run-events.ts";
 export type { ReportedUsage } from "../domain/events/shared.ts";
-export { assistant, other, reasoning, system, text, toolCall, toolResult, user } from "../domain/make-block.ts";
+export {
+  assistant,
+  audio,
+  file,
+  image,
+  other,
+  reasoning,
+  system,
+  text,
+  toolCall,
+  toolResult,
+  user,
+} from "../domain/make-block.ts";
 export type {
   AnchorKind,
   Answer,
@@ -28,6 +42,7 @@ export type {
   SignedPlace,
 } from "../engine/stack/codec.ts";
 export {
+  type ConnectOptions,
   type FailureKind,
   type InferenceRequest,
   type InferenceResponse,
@@ -39,8 +54,12 @@ export {
   type WaitOptions,
 } from "../engine/stack/provider.ts";
 export type { ConversationObjects, StoredChain, StoredResponse } from "../engine/stack/stored-responses.ts";
+export type { Usage } from "../projections/usage.ts";
+export type { StreamedAnswer } from "../providers/answer-form.ts";
+export type { AnswerLimits } from "../providers/answer-limits.ts";
 export { defineChatCodec } from "../providers/chat/chat-codec.ts";
 export type { ChatDialect } from "../providers/chat/chat-dialects.ts";
+export { chatStream } from "../providers/chat/chat-stream.ts";
 export { type CodecDefinition, defineCodec } from "../providers/define-codec.ts";
-export { type PostJsonOptions, postJson } from "../providers/post-json.ts";
+export { type PostJsonOptions, type PostStreamOptions, postJson, postStream } from "../providers/post-json.ts";
 export { applyResidue, keepResidue } from "../providers/residue.ts";

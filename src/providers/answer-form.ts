@@ -12,18 +12,24 @@ export type AnswerForm = {
   readonly tell: (response: JsonObject, onDelta: (delta: StreamDelta) => void) => void;
 };
 
-/** Puts the events of one stream together. */
-export type AnswerStream = {
+/** Puts the parts of one streamed answer together: the lines of NDJSON, the events of an event stream. */
+export type StreamedAnswer = {
   /**
-   * Takes an event; returns the answer with the last one, null before.
+   * Takes a part, with the name of its event (null of a line, and of an event without one); returns the answer with the last one, null before.
    *
-   * @throws {ProviderError} for an event that tells an error.
+   * @throws {ProviderError} for a part that tells an error.
    */
   take(event: string | null, data: JsonObject): JsonObject | null;
-  /** The answer, when the stream has ended and no event was the last one; null, and absent, where it broke off. */
+  /** The answer, when the stream has ended and no part was the last one; null, and absent, where it broke off. */
   end?(): JsonObject | null;
   /** Whether an item that is not complete has more bytes than it may. */
+  readonly isTooLarge?: boolean;
+  /** What has come so far, as items: it is on record of an answer that breaks off. */
+  readonly partial?: readonly JsonObject[];
+};
+
+/** One that is held to its limits, and tells what has come. */
+export type AnswerStream = StreamedAnswer & {
   readonly isTooLarge: boolean;
-  /** What has come so far. */
   readonly partial: readonly JsonObject[];
 };

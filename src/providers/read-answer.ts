@@ -34,7 +34,7 @@ type Reading = {
 export async function readAnswer(answer: Response, reading: Reading): Promise<JsonObject> {
   const body = new MeteredBody(answer.body, reading.limits);
   const { start, chunks } = await open(body, reading.deadline);
-  const response = /^(event|data|id|retry)?:/.test(start)
+  const response = isEventStream(start)
     ? await readStream({ body, chunks, headers: answer.headers }, reading)
     : await readJson({ body, chunks, answer }, reading);
   return checkedResponse(response, body, { headers: answer.headers, form: reading.form });
@@ -193,6 +193,9 @@ export const rest = ({ body, chunks }: Opened): ReadableStream<Uint8Array> =>
     },
     cancel: (reason) => body.cancel(reason),
   });
+
+/** Whether a body that begins so is an event stream, whatever its content type says. */
+export const isEventStream = (start: string): boolean => /^(event|data|id|retry)?:/.test(start);
 
 /** As much as it takes to see `event:`. */
 const startLength = 6;

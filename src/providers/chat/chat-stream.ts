@@ -8,7 +8,8 @@ import {
   setMember,
 } from "../../base/json.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
-import type { AnswerForm, AnswerStream } from "../answer-form.ts";
+import type { AnswerForm, AnswerStream, StreamedAnswer } from "../answer-form.ts";
+import { answerLimits } from "../answer-limits.ts";
 import { providerError, withPartial } from "../classify-error.ts";
 import { tokensIn } from "./chat-answer.ts";
 
@@ -177,6 +178,28 @@ function joinedMembers(before: JsonValue | undefined, members: JsonObject): Json
     for (const [name, value] of Object.entries(each))
       if (value !== undefined && value !== null) setMember(all, name, joined(all[name], value, name));
   return all;
+}
+
+/**
+ * Puts a streamed completion together, for `postStream`: of a server that speaks Chat Completions in a way of its own. One that comes whole
+ * is taken as it is.
+ */
+export function chatStream(onDelta: (delta: StreamDelta) => void): StreamedAnswer {
+  const stream = new ChatStream(onDelta, answerLimits().itemBytes);
+  return {
+    take(event, chunk) {
+      if (messagesIn(chunk).length === 0) return stream.take(event, chunk);
+      completionForm.tell(chunk, onDelta);
+      return chunk;
+    },
+    end: () => stream.end(),
+    get partial() {
+      return stream.partial;
+    },
+    get isTooLarge() {
+      return stream.isTooLarge;
+    },
+  };
 }
 
 /** A completion, as one JSON object. */

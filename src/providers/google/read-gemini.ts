@@ -7,7 +7,7 @@ import type { Deadline } from "../deadline.ts";
 import { jsonOf } from "../json-text.ts";
 import { MeteredBody } from "../metered-body.ts";
 import { events } from "../openai-http.ts";
-import { broken, notAResponse, type Opened, open, rest } from "../read-answer.ts";
+import { broken, isEventStream, notAResponse, type Opened, open, rest } from "../read-answer.ts";
 import { failureIn } from "./gemini-answer.ts";
 import { partsIn } from "./gemini-parts.ts";
 import { GeminiStream, tellParts } from "./gemini-stream.ts";
@@ -29,8 +29,7 @@ type Reading = {
 export async function readGemini(answer: Response, reading: Reading): Promise<JsonObject> {
   const body = new MeteredBody(answer.body, reading.limits);
   const { start, chunks } = await open(body, reading.deadline);
-  const isStream = /^(event|data|id|retry)?:/.test(start);
-  const response = isStream
+  const response = isEventStream(start)
     ? await readStream({ body, chunks }, answer, reading)
     : await readJson({ body, chunks }, answer, reading);
   const failure = failureIn(response);

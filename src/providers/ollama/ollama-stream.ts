@@ -8,35 +8,28 @@ import {
   setMember,
 } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
+import type { AnswerStream } from "../answer-form.ts";
 import { providerError } from "../classify-error.ts";
 
 /**
  * Puts a streamed answer together: the texts of its lines are joined and calls come whole; every other member is the last one that
  * was said.
  */
-export class OllamaStream {
+export class OllamaStream implements AnswerStream {
   readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #itemBytes: number;
   readonly #message: Record<string, JsonValue> = {};
   readonly #response: Record<string, JsonValue> = {};
   #textLength = 0;
 
-  constructor(onDelta: (delta: StreamDelta) => void) {
+  /** @param itemBytes - The most that the texts of the answer may have together. */
+  constructor(onDelta: (delta: StreamDelta) => void, itemBytes: number) {
     this.#onDelta = onDelta;
+    this.#itemBytes = itemBytes;
   }
 
-  /** The server has said that this was all. */
-  get isDone(): boolean {
-    return this.#response["done"] === true;
-  }
-
-  /** The characters of all texts so far. */
-  get textLength(): number {
-    return this.#textLength;
-  }
-
-  /** The answer as one that is not streamed would be. */
-  get response(): JsonObject {
-    return { ...this.#response, message: { role: "assistant", content: "", ...this.#message } };
+  get isTooLarge(): boolean {
+    return this.#textLength > this.#itemBytes;
   }
 
   /** What has come of an answer that breaks off. */
@@ -47,15 +40,20 @@ export class OllamaStream {
   }
 
   /**
-   * Takes a line.
+   * Takes a line; gives the answer, as one that is not streamed would be, with the one that says that this was all.
    *
    * @throws {ProviderError} for one that tells an error.
    */
-  take({ message, ...members }: JsonObject): void {
+  take(_: string | null, { message, ...members }: JsonObject): JsonObject | null {
     if (members["error"] !== undefined) throw providerError({ body: members });
     for (const [name, value] of Object.entries(members))
       if (value !== undefined) setMember(this.#response, name, joined(this.#response[name], value));
-    if (!isJsonObject(message)) return;
+    if (isJsonObject(message)) this.#takeMessage(message);
+    if (this.#response["done"] !== true) return null;
+    return { ...this.#response, message: { role: "assistant", content: "", ...this.#message } };
+  }
+
+  #takeMessage(message: JsonObject): void {
     const { thinking, content, tool_calls: calls } = message;
     this.#tell("reasoning-delta", thinking);
     this.#tell("text-delta", content);

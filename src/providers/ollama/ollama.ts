@@ -6,13 +6,14 @@ import { isCredentialName } from "../credential-names.ts";
 import { createDeadline } from "../deadline.ts";
 import { maskedInference } from "../masked-provider.ts";
 import { post } from "../post-json.ts";
+import { readStreamed } from "../read-streamed.ts";
 import type { Masked } from "../secret-spans.ts";
 import { secretLengthMin } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { ollamaCodec } from "./ollama-codec.ts";
 import { advised } from "./ollama-error.ts";
 import { addressOf, type OllamaOptions, settingsOf } from "./ollama-options.ts";
-import { readAnswer } from "./read-answer.ts";
+import { OllamaStream } from "./ollama-stream.ts";
 
 export type { AnswerLimits } from "../answer-limits.ts";
 export { ollamaCodec } from "./ollama-codec.ts";
@@ -39,10 +40,13 @@ export function ollama(options: OllamaOptions): Provider {
     using deadline = createDeadline(signal, timeoutMs);
     const accept = transport === "json" ? "application/json" : "application/x-ndjson";
     const posting = { headers: sent, accept, fetch, limits, deadline };
-    const answer = await post(`${baseURL}/api/chat`, bodyText, posting).catch((error: unknown) => {
+    const stream = new OllamaStream(onDelta, limits.itemBytes);
+    try {
+      const answer = await post(`${baseURL}/api/chat`, bodyText, posting);
+      return { response: await readStreamed(answer, { limits, deadline, stream }) };
+    } catch (error) {
       throw advised(error);
-    });
-    return { response: await readAnswer(answer, { limits, deadline, onDelta }) };
+    }
   }
 
   const owner = apiKey === "" ? "" : sha256Hex(apiKey).slice(0, 12);

@@ -1,4 +1,10 @@
-import { assistant, type CodecDefinition, defineCodec, type Provider } from "../../../src/entries/provider.ts";
+import {
+  assistant,
+  type CodecDefinition,
+  defineCodec,
+  type Provider,
+  postStream,
+} from "../../../src/entries/provider.ts";
 import { createEngine, openStore, RunFailedError } from "../../../src/index.ts";
 import { type Mistake, odd } from "./mistake.ts";
 
@@ -173,5 +179,10 @@ export const codecMistakes: readonly Mistake[] = [
     "infer that gives the bare answer",
     () => run({}, async () => ({ said: "Hello." })),
     "the provider gave no response: infer has to give { response }, a JSON object",
+  ],
+  [
+    "postStream without a stream",
+    () => postStream("http://127.0.0.1:1", { bodyText: "{}", signal: new AbortController().signal }, odd({})),
+    "postStream: stream.take is undefined: give a function",
   ],
 ];
