@@ -3,18 +3,22 @@ import type { JsonObject, JsonValue } from "../../src/base/json.ts";
 import { RunFailedError } from "../../src/engine/session/errors.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { message, type ReferenceServer, reasoning, startReferenceServer } from "../../src/reference-server/server.ts";
+import { isLong } from "../support/cases.ts";
 import { checkNothingLost, errorOf, type Held, maxRetries, reactionTo } from "../support/faults/error-reactions.ts";
 import { catalogue } from "../support/providers/error-catalogue.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
 
-type Mode = "chained" | "stateless" | "conversation";
-const modes: readonly Mode[] = ["chained", "stateless", "conversation"];
+type Mode = "chained" | "stateless" | "conversation" | "auto";
+/** `auto` is one of the first two for each run: here the first. */
+const modes: readonly Mode[] = ["chained", "stateless", "conversation", ...(isLong ? (["auto"] as const) : [])];
 
 /** What a request of each mode continues from. */
-const heldIn = { chained: "stored", stateless: "nothing", conversation: "object" } as const satisfies Record<
-  Mode,
-  Held
->;
+const heldIn = {
+  chained: "stored",
+  auto: "stored",
+  stateless: "nothing",
+  conversation: "object",
+} as const satisfies Record<Mode, Held>;
 
 /** One way in which a server says no. */
 type Frame = { readonly status: number; readonly contentType: string; readonly text: string };
@@ -74,6 +78,16 @@ const shapes: readonly Shape[] = [
       const failed = { id: "resp_begun", object: "response", status: "failed", output: [] };
       const error = { code: code ?? null, message: text ?? null };
       return stream(created, { type: "response.failed", sequence_number: 1, response: { ...failed, error } });
+    },
+  },
+  {
+    name: "a body that is a response that failed",
+    isEvent: true,
+    frame: ({ body }) => {
+      const { code, message: text } = errorOf(body);
+      const failed = { id: "resp_begun", object: "response", status: "failed", output: [] };
+      const error = { code: code ?? null, message: text ?? null };
+      return { status: 200, contentType: "application/json", text: JSON.stringify({ ...failed, error }) };
     },
   },
 ];
