@@ -1,4 +1,5 @@
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
+import { interceptedBy } from "../src/engine/run/run-options.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { heldBytes } from "./held-bytes.ts";
 import { dying, engineOf, id, untilAppend } from "./resume.ts";
@@ -14,7 +15,7 @@ const gate = (): Promise<never> => {
   return dying();
 };
 // Whoever made the log lives, in the process that started this one.
-await untilAppend(conversation.resume(engineOf(1_000, Number(refusals)), { interceptor: gate, takeover: true }));
+await untilAppend(conversation.resume(engineOf(1_000, Number(refusals)), interceptedBy(gate, { takeover: true })));
 let events = 0;
 for await (const { revision } of conversation.events()) events = revision + 1;
 process.stdout.write(JSON.stringify({ heldBytes: held, events }));

@@ -2,6 +2,8 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import * as z from "zod";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
+import { interceptedBy } from "../src/engine/run/run-options.ts";
+import type { Interceptor } from "../src/engine/session/breakpoint.ts";
 import { createEngine } from "../src/engine/stack/create-engine.ts";
 import type { Engine } from "../src/engine/stack/engine.ts";
 import { defineMiddleware } from "../src/engine/stack/middleware.ts";
@@ -70,7 +72,7 @@ async function benchOf(steps: number): Promise<{ readonly row: BenchRow; readonl
         read = 0;
         for await (const { revision } of opened().events()) read = revision + 1;
       },
-      resume: () => untilAppend(opened().resume(engineOf(steps), { interceptor: dying })),
+      resume: () => untilAppend(opened().resume(engineOf(steps), interceptedBy(dying, {}))),
     });
     const us = (mean(times.resume) / steps) * 1_000;
     const note = `${mean(times.resume).toFixed(0)} ms against ${mean(times.parse).toFixed(0)} ms, ${read} events`;
@@ -96,14 +98,11 @@ async function cutOff(events: EventStore, steps: number, refusals = 0): Promise<
   const conversation = new TurnlogStore(events).conversation(id);
   await conversation.append("Look it all up.");
   let asked = 0;
-  await untilAppend(
-    conversation.run(engineOf(steps, refusals), {
-      interceptor: ({ kind, phase }) => {
-        if (kind === "inference" && phase === "before") asked += 1;
-        return asked > steps * (refusals + 1) ? dying() : Promise.resolve(null);
-      },
-    }),
-  );
+  const gate: Interceptor = ({ kind, phase }) => {
+    if (kind === "inference" && phase === "before") asked += 1;
+    return asked > steps * (refusals + 1) ? dying() : Promise.resolve(null);
+  };
+  await untilAppend(conversation.run(engineOf(steps, refusals), interceptedBy(gate, {})));
 }
 
 /** A model that calls a tool in every step, after so many refusals of each request. */

@@ -8,7 +8,7 @@ import {
   type AnswerOptions,
   checkedRun,
   type ResumeOptions,
-  type RunOptions,
+  type RunRequest,
   type WithContext,
 } from "../engine/run/run-options.ts";
 import { settleCall } from "../engine/run/settle.ts";
@@ -53,7 +53,7 @@ export class RunnableConversation extends ReadableConversation {
     return result as RunResult<Output>;
   }
 
-  #run(engine: EngineOptions, { key, ...options }: RunOptions & { readonly key?: string }): Promise<RunResult> {
+  #run(engine: EngineOptions, { key, ...options }: RunRequest & { readonly key?: string }): Promise<RunResult> {
     const wanted = key === undefined ? null : { key, blockId: keyedBlockId(this.id, key, 0) };
     return runConversation(this.#stream, engine, { ...options, wanted });
   }

@@ -7,6 +7,7 @@ import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts"
 import type { ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
+import { interceptedBy } from "../engine/run/run-options.ts";
 import type { Interceptor } from "../engine/session/breakpoint.ts";
 import { mustHaveContext } from "../engine/session/errors.ts";
 import { engineWith } from "../engine/stack/adjusted-engine.ts";
@@ -48,8 +49,6 @@ export type ScratchConversation = {
 };
 
 export type ScratchRun = {
-  /** @internal */
-  readonly interceptor: Interceptor;
   readonly signal: AbortSignal;
   readonly again: true;
 };
@@ -204,7 +203,7 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
   };
   const options = otherEngine(world, run);
   await conversation
-    .run(engineOf(options), { interceptor, signal: end.signal, again: true })
+    .run(engineOf(options), interceptedBy(interceptor, { signal: end.signal, again: true } as const))
     .catch((error: unknown) => {
       const isEnd =
         error instanceof Error && "code" in error && ["run-failed", "run-cancelled"].includes(String(error.code));

@@ -5,6 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { resumeDocument } from "../../src/cli/documents/running.ts";
+import { interceptedBy } from "../../src/engine/run/run-options.ts";
+import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
@@ -281,15 +283,12 @@ test("a run whose process lives is left to it, unless it is to be taken over", a
   const held = Promise.withResolvers<null>();
   const begun = Promise.withResolvers<undefined>();
   const provider = scripted(["too late"]);
-  const ended = conversation
-    .run(createEngine({ provider }), {
-      interceptor: async ({ kind }) => {
-        if (kind !== "inference") return null;
-        begun.resolve(undefined);
-        return held.promise;
-      },
-    })
-    .catch((error: unknown) => error);
+  const gate: Interceptor = async ({ kind }) => {
+    if (kind !== "inference") return null;
+    begun.resolve(undefined);
+    return held.promise;
+  };
+  const ended = conversation.run(createEngine({ provider }), interceptedBy(gate, {})).catch((error: unknown) => error);
   await begun.promise;
   const plain = folder.file("plain.ts");
   const source = join(import.meta.dirname, "../../src");

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Conversation } from "../../src/conversation/conversation.ts";
+import { interceptedBy } from "../../src/engine/run/run-options.ts";
 import { stepThrough } from "../../src/engine/run/stepping.ts";
 import type { Breakpoint } from "../../src/engine/session/breakpoint.ts";
 import type { CompactPolicy } from "../../src/engine/stack/compact-policy.ts";
@@ -74,7 +75,7 @@ test("what waits for an answer still waits for it, also what is said while the s
   await waiting.conversation.compact(waiting.engine, { keep: 1 });
   expect(await waiting.conversation.run(waiting.engine)).toMatchObject({ isNew: true, text: "answer 3" });
   const { conversation, engine, store } = await talked(["in short", "answer 3"]);
-  const stepping = stepThrough((interceptor) => conversation.compact(engine, { keep: 1, interceptor }));
+  const stepping = stepThrough((interceptor) => conversation.compact(engine, interceptedBy(interceptor, { keep: 1 })));
   for await (const stop of stepping) {
     if (stop.kind === "inference" && stop.phase === "before") await conversation.append("question 3");
   }
@@ -158,7 +159,9 @@ test.each(stops.flatMap(([where, at]) => ["compact", "resume", "run"].map((by) =
       await first.conversation.append(question);
       await first.conversation.run(first.engine);
     }
-    const stepping = stepThrough((interceptor) => first.conversation.compact(first.engine, { keep: 1, interceptor }));
+    const stepping = stepThrough((interceptor) =>
+      first.conversation.compact(first.engine, interceptedBy(interceptor, { keep: 1 })),
+    );
     const told = stepping.result.catch((error: unknown) => error);
     for await (const stop of stepping) if (at(stop)) break;
     expect(await told).toMatchObject({ code: "stepping-left" });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { interceptedBy } from "../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../src/engine/stack/engine.ts";
@@ -55,7 +56,7 @@ const afterItBegan: Interceptor = async (stop) => {
 async function diedAfterItBegan(world: World): Promise<void> {
   const { conversation, engine } = world.process();
   await conversation.append("hello");
-  expect(await rejectionOf(conversation.run(engine, { interceptor: afterItBegan }))).toMatchObject({
+  expect(await rejectionOf(conversation.run(engine, interceptedBy(afterItBegan, {})))).toMatchObject({
     message: "the process died",
   });
 }

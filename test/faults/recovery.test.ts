@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationStream } from "../../src/domain/ids.ts";
+import { interceptedBy } from "../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { RunResult } from "../../src/engine/stack/result.ts";
@@ -103,7 +104,7 @@ async function finish(world: World, gateOf: () => Interceptor): Promise<void> {
   for (let attempts = 0; attempts < 40; attempts += 1) {
     const process = processOf(world);
     const { conversation, engine } = process;
-    const how = { interceptor: gateOf() };
+    const how = interceptedBy(gateOf(), {});
     const outcome = await outcomeOf(
       (await hasBegun(process)) ? conversation.resume(engine, how) : conversation.run(engine, how),
     );
@@ -126,7 +127,7 @@ async function uninterrupted(seed: number, name: ThinkingName) {
   await begin(world);
   const { conversation, engine } = processOf(world);
   const { gate, seen } = crashAt(Number.POSITIVE_INFINITY);
-  await outcomeOf(conversation.run(engine, { interceptor: gate }));
+  await outcomeOf(conversation.run(engine, interceptedBy(gate, {})));
   const events = await eventsOf(conversation);
   return {
     stops: seen,
@@ -163,7 +164,7 @@ test.each(byThinking(stacks))(
         const world = createWorld(seed, name);
         await begin(world);
         const first = processOf(world);
-        const outcome = await outcomeOf(first.conversation.run(first.engine, { interceptor: crashAt(stop).gate }));
+        const outcome = await outcomeOf(first.conversation.run(first.engine, interceptedBy(crashAt(stop).gate, {})));
         // Work that nobody waits for may end after the run has: then there is nothing to take up.
         killed += isCrash(outcome) ? 1 : 0;
         if (stop % 3 === 2) await processOf(world).conversation.append("are you there?", { key: "later" });

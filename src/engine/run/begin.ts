@@ -24,7 +24,7 @@ import type { RunPart } from "../stack/run-part.ts";
 import { noteInterruption } from "./interruption-note.ts";
 import { timeAfter } from "./open-session.ts";
 import { type ExecuteOptions, executeRun, throwIfCancelled } from "./run.ts";
-import type { ResumeOptions, RunOptions } from "./run-options.ts";
+import type { ResumeOptions, RunRequest } from "./run-options.ts";
 import { oneAfterAnother, type QueueOptions } from "./run-queue.ts";
 import { abandon, finish, mustBeFree } from "./take-up.ts";
 
@@ -52,7 +52,7 @@ const maxBeginnings = 50;
 export function runConversation(
   stream: ConversationWriter,
   engine: EngineOptions,
-  options: RunOptions & { readonly wanted?: Wanted } = {},
+  options: RunRequest & { readonly wanted?: Wanted } = {},
 ): Promise<RunResult> {
   return engine.life.during(() => answer(stream, engine, options));
 }
@@ -60,7 +60,7 @@ export function runConversation(
 async function answer(
   stream: ConversationWriter,
   engine: EngineOptions,
-  options: RunOptions & { readonly wanted?: Wanted },
+  options: RunRequest & { readonly wanted?: Wanted },
 ): Promise<RunResult> {
   const runId = engine.newId("run");
   throwIfCancelled(options.signal, runId);
@@ -74,7 +74,7 @@ async function answer(
   return inTurn(stream, { ...options, runId }, () => runNow(stream, engine, { ...options, wanted, again, runId }));
 }
 
-type RunNow = RunOptions & { readonly wanted: Wanted; readonly again: boolean; readonly runId: string };
+type RunNow = RunRequest & { readonly wanted: Wanted; readonly again: boolean; readonly runId: string };
 
 async function runNow(stream: ConversationWriter, engine: EngineOptions, options: RunNow): Promise<RunResult> {
   const { wanted, again, runId } = options;
@@ -116,7 +116,7 @@ function finishOpen(
   stream: ConversationWriter,
   run: OpenRun,
   engine: EngineOptions,
-  options: RunOptions,
+  options: RunRequest,
 ): Promise<RunResult | null> {
   mustBeFree(stream, run, engine, options);
   if (options.unfinished === "throw") throw new RunUnfinishedError(run.id);
@@ -147,7 +147,7 @@ async function begin(stream: ConversationWriter, engine: EngineOptions, options:
 export function summariseConversation(
   stream: ConversationWriter,
   given: EngineOptions,
-  options: RunOptions & SummaryOptions,
+  options: RunRequest & SummaryOptions,
 ): Promise<RunResult | null> {
   const engine = { ...given, compact: summaryPolicy(given.compact, options) };
   const runId = engine.newId("run");
@@ -199,7 +199,7 @@ async function answerIn(stream: ConversationWriter, wanted: Wanted): Promise<Com
 async function readTurn(
   stream: ConversationWriter,
   { layers, provider }: EngineOptions,
-  { interceptor }: Pick<RunOptions, "interceptor">,
+  { interceptor }: Pick<RunRequest, "interceptor">,
 ): Promise<void> {
   const { committed, run } = stream.view.client;
   if (run !== null) return stream.readContents(run.turns.base.blocks);
@@ -230,7 +230,7 @@ async function giveAgain(
 export async function resumeConversation(
   stream: ConversationWriter,
   engine: EngineOptions,
-  options: ResumeOptions = {},
+  options: ResumeOptions & Pick<RunRequest, "interceptor"> = {},
 ): Promise<RunResult | null> {
   const again = async (): Promise<RunResult | null> => {
     for (let attempt = 1; ; attempt += 1) {

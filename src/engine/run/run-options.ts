@@ -15,10 +15,6 @@ import { outputSchemaOf, type StandardSchema } from "../stack/schema.ts";
 export type RunOptions = {
   /** Ends the run as cancelled when it is aborted. */
   readonly signal?: AbortSignal;
-  /** @internal Told of every part as it comes: `stream` is made of it. */
-  readonly onPart?: (part: RunPart) => void;
-  /** @internal Holds the run before and after each of its effects: `step` is made of it. */
-  readonly interceptor?: Interceptor;
   /** Asks the model although nothing waits for an answer; by default that gives the recorded result. */
   readonly again?: boolean;
   /** Whether to wait for a run of the conversation that goes on in this process (the default), or to be told of it. */
@@ -31,12 +27,33 @@ export type RunOptions = {
   readonly onDiverged?: "abandon" | "throw";
   /** Takes a run from an owner that may still live: what it does from then on is lost. */
   readonly takeover?: boolean;
-  /** @internal What the log has of what the caller said otherwise than the engine does. */
+};
+
+/** A run as the engine is asked for it: what its caller says, with what the ways to see it are made of. */
+export type RunRequest = RunOptions & {
+  /** Told of every part as it comes: `stream` is made of it. */
+  readonly onPart?: (part: RunPart) => void;
+  /** Holds the run before and after each of its effects: `step` is made of it. */
+  readonly interceptor?: Interceptor | undefined;
+  /** What the log has of what the caller said otherwise than the engine does. */
   readonly recorded?: RecordedRunOptions;
 };
 
+const holder = Symbol("holds a run");
+
+type Held = { readonly [holder]?: Interceptor };
+
+/**
+ * The options of a run that is held before and after each of its effects. It is no option of the package, where `step` is what callers
+ * have: a counterfactual answers its run so, and tests kill runs there.
+ */
+export const interceptedBy = <Options extends object>(interceptor: Interceptor, options: Options): Options => ({
+  ...options,
+  [holder]: interceptor,
+});
+
 /** How an answer is asked for. */
-export type AnswerOptions<Context = unknown, Output = unknown> = Omit<RunOptions, "onPart" | "recorded"> &
+export type AnswerOptions<Context = unknown, Output = unknown> = RunOptions &
   RunSettings &
   UnrecordedOptions<Context, Output> & {
     /** Who holds the conversation between two requests of this run, where that is not to be as the engine has it. */
@@ -48,10 +65,7 @@ export type AnswerOptions<Context = unknown, Output = unknown> = Omit<RunOptions
   };
 
 /** How a run that was cut off is finished: with the settings that it began with, which its log has. */
-export type ResumeOptions<Context = unknown, Output = unknown> = Omit<
-  RunOptions,
-  "unfinished" | "again" | "onPart" | "recorded"
-> &
+export type ResumeOptions<Context = unknown, Output = unknown> = Omit<RunOptions, "unfinished" | "again"> &
   UnrecordedOptions<Context, Output>;
 
 /** What no log has, so that a run which is taken up wants it again. */
@@ -72,15 +86,15 @@ export type WithContext<Context, Options> = unknown extends Context
 
 /** How the oldest exchanges are summarised between two runs. */
 export type SummariseOptions<Context = unknown> = SummaryOptions &
-  Pick<AnswerOptions<Context>, "signal" | "whileRunning" | "takeover" | "budget" | "context" | "interceptor">;
+  Pick<AnswerOptions<Context>, "signal" | "whileRunning" | "takeover" | "budget" | "context">;
 
 const summariseNames: OptionNames<SummariseOptions> = {
   ...{ keep: true, summary: true, signal: true, whileRunning: true, takeover: true, budget: true },
-  ...{ context: true, interceptor: true },
+  context: true,
 };
 
 const resumeNames: OptionNames<ResumeOptions> = {
-  ...{ signal: true, interceptor: true, whileRunning: true, onStackChanged: true, onDiverged: true, takeover: true },
+  ...{ signal: true, whileRunning: true, onStackChanged: true, onDiverged: true, takeover: true },
   ...{ context: true, output: true },
 };
 const answerNames: OptionNames<AnswerOptions> = {
@@ -105,7 +119,7 @@ const choices = {
 } as const;
 
 /** A run as it is begun: its engine, with what the caller gives this run, and what is recorded of that. */
-type CheckedRun<Options> = readonly [EngineOptions, Options & Pick<RunOptions, "recorded">];
+type CheckedRun<Options> = readonly [EngineOptions, Options & Pick<RunRequest, "recorded" | "interceptor">];
 
 /**
  * What a run is made with, as it was given.
@@ -115,7 +129,7 @@ type CheckedRun<Options> = readonly [EngineOptions, Options & Pick<RunOptions, "
 export function checkedRun<Options extends Partial<AnswerOptions>>(
   where: string,
   made: AnyEngine,
-  options: Options,
+  options: Options & Held,
 ): CheckedRun<Options> {
   checkOptions(where, options, namesByMethod.get(where) ?? answerNames);
   const { signal, key } = options;
@@ -141,7 +155,8 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
   const recorded = recordedOptions(where, options, given);
   // What the provider cannot be asked is told before anything begins.
   engineWith(given, recorded);
-  return [given, { ...options, recorded }];
+  const { [holder]: interceptor } = options;
+  return [given, { ...options, recorded, interceptor }];
 }
 
 /** What the log of a run has of the options that it was begun with. */

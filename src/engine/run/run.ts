@@ -33,7 +33,7 @@ export type ExecuteOptions = {
   readonly signal?: AbortSignal;
   readonly onPart?: (part: RunPart) => void;
   /** Holds the run before and after each of its effects. */
-  readonly interceptor?: Interceptor;
+  readonly interceptor?: Interceptor | undefined;
   /** A run that was cut off and was finished or closed first. */
   readonly closedRun: string | null;
   /** Looks at every step before it is made. */

@@ -16,14 +16,14 @@ import { type RunResult, resultOf } from "../stack/result.ts";
 import { policiesOf } from "../stack/run-policies.ts";
 import { cancelUnderWay, closingEntries } from "./close.ts";
 import { executeRun } from "./run.ts";
-import type { RunOptions } from "./run-options.ts";
+import type { RunRequest } from "./run-options.ts";
 
 /** Goes on with a run that was cut off, or gives it up where the caller said so; then there is no result. */
 export async function finish(
   stream: ConversationWriter,
   run: OpenRun,
   engine: EngineOptions,
-  options: RunOptions & { readonly onStackChanged: "abandon" | "throw" },
+  options: RunRequest & { readonly onStackChanged: "abandon" | "throw" },
 ): Promise<RunResult | null> {
   if (options.unfinished === "abandon") {
     await abandon(stream, run, { kind: "interrupted", engine });
@@ -88,7 +88,7 @@ export function mustBeFree(
   stream: ConversationWriter,
   run: OpenRun,
   engine: Pick<EngineOptions, "clock" | "takeoverAfterMs">,
-  { takeover = false }: Pick<RunOptions, "takeover">,
+  { takeover = false }: Pick<RunRequest, "takeover">,
 ): void {
   const { owner } = run;
   if (owner === null || takeover || owner.processId === thisProcess.processId || isDead(owner)) return;
@@ -101,7 +101,7 @@ async function resumeRun(
   stream: ConversationWriter,
   run: OpenRun,
   engine: EngineOptions,
-  options: RunOptions,
+  options: RunRequest,
 ): Promise<RunResult> {
   const { id: runId, turns, startedRevision: firstRevision, epoch } = run;
   if (run.owner === null && run.inDoubt.size > 0) {

@@ -4,6 +4,7 @@ import type { InferenceFailedData } from "../../../src/domain/events/inference-e
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { conversationIdSchema, conversationStream } from "../../../src/domain/ids.ts";
 import { user } from "../../../src/domain/make-block.ts";
+import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
@@ -80,7 +81,7 @@ async function cutOffAnywhere(choose: Choice, config: Partial<EngineConfig>, int
   await whole.append("think");
   const { engine } = engineThat(choose, config);
   const ended = await whole
-    .run(engine, interceptor === undefined ? {} : { interceptor })
+    .run(engine, interceptor === undefined ? {} : interceptedBy(interceptor, {}))
     .then(({ text }) => text, String);
   const log = await eventsOf(whole);
   const failedAt = log.findIndex(({ event }) => event.type === "InferenceFailed");
@@ -168,7 +169,7 @@ test("a router is not asked for what the same provider is asked again, nor when 
     return null;
   };
   asked.length = 0;
-  const cancelled = conversation.run(engine, { signal: controller.signal, interceptor });
+  const cancelled = conversation.run(engine, interceptedBy(interceptor, { signal: controller.signal }));
   await expect(cancelled).rejects.toMatchObject({ code: "run-cancelled" });
   expect(asked).toEqual([0]);
   expect(dataOf(await eventsOf(conversation), "InferenceFailed").at(-1)?.next).toBeNull();

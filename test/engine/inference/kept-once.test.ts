@@ -4,6 +4,7 @@ import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { InferenceRequestedData } from "../../../src/domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
+import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
@@ -108,7 +109,7 @@ async function play(seed: number, keeping: Keeping, tally: ReturnType<typeof emp
       });
       const before = front.requests.length;
       if (how === 3 || how === 4) server.inject({ kind: "lost-acknowledgement" });
-      const options = how > 6 ? {} : how > 4 ? { interceptor: crashAt(random.below(6)) } : {};
+      const options = how > 6 ? {} : how > 4 ? interceptedBy(crashAt(random.below(6)), {}) : {};
       const outcome = await conversation.run(engine, options).then(
         () => "done",
         (error: unknown) => (error instanceof Crash ? "killed" : "failed"),

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../../src/engine/stack/engine.ts";
@@ -124,7 +125,7 @@ describe("a request that the server did not act on", () => {
       if (isTold && stop.phase === "after") throw new Error("the process died");
       return null;
     };
-    await rejectionOf(talk.conversation.run(talk.engineWith({}), { interceptor: gate }));
+    await rejectionOf(talk.conversation.run(talk.engineWith({}), interceptedBy(gate, {})));
     const [{ retryInMs = 0 } = {}] = await failuresOf(talk);
     talk.clock.now += 5_000;
     const resumed = await talk.conversation.resume(talk.engineWith({ retry: { maxRetries: 0 } }));

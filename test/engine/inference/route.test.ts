@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { conversationStream } from "../../../src/domain/ids.ts";
+import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import type { Codec } from "../../../src/engine/stack/codec.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
@@ -157,7 +158,7 @@ test("a run that is taken up asks whom its log says, whatever the router says by
     if (isDead) throw new Crash();
     return null;
   };
-  await expect(first.run(engineOf(models), { interceptor })).rejects.toThrow(Crash);
+  await expect(first.run(engineOf(models), interceptedBy(interceptor, {}))).rejects.toThrow(Crash);
   const next = new TurnlogStore(events).conversation("cnv_resumed");
   const alone = createEngine({ provider: models.small });
   await expect(next.resume(alone)).rejects.toMatchObject({ code: "route-not-found" });
@@ -192,7 +193,7 @@ test("a router is told the step of the run, also of one that is taken up", async
     if (isDead) throw new Crash();
     return null;
   };
-  await expect(first.run(engine, { interceptor })).rejects.toThrow(Crash);
+  await expect(first.run(engine, interceptedBy(interceptor, {}))).rejects.toThrow(Crash);
   expect(asked).toEqual([0, 1]);
   await new TurnlogStore(events).conversation("cnv_steps").resume(engine);
   expect(asked).toEqual([0, 1, 2]);

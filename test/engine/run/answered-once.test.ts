@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { runIdSchema } from "../../../src/domain/ids.ts";
 import { assistant, toolResult } from "../../../src/domain/make-block.ts";
+import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { asked, beforeRequest, counted, createScene, dieAt, inTool, layer } from "../../support/run/scene.ts";
@@ -169,13 +170,11 @@ test("a run that failed, was cancelled or is parked has not answered", async () 
   await conversation.append("charge me");
   expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-failed" });
   const abort = new AbortController();
-  const cancelled = conversation.run(engine, {
-    signal: abort.signal,
-    interceptor: async () => {
-      abort.abort(new Error("not now"));
-      return null;
-    },
-  });
+  const gate = async (): Promise<null> => {
+    abort.abort(new Error("not now"));
+    return null;
+  };
+  const cancelled = conversation.run(engine, interceptedBy(gate, { signal: abort.signal }));
   expect(await rejectionOf(cancelled)).toMatchObject({ code: "run-cancelled" });
   await dieAt({ conversation, engine }, inTool("charge", "before"));
   expect(await scene.process().conversation.run(engine)).toMatchObject({ status: "parked", isNew: true });

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { type JsonObject, objectsOf, textOrEmpty } from "../../../src/base/json.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema, conversationStream } from "../../../src/domain/ids.ts";
+import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
@@ -156,7 +157,7 @@ test("a run that was cut off between a pause and what follows it goes on there",
       if (appends > stop) throw new Error("the process is gone");
       return null;
     };
-    await first.run(createEngine({ provider }), { interceptor }).catch(() => undefined);
+    await first.run(createEngine({ provider }), interceptedBy(interceptor, {})).catch(() => undefined);
     await using store = new TurnlogStore(events);
     const conversation = store.conversation(id);
     const engine = createEngine({ provider });

@@ -1,3 +1,4 @@
+import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { engine } from "./cut-off-stack.ts";
@@ -11,4 +12,4 @@ const gate: Interceptor = async (stop) => {
 };
 const conversation = (await openStore(url)).conversation("cnv_cutoff");
 await conversation.append("Charge me.");
-await conversation.run(engine(), { interceptor: gate });
+await conversation.run(engine(), interceptedBy(gate, {}));

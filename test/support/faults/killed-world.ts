@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import { firstSeed } from "../cases.ts";
 import type { Front } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
@@ -61,7 +62,7 @@ export async function finish(
   let appends = 0;
   for (let parked = 0; parked < 40; parked += 1) {
     const { gate, passed } = counting();
-    const result = await conversation.resume(engine, { interceptor: gate });
+    const result = await conversation.resume(engine, interceptedBy(gate, {}));
     appends += passed.appends;
     if (result?.status !== "parked") return { appends, parked };
     const ledger = readLedger(place);

@@ -1,4 +1,5 @@
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { WarmUp } from "../../../src/engine/run/warm-up.ts";
 import type { RunResult } from "../../../src/engine/stack/result.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
@@ -34,8 +35,8 @@ export function playerOf(place: Place, store: TurnlogStore, id: string, { gate, 
         isWarming = false;
       }
     },
-    run: (): Promise<RunResult> => conversation.run(engine, { interceptor: gate }),
-    resume: (): Promise<RunResult | null> => conversation.resume(engine, { interceptor: gate }),
+    run: (): Promise<RunResult> => conversation.run(engine, interceptedBy(gate, {})),
+    resume: (): Promise<RunResult | null> => conversation.resume(engine, interceptedBy(gate, {})),
   };
 }
 
