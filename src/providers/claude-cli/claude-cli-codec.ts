@@ -31,6 +31,8 @@ export const claudeCliCodec: Codec = defineCodec({
   anchors: { session: { isLinear: true, takes: ({ kind }) => kind === "user" } },
   ...{ adjust, offer },
   offeredTools: () => [],
+  // Only a new session is told what others than the user said.
+  restated: ({ kind }) => (kind === "user" ? null : "transcript"),
   unsendableReason,
   unsendablePart: (part, block) => (block.kind === "user" ? keptByGoogle(part) : null) ?? unsendablePart(part, block),
   encodeRequest,

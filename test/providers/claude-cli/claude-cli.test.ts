@@ -10,6 +10,7 @@ import { createEngine, defineMiddleware, openStore, RunFailedError, tool } from 
 import { type ClaudeCliOptions, claudeCli, claudeCliCodec } from "../../../src/providers/claude-cli/claude-cli.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { ask, failureOf, textOf } from "../../support/providers/inferences.ts";
+import { dataOf, eventsOf } from "../../support/workshop.ts";
 
 const standIn = resolve(import.meta.dirname, "../../support/claude-cli/stand-in-process.ts");
 let home = "";
@@ -91,8 +92,13 @@ describe("a conversation with the Claude CLI", () => {
       { role: "assistant", text: "From elsewhere." },
       { role: "user", text: "Three?" },
     ]);
+    const told = async () => dataOf(await eventsOf(conversation), "InferenceRequested").at(-1)?.decision.repairs;
+    // What others than the user said is told as text, which is on record.
+    const transcribed = [2, 3, 4, 6].map((index) => ({ rule: "restate", index, detail: { reason: "transcript" } }));
+    expect(await told()).toMatchObject([{ rule: "omit", index: 1 }, ...transcribed]);
     await conversation.append("Four?");
     await conversation.run(engine);
+    expect(await told()).toEqual([]);
     expect(
       sessions()
         .map(({ length }) => length)
