@@ -151,11 +151,11 @@ export class Block {
     return this.#digest;
   }
 
-  /** What form of its kind it is: `message`, `reasoning`, `function`, `custom`, or what the provider calls it. */
+  /** What form of its kind it is: `message`, `reasoning`, `function`, `custom`, or what the provider calls it, `other` where it does not. */
   get type(): string {
     const { type } = this.payload;
     if (typeof type === "string") return type;
-    return this.kind === "reasoning" ? "reasoning" : "message";
+    return this.kind === "reasoning" || this.kind === "other" ? this.kind : "message";
   }
 
   /** The role of a message as it was sent (`system` is not `developer`); null for other blocks. */

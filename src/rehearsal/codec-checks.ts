@@ -9,6 +9,7 @@ import { blockIdSchema } from "../domain/ids.ts";
 import { toolResult, user } from "../domain/make-block.ts";
 import { Turn } from "../domain/turn.ts";
 import { shapedBlocks } from "../engine/planning/build-request.ts";
+import { checkAnswer } from "../engine/planning/check-answer.ts";
 import { firstDifference } from "../engine/planning/checked-fold.ts";
 import { blocksOf } from "../engine/planning/response.ts";
 import { shape } from "../engine/planning/shape.ts";
@@ -31,7 +32,11 @@ export function codecChecks(
 ): readonly Check[] {
   if (answers.length === 0)
     throw new TypeError("codecChecks: answers is an empty list: give one of each kind, one with a call");
-  const read = (answer: JsonObject): Answer => codec.readAnswer(answer, { inferenceId, settings, capabilities: {} });
+  const read = (answer: JsonObject): Answer => {
+    const made = codec.readAnswer(answer, { inferenceId, settings, capabilities: {} });
+    checkAnswer(made);
+    return made;
+  };
   const ofAnswers = (what: string, check: (answer: JsonObject) => void): Check[] =>
     answers.map((answer, n) => ({
       name: `${what}: answer ${n}`,

@@ -5,6 +5,7 @@ import {
   audio,
   file,
   image,
+  other,
   system,
   text,
   toolCall,
@@ -140,4 +141,9 @@ test("has an id once it is recorded; a draft's is a bug", () => {
 test("is written with its wire residue where it has one", () => {
   expect(said(1).toJSON()).toEqual({ id: blockId(1), kind: "user", payload: said(1).payload });
   expect(thought.toJSON()).toEqual({ id: blockId(1), kind: "reasoning", payload: thought.payload, wire: thought.wire });
+});
+
+test("an item that only a provider understands, and that it gives no type, is no message", () => {
+  expect(other({ map: { lat: 1.5 } }).type).toBe("other");
+  expect(other({ type: "web_search_call" }).type).toBe("web_search_call");
 });

@@ -71,6 +71,8 @@ for (const [codec, given] of samples)
     for (const { name, run } of codecChecks(codec, given)) test(name, run);
   });
 
+/** As JavaScript would: the type asks for it. */
+const noRest: object = { rest: undefined };
 let asked = 0;
 const faults: readonly (readonly [string, Partial<Codec>, RegExp, RegExp])[] = [
   [
@@ -78,6 +80,12 @@ const faults: readonly (readonly [string, Partial<Codec>, RegExp, RegExp])[] = [
     { writeAnswer: ({ rest: _, ...answer }) => toyCodec.writeAnswer({ ...answer, rest: {} }) },
     /^gives an answer back/,
     /^answer\.made came as "by a toy", and writeAnswer gives null: give readAnswer's rest what the blocks do not tell, or/,
+  ],
+  [
+    "forgets a member of its answer",
+    { readAnswer: (...given) => ({ ...toyCodec.readAnswer(...given), ...noRest }) },
+    /^gives an answer back/,
+    /^readAnswer gave undefined as rest: give what the blocks do not tell, or \{\}/,
   ],
   [
     "encodes otherwise each time",
