@@ -44,6 +44,32 @@ test("a stream gives deltas as they come, then the blocks, and ends with the res
   expect(last?.type === "run-end" && last.result.text).toBe("the whole answer");
 });
 
+test("what an answer has cost so far is told while it streams, where the endpoint says so, through all that stands between", async () => {
+  const response = { id: "resp_1", object: "response", status: "in_progress", output: [] };
+  const item = { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text: "hello" }] };
+  const usageOf = (output: number) => ({ input_tokens: 7, output_tokens: output });
+  const frames = [
+    { type: "response.created", response: { ...response, usage: usageOf(0) } },
+    { type: "response.output_text.delta", output_index: 0, delta: "hello" },
+    { type: "response.in_progress", response: { ...response, usage: usageOf(3) } },
+    { type: "response.completed", response: { ...response, status: "completed", output: [item], usage: usageOf(5) } },
+  ];
+  const text = frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join("");
+  const provider = openaiResponses({
+    ...{ model: "m", baseURL: "https://counting.test/v1", apiKey: "key-of-the-test" },
+    fetch: async () => new Response(text, { headers: { "content-type": "text/event-stream" } }),
+  });
+  const { conversation, ...workshop } = createWorkshop();
+  await conversation.append("hello");
+  const told: string[] = [];
+  const next = (part: RunPart): void => {
+    if (part.type === "usage") told.push(`${part.usage.outputTokens} tokens`);
+    else if (part.type === "text-delta" || part.type === "block") told.push(part.type);
+  };
+  await conversation.run(workshop.engine({ provider, observers: [{ next }] }));
+  expect(told).toEqual(["0 tokens", "text-delta", "3 tokens", "block", "5 tokens"]);
+});
+
 test("tool calls are told when they begin and when they end", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const calls = [{ name: "echo", arguments: { say: "hi" } }];
