@@ -2,9 +2,11 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import * as z from "zod";
 import type { Outcome } from "../support/outcome.ts";
 import { installTarball, manifestSchema, root, writeJson } from "../support/package/consumer.ts";
 import { findOldNode } from "../support/package/old-node.ts";
+import { publicTypes } from "../support/package/public-types.ts";
 import { outcomeOf, outputOf } from "../support/process.ts";
 
 let folder = "";
@@ -37,6 +39,46 @@ test("no packed file tells where it was built, and no code imports a source", as
     if (file.endsWith(".js") && /(from|import) ?\(?"[^"]*\.ts"/.test(text)) telling.push(file);
   }
   expect(telling).toEqual([]);
+});
+
+test("every type that an entry's declarations show can be imported from an entry, or is named here with a reason", async () => {
+  const installed = join(folder, "node_modules/turnlog");
+  const entries = await declarationsOf(installed);
+  const { exported, unnamed } = publicTypes(entries, installed);
+  expect(exported).toBeGreaterThan(100);
+  expect(unnamed).toEqual([...notForUsers.keys()].toSorted());
+  const [entry = ""] = entries;
+  const planted = `${await readFile(entry, "utf8")}\ntype Hidden = 1;\nexport declare const shown: () => readonly Hidden[];`;
+  const found = publicTypes(entries, installed, new Map([[entry, planted]]));
+  expect(found.unnamed).toEqual([...notForUsers.keys(), "Hidden of shown"].toSorted());
+});
+
+const made = "a store or a block is what makes it, and no caller calls its constructor";
+const inside = "a member that only the package itself reads, marked @internal";
+/** Types that declarations show and nobody outside has to write down, and why. */
+const notForUsers: ReadonlyMap<string, string> = new Map([
+  ["BlockFields of Block", made],
+  ["ConversationWriter of Conversation", made],
+  ["Conversations of Conversation", made],
+  ["Folded of PastConversation", made],
+  ["ReadingTools of ReadableConversation", made],
+  ["ReadingTools of RunnableConversation", made],
+  ["StoredBlocks of Turn", inside],
+  ["Thrower of RunFailedError", "the engine throws it"],
+  ["ConversationView of LoadedPast", inside],
+  ["EngineOptions of Engine", inside],
+  ["FileKind of SqliteOpenOptions", inside],
+  ["ResponsesMaker of responsesProvider", inside],
+]);
+
+/** The declarations of all entries, by the manifest that was packed. */
+async function declarationsOf(installed: string): Promise<readonly string[]> {
+  const { exports } = exportsSchema.parse(JSON.parse(await readFile(join(installed, "package.json"), "utf8")));
+  return Object.values(exports).flatMap((entry) => (typeof entry === "string" ? [] : [join(installed, entry.types)]));
+}
+
+const exportsSchema = z.looseObject({
+  exports: z.record(z.string(), z.union([z.string(), z.looseObject({ types: z.string() })])),
 });
 
 test("the installed command says its version", async () => {
