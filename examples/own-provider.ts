@@ -63,9 +63,10 @@ export const codec = defineCodec({
       status: typeof reason === "string" ? reason : null,
       isComplete: reason === "stop",
       blocks: [...(typeof content === "string" && content !== "" ? [assistant(content)] : []), ...calls],
+      // What the server does not count is left out.
       usage: {
-        inputTokens: Number(read),
-        outputTokens: Number(written),
+        ...(typeof read === "number" ? { inputTokens: read } : {}),
+        ...(typeof written === "number" ? { outputTokens: written } : {}),
         reported: { read: read ?? null, written: written ?? null },
       },
       rest: response,

@@ -66,8 +66,9 @@ export class StreamCheck {
   head: Head | null = null;
   requests = 0;
   problem: StreamProblem | null = null;
-  /** The first request whose codec was not given. */
+  /** The first request whose codec was not given, and all such codecs. */
   #unchecked: StreamProblem | null = null;
+  readonly #missing = new Set<string>();
 
   constructor(reader: EventReader, stream: string, options: StreamOptions & LookedAt) {
     this.#reader = reader;
@@ -84,7 +85,14 @@ export class StreamCheck {
   }
 
   async run(): Promise<void> {
-    this.problem = (await this.#firstProblem()) ?? this.#snapshotProblem() ?? this.#unchecked;
+    this.problem = (await this.#firstProblem()) ?? this.#snapshotProblem() ?? this.#uncheckedRequests();
+  }
+
+  #uncheckedRequests(): StreamProblem | null {
+    const [, ...others] = this.#missing;
+    if (this.#unchecked === null || others.length === 0) return this.#unchecked;
+    const names = others.map((name) => `'${name}'`).join(", ");
+    return { ...this.#unchecked, message: `${this.#unchecked.message}; others were encoded by ${names}` };
   }
 
   async #firstProblem(): Promise<StreamProblem | null> {
@@ -149,6 +157,7 @@ export class StreamCheck {
       if (!(error instanceof TurnlogError && error.code === "unknown-codec"))
         return this.#problem("request", describe(error));
       this.#unchecked ??= this.#problem("codec", error.message);
+      this.#missing.add(recorded.event.data.encoder);
       return null;
     }
   }

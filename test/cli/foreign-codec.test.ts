@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { whyDocument } from "../../src/cli/documents/requests.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { engine } from "../support/cli/toy-stack.ts";
@@ -74,6 +75,19 @@ test("verify without the codec checks all but the requests, and says so", async 
   expect(damaged.stdout).toMatch(
     /^damaged {2}cnv_foreign@\d+ {2}its data is not what was written\n.*: 1 stream damaged\n$/s,
   );
+});
+
+test("verify names every codec that is missing", async () => {
+  const { run, file } = await foreignStore();
+  {
+    await using store = new TurnlogStore(await openSqliteStore(file("turnlog.db")));
+    const conversation = store.conversation("cnv_foreign");
+    await conversation.append("And by the next version?");
+    const { provider } = engine.options;
+    await conversation.run(createEngine({ provider: { ...provider, codec: { ...provider.codec, name: "toy/2" } } }));
+  }
+  expect((await run("verify")).stdout).toMatch(/not checked .*encoded by 'toy\/1', .*; others were encoded by 'toy\/2'\n/);
+  expect((await run(`verify --stack ${stack}`)).stdout).toMatch(/not checked .*encoded by 'toy\/2', [^;]*\n/);
 });
 
 test("what needs no request reads such a conversation without it", async () => {
