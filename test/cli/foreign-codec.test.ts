@@ -86,7 +86,9 @@ test("verify names every codec that is missing", async () => {
     const { provider } = engine.options;
     await conversation.run(createEngine({ provider: { ...provider, codec: { ...provider.codec, name: "toy/2" } } }));
   }
-  expect((await run("verify")).stdout).toMatch(/not checked .*encoded by 'toy\/1', .*; others were encoded by 'toy\/2'\n/);
+  expect((await run("verify")).stdout).toMatch(
+    /not checked .*encoded by 'toy\/1', .*; others were encoded by 'toy\/2'\n/,
+  );
   expect((await run(`verify --stack ${stack}`)).stdout).toMatch(/not checked .*encoded by 'toy\/2', [^;]*\n/);
 });
 
