@@ -7,7 +7,7 @@ import { playRandomly } from "../support/faults/eventstoredb-random-world.ts";
 import { playThrough } from "../support/faults/eventstoredb-script.ts";
 import { startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
 
-const worlds = seeds(5, 100);
+const worlds = seeds(3, 100);
 const appends = isLong ? 100 : 60;
 
 test(`${worlds.length * appends} appends by four writers at ${worlds.length} unkind clusters in trouble (seed ${firstSeed}): none lost, doubled or stalled`, {
