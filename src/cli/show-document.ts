@@ -88,6 +88,7 @@ export class ShowFolds {
         return { blockId, name: call.name ?? "", isStarted: turns.isToolStarted(blockId) };
       }),
       inDoubt: [...open.inDoubt].map(([blockId, name]) => ({ blockId, name })),
+      underWay: [...open.underWay.values()],
       working: toldBlocks(place, working),
       ifEndedHere: turnDocument(run.ifEndedHere),
       pending: run.pending.map(blockDocument),

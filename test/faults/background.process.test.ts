@@ -47,11 +47,13 @@ test.each(["json", "sse"] as const)(
     const second = resume();
     await expect.poll(() => server.requests.length, { timeout: 30_000 }).toBeGreaterThan(before);
     expect(await types()).toEqual([...begun, "ResponseStarted", "RunResumed"]);
+    expect((await look("show", "cnv_background")).stdout).toMatch(
+      / {2}waits for resp_\w+, which openai-responses http:\S+ makes\n/,
+    );
     answer();
-    expect(await second.ended).toMatchObject({
-      ...{ code: 0, stderr: "" },
-      stdout: expect.stringMatching(/^run_\S+ {2}completed: 1 response fetched\nForty-two\.\n$/),
-    });
+    const resumed = await second.ended;
+    expect(resumed).toMatchObject({ code: 0, stderr: "" });
+    expect(resumed.stdout).toMatch(/^run_\S+ {2}completed: 1 response fetched\nForty-two\.\n$/);
     expect(await types()).toEqual([...begun, "ResponseStarted", "RunResumed", "ResponseReceived", "RunCompleted"]);
     expect(asked().filter((each) => !each.startsWith("GET "))).toEqual(["POST /v1/responses"]);
     const continued = asked().filter((each) => each.includes("starting_after"));
@@ -72,10 +74,9 @@ test.each(["json", "sse"] as const)(
     expect(shown.stdout).toMatch(/its process \d+ on \S+ is alive\n/);
     expect((await look("log", "cnv_background")).stdout).toMatch(/resp_\w+ goes on at the server\n$/);
     expect((await look("ls")).stdout).toContain("[running]");
-    expect(await resume().ended).toMatchObject({
-      ...{ code: 1, stdout: "" },
-      stderr: expect.stringMatching(/^turnlog: run run_\S+ is in progress by process \d+ on /),
-    });
+    const refused = await resume().ended;
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toMatch(/^turnlog: run run_\S+ is in progress by process \d+ on /);
     answer();
     expect(await first.ended).toEqual({ code: 0, stdout: "Forty-two.\n", stderr: "" });
     expect(await types()).toEqual([...begun, "ResponseStarted", "ResponseReceived", "RunCompleted"]);

@@ -155,7 +155,7 @@ function renderRun(
   screen: Screen,
 ): void {
   const { style, print } = screen;
-  const { id, state, startedRevision, resumptions, working, pending, openCalls, inDoubt } = run;
+  const { id, state, startedRevision, resumptions, working, pending, openCalls, inDoubt, underWay } = run;
   const parted = working.findIndex(({ id: block, digest }, index) => {
     const other = turn[index];
     return other?.id !== block || other.digest !== digest;
@@ -168,6 +168,8 @@ function renderRun(
   const own = conversationStream(conversation);
   renderBlocks(working.slice(from), { own, full }, screen);
   if (run.owner !== null) print(`  ${ownerWords(run.owner, run, screen)}`);
+  for (const { responseId, scope } of underWay)
+    print(`  waits for ${printable(responseId)}, which ${endpointLabel(scope)} makes`);
   const doubted = new Set(inDoubt.map(({ blockId }) => blockId));
   for (const { blockId, name, isStarted } of openCalls)
     if (!doubted.has(blockId))

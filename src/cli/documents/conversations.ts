@@ -161,6 +161,8 @@ const run = z.strictObject({
   lastEventAt: at,
   openCalls: list(z.strictObject({ blockId: z.string(), name: z.string(), isStarted: z.boolean() })),
   inDoubt: list(z.strictObject({ blockId: z.string(), name: z.string() })),
+  /** What servers make for it in the background. */
+  underWay: list(z.strictObject({ responseId: z.string(), scope: z.string() })),
   /** What it works on. */
   working: list(toldBlock),
   ifEndedHere: list(block),
