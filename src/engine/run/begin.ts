@@ -2,15 +2,10 @@ import { emitWarning } from "node:process";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { summarisable } from "../../domain/compaction.ts";
-import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import { readHistory } from "../../log/history/lineage.ts";
-import { foldAround } from "../../log/history/skipped-events.ts";
-import { foldTo, turnOf } from "../../log/snapshots/fold.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
-import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { chosenPolicy } from "../planning/choose-mode.ts";
 import { leadingSystemBlocks, splitTurn } from "../planning/instruction-blocks.ts";
 import { ConversationMovedError, RunUnfinishedError } from "../session/errors.ts";
@@ -19,11 +14,11 @@ import type { RecordedPolicy } from "../stack/chain-policy.ts";
 import { type SummaryOptions, summaryPolicy } from "../stack/compact-policy.ts";
 import { takeoverAfterMsDefault } from "../stack/create-engine.ts";
 import type { EngineOptions } from "../stack/engine.ts";
-import { madeIn, type RunResult, resultOf } from "../stack/result.ts";
-import type { RunPart } from "../stack/run-part.ts";
+import type { RunResult } from "../stack/result.ts";
+import { giveAgain } from "./given-again.ts";
 import { noteInterruption } from "./interruption-note.ts";
 import { timeAfter } from "./open-session.ts";
-import { type ExecuteOptions, executeRun, throwIfCancelled } from "./run.ts";
+import { executeRun, throwIfCancelled } from "./run.ts";
 import type { ResumeOptions, RunRequest } from "./run-options.ts";
 import { oneAfterAnother, type QueueOptions } from "./run-queue.ts";
 import { abandon, finish, mustBeFree } from "./take-up.ts";
@@ -208,17 +203,6 @@ async function readTurn(
   return stream.readUnsent(splitTurn(stream.view, committed, provider).input, provider.scope);
 }
 
-async function giveAgain(
-  stream: ConversationWriter,
-  answered: CompletedRun,
-  { output }: Pick<EngineOptions, "output">,
-  { onPart, closedRun }: Pick<ExecuteOptions, "onPart" | "closedRun">,
-): Promise<RunResult> {
-  const result = await recordedResult(stream, answered, { closedRun, output });
-  if (onPart !== undefined) showAgain(result, onPart);
-  return result;
-}
-
 /**
  * Finishes the run that was cut off, and nothing else; null where there is none.
  *
@@ -277,48 +261,3 @@ export async function abandonRun(
 export function inTurn<T>(stream: ConversationWriter, options: QueueOptions, work: () => Promise<T>): Promise<T> {
   return oneAfterAnother(`${stream.name} of ${stream.log.store.storeId}`, options, work);
 }
-
-/** The result of a run that completed, as the log has it: nobody is asked, and nothing is written. */
-async function recordedResult(
-  writer: ConversationWriter,
-  run: CompletedRun,
-  told: { readonly closedRun: string | null } & Pick<EngineOptions, "output">,
-): Promise<RunResult> {
-  const { runId, stream, to, brought } = run;
-  const { log } = writer;
-  const record = newRunRecord(runId);
-  let appended = 0;
-  let after = "";
-  for (const recorded of await eventsBetween(log, run)) {
-    const { event } = recorded;
-    if (event.type === "BlockAppended") appended += 1;
-    if (recorded.runId !== runId) continue;
-    noteRun(record, recorded);
-    if (event.type === "RunCompleted") after = event.data.after;
-  }
-  // What it left may have been made shorter since.
-  const isThere = writer.view.client.committed.digest === after;
-  const { committed } = isThere ? writer.view.client : (await foldTo(log, stream, to)).view.client;
-  const turn = isThere ? writer.turnReader() : () => turnOf(log, committed, { stream, revision: to });
-  const end = committed.length - appended;
-  const calls = record.status === "calls-open" ? madeIn(runId, committed) : [];
-  const blocks = [...committed.slice(end).after(end - brought), ...calls];
-  const answered = (await turnOf(log, committed, { stream, revision: to, blocks })).slice(end);
-  return resultOf(record, { answered, brought, turn, isNew: false, ...told });
-}
-
-/** Shows a recorded result to a reader who wanted to see the run. */
-function showAgain(result: RunResult, onPart: (part: RunPart) => void): void {
-  for (const { frame, blocks } of result.steps) for (const block of blocks) onPart({ type: "block", frame, block });
-  onPart({ type: "run-end", result });
-}
-
-const eventsBetween = (
-  log: ConversationWriter["log"],
-  { stream, from, to }: CompletedRun,
-): Promise<readonly RecordedEvent[]> =>
-  foldAround(log, async (skipped) => {
-    const events: RecordedEvent[] = [];
-    for await (const recorded of readHistory(log, stream, { from, to, skipped })) events.push(recorded);
-    return events;
-  });

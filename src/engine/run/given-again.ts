@@ -1,0 +1,68 @@
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { readHistory } from "../../log/history/lineage.ts";
+import { foldAround } from "../../log/history/skipped-events.ts";
+import { foldTo, turnOf } from "../../log/snapshots/fold.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
+import type { CompletedRun } from "../../projections/answers.ts";
+import { newRunRecord, noteRun } from "../../projections/run-record.ts";
+import type { EngineOptions } from "../stack/engine.ts";
+import { madeIn, type RunResult, resultOf } from "../stack/result.ts";
+import type { RunPart } from "../stack/run-part.ts";
+import type { ExecuteOptions } from "./run.ts";
+
+/** The recorded result of a run that has answered what is asked once more, shown to a reader who wanted to see the run. */
+export async function giveAgain(
+  stream: ConversationWriter,
+  answered: CompletedRun,
+  { output }: Pick<EngineOptions, "output">,
+  { onPart, closedRun }: Pick<ExecuteOptions, "onPart" | "closedRun">,
+): Promise<RunResult> {
+  const result = await recordedResult(stream, answered, { closedRun, output });
+  if (onPart !== undefined) showAgain(result, onPart);
+  return result;
+}
+
+/** The result of a run that completed, as the log has it: nobody is asked, and nothing is written. */
+async function recordedResult(
+  writer: ConversationWriter,
+  run: CompletedRun,
+  told: { readonly closedRun: string | null } & Pick<EngineOptions, "output">,
+): Promise<RunResult> {
+  const { runId, stream, to, brought } = run;
+  const { log } = writer;
+  const record = newRunRecord(runId);
+  let appended = 0;
+  let after = "";
+  for (const recorded of await eventsBetween(log, run)) {
+    const { event } = recorded;
+    if (event.type === "BlockAppended") appended += 1;
+    if (recorded.runId !== runId) continue;
+    noteRun(record, recorded);
+    if (event.type === "RunCompleted") after = event.data.after;
+  }
+  // What it left may have been made shorter since.
+  const isThere = writer.view.client.committed.digest === after;
+  const { committed } = isThere ? writer.view.client : (await foldTo(log, stream, to)).view.client;
+  const turn = isThere ? writer.turnReader() : () => turnOf(log, committed, { stream, revision: to });
+  const end = committed.length - appended;
+  const calls = record.status === "calls-open" ? madeIn(runId, committed) : [];
+  const blocks = [...committed.slice(end).after(end - brought), ...calls];
+  const answered = (await turnOf(log, committed, { stream, revision: to, blocks })).slice(end);
+  return resultOf(record, { answered, brought, turn, isNew: false, ...told });
+}
+
+/** Shows a recorded result to a reader who wanted to see the run. */
+function showAgain(result: RunResult, onPart: (part: RunPart) => void): void {
+  for (const { frame, blocks } of result.steps) for (const block of blocks) onPart({ type: "block", frame, block });
+  onPart({ type: "run-end", result });
+}
+
+const eventsBetween = (
+  log: ConversationWriter["log"],
+  { stream, from, to }: CompletedRun,
+): Promise<readonly RecordedEvent[]> =>
+  foldAround(log, async (skipped) => {
+    const events: RecordedEvent[] = [];
+    for await (const recorded of readHistory(log, stream, { from, to, skipped })) events.push(recorded);
+    return events;
+  });
