@@ -82,6 +82,12 @@ const faults: readonly (readonly [string, Partial<Codec>, RegExp, RegExp])[] = [
     /^answer\.made came as "by a toy", and writeAnswer gives null: give readAnswer's rest what the blocks do not tell, or/,
   ],
   [
+    "adds a member that is null",
+    { writeAnswer: (answer) => ({ ...toyCodec.writeAnswer(answer), more: null }) },
+    /^gives an answer back/,
+    /^writeAnswer leaves out, or adds, a member that is null: give readAnswer's rest/,
+  ],
+  [
     "forgets a member of its answer",
     { readAnswer: (...given) => ({ ...toyCodec.readAnswer(...given), ...noRest }) },
     /^gives an answer back/,
