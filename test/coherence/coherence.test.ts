@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "vitest";
 import { cases, isTelling } from "../support/cases.ts";
 import { emptyTally } from "../support/coherence/tally.ts";
 import { play } from "../support/coherence/world.ts";
-import { dialects } from "../support/dialects.ts";
+import { chatServers, dialects } from "../support/dialects.ts";
 
 const requestsWanted = cases(1_400, 1_000_000);
 
@@ -56,7 +56,7 @@ const wires = ["chat", "anthropic", "google", "ollama", "ai-sdk"] as const;
 const wireTallies = new Map(wires.map((name) => [name, emptyTally()]));
 
 test.each([...wireTallies])("and so it does on the wire of %s", { timeout: 36_000_000 }, async (name, tally) => {
-  await play(dialects[name], { requests: wireRequestsWanted, tally });
+  await play(name === "chat" ? chatServers : dialects[name], { requests: wireRequestsWanted, tally });
   expect(tally.incoherent).toEqual([]);
   expect(tally.requests).toBeGreaterThanOrEqual(wireRequestsWanted);
   expect(tally.full).toBeGreaterThanOrEqual(tally.requests);

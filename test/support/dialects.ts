@@ -6,6 +6,7 @@ import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
 import { messagesCodec } from "../../src/providers/anthropic/messages-codec.ts";
 import { chatCodecs } from "../../src/providers/chat/chat-codec.ts";
 import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
+import type { ChatDialectName } from "../../src/providers/chat/chat-dialects.ts";
 import { claudeCli, claudeCliCodec } from "../../src/providers/claude-cli/claude-cli.ts";
 import { geminiContents } from "../../src/providers/google/gemini-codec.ts";
 import { googleGemini } from "../../src/providers/google/google-gemini.ts";
@@ -77,19 +78,35 @@ function heardOn(name: RehearsalProvider) {
 
 const ofFunction = (tool: { readonly name: string }): Expected => toolRead({ type: "function", ...tool });
 
-const chat = referenceDialect(
-  {
-    ...wholeRequests,
-    codecs: [chatCodecs.vllm],
-    provider: (baseURL, { systemAs = "input", transport, store: _, ...asked }) => ({
-      ...chatCompletions({ ...asked, baseURL, dialect: "vllm", transport: transport === "sse" ? "sse" : "json" }),
-      systemAs,
-    }),
-    ...{ ...heardOn("chat"), takes: takenByChat },
-    toolRead: ofFunction,
-  },
-  { chat: "vllm" },
-);
+/** Chat Completions as one of its servers speaks it. */
+function chatOn(dialect: ChatDialectName, rehearsed: RehearsalProvider): Dialect {
+  return referenceDialect(
+    {
+      ...wholeRequests,
+      codecs: [chatCodecs[dialect]],
+      provider: (baseURL, { systemAs = "input", transport, store: _, ...asked }) => ({
+        ...chatCompletions({
+          ...{ apiKey: "sk-dialect", ...asked, baseURL, dialect, transport: transport === "sse" ? "sse" : "json" },
+        }),
+        systemAs,
+      }),
+      ...(rehearsedProviders[rehearsed].showsReasoning === false ? { says: withoutThoughts } : {}),
+      ...{ ...heardOn(rehearsed), takes: takenByChat },
+      toolRead: ofFunction,
+    },
+    { chat: dialect },
+  );
+}
+
+const chat = chatOn("vllm", "chat");
+
+/** All that speak Chat Completions. */
+export const chatServers: readonly [Dialect, ...Dialect[]] = [
+  chat,
+  ...(["openai", "deepseek", "mistral", "groq", "llama.cpp", "ollama"] as const).map((dialect) =>
+    chatOn(dialect, `chat-${dialect}`),
+  ),
+];
 
 const messagesWire = (reasoningPrefix: "ignore" | "refuse") => ({
   ...wholeRequests,

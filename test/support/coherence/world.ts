@@ -23,17 +23,25 @@ import { Speech } from "./speech.ts";
 import type { Tally } from "./tally.ts";
 import { type AskedRun, isAsked, WorldJudge } from "./world-judge.ts";
 
-/** Plays worlds of a dialect until the judge has looked at so many requests. */
+/** Plays worlds of a dialect until the judge has looked at so many requests; of several, the seed says which. */
 export async function play(
-  dialect: Dialect,
+  dialects: Dialect | readonly [Dialect, ...Dialect[]],
   { requests, tally }: { readonly requests: number; readonly tally: Tally },
 ) {
   let playing: World | null = null;
-  await using server = await dialect.start(() => playing?.answer() ?? { output: [] });
-  for (let seed = firstSeed; tally.requests < requests && tally.incoherent.length < 5; seed += 1) {
-    server.clear();
-    playing = new World(seed, { server, dialect }, tally);
-    await playing.play();
+  const all = [dialects].flat();
+  const servers: Front[] = [];
+  try {
+    for (const dialect of all) servers.push(await dialect.start(() => playing?.answer() ?? { output: [] }));
+    for (let seed = firstSeed; tally.requests < requests && tally.incoherent.length < 5; seed += 1) {
+      const [dialect, server] = [all[seed % all.length], servers[seed % all.length]];
+      if (dialect === undefined || server === undefined) throw new Error("there is no dialect to play");
+      server.clear();
+      playing = new World(seed, { server, dialect }, tally);
+      await playing.play();
+    }
+  } finally {
+    for (const server of servers) await server[Symbol.asyncDispose]();
   }
 }
 
