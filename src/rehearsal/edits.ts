@@ -1,6 +1,6 @@
 import type { Turn } from "../domain/turn.ts";
 import { type Draw, drawFrom } from "./draw.ts";
-import { blockOf, type Entry, type MadeEntry, messageOf } from "./entries.ts";
+import { blockOf, type Entry, type MadeEntry, messageOf, type Part } from "./entries.ts";
 
 /** Which edits are drawn: those that stay, insertions for one request, or both. */
 export type EditChoice = "all" | "persistent" | "once";
@@ -155,7 +155,7 @@ function withText(entry: Entry, text: string): Entry {
   const { place: _, ...free } = entry;
   switch (free.kind) {
     case "message":
-      return { ...free, parts: [{ type: "text", text }] };
+      return { ...free, parts: retold(free.parts, text) };
     case "call":
       return { ...free, arguments: text };
     case "result":
@@ -163,4 +163,11 @@ function withText(entry: Entry, text: string): Entry {
     case "reasoning":
       return { ...free, text };
   }
+}
+
+/** Another text stands where the first one stood; images, files and audio stay. */
+function retold(parts: readonly Part[], text: string): readonly Part[] {
+  const isSaid = ({ type }: Part): boolean => type === "text" || type === "refusal";
+  const first = Math.max(0, parts.findIndex(isSaid));
+  return [...parts.slice(0, first), { type: "text", text }, ...parts.slice(first).filter((part) => !isSaid(part))];
 }
