@@ -4,6 +4,7 @@ export type { StreamProblem } from "./audit/stream-check.ts";
 export type {
   ReadModel,
   SkippedEvent,
+  StoreVerifyOptions,
   StreamReport,
   Verification,
   VerifiedStreamName,
@@ -33,7 +34,7 @@ export type { RunnableConversation } from "./conversation/runnable-conversation.
 export type { SearchHit, SearchOptions, SearchResult } from "./conversation/search.ts";
 export type { ServerWindow } from "./conversation/server-window.ts";
 export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "./conversation/turn-changes.ts";
-export type { StoreSources, StoreVerifyOptions, TurnlogStore } from "./conversation/turnlog-store.ts";
+export type { StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
 export type { WalkedEvent, WalkOptions } from "./conversation/walk.ts";
 export { type Actor, describeActor } from "./domain/actor.ts";
 export { Block, type BlockKind, type Wire } from "./domain/block.ts";

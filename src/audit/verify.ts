@@ -1,3 +1,4 @@
+import type { OptionNames } from "../base/options.ts";
 import { type ConversationId, conversationOfBlob, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { foundDigest } from "../log/codec/envelope.ts";
@@ -31,6 +32,16 @@ export type SkippedEvent = {
   /** What the operator said. */
   readonly reason: string;
 };
+
+/** What a store, or a conversation of it, is verified against. */
+export type StoreVerifyOptions = {
+  /** By stream: the `heads` of an earlier verification, which were kept where those who write the store cannot write. */
+  readonly savedHeads?: ReadonlyMap<string, Head>;
+  /** Told of every event that was looked at. */
+  readonly onEvent?: () => void;
+};
+
+export const storeVerifyNames: OptionNames<StoreVerifyOptions> = { savedHeads: true, onEvent: true };
 
 export type VerifyOptions = {
   readonly codecs: Codecs;

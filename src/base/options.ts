@@ -109,6 +109,12 @@ export function checkFunction(what: string, given: unknown): void {
   if (typeof given !== "function") throw new TypeError(`${what} is ${kindOf(given)}: give a function`);
 }
 
+/** Refuses what is no signal. */
+export function checkSignal(where: string, given: unknown): void {
+  if (given instanceof AbortSignal) return;
+  throw new TypeError(`${where}: signal is ${kindOf(given)}: give the signal of an AbortController`);
+}
+
 /** Refuses what is no whole number from 1 on. */
 export function checkWhole(what: string, given: unknown): void {
   if (Number.isSafeInteger(given) && Number(given) >= 1) return;

@@ -1,6 +1,6 @@
 import { Observable } from "rxjs";
-import { type Verification, verification } from "../audit/verify.ts";
-import { checkOptions, kindOf, type OptionNames } from "../base/options.ts";
+import { type StoreVerifyOptions, storeVerifyNames, type Verification, verification } from "../audit/verify.ts";
+import { checkOptions, checkSignal, kindOf, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
@@ -196,13 +196,19 @@ export class ReadableConversation {
    *
    *     const { isSound, problems } = await conversation.verify();
    *
+   * @param options - `savedHeads`, `onEvent`: as of the store's `verify`; heads of other conversations are not looked at.
+   * @throws {TypeError} for a misspelt option.
    * @throws {TurnlogError} `revision-not-found` when there is no such conversation.
    * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
    */
-  async verify(): Promise<Verification> {
+  async verify(options: StoreVerifyOptions = {}): Promise<Verification> {
+    checkOptions("verify", options, storeVerifyNames);
     if ((await this.head()) === null)
       throw new TurnlogError("revision-not-found", `there is no conversation ${this.id}: check its id`);
-    return verification(this.#log.store, { codecs: this.#tools.codecs, conversations: [this.id] });
+    return verification(this.#log.store, {
+      ...options,
+      ...{ codecs: this.#tools.codecs, conversations: [this.id] },
+    });
   }
 
   /**
@@ -243,10 +249,12 @@ export class ReadableConversation {
    *     for await (const { event } of conversation.follow(0, AbortSignal.timeout(60_000))) console.log(event.type);
    *
    * @throws {RangeError} for what is no revision.
+   * @throws {TypeError} for what is no signal.
    */
   follow(from?: number, signal: AbortSignal = new AbortController().signal): AsyncIterable<RecordedEvent> {
     if (from !== undefined && (!Number.isInteger(from) || from < 0))
       throw new RangeError(`follow: from is ${from}: give a revision, from 0, or nothing for what comes from now on`);
+    checkSignal("follow", signal);
     return this.#stream.follow(from, signal);
   }
 

@@ -1,12 +1,12 @@
-import { type Verification, verification } from "../audit/verify.ts";
-import { checkOptions, type OptionNames } from "../base/options.ts";
+import { type StoreVerifyOptions, storeVerifyNames, type Verification, verification } from "../audit/verify.ts";
+import { checkOptions } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import { createEventLog, type EventLog, type EventLogSources } from "../log/codec/event-log.ts";
 import { createEventIds, randomId } from "../log/codec/ids.ts";
-import type { EventStore, Head } from "../log/ports/event-store.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
 import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { codecsWith } from "../providers/codecs.ts";
 import { createMemoryStore } from "../stores/memory/store.ts";
@@ -29,16 +29,6 @@ export type StoreSources = Partial<EventLogSources> & {
   /** A new id with this prefix, for a conversation or a block that was made outside a run. */
   readonly newId?: (prefix: "cnv" | "blk") => string;
 };
-
-/** What a whole store is verified against. */
-export type StoreVerifyOptions = {
-  /** By stream: the `heads` of an earlier verification, which were kept where those who write the store cannot write. */
-  readonly savedHeads?: ReadonlyMap<string, Head>;
-  /** Told of every event that was looked at. */
-  readonly onEvent?: () => void;
-};
-
-const verifyNames: OptionNames<StoreVerifyOptions> = { savedHeads: true, onEvent: true };
 
 /** Conversations over an event store. */
 export class TurnlogStore implements AsyncDisposable {
@@ -157,7 +147,7 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
    */
   async verify(options: StoreVerifyOptions = {}): Promise<Verification> {
-    checkOptions("verify", options, verifyNames);
+    checkOptions("verify", options, storeVerifyNames);
     const models = this.events.views === undefined ? [] : readModels(this.events);
     return verification(this.events, { ...options, codecs: this.codecs, readModels: models });
   }

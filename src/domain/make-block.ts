@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
-import { checkOptions, checkText, type OptionNames } from "../base/options.ts";
+import { checkOptions, checkText, kindOf, type OptionNames } from "../base/options.ts";
 import { Block } from "./block.ts";
 import { contentParts, ownParts } from "./message-content.ts";
 
@@ -52,8 +52,17 @@ export const other = (item: JsonObject): Block => new Block({ id: null, kind: "o
 /** A text part of a message. */
 export const text = (value: string): JsonObject => ({ type: "text", text: value });
 
-/** An image part, by address or data URL. */
-export const image = (url: string, detail = "auto"): JsonObject => ({ type: "image", url, detail });
+/**
+ * An image part, by address or data URL.
+ *
+ * @throws {TypeError} for what has no scheme, such as a path or mere base64: no server could read it.
+ */
+export function image(url: string, detail = "auto"): JsonObject {
+  const given: unknown = url;
+  if (typeof given === "string" && /^[a-z][a-z0-9+.-]*:/i.test(given)) return { type: "image", url, detail };
+  const what = typeof given === "string" ? "has no scheme" : `is ${kindOf(given)}`;
+  throw new TypeError(`image: the address ${what}: give https://…, or the content as data:image/png;base64,…`);
+}
 
 /** A file part: by the provider's id, or its content as a data URL with a name. */
 export const file = (

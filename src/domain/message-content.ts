@@ -35,7 +35,8 @@ function partOf(part: JsonValue, where: string): JsonObject {
   const needed = neededMembers.get(own.type);
   if (needed === undefined || needed.some((member) => typeof own[member] === "string")) return own;
   const [member = ""] = needed;
-  throw new TypeError(`${where} is of type ${type}, and its ${member} is ${kindOf(own[member])}: give a text`);
+  const wanted = own.type === "image" ? "an address, https://… or data:image/png;base64,…" : "a text";
+  throw new TypeError(`${where} is of type ${type}, and its ${member} is ${kindOf(own[member])}: give ${wanted}`);
 }
 
 /**

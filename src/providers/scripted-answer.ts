@@ -1,4 +1,5 @@
 import { isJsonList, type JsonObject, type JsonValue, omitMembers } from "../base/json.ts";
+import type { OptionNames } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
 
 /** One answer of a scripted model: a text, or what stands in its response. */
@@ -26,6 +27,10 @@ export type ScriptedAnswer =
         readonly param?: string | null;
       };
     };
+
+export const scriptedMembers: OptionNames<Exclude<ScriptedAnswer, string>> = {
+  ...{ reasoning: true, text: true, calls: true, items: true, status: true, error: true },
+};
 
 /** What a request came with: all that its response is made from. */
 export type ScriptedRequest = {

@@ -14,7 +14,7 @@ import { providerError } from "./classify-error.ts";
 import { jsonOf } from "./json-text.ts";
 import { deltasOf } from "./responses/deltas.ts";
 import { responsesItems } from "./responses/responses-items.ts";
-import { type ScriptedAnswer, scriptedResponse, tokensOf } from "./scripted-answer.ts";
+import { type ScriptedAnswer, scriptedMembers, scriptedResponse, tokensOf } from "./scripted-answer.ts";
 
 export type { ScriptedAnswer } from "./scripted-answer.ts";
 
@@ -68,6 +68,7 @@ export function scripted(
     throw new TypeError(
       `scripted takes a list of answers or a function, not ${kindOf(answers)}: write scripted(["Hello."])`,
     );
+  if (typeof answers !== "function") for (const [n, answer] of answers.entries()) checkAnswer(answer, `answers[${n}]`);
   const requests: JsonObject[] = [];
   const readings: Context[] = [];
   const contexts = new Map<string, Context>();
@@ -97,6 +98,7 @@ export function scripted(
         return allItems(context);
       },
     });
+    checkAnswer(given, "the answer");
     const answer = typeof given === "string" ? { text: given } : given;
     if (answer.error !== undefined) throw refused(answer.error);
     const tag = `${prefix}${number}_${sha256Hex(JSON.stringify([prefix, number, bodyText, answer])).slice(0, 12)}`;
@@ -135,6 +137,12 @@ export function scripted(
     requests,
     reading: (requestNumber) => allItems(readings[requestNumber] ?? emptyContext),
   };
+}
+
+/** A misspelt member would be an answer that says nothing. */
+function checkAnswer(answer: unknown, which: string): void {
+  if (typeof answer !== "string" && typeof answer !== "function")
+    checkOptions(`scripted: ${which}`, answer, scriptedMembers);
 }
 
 /** What a response stands for: the items that came last, after those before. Shared, so that a long chain costs its items. */

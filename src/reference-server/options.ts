@@ -139,3 +139,32 @@ export interface ReferenceServerOptions extends DialectOptions {
   /** Bytes of the bodies of the requests that are kept; 256 MiB when left out. The newest is kept whatever its size. */
   readonly maxKeptBytes?: number;
 }
+
+const optionNames: { readonly [Name in keyof ReferenceServerOptions]-?: true } = {
+  ...{ port: true, script: true, answer: true, faults: true, seed: true, now: true, deltaLength: true },
+  ...{ maxBodyBytes: true, maxKept: true, maxKeptBytes: true },
+  ...{ azure: true, zdr: true, noChain: true, hasConversations: true, notFound: true, dropsSystem: true },
+  ...{ neverStores: true, chainsFromIncomplete: true, acceptsEmptyInput: true, listsAncestors: true },
+  ...{ unsupported: true, unsupportedValues: true, models: true, maxContextTokens: true, encryptsAlways: true },
+  ...{
+    checksReasoning: true,
+    compacts: true,
+    verifiesCiphertexts: true,
+    chat: true,
+    takesToken: true,
+    webSocket: true,
+  },
+};
+
+/**
+ * Refuses a misspelt option: a script that nobody reads would be answered by the default.
+ *
+ * @throws {TypeError} for an option that there is not, and for a script that is no list.
+ */
+export function checkServerOptions(options: ReferenceServerOptions): void {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(optionNames, name));
+  if (unknown !== undefined)
+    throw new TypeError(`startReferenceServer has no option '${unknown}': its type ReferenceServerOptions lists all`);
+  if (options.script !== undefined && !Array.isArray(options.script))
+    throw new TypeError("startReferenceServer: script is no list: give a list of answers");
+}

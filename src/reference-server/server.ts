@@ -13,7 +13,7 @@ import { createInference } from "./inference.ts";
 import { createMemory, type HeldResponse, type Memory } from "./memory.ts";
 import { createMessagesFront } from "./messages/messages-front.ts";
 import { createOllamaFront } from "./ollama/ollama-front.ts";
-import type { Reading, ReceivedRequest, ReferenceServerOptions } from "./options.ts";
+import { checkServerOptions, type Reading, type ReceivedRequest, type ReferenceServerOptions } from "./options.ts";
 import { handle, type Parts } from "./routes.ts";
 import { createScript } from "./script.ts";
 import { type ServerSockets, serveSockets } from "./web-socket.ts";
@@ -75,6 +75,7 @@ export interface ReferenceServer extends AsyncDisposable {
  * Chat Completions too, at `/v1/chat/completions`, and answers from the same script.
  */
 export async function startReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
+  checkServerOptions(options);
   const seed = options.seed ?? randomUUID();
   const memory = createMemory(seed);
   const script = createScript(options);

@@ -1,5 +1,5 @@
 import type { Block } from "../domain/block.ts";
-import { assistant, audio, file, image, system, text, toolCall, toolResult, user } from "../domain/make-block.ts";
+import { assistant, audio, file, system, text, toolCall, toolResult, user } from "../domain/make-block.ts";
 import type { ChatMessage } from "./chat-format.ts";
 
 /** A piece of a message, as the source document has it. */
@@ -125,7 +125,8 @@ function partJson(part: Part) {
     case "refusal":
       return { type: "refusal", refusal: part.text };
     case "image":
-      return image(part.source, part.detail);
+      // What a recorded chat has as an address is sent as it stands.
+      return { type: "image", url: part.source, detail: part.detail ?? "auto" };
     case "file":
       return part.filename === undefined
         ? file({ fileId: part.source })

@@ -84,12 +84,13 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
     const { run, committed } = stream.view.client;
     try {
       if (run !== null) {
-        const resumed = await finishOpen(stream, run, engine, options);
+        const resumed = await finishOpen(stream, run, engine, { ...options, ...withoutEnd(options) });
         closedRun = run.id;
         if (resumed === null) continue;
         // Who appended a message meanwhile wants it answered.
-        if (resumed.status === "parked" || (await answerIn(stream, wanted))?.runId === run.id) return resumed;
-        continue;
+        if (resumed.status !== "parked" && (await answerIn(stream, wanted))?.runId !== run.id) continue;
+        options.onPart?.({ type: "run-end", result: resumed });
+        return resumed;
       }
       if (wanted !== null && committed.find(wanted.blockId) === undefined)
         throw new TurnlogError(
@@ -105,6 +106,16 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
     }
   }
 }
+
+/** The end that a reader is told of is that of the run which its caller gets; one that was cut off may be finished before it. */
+const withoutEnd = ({ onPart }: Pick<RunNow, "onPart">): Pick<RunNow, "onPart"> =>
+  onPart === undefined
+    ? {}
+    : {
+        onPart: (part) => {
+          if (part.type !== "run-end") onPart(part);
+        },
+      };
 
 /** Goes on with the run that is open, which its caller takes from an owner that is gone; null where it was given up. */
 function finishOpen(

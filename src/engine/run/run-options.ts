@@ -1,4 +1,4 @@
-import { checkChoice, checkFlag, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
+import { checkChoice, checkFlag, checkOptions, checkSignal, checkText, type OptionNames } from "../../base/options.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import { engineWith } from "../stack/adjusted-engine.ts";
@@ -133,8 +133,7 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
 ): CheckedRun<Options> {
   checkOptions(where, options, namesByMethod.get(where) ?? answerNames);
   const { signal, key } = options;
-  if (signal !== undefined && !(signal instanceof AbortSignal))
-    throw new TypeError(`${where}: signal is ${kindOf(signal)}: give the signal of an AbortController`);
+  if (signal !== undefined) checkSignal(where, signal);
   for (const [name, values] of Object.entries(choices)) {
     const value: unknown = Reflect.get(options, name);
     if (value !== undefined) checkChoice(`${where}: ${name}`, value, values);

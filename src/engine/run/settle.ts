@@ -29,6 +29,7 @@ export async function settleCall(
   call: string,
   { settlement, actor }: { readonly settlement: Settlement; readonly actor: Actor },
 ): Promise<void> {
+  const settled = recordableSettlement(settlement, call);
   const { run } = (await writer.refresh()).client;
   const inDoubt = run === null ? new Map<BlockId, string>() : settleable(run);
   const blockId = idInDoubt(call, inDoubt);
@@ -36,7 +37,7 @@ export async function settleCall(
   const events: readonly ProposedEvent["event"][] = [
     // Nothing where it is parked already.
     { type: "ToolParked", version: 1, data: { blockId, name } },
-    { type: "ToolSettled", version: 1, data: { blockId, settlement: recordableSettlement(settlement, call) } },
+    { type: "ToolSettled", version: 1, data: { blockId, settlement: settled } },
   ];
   const { status } = await writer.commit(
     events.map((event) => ({ event, actor, runId: run?.id })),

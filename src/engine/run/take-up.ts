@@ -29,8 +29,9 @@ export async function finish(
     await abandon(stream, run, { kind: "interrupted", engine });
     return null;
   }
-  if (isOtherStack(run, engine, options.onStackChanged)) {
-    await abandon(stream, run, { kind: "stack-changed", engine });
+  const difference = otherStack(run, engine, options.onStackChanged);
+  if (difference !== null) {
+    await abandon(stream, run, { kind: "stack-changed", difference, engine });
     return null;
   }
   try {
@@ -43,10 +44,14 @@ export async function finish(
   }
 }
 
-/** @throws {TurnlogError} `stack-changed` when the stack is another one, and that is not to give the run up. */
-function isOtherStack(run: OpenRun, { layers }: EngineOptions, onStackChanged: "abandon" | "throw"): boolean {
+/**
+ * What is another in the stack; null where nothing is.
+ *
+ * @throws {TurnlogError} `stack-changed` when something is, and that is not to give the run up.
+ */
+function otherStack(run: OpenRun, { layers }: EngineOptions, onStackChanged: "abandon" | "throw"): string | null {
   const difference = stackDifference(run.started.stack, layers);
-  if (difference === null || onStackChanged === "abandon") return difference !== null;
+  if (difference === null || onStackChanged === "abandon") return difference;
   throw new TurnlogError(
     "stack-changed",
     `run ${run.id} cannot go on: ${difference}; give the layers that it began with, or give the run up with onStackChanged: "abandon" (in a shell: turnlog resume --abandon)`,
@@ -55,6 +60,8 @@ function isOtherStack(run: OpenRun, { layers }: EngineOptions, onStackChanged: "
 
 type Abandoning = {
   readonly kind: keyof typeof abandonedBecause;
+  /** What it was given up for, where there is more to say. */
+  readonly difference?: string;
   readonly actor?: Actor;
   /** Whose provider cancels what it still makes in the background; without one that is made in vain. */
   readonly engine?: EngineOptions;
@@ -65,8 +72,10 @@ type Abandoning = {
  * it is cancelled.
  */
 export async function abandon(stream: ConversationWriter, run: OpenRun, abandoning: Abandoning): Promise<void> {
-  const { kind, actor = { kind: "recovery" }, engine } = abandoning;
-  const how = { type: "RunFailed", kind, message: abandonedBecause[kind] } as const;
+  const { kind, difference, actor = { kind: "recovery" }, engine } = abandoning;
+  const why = abandonedBecause[kind];
+  const message = difference === undefined ? why : `${why}: ${difference}`;
+  const how = { type: "RunFailed", kind, message } as const;
   const seen = stream.head?.revision;
   const entries = closingEntries({ runId: run.id, turns: run.turns, how, actor });
   await stream.commit(entries, () => {

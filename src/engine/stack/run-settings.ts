@@ -63,6 +63,8 @@ export function checkRunSettings(where: string, given: Given, tools: readonly st
   if (maxSteps !== undefined) checkWhole(`${where}: maxSteps`, maxSteps);
   if (toolChoice === undefined) return;
   if (typeof toolChoice !== "object" || toolChoice === null) {
+    if (typeof toolChoice === "string" && tools.includes(toolChoice))
+      throw new TypeError(`${where}: toolChoice is the name of a tool: write { tool: "${toolChoice}" }`);
     checkChoice(`${where}: toolChoice`, toolChoice, ["auto", "none", "required"]);
     return;
   }

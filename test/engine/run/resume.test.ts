@@ -374,7 +374,9 @@ describe("what cannot be taken up", () => {
     expect(await rejectionOf(refused)).toMatchObject({ code: "stack-changed" });
     await unchanged();
     expect((await conversation.run(engine)).text).toBe("an answer");
-    expect(dataOf(await eventsOf(conversation), "RunFailed")).toMatchObject([{ kind: "stack-changed" }]);
+    expect(dataOf(await eventsOf(conversation), "RunFailed")).toMatchObject([
+      { kind: "stack-changed", message: expect.stringMatching(/began with: its /) },
+    ]);
   });
 
   test("a layer of another minor version goes on", async () => {

@@ -7,6 +7,8 @@ import { openaiResponses } from "../../../src/providers/responses/openai-respons
 import { scripted } from "../../../src/providers/scripted.ts";
 import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { endless, gated } from "../../support/gates.ts";
+import { counted, createScene, dieAt, inTool } from "../../support/run/scene.ts";
+import { calling } from "../../support/run/tool-runs.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 
 async function partsOf(stream: AsyncIterable<RunPart>): Promise<readonly RunPart[]> {
@@ -131,6 +133,32 @@ test("a stream that breaks off after deltas says that they do not count, and thr
   })();
   expect(await rejectionOf(reading)).toMatchObject({ code: "run-failed", kind: "stream-cut" });
   expect(outline(parts)).toEqual(["run-start", "request-start", "text-delta", "attempt-discarded"]);
+});
+
+test("a stream of a run that waits for people ends with its result, the first time and every time", async () => {
+  const charge = counted("charge", false);
+  const scene = createScene([calling(["charge", "{}"]), "an answer"], { tools: [charge.tool] });
+  const first = scene.process();
+  await first.conversation.append("hello");
+  await dieAt(first, inTool("charge", "after"));
+  const { conversation, engine } = scene.process();
+  for (const _ of [1, 2])
+    expect(await partsOf(conversation.stream(engine))).toMatchObject([
+      { type: "run-end", result: { status: "parked", inDoubt: [{ name: "charge" }] } },
+    ]);
+});
+
+test("a stream ends once: a run that was cut off is finished before it, and its end is not the stream's", async () => {
+  const look = counted("look-up", true);
+  const scene = createScene([calling(["look-up", "{}"]), "the first answer", "the second"], { tools: [look.tool] });
+  const first = scene.process();
+  await first.conversation.append("one", { key: "one" });
+  await dieAt(first, inTool("look-up", "after"));
+  const { conversation, engine } = scene.process();
+  await conversation.append("two", { key: "two" });
+  const parts = await partsOf(conversation.stream(engine, { key: "two" }));
+  expect(outline(parts).filter((type) => /^run-|^resumed/.test(type))).toEqual(["resumed", "run-start", "run-end"]);
+  expect(parts.at(-1)).toMatchObject({ type: "run-end", result: { text: "the second" } });
 });
 
 test("leaving a stream early aborts its run, and waits until it has ended", async () => {

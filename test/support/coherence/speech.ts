@@ -163,7 +163,7 @@ export class Speech {
     return random.chance(0.3) ? [random.pick(kinds), random.pick(kinds)] : [random.pick(kinds)];
   }
 
-  /** The same block with another text; what is said changes with it. */
+  /** The same block with another text; what is said changes with it, and images stay. */
   edited(block: Block): Block {
     const before = this.saidOf(block);
     if (before === null || before.kind === "hosted" || before.kind === "reasoning") return block;

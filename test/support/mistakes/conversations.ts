@@ -1,5 +1,5 @@
 import { openStore } from "../../../src/index.ts";
-import { conversation, engine, type Mistake, odd } from "./mistake.ts";
+import { conversation, engine, type Mistake, odd, weather } from "./mistake.ts";
 
 const append = async (said: unknown, options: object = {}) => (await conversation()).append(odd(said), options);
 const run = async (options: object, made: unknown = engine()) => (await conversation()).run(odd(made), options);
@@ -235,6 +235,26 @@ export const conversationMistakes: readonly Mistake[] = [
     "whatIf() without an engine",
     async () => (await conversation()).whatIf(odd({})),
     "whatIf takes an engine, not an object: make one with createEngine({ provider })",
+  ],
+  [
+    "settle('charge', 'rerun')",
+    async () => (await conversation()).settle("charge", odd("rerun")),
+    'settling charge: this is a text: write { how: "rerun" }',
+  ],
+  [
+    "run({ toolChoice: 'weather' })",
+    () => run({ toolChoice: "weather" }, engine({ tools: [weather()] })),
+    'run: toolChoice is the name of a tool: write { tool: "weather" }',
+  ],
+  [
+    "follow(0, { signal })",
+    async () => (await conversation()).follow(0, odd({ signal: AbortSignal.abort() })),
+    "follow: signal is an object: give the signal of an AbortController",
+  ],
+  [
+    "conversation.verify({ heads })",
+    async () => (await conversation()).verify(odd({ heads: new Map() })),
+    "verify has no option 'heads': give 'savedHeads' or 'onEvent'",
   ],
   [
     "whatIf(engine, { withuot })",

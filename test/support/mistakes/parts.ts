@@ -1,10 +1,11 @@
 import * as v from "valibot";
 import * as z from "zod";
-import { scripted } from "../../../src/entries/testing.ts";
+import { scripted, startReferenceServer } from "../../../src/entries/testing.ts";
 import {
   assistant,
   defineMiddleware,
   ephemeral,
+  image,
   lens,
   logging,
   type Next,
@@ -286,7 +287,32 @@ export const partMistakes: readonly Mistake[] = [
   [
     "user([{ type: 'image' }])",
     () => user([{ type: "image" }]),
-    "user: content[0] is of type image, and its url is undefined: give a text",
+    "user: content[0] is of type image, and its url is undefined: give an address, https://… or data:image/png;base64,…",
+  ],
+  [
+    "image('./photo.png')",
+    () => image("./photo.png"),
+    "image: the address has no scheme: give https://…, or the content as data:image/png;base64,…",
+  ],
+  [
+    "image(bytes)",
+    () => image(odd(new Uint8Array(1))),
+    "image: the address is an object: give https://…, or the content as data:image/png;base64,…",
+  ],
+  [
+    "scripted([{ call }])",
+    () => scripted(odd([{ call: [] }])),
+    "scripted: answers[0] has no option 'call': did you mean 'calls'?",
+  ],
+  [
+    "startReferenceServer({ answr })",
+    () => startReferenceServer(odd({ answr: () => ({ output: [] }) })),
+    "startReferenceServer has no option 'answr': its type ReferenceServerOptions lists all",
+  ],
+  [
+    "startReferenceServer({ script: 'Hello.' })",
+    () => startReferenceServer(odd({ script: "Hello." })),
+    "startReferenceServer: script is no list: give a list of answers",
   ],
   ["assistant(5)", () => assistant(odd(5)), "assistant: content is 5: give a text or a list of parts"],
   [
