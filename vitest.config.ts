@@ -19,8 +19,8 @@ export default defineConfig(({ mode }) => ({
     hookTimeout: 120_000,
     // The files of a worker share what they import: no test leaves anything behind that another one would meet.
     isolate: false,
-    // One more than there are cores, because many tests wait for disks, processes and silence.
-    maxWorkers: availableParallelism() + 1,
+    // Two more than there are cores, because many tests wait for disks, processes and silence.
+    maxWorkers: availableParallelism() + 2,
     reporters: ["default", "./test/support/closing-line.ts"],
     coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
     projects: [
