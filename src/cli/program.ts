@@ -17,6 +17,16 @@ export async function run(argv: readonly string[]): Promise<void> {
     process.exit(exitCode);
   });
   process.exitCode = await execute(argv, process);
+  // What a module of --stack still does, such as sending its traces, has this long; what it keeps open is not waited for.
+  setTimeout(endProcess, lingerMs).unref();
+}
+
+/** How long a process that has answered may go on by itself. */
+export const lingerMs = 1_000;
+
+/** Ends the process once its readers, slow ones too, have all that was written. */
+function endProcess(): void {
+  process.stdout.write("", () => process.stderr.write("", () => process.exit()));
 }
 
 /** The same for any streams and environment: the exit code is the answer. */

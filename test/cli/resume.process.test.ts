@@ -5,13 +5,14 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { resumeDocument } from "../../src/cli/documents/running.ts";
+import { lingerMs } from "../../src/cli/program.ts";
 import { interceptedBy } from "../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
-import { turnlog } from "../support/cli/command-process.ts";
+import { startTurnlog, turnlog } from "../support/cli/command-process.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { startAside, supportFile } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
@@ -73,6 +74,44 @@ test("finishes a run that was cut off, and says what it did; again there is noth
   const again = await world.resume(["--stack", stack]);
   expect(again).toEqual({ code: 0, stdout: "", stderr: "no run of cnv_cutoff was cut off: nothing to do\n" });
   expect(await world.types()).toEqual(types);
+});
+
+/** A module whose engine comes with a server that listens as long as its process lives. */
+function listeningStack(folder: string, more = ""): string {
+  const path = join(folder, "listening.ts");
+  writeFileSync(
+    path,
+    `import { createServer } from "node:net";
+     export { engine } from "${stack}";
+     createServer().listen(0, "127.0.0.1");
+     ${more}`,
+  );
+  return path;
+}
+
+test("ends also where the module keeps a server open, after an answer and after an error", async () => {
+  const world = await cutOff("inference", "after");
+  const listening = listeningStack(world.folder);
+  expect(await world.resumeAside(["--stack", listening])).toMatchObject({ code: 0, stderr: "" });
+  const refused = await turnlog(["resume", "cnv_nobody", "--stack", listening], { cwd: world.folder });
+  expect(refused).toMatchObject({ code: 3, stdout: "" });
+  expect(oneLine(refused.stderr)).toBe(true);
+});
+
+test("a reader that is slow gets all of the answer where the module keeps a server open", async () => {
+  const world = await cutOff("inference", "after");
+  // The module's time is over at once, and it says so.
+  const impatient = `const later = globalThis.setTimeout;
+    globalThis.setTimeout = (run, ms) =>
+      ms === ${lingerMs} ? later(() => { run(); later(() => process.stderr.write("waited\\n"), 0); }, 0) : later(run, ms);`;
+  const typed = ["resume", "cnv_cutoff", "--stack", listeningStack(world.folder, impatient)];
+  const letters = 1_000_000;
+  const { child, ended } = startTurnlog(typed, { cwd: world.folder, env: { TAIL: String(letters) } });
+  child.stdout?.pause();
+  child.stderr?.once("data", () => child.stdout?.resume());
+  const { code, stdout, stderr } = await ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "waited\n" });
+  expect(stdout.endsWith(`${"!".repeat(letters)}\n`)).toBe(true);
 });
 
 test("gives a run up by hand: what it did stays, every call is answered, and the next run begins anew", async () => {

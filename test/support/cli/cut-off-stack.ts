@@ -17,7 +17,8 @@ export const engine = (): Engine =>
   createEngine({
     provider: scripted(({ context }) => {
       const result = context.find(({ type }) => type === "function_call_output");
-      if (result !== undefined) return `Done: ${JSON.stringify(result["output"])}`;
+      const tail = "!".repeat(Number(process.env["TAIL"] ?? 0));
+      if (result !== undefined) return `Done: ${JSON.stringify(result["output"])}${tail}`;
       return { calls: [{ name: "charge", arguments: { euros: 5 }, callId: "call_charge" }] };
     }),
     tools: process.env["WITHOUT_TOOL"] === "1" ? [tool({ ...look, name: "look" })] : [charge],

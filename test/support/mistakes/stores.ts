@@ -31,7 +31,27 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "openStore('./turnlog.db')",
     () => openStore("./turnlog.db"),
-    "no store is kept at ./turnlog.db: use sqlite:PATH, esdb://HOST:PORT, or memory: for work that need not last",
+    "no store is kept at ./turnlog.db: did you mean sqlite:./turnlog.db?",
+  ],
+  [
+    "openStore('file:./turnlog.db')",
+    () => openStore("file:./turnlog.db"),
+    "no store is kept at file:./turnlog.db: did you mean sqlite:./turnlog.db?",
+  ],
+  [
+    "openStore('C:\\turnlog.db')",
+    () => openStore("C:\\turnlog.db"),
+    "no store is kept at C:\\turnlog.db: did you mean sqlite:C:\\turnlog.db?",
+  ],
+  [
+    "openStore('redis://host')",
+    () => openStore("redis://me:secret@host"),
+    "no store is kept at redis://host: use sqlite:PATH, esdb://HOST:PORT, or memory: for work that need not last",
+  ],
+  [
+    "openStore('memory')",
+    () => openStore("memory"),
+    "no store is kept at memory: did you mean memory:?",
   ],
   [
     "openStore(…, { mustexist })",
