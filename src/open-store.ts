@@ -86,8 +86,18 @@ async function openEventStore(
     return openEventStoreDb(url, options);
   }
   const shown = url.replace(/\/\/.*@/, "//");
-  throw new TurnlogError(
-    "unknown-store",
-    `no store is kept at ${shown}: use sqlite:PATH, esdb://HOST:PORT, or memory: for work that need not last`,
-  );
+  const meant = addressMeant(shown);
+  const advice =
+    meant === null
+      ? "use sqlite:PATH, esdb://HOST:PORT, or memory: for work that need not last"
+      : `did you mean ${meant}?`;
+  throw new TurnlogError("unknown-store", `no store is kept at ${shown}: ${advice}`);
+}
+
+/** The address that stands for a path, or for `file:` before one, as other databases are named; null for anything else. */
+function addressMeant(text: string): string | null {
+  if (text === "memory") return "memory:";
+  const path = text.replace(/^file:(\/\/)?(?=.)/, "");
+  // One letter and a colon are a drive of Windows.
+  return /^(sqlite|esdb)$|^[a-z][a-z\d+.-]+:/i.test(path) ? null : `sqlite:${path}`;
 }

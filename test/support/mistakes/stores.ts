@@ -48,11 +48,7 @@ export const storeMistakes: readonly Mistake[] = [
     () => openStore("redis://me:secret@host"),
     "no store is kept at redis://host: use sqlite:PATH, esdb://HOST:PORT, or memory: for work that need not last",
   ],
-  [
-    "openStore('memory')",
-    () => openStore("memory"),
-    "no store is kept at memory: did you mean memory:?",
-  ],
+  ["openStore('memory')", () => openStore("memory"), "no store is kept at memory: did you mean memory:?"],
   [
     "openStore(…, { mustexist })",
     () => openStore("memory:", odd({ mustexist: true })),
