@@ -1,4 +1,5 @@
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
+import { StoreNotFoundError } from "../log/ports/event-store.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { createProgress, noProgress, type Progress } from "./progress.ts";
 import { type Cell, createStyle, type Style, shown, tableLines } from "./screen.ts";
@@ -25,10 +26,10 @@ export type Screen = {
 };
 
 /**
- * What a command does with the store. One that is not there is made only to `create`; to `read` one is opened by who may only read
- * it, too.
+ * What a command does with the store. One that is not there is made only to `create`, which is told: its address may have been
+ * typed wrong. To `create-told` is for a command whose help or answer says so. To `read`, one is opened by who may only read it, too.
  */
-type StoreUse = "read" | "write" | "create";
+type StoreUse = "read" | "write" | "create" | "create-told";
 
 /** What every command works with. */
 export type CliContext = Screen & {
@@ -97,6 +98,9 @@ export function createContext(
   const print = (...lines: readonly string[]): void => {
     for (const line of lines) write(`${shown(line, hasColour)}\n`);
   };
+  const note = (text: string): void => {
+    if (!quiet) stderr.write(`${shown(text, hasColour)}\n`);
+  };
   return {
     storeUrl,
     isStoreNamed: store !== undefined,
@@ -108,7 +112,15 @@ export function createContext(
     commandName: commandName(env),
     async openStore(use, url = storeUrl) {
       const { openStore } = await import("../open-store.ts");
-      return openStore(url, { mustExist: use !== "create", mayBeReadOnly: use === "read" });
+      if (use === "create-told") return openStore(url);
+      try {
+        return await openStore(url, { mustExist: true, mayBeReadOnly: use === "read" });
+      } catch (error) {
+        if (use !== "create" || !(error instanceof StoreNotFoundError)) throw error;
+      }
+      const made = await openStore(url);
+      note(`a new store was made: ${shownUrl(url)}`);
+      return made;
     },
     write,
     // Not before it is asked for: a process opens it then.
@@ -127,9 +139,7 @@ export function createContext(
     printJson: (data) => {
       write(`${JSON.stringify({ version: 1, data }, null, isTerminal ? 2 : undefined)}\n`);
     },
-    note: (text) => {
-      if (!quiet) stderr.write(`${shown(text, hasColour)}\n`);
-    },
+    note,
     async progress(label, work) {
       const write = (text: string): void => void stderr.write(text);
       const bar =

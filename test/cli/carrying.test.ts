@@ -32,6 +32,12 @@ const ok = (outcome: Outcome): string => {
   return outcome.stdout;
 };
 
+/** The same of a command that had to make its store, which it says. */
+const okAnew = ({ stderr, ...outcome }: Outcome): string => {
+  expect(stderr).toMatch(/^a new store was made: [^\n]+\n$/);
+  return ok({ ...outcome, stderr: "" });
+};
+
 const copiedEvents = (outcome: Outcome) => {
   const { conversations, blobs, events } = readDocument(copyDocument, outcome);
   expect(blobs).toBe(0);
@@ -41,13 +47,23 @@ const copiedEvents = (outcome: Outcome) => {
 
 test("copy says what it copied, and that a second one had nothing to do", async () => {
   const { run } = place();
-  expect(ok(await run("copy --to STORE:copy.db"))).toBe("1 conversation, 66 events copied and verified\n");
+  expect(okAnew(await run("copy --to STORE:copy.db"))).toBe("1 conversation, 66 events copied and verified\n");
   expect(ok(await run("copy @last --to STORE:copy.db"))).toBe(
     "0 conversations, 0 events copied and verified; 1 there already\n",
   );
   expect(copiedEvents(await run("copy --to STORE:json.db --json"))).toBe(66);
   expect(copiedEvents(await run("copy --from STORE:json.db --to STORE:copy.db --json"))).toBe(0);
   expect(ok(await run("verify --store STORE:copy.db"))).toContain("all sound");
+});
+
+test("a store that had to be made is named, unless only data is asked for", async () => {
+  const { run, cwd } = place();
+  const words = (path: string): string => `a new store was made: sqlite:${cwd}/${path}\n`;
+  expect((await run("append @new Hello --store STORE:nihgt.db")).stderr).toBe(words("nihgt.db"));
+  expect((await run("append @new Hello --store STORE:nihgt.db")).stderr).toBe("");
+  expect((await run("copy --to STORE:copy.db --json")).stderr).toBe(words("copy.db"));
+  expect((await run("copy -q --to STORE:quiet.db")).stderr).toBe("");
+  expect((await run("demo -q --store STORE:demo.db")).stderr).toBe("");
 });
 
 test("copy refuses what it cannot do, and creates nothing", async () => {
@@ -61,7 +77,7 @@ test("copy refuses what it cannot do, and creates nothing", async () => {
 
 test("copy leaves a target alone that has gone another way, and exits 1", async () => {
   const { run, file } = place();
-  ok(await run("copy --to STORE:copy.db"));
+  okAnew(await run("copy --to STORE:copy.db"));
   for (const name of ["turnlog.db", "copy.db"]) {
     await using store = await openStore(`sqlite:${file(name)}`);
     for await (const id of store.conversations()) await store.conversation(id).append(`more in ${name}`);
@@ -79,7 +95,7 @@ test("a bundle is exported into a file or to stdout, and imported as it was, onc
   const { run, file } = place();
   expect(ok(await run("export @last -o FILE:bundle.jsonl"))).toMatch(/^66 events written to .*bundle\.jsonl\n$/);
   expect(ok(await run("export @last"))).toBe(readFileSync(file("bundle.jsonl"), "utf8"));
-  expect(ok(await run("import FILE:bundle.jsonl --store STORE:new.db"))).toBe(
+  expect(okAnew(await run("import FILE:bundle.jsonl --store STORE:new.db"))).toBe(
     "1 conversation, 66 events imported and verified\n",
   );
   expect(copiedEvents(await run("import FILE:bundle.jsonl --store STORE:new.db --format bundle --json"))).toBe(0);

@@ -62,12 +62,14 @@ test("append with a key appends once", async () => {
 
 test("append to @new begins a conversation, also a store's first, under an id of one's own", async () => {
   const { path, file } = temporaryFolder();
-  const { run, said, read } = at(path);
+  const { run, read } = at(path);
   expectRefusal(await run(["append", "@last", "Hello"]), 3, /there is no turnlog store/);
   expect(existsSync(file("turnlog.db"))).toBe(false);
-  expect(await said(["append", "@new", "Hello", "--id", "cnv_mine"])).toBe(
-    "user message appended as the new conversation cnv_mine",
-  );
+  expect(await run(["append", "@new", "Hello", "--id", "cnv_mine"])).toEqual({
+    code: 0,
+    stdout: "user message appended as the new conversation cnv_mine\n",
+    stderr: `a new store was made: sqlite:${file("turnlog.db")}\n`,
+  });
   const other = await read(appendDocument, ["append", "@new", "Hello"]);
   expect(other).toMatchObject({ isNewConversation: true, revision: 1 });
   expectRefusal(

@@ -114,7 +114,7 @@ test("an append over the server's limit exits 1 with MaxAppendSize, and nothing 
   const server = await startServer({ maxAppendBytes: 2_000 });
   const source = temporaryFolder();
   expect((await turnlogHere(["demo", "-q"], { cwd: source.path })).code).toBe(0);
-  const outcome = await turnlogHere(["copy", "--to", server.connectionString], { cwd: source.path });
+  const outcome = await turnlogHere(["copy", "-q", "--to", server.connectionString], { cwd: source.path });
   expectRefusal(outcome, 1, /takes less than turnlog sends .*raise its MaxAppendSize to 1048576 or more/);
   expect(server.events().filter(({ stream }) => stream.startsWith("conversation-"))).toEqual([]);
 });

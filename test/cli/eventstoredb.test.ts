@@ -33,6 +33,12 @@ const ok = (outcome: Outcome): string => {
   return outcome.stdout;
 };
 
+/** The same of a command that had to make its store, which it says. */
+const okAnew = ({ stderr, ...outcome }: Outcome): string => {
+  expect(stderr).toMatch(/^a new store was made: [^\n]+\n$/);
+  return ok({ ...outcome, stderr: "" });
+};
+
 test.each([
   ["in the clear", {}],
   ["over TLS", { tls: true }],
@@ -51,7 +57,7 @@ test.each([
   expect((await run("diff", `${id}@20..36`)).code).toBe(1);
   expect(ok(await run("verify"))).toContain("all sound");
   const bodies = ok(await run("request", id));
-  ok(await run("copy", "--to", `sqlite:${file("copy.db")}`));
+  okAnew(await run("copy", "--to", `sqlite:${file("copy.db")}`));
   expect(ok(await turnlogHere(["request", id, "--store", `sqlite:${file("copy.db")}`], { cwd }))).toBe(bodies);
   await server.idle();
 });
@@ -63,7 +69,7 @@ test("recorded conversations are imported to, and rehearsed on, an esdb:// store
     { role: "assistant", content: "Order 4711." },
   ];
   writeFileSync(file("talks.jsonl"), JSON.stringify({ id: "d1", messages }));
-  expect(ok(await run("import", file("talks.jsonl")))).toBe("1 conversation imported, 2 blocks\n");
+  expect(okAnew(await run("import", file("talks.jsonl")))).toBe("1 conversation imported, 2 blocks\n");
   expect(ok(await run("import", file("talks.jsonl")))).toBe("0 conversations imported, 0 blocks; 1 there already\n");
   const rehearsed = await run(
     "rehearse",
@@ -89,7 +95,7 @@ test("conversations go to a server and back by copy and by bundle, and come out 
   const there = copied.parse(documentOf(await turnlogHere(["copy", "--to", url, "--json"], { cwd })));
   expect(there.data.events).toBe(bundle.split("\n").length - 3);
   expect(copied.parse(documentOf(await turnlogHere(["copy", "--to", url, "--json"], { cwd }))).data.events).toBe(0);
-  expect(ok(await run("copy", "--to", `sqlite:${file("back.db")}`))).toContain("1 conversation, ");
+  expect(okAnew(await run("copy", "--to", `sqlite:${file("back.db")}`))).toContain("1 conversation, ");
   // Members of an actor may come back in another order: its digest is over what it means.
   const events = (text: string): unknown =>
     text
@@ -101,7 +107,7 @@ test("conversations go to a server and back by copy and by bundle, and come out 
   ok(await run("export", "@last", "-o", file("bundle.jsonl")));
   expect(events(readFileSync(file("bundle.jsonl"), "utf8"))).toEqual(events(bundle));
   const other = withSetting(url, "turnlogNamespace=other");
-  expect(ok(await turnlogHere(["import", file("bundle.jsonl"), "--store", other], { cwd }))).toContain(
+  expect(okAnew(await turnlogHere(["import", file("bundle.jsonl"), "--store", other], { cwd }))).toContain(
     "imported and verified",
   );
   expect(ok(await turnlogHere(["verify", "--store", other], { cwd }))).toContain("all sound");

@@ -25,7 +25,7 @@ test("imports what a file says, with who did it, and nothing more the second tim
   const { file, store } = place({ id: "d1", messages: whole });
   const first = await turnlog("import", file, "--store", store, "--json");
   const [conversation] = importOf(first).conversations;
-  expect(first).toMatchObject({ code: 0, stderr: "" });
+  expect(first).toMatchObject({ code: 0, stderr: `a new store was made: ${store}\n` });
   expect(conversation).toMatchObject({ document: "d1", blocks: 6 });
   expect(await told(store, conversation?.id)).toEqual([
     "ConversationStarted by import d1 from talks.jsonl",

@@ -25,7 +25,7 @@ export const demo = commandCode({
   ) {
     await using server = elsewhere === undefined ? await startReferenceServer({ answer: answerAsTravelAgent }) : null;
     const baseURL = server?.baseUrl ?? elsewhere ?? "";
-    await using store = await context.openStore("create");
+    await using store = await context.openStore("create-told");
     const conversation = store.conversation();
     const provider = openaiResponses({ model: "demo", baseURL, apiKey: "demo", organization: "", project: "" });
     const { bold, dim } = context.style;

@@ -70,7 +70,7 @@ export const rehearse = commandCode({
     const malformed: string[] = [];
     const { signal } = context;
     const documents = await openDocuments(source, malformed);
-    await using store = keep ? await context.openStore("create") : null;
+    await using store = keep ? await context.openStore("create-told") : null;
     let figures: RehearsalFigures;
     try {
       figures = await context.progress("rehearsing", (onConversation) =>
