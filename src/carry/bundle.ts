@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { actorSchema } from "../domain/actor.ts";
 import { sha256Schema } from "../domain/ids.ts";
+import { envelopeSchema } from "../log/codec/envelope.ts";
 import { type Envelope, StoreCorruptedError } from "../log/ports/event-store.ts";
 import { type CopySource, createSourceCheck } from "./copy-source.ts";
 import { redactEvent } from "./redact.ts";
@@ -29,26 +29,6 @@ const endSchema = z.strictObject({
   format: z.literal(endFormat),
   events: z.int().nonnegative(),
   sha256: sha256Schema,
-});
-
-const envelopeSchema = z.strictObject({
-  id: z.string(),
-  stream: z.string(),
-  revision: z.int().nonnegative(),
-  type: z.string(),
-  version: z.int(),
-  at: z.string(),
-  actor: actorSchema,
-  runId: z.exactOptional(z.string()),
-  frame: z.exactOptional(z.string()),
-  causationId: z.exactOptional(z.string()),
-  tenant: z.exactOptional(z.string()),
-  keyId: z.exactOptional(z.string()),
-  nonce: z.exactOptional(z.string()),
-  encoding: z.literal("json"),
-  data: z.string(),
-  dataDigest: sha256Schema,
-  digest: sha256Schema,
 });
 
 /**

@@ -35,8 +35,15 @@ export const eventPlace = (
 /** `cnv_8f3k…@120`, as commands take it again. */
 export const placeName = (conversation: string, revision: number): string => `${conversation}@${revision}`;
 
-/** `2026-09-01 12:30:45` */
-export const dateAndTime = (at: string): string => at.slice(0, 19).replace("T", " ");
+/** `2026-09-01 12:30:45`, or from the year to as fine a part as a column has room for. */
+export const dateAndTime = (at: string, to: keyof typeof lengthTo = "second"): string =>
+  at.slice(0, lengthTo[to]).replace("T", " ");
+
+/** `12:30:45.678`, below its day. */
+export const timeOfDay = (at: string): string => at.slice(lengthTo.day + 1, lengthTo.millisecond);
+
+/** How much of a time as events have it, in ISO 8601, ends with a part. */
+const lengthTo = { day: 10, minute: 16, second: 19, millisecond: 23 } as const;
 
 /** That events are not what was written, in one line; nothing where none was changed. */
 export function changedWords(

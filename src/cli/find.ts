@@ -10,6 +10,7 @@ import { tryToRead } from "../log/codec/recorded.ts";
 import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
+import { counted } from "../projections/wording.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
 import { lastRevision, lastWritten, parsePlace, type RevisionName } from "./revision.ts";
 
@@ -40,12 +41,25 @@ export async function findConversation(store: TurnlogStore, text: string): Promi
   for await (const id of store.conversations()) {
     if (id.startsWith(name) || id.startsWith(`cnv_${name}`)) found.push(id);
   }
-  const [only] = found;
-  if (only === undefined) throw new NotFoundError(`there is no conversation '${name}': \`turnlog ls\` lists them`);
-  if (found.length === 1) return store.conversation(only);
+  const only = onlyOne(found, { name, what: "conversation" });
+  if (only === null) throw new NotFoundError(`there is no conversation '${name}': \`turnlog ls\` lists them`);
+  return store.conversation(only);
+}
+
+/**
+ * What a text stands for, of those whose id begins with it; null where there is none.
+ *
+ * @throws {UsageError} when there are several.
+ */
+export function onlyOne<Id extends string>(
+  found: readonly Id[],
+  { name, what }: { readonly name: string; readonly what: string },
+): Id | null {
+  const [only = null] = found;
+  if (found.length <= 1) return only;
   const listed = found.slice(0, maxCandidates).join(", ");
   const more = found.length > maxCandidates ? ` and ${found.length - maxCandidates} more` : "";
-  throw new UsageError(`'${name}' is the beginning of ${found.length} conversations: ${listed}${more}`);
+  throw new UsageError(`'${name}' is the beginning of ${counted(found.length, what)}: ${listed}${more}`);
 }
 
 /** The ids of all of these. */
@@ -130,11 +144,9 @@ async function findResponse(conversation: Conversation, prefix: string): Promise
     if (id === prefix) return revision;
     if (id?.startsWith(prefix) === true) found.set(id, revision);
   }
-  const [only] = found.values();
+  const only = found.get(onlyOne([...found.keys()], { name: prefix, what: "response" }) ?? "");
   if (only === undefined) throw new NotFoundError(`no response of ${conversation.id} has the id '${prefix}'`);
-  if (found.size === 1) return only;
-  const listed = [...found.keys()].slice(0, maxCandidates).join(", ");
-  throw new UsageError(`'${prefix}' is the beginning of ${found.size} responses: ${listed}`);
+  return only;
 }
 
 /** A conversation at one revision, and what puts its blocks and events into words. */

@@ -107,6 +107,11 @@ test("refuses what names no place, and exits 2", async () => {
   expectRefusal(await run("show @last@1..2"), 2, /expected one revision, got the range '@last@1\.\.2'/);
   expectRefusal(await run("diff @last"), 2, /name two revisions/);
   expectRefusal(await run("show @last@+5"), 2, /'\+5' in '@last@\+5' is no revision/);
+  expectRefusal(
+    await run("blame @last run_"),
+    2,
+    /'run_' is the beginning of 1\d blocks: run_\w+\/\S+(, run_\w+\/\S+){4} and \d+ more$/m,
+  );
   writeFileSync(file("heads.json"), "{}");
   expectRefusal(await run(`verify --heads ${file("heads.json")}`), 2, /heads\.json holds no heads/);
 });

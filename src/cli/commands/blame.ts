@@ -9,8 +9,8 @@ import { changedWords, changeWords, dateAndTime, eventPlace, placeName } from ".
 import { commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { type BlameDocument, blameDocument } from "../documents/conversations.ts";
-import { NotFoundError, UsageError } from "../exit-codes.ts";
-import { type FoundPlace, openPlace } from "../find.ts";
+import { NotFoundError } from "../exit-codes.ts";
+import { type FoundPlace, onlyOne, openPlace } from "../find.ts";
 
 /** Who made and last changed the blocks of a Turn, and who took out those that are gone. */
 export const blame = commandCode({
@@ -39,9 +39,8 @@ function blockIdOf({ past }: FoundPlace, name: string): string {
   }
   const ids = [...past.blames.keys()];
   const found = ids.includes(name) ? [name] : ids.filter((id) => id.startsWith(name));
-  const [only] = found;
-  if (only === undefined) throw new NotFoundError(`no block has the id '${name}' up to revision ${past.revision}`);
-  if (found.length > 1) throw new UsageError(`'${name}' is the beginning of ${found.length} blocks' ids`);
+  const only = onlyOne(found, { name, what: "block" });
+  if (only === null) throw new NotFoundError(`no block has the id '${name}' up to revision ${past.revision}`);
   return only;
 }
 

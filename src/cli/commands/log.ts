@@ -4,7 +4,7 @@ import { type WalkedEvent, Walker } from "../../conversation/walk.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { followEnvelopes } from "../../log/codec/recorded.ts";
 import { actorLabel } from "../../projections/wording.ts";
-import { dateAndTime } from "../block-rows.ts";
+import { dateAndTime, timeOfDay } from "../block-rows.ts";
 import { type CommandInput, commandCode, type Documents } from "../command.ts";
 import type { CliContext, Screen } from "../context.ts";
 import { differenceDocumentOf, differenceLines } from "../difference.ts";
@@ -73,7 +73,7 @@ export const log = commandCode({
     else if ("event" in document) renderEvents([document.event], true, screen);
     else {
       const { style, print } = screen;
-      const [day = "", ...others] = new Set(document.events.map(({ at }) => at.slice(0, 10)));
+      const [day = "", ...others] = new Set(document.events.map(({ at }) => dateAndTime(at, "day")));
       const isOneDay = day !== "" && others.length === 0;
       print(`${style.bold(document.conversation)}${isOneDay ? style.dim(`  ${day}`) : ""}`);
       renderEvents(document.events, !isOneDay, screen);
@@ -182,7 +182,7 @@ function cellsOf(event: LoggedEvent, style: Style, hasDays: boolean): readonly C
   const styled = isBad ? style.bad : isNotable ? style.warn : (text: string): string => text;
   return [
     { text: String(revision).padStart(4), style: style.bold },
-    { text: hasDays ? dateAndTime(at) : at.slice(11, 23), style: style.dim },
+    { text: hasDays ? dateAndTime(at) : timeOfDay(at), style: style.dim },
     { text: actor === null ? "?" : actorLabel(actor), style: style.dim },
     { text: problem === null ? words : `${words}: ${problem}`, style: styled },
   ];

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { hiddenLabel } from "../../domain/labels.ts";
 import { counted, excerpt, grouped } from "../../projections/wording.ts";
+import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
 import { lsDocument } from "../documents/stores.ts";
@@ -25,7 +26,7 @@ export const ls = commandCode({
     table(
       conversations.map((listed) => [
         { text: listed.id, style: style.bold },
-        { text: listed.lastAt.slice(0, 16).replace("T", " "), style: style.dim },
+        { text: dateAndTime(listed.lastAt, "minute"), style: style.dim },
         counted(listed.events, "event"),
         counted(listed.requests, "request"),
         savedWords(listed),

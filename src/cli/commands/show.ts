@@ -13,7 +13,7 @@ import {
   shortId,
   shownText,
 } from "../../projections/wording.ts";
-import { blockRow, changedWords, eventPlace, placeName } from "../block-rows.ts";
+import { blockRow, changedWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import {
@@ -50,7 +50,7 @@ export const show = commandCode({
     const { conversation, revision, title, origin, event, turn, run, serverContexts, usage, budget } = document;
     const { style, print, table } = screen;
     const own = conversationStream(conversation);
-    print(`${style.bold(placeName(conversation, revision))}  ${style.dim(event.at.slice(0, 23).replace("T", " "))}`);
+    print(`${style.bold(placeName(conversation, revision))}  ${style.dim(dateAndTime(event.at, "millisecond"))}`);
     print(...changedWords(document.changedEvents, own, screen));
     if (title !== null) print(inOneLine(title));
     print(...[describeOrigin(origin) ?? []].flat());
@@ -193,7 +193,7 @@ function ownerWords(
     case "dead":
       return `its process ${who} is dead: \`${commandName} resume\` takes it up`;
     case "unknown":
-      return `its process ${who} is silent since ${lastEventAt.slice(0, 23).replace("T", " ")}`;
+      return `its process ${who} is silent since ${dateAndTime(lastEventAt, "millisecond")}`;
   }
 }
 

@@ -5,6 +5,7 @@ import { blockKinds } from "../../domain/block.ts";
 import { conversationStarted } from "../../domain/events/conversation-events.ts";
 import { jsonValueSchema } from "../../domain/events/shared.ts";
 import { sha256Schema } from "../../domain/ids.ts";
+import { envelopeSchema } from "../../log/codec/envelope.ts";
 import { differenceDocument } from "./differences.ts";
 import { at, block, change, conversation, count, list, place, revision, stream } from "./parts.ts";
 
@@ -52,21 +53,14 @@ export type TranscriptDocument = z.infer<typeof transcript>;
 
 /** `turnlog cat`: what the store holds of an event, also where it is damaged. */
 export const catDocument = z.strictObject({
+  ...envelopeSchema.shape,
   ...place,
-  stream,
   /** Of the event in the whole log. */
   position: z.string(),
-  id: z.string(),
-  type: z.string(),
+  // What stands in these may be damaged, and is told as it stands.
   version: z.number(),
   at: z.string(),
   actor: jsonValueSchema,
-  runId: z.exactOptional(z.string()),
-  frame: z.exactOptional(z.string()),
-  causationId: z.exactOptional(z.string()),
-  tenant: z.exactOptional(z.string()),
-  keyId: z.exactOptional(z.string()),
-  nonce: z.exactOptional(z.string()),
   encoding: z.string(),
   /** Of the data as it is stored. */
   dataDigest: z.string(),

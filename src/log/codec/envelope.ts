@@ -1,8 +1,31 @@
+import * as z from "zod";
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { err, ok, type Result } from "../../base/result.ts";
 import { sha256Hex } from "../../base/sha256.ts";
-import type { Actor } from "../../domain/actor.ts";
+import { type Actor, actorSchema } from "../../domain/actor.ts";
+import { sha256Schema } from "../../domain/ids.ts";
 import type { Envelope, EventStore, Head, StoredEnvelope } from "../ports/event-store.ts";
+
+/** An envelope where it comes from outside; `cat` tells its members where they are damaged, too. */
+export const envelopeSchema = z.strictObject({
+  id: z.string(),
+  stream: z.string(),
+  revision: z.int().nonnegative(),
+  type: z.string(),
+  version: z.int(),
+  at: z.string(),
+  actor: actorSchema,
+  runId: z.exactOptional(z.string()),
+  frame: z.exactOptional(z.string()),
+  causationId: z.exactOptional(z.string()),
+  tenant: z.exactOptional(z.string()),
+  keyId: z.exactOptional(z.string()),
+  nonce: z.exactOptional(z.string()),
+  encoding: z.literal("json"),
+  data: z.string(),
+  dataDigest: sha256Schema,
+  digest: sha256Schema,
+});
 
 /** The members of an envelope that its digest covers, `data` through its own digest. */
 export type HashedEnvelope = Omit<Envelope, "data" | "digest">;
