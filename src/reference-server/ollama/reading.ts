@@ -22,11 +22,17 @@ function collated(messages: readonly JsonObject[]): readonly JsonObject[] {
       all.push(message);
       continue;
     }
-    const texts = [last["content"], message["content"]].map((content) => stringOf(content) ?? "");
+    const texts = [last, message].flatMap(textOf);
     const images = [...imagesOf(last), ...imagesOf(message)];
     all[all.length - 1] = { ...last, content: texts.join("\n\n"), ...(images.length === 0 ? {} : { images }) };
   }
   return all;
+}
+
+/** What a message says; of one that only shows images nothing but their marks is joined, which are read as the images. */
+function textOf(message: JsonObject): readonly string[] {
+  const text = stringOf(message["content"]) ?? "";
+  return text === "" && imagesOf(message).length > 0 ? [] : [text];
 }
 
 const imagesOf = ({ images = null }: JsonObject): readonly Json[] => (isArray(images) ? images : []);

@@ -130,6 +130,7 @@ test("cuts the oldest messages of a request that is too long in silence, unless 
 test("has the model read neighbours of one role as one message, and of calls and thoughts the first one's only", async () => {
   await using server = await start();
   const messages = [
+    { role: "user", content: "", images: ["REVG"] },
     ...[user, { role: "user", content: "Now?", images: ["QUJD"] }],
     { role: "assistant", content: "One.", thinking: "Hm.", tool_calls: [call("a"), call("b", { n: 1 })] },
     { role: "assistant", content: "Two.", thinking: "Lost.", tool_calls: [call("lost")] },
@@ -143,6 +144,7 @@ test("has the model read neighbours of one role as one message, and of calls and
     {
       ...{ type: "message", role: "user" },
       content: [
+        { type: "input_image", image_url: "REVG" },
         { type: "input_image", image_url: "QUJD" },
         { type: "text", text: "Where is it warm?\n\nNow?" },
       ],
