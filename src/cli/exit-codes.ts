@@ -2,6 +2,7 @@ import { getSystemErrorMessage } from "node:util";
 import { textOrNull } from "../base/json.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { printable } from "../projections/wording.ts";
+import { targetBeside } from "../stores/files.ts";
 
 /** What the command says to the shell. */
 export const exitCodes = {
@@ -48,7 +49,7 @@ export function failureOf(error: unknown): Failure {
     return { exitCode: exitCodes.environment, message: said(error, advice) };
   }
   const known = code === null ? undefined : failures.get(code);
-  if (known !== undefined) return { exitCode: known.exitCode, message: said(error, known.advice) };
+  if (known !== undefined) return { exitCode: known.exitCode, message: said(toldOfFile(error), known.advice) };
   if (code !== null) return { exitCode: exitCodes.failure, message: said(error) };
   return { exitCode: exitCodes.failure, message: said(error, "this looks like a bug of turnlog; --debug shows where") };
 }
@@ -58,6 +59,13 @@ export function outputFailureOf({ errno, code, message }: NodeJS.ErrnoException)
   const reason = errno === undefined ? message : getSystemErrorMessage(errno);
   const error = new Error(`the output cannot be written: ${reason}`);
   return { exitCode: exitCodes.environment, message: said(error, failures.get(code ?? "")?.advice) };
+}
+
+/** What Node tells of a file, in the words of people: by the name that was typed. */
+function toldOfFile(error: Error & NodeJS.ErrnoException): Error {
+  const { path, errno } = error;
+  if (path === undefined || errno === undefined) return error;
+  return new Error(`${targetBeside(path)}: ${getSystemErrorMessage(errno)}`);
 }
 
 type Advice = { readonly exitCode: ExitCode; readonly advice?: string };
@@ -97,7 +105,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["ENOENT", { exitCode: exitCodes.notFound, advice: "check the path" }],
   ["EISDIR", { exitCode: exitCodes.usage, advice: "name a file" }],
   ["ENOTDIR", { exitCode: exitCodes.environment, advice: "choose a path whose parent is a folder" }],
-  ["EACCES", { exitCode: exitCodes.environment, advice: "permission denied: check the file's permissions" }],
+  ["EACCES", { exitCode: exitCodes.environment, advice: "check what this user may do with the file and its folder" }],
   ["EROFS", { exitCode: exitCodes.environment, advice: "choose a path that can be written" }],
   ["ENOSPC", { exitCode: exitCodes.environment, advice: "free some space" }],
 ]);

@@ -50,6 +50,9 @@ export function createBeside(target: string): string {
   return path;
 }
 
+/** The `target` of a file that `createBeside` made, for messages; any other path as it is. */
+export const targetBeside = (path: string): string => path.replace(/\.[\da-f-]{36}\.tmp$/, "");
+
 /**
  * Gives a finished file the name of `target`, and makes that durable. Its mode and owner become those of `model`, by default
  * of the file that it replaces.

@@ -206,6 +206,15 @@ test.skipIf(isRoot)(
   },
 );
 
+test.skipIf(isRoot)(
+  "says that a store may not be read, and exits 6 (skipped as root, who may read everything)",
+  async () => {
+    const { path: cwd, file } = demoStore();
+    chmodSync(file("turnlog.db"), 0);
+    expectRefusal(await turnlogHere(["ls"], { cwd }), 6, /cannot be read: give this user read permission on it$/m);
+  },
+);
+
 test("says that a port is in use, and exits 6", async () => {
   const other = createServer();
   await new Promise<void>((resolve) => void other.listen(0, "127.0.0.1", resolve));

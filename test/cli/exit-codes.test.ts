@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+import { constants } from "node:os";
 import { expect, test } from "vitest";
 import { TurnlogError } from "../../src/base/turnlog-error.ts";
 import { failureOf, NotFoundError, UsageError } from "../../src/cli/exit-codes.ts";
@@ -14,6 +16,10 @@ import { ConversationDamagedError } from "../../src/projections/damage.ts";
 
 const down = new ProviderError("cannot reach it", { kind: "connection", outcome: "rejected" });
 const refused = new ProviderError("no such model", { kind: "invalid-request", outcome: "rejected" });
+
+/** As Node tells of a file that it cannot open. */
+const fileError = (code: "ENOENT" | "EACCES", path: string): Error =>
+  Object.assign(new Error(`${code}: as Node says it, open '${path}'`), { code, path, errno: -constants.errno[code] });
 
 test.each([
   [new UsageError("what?"), 2, "what?"],
@@ -36,6 +42,12 @@ test.each([
     "listen: choose another --port, or stop what listens there",
   ],
   [Object.assign(new Error("open x"), { code: "ENOENT" }), 3, "open x: check the path"],
+  [fileError("ENOENT", "none/x.jsonl"), 3, "none/x.jsonl: no such file or directory: check the path"],
+  [
+    fileError("EACCES", `x.db.${randomUUID()}.tmp`),
+    6,
+    "x.db: permission denied: check what this user may do with the file and its folder",
+  ],
   [down, 6, "cannot reach it: check that the server runs and the address is right"],
   [refused, 1, "no such model"],
   [Object.assign(new Error("odd"), { code: "something-else" }), 1, "odd"],

@@ -103,12 +103,14 @@ function orForReading(path: string, open: () => OpenDatabase): OpenDatabase {
 }
 
 /** Whether a file is there that this user may only read. */
-function isForReading(path: string): boolean {
+const isForReading = (path: string): boolean => !isAllowed(path, constants.W_OK) && existsSync(path);
+
+function isAllowed(path: string, mode: number): boolean {
   try {
-    accessSync(path, constants.W_OK);
-    return false;
+    accessSync(path, mode);
+    return true;
   } catch {
-    return existsSync(path);
+    return false;
   }
 }
 
@@ -117,6 +119,8 @@ function isForReading(path: string): boolean {
  * the file's owner from writing.
  */
 function openAsReader(path: string): OpenDatabase {
+  if (!isAllowed(path, constants.R_OK))
+    throw new StoreUnavailableError(`${path} cannot be read: give this user read permission on it`);
   const settled = openImmutable(path);
   // With a log and its index there already, SQLite has nothing to make.
   const hasLog = ["-wal", "-shm"].every((end) => existsSync(`${path}${end}`));
