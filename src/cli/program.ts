@@ -156,15 +156,21 @@ const otherWords: ReadonlyMap<string, string> = new Map([
   ["grep", "search TEXT"],
   ["delete", "hide CONVERSATION"],
   ["rm", "hide CONVERSATION"],
+  ["redact", "export CONVERSATION --redact -o FILE"],
   ["backup", "store backup FILE"],
   ["restore", "store restore FILE"],
   ["rebuild", "projections rebuild"],
   ["heads", "verify --save-heads FILE"],
 ]);
 
+/** What people type who want something gone: no other command may seem to do that. */
+const erasing: ReadonlySet<string> = new Set(["erase", "forget", "purge", "wipe"]);
+
 function hintFor(refusal: string): string | null {
   const [, typed = ""] = /unknown command '([^']*)'/.exec(refusal) ?? [];
   const command = otherWords.get(typed);
+  if (erasing.has(typed))
+    return `unknown command '${typed}': a store keeps what was said; \`turnlog export --redact\` copies without it, \`turnlog hide\` unlists`;
   if (command !== undefined) return `unknown command '${typed}': type \`turnlog ${command}\``;
   return typed === "" || refusal.includes("Did you mean")
     ? null

@@ -34,6 +34,16 @@ test.each([
     ["usage"],
     /^turnlog: unknown command 'usage': type `turnlog show CONVERSATION`\n$/,
   ],
+  [
+    "a command for what is done to a copy",
+    ["redact", "@last"],
+    /^turnlog: unknown command 'redact': type `turnlog export CONVERSATION --redact -o FILE`\n$/,
+  ],
+  [
+    "a command for what no command does",
+    ["erase", "@last"],
+    /^turnlog: unknown command 'erase': a store keeps what was said; `turnlog export --redact` copies without it, `turnlog hide` unlists\n$/,
+  ],
   ["a command that is like none", ["zebra"], /^turnlog: unknown command 'zebra': `turnlog --help` lists them\n$/],
   ["a missing argument", ["log"], /missing required argument/],
   ["too many arguments", ["ls", "more"], /too many arguments/],
