@@ -34,7 +34,7 @@ export const maxFollowing = 100;
  * Goes on without a damaged event (rule: Damage): an operator has looked at it. A run that it stood in, and that is open still,
  * is over with that. Written without deciding on a state, because there is none; twice is once.
  *
- * @throws {TurnlogError} `event-not-damaged` when the first damage of the conversation is elsewhere, or no fold stops; a broken chain is named.
+ * @throws {TurnlogError} `event-not-damaged` when the first damage of the conversation is elsewhere, or it still reads, so that nothing stops there; a broken chain is named.
  */
 export async function skipEvent(log: EventLog, stream: string, skip: Skip): Promise<SkipOutcome> {
   const { revision, reason, actor, allThatFollow } = skip;
@@ -137,7 +137,7 @@ async function notDamaged(
   const broken = await firstBreak(log.store, stream);
   if (broken === null) return new TurnlogError("event-not-damaged", `${stream} is sound: ${nothing}`);
   const { envelope, reason } = broken;
-  const where = `revision ${envelope.revision} of ${stream}, where the chain is broken (${reason})`;
+  const changed = `revision ${envelope.revision} of ${stream} was changed (${reason}) and can still be read`;
   const instead = envelope.revision === 0 ? "restore a backup" : "fork from before it, or restore a backup";
-  return new TurnlogError("event-not-damaged", `no fold stops at ${where}, so ${nothing}: ${instead}`);
+  return new TurnlogError("event-not-damaged", `${changed}, so nothing stops there, and ${nothing}: ${instead}`);
 }
