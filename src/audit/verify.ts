@@ -21,7 +21,7 @@ export type StreamReport = {
   /** The newest event that was found to be right. */
   readonly head: Head | null;
   readonly problem: StreamProblem | null;
-  /** Damaged events that an operator skipped, and that are still what he found. */
+  /** Damaged events that an operator skipped, and that are still as they were found. */
   readonly skipped: readonly SkippedEvent[];
 };
 
@@ -188,7 +188,7 @@ async function verifyStream(store: EventStore, stream: string, options: StreamOp
 }
 
 /**
- * What an operator said who skipped an event that has this problem. One that is not what was written has to be what he found:
+ * What an operator said who skipped an event that has this problem. One that is not what was written has to be as it was found:
  * a change since then is nothing that anybody looked at.
  */
 async function skipOf(

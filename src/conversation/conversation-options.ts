@@ -68,7 +68,7 @@ export function checkedByWhom(where: string, options: ActorOption, others: Reado
 }
 
 /**
- * The actor that a caller says he is.
+ * The actor that a caller claims to be.
  *
  * @throws {TypeError} for one that is none, and for one that callers cannot be: a provider, a layer, the engine.
  */

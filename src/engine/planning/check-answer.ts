@@ -3,8 +3,8 @@ import { kindOf, meant } from "../../base/options.ts";
 import { blockKinds } from "../../domain/block.ts";
 
 /**
- * Refuses what a codec made of a response where the log could not hold it: the author of the codec may have had no types, and an
- * event that is not of its schema would say nothing to him.
+ * Refuses what a codec made of a response where the log could not hold it: the author of the codec may have written it without
+ * types, and an event that does not fit its schema would not tell them what to change.
  *
  * @throws {TypeError} that names the member, and what to give.
  */

@@ -12,7 +12,7 @@ export type ChatDialect = {
   readonly wantsThoughts?: true;
   /** Ids of calls that the server takes as they are, and the length of those that others are made into. */
   readonly callIds?: { readonly taken: RegExp; readonly length: number };
-  /** Tools whose input is free text, and messages of a developer, are OpenAI's own: for others he is the system. */
+  /** Tools whose input is free text, and messages of a developer, are OpenAI's own: for others the developer is the system. */
   readonly isOpenai?: true;
 };
 

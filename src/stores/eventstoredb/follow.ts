@@ -18,7 +18,7 @@ type FollowOptions = {
 
 /**
  * The store's own events, then every one as it comes, each once. What was there before is read; what comes is the tail's,
- * which is one for all. Who takes so much time that the tail cannot keep what came for him reads that too.
+ * which is one for all. Who takes so much time that the tail cannot keep what came meanwhile reads that too.
  */
 export async function* followOwnLog(
   session: Session,
@@ -163,18 +163,18 @@ async function probe(session: Session, open: ReadCall, signal: AbortSignal): Pro
   await endOfLog(session, { signal, beside: open });
 }
 
-/** One follower's share of what comes: what he has not taken yet, up to a limit. */
+/** One follower's share of what comes: what was not taken yet, up to a limit. */
 type Tap = {
   readonly offer: (stream: string, event: RecordedEvent) => void;
   readonly fail: (error: unknown) => void;
   /**
-   * What has come since he last asked, or what comes next; null when the signal aborts, or when he has all that was kept
-   * for him and more came than that: then he has to read the rest.
+   * What has come since it was last asked for, or what comes next; null when the signal aborts, or when all that was kept
+   * was taken and more came than that: then the follower has to read the rest.
    */
   readonly next: (signal: AbortSignal) => Promise<readonly RecordedEvent[] | null>;
 };
 
-/** Events that are kept for a follower who takes his time. */
+/** Events that are kept for a follower who is slow. */
 const maxEvents = 512;
 
 function createTap(streamPrefix: string): Tap {

@@ -24,7 +24,7 @@ export type ReadCallOptions = {
  * The server's messages to one read, as many at a time as have come, and only as they are asked for: what nobody has
  * taken yet stays at the server but for a few. However the reading ends, the call does too.
  *
- * A call whose reader takes his time ends as well, because a server drops the whole connection of a reader that stalls,
+ * A call whose reader takes long ends as well, because a server drops the whole connection of a reader that stalls,
  * and because calls are few: a reader who comes back begins another where it was.
  *
  * @throws {Failure} when the call fails, is aborted, or the server says nothing for too long.

@@ -53,7 +53,7 @@ export function restoreStore(backup: string, path: string, { force = false }: Ba
 
 type Over = { readonly force: boolean; readonly whenOpen: string };
 
-/** Nothing that may be a store is replaced while somebody has it open: what he goes on to write would be lost. */
+/** Nothing that may be a store is replaced while somebody has it open: what is written through it after that would be lost. */
 function copyOver(source: string, name: string, { force, whenOpen }: Over): CheckedFile {
   const target = resolve(namedFile(name));
   const kind = kindAt(target);
