@@ -112,7 +112,10 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
 
 /** Whether no provider answered: it is the environment that has to change. */
 const isUnreachable = (error: unknown): boolean =>
-  error instanceof Error && codeOf(error) === "provider-failed" && "kind" in error && error.kind === "connection";
+  error instanceof Error &&
+  codeOf(error) === "provider-failed" &&
+  "kind" in error &&
+  (error.kind === "connection" || error.kind === "timeout");
 
 function codeOf(error: Error): string | null {
   return "code" in error ? textOrNull(error.code) : null;

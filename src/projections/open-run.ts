@@ -153,7 +153,7 @@ export const entersTurn = (block: Block | BlockJson): boolean =>
 
 /** Failures of the waiting for an answer, which say nothing of the response. */
 const waitingEnded: ReadonlySet<string> = new Set([
-  ...["aborted", "connection", "stream-cut", "provider-failed"],
+  ...["aborted", "connection", "timeout", "stream-cut", "provider-failed"],
   ...["body-too-large", "item-too-large", "stream-too-large", "answer-stalled"],
 ]);
 

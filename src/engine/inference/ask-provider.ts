@@ -6,6 +6,7 @@ import { isAside } from "../../domain/frame.ts";
 import { firstSaid } from "../planning/response.ts";
 import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
+import { callProvider, deadlineOf, type ProviderCall } from "../session/provider-call.ts";
 import type { PastInference } from "../session/run-answers.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
 import {
@@ -44,20 +45,20 @@ export async function ask(
   const { decision, requestBytes, attempt, route = null } = request;
   session.emit({ type: "request-start", frame, attempt, route, decision, requestBytes });
   const { provider } = session.engine;
-  const { signal } = scope;
   let isUnderWay = false;
   const answer = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
-    responseOf(signal, () =>
+    responseOf(session, scope.signal, (call) =>
       provider.infer({
         bodyText,
         settings: prepared.settings,
         transport: decision.transport,
         ...(provider.connection === undefined ? {} : { connection: connectionOf(session, decision) }),
-        signal,
-        onDelta: tellDeltas(session, frame),
-        onStarted: (responseId, told) => {
+        signal: call.signal,
+        onDelta: tellDeltas(session, frame, call),
+        onStarted: async (responseId, told) => {
+          if (!call.isOpen()) return;
           isUnderWay = true;
-          return startedResponse(session, frame, prepared, { responseId, ...told });
+          await startedResponse(session, frame, prepared, { responseId, ...told });
         },
       }),
     ),
@@ -110,14 +111,13 @@ export async function answeredBefore(
   };
   if (started !== null && provider.waitFor !== undefined) {
     await session.recorder.flush();
-    const { signal } = scope;
     const fetched = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
-      responseOf(signal, async () => {
+      responseOf(session, scope.signal, async (call) => {
         if (provider.waitFor === undefined) throw new TypeError("this provider waits for no responses");
         const { responseId, cursor } = started;
-        const onDelta = tellDeltas(session, frame);
+        const onDelta = tellDeltas(session, frame, call);
         const place = cursor === undefined ? {} : { cursor };
-        return provider.waitFor(responseId, { signal, settings: prepared.settings, onDelta, ...place });
+        return provider.waitFor(responseId, { signal: call.signal, settings: prepared.settings, onDelta, ...place });
       }),
     );
     return recordAnswer(session, frame, prepared, { answer: fetched, ...recording });
@@ -134,9 +134,9 @@ const connectionOf = ({ stream }: RunSession, { lives, details }: Decision): Req
 });
 
 const tellDeltas =
-  (session: RunSession, frame: string) =>
+  (session: RunSession, frame: string, call: ProviderCall) =>
   (delta: StreamDelta): void => {
-    if (delta.type !== "item-done") session.emit({ ...delta, frame });
+    if (delta.type !== "item-done" && call.isOpen()) session.emit({ ...delta, frame });
   };
 
 /** A call to the provider; its failures are values, for each has its own consequence. */
@@ -154,9 +154,13 @@ async function answerOf(
 }
 
 /** What a provider gives. Where it throws what is no error of a provider, nobody knows what the server did. */
-async function responseOf(signal: AbortSignal, work: () => Promise<InferenceResponse>): Promise<InferenceResponse> {
+async function responseOf(
+  { engine }: RunSession,
+  signal: AbortSignal,
+  work: (call: ProviderCall) => Promise<InferenceResponse>,
+): Promise<InferenceResponse> {
   try {
-    const answer: unknown = await work();
+    const answer: unknown = await callProvider({ signal, deadlineMs: deadlineOf(engine.provider, engine) }, work);
     if (isAnswer(answer)) return answer;
     throw new TypeError("the provider gave no response: infer has to give { response }, a JSON object");
   } catch (cause) {

@@ -5,6 +5,7 @@ import type { LayerTiming } from "../../domain/events/shared.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import { recoveryResults, turnIfEnded } from "../../projections/recovery-results.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
+import { callProvider } from "../session/provider-call.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import { providersOf } from "../stack/route.ts";
 
@@ -68,8 +69,12 @@ export async function cancelUnderWay(run: OpenRun | null, engine: EngineOptions)
     return provider === undefined ? [] : [{ provider, responseId }];
   });
   if (ours.length === 0) return;
-  const signal = AbortSignal.timeout(cancelTimeoutMs);
-  await Promise.allSettled(ours.map(async ({ provider, responseId }) => provider.cancel?.(responseId, { signal })));
+  const limits = { signal: new AbortController().signal, deadlineMs: cancelTimeoutMs };
+  await Promise.allSettled(
+    ours.map(({ provider, responseId }) =>
+      callProvider(limits, ({ signal }) => provider.cancel?.(responseId, { signal })),
+    ),
+  );
 }
 
 const cancelTimeoutMs = 10_000;

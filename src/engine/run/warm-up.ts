@@ -15,6 +15,7 @@ import type { PlanRequest } from "../planning/plan-request.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import { decodeResponse } from "../planning/response.ts";
 import { ConversationMovedError } from "../session/errors.ts";
+import { callProvider, deadlineOf } from "../session/provider-call.ts";
 import { engineActor } from "../session/session.ts";
 import type { Capabilities, Lesson } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/engine.ts";
@@ -80,7 +81,10 @@ async function warmUpNow(stream: ConversationWriter, warming: WarmingUp): Promis
   const capabilities = learnedCapabilities(provider, stream.view, engine.learned);
   if (capabilities[provider.transport] === false) return unavailable(null);
   try {
-    await provider.connect(stream.name, { capabilities, signal });
+    const deadlineMs = deadlineOf(provider, engine);
+    await callProvider({ signal, deadlineMs }, (call) =>
+      provider.connect(stream.name, { capabilities, signal: call.signal }),
+    );
   } catch (error) {
     if (error instanceof ProviderError) return unavailable(error);
     throw error;
@@ -182,13 +186,16 @@ async function recordRequest(
 
 async function answerTo(
   stream: ConversationWriter,
-  { engine: { provider }, signal }: WarmingUp,
+  { engine, signal: caller }: WarmingUp,
   { request: { settings }, data: { decision }, bodyText }: Asked,
 ): Promise<InferenceResponse | ProviderError> {
+  const { provider } = engine;
   const { transport, lives = null, details = {} } = decision;
   try {
     const connection = { conversation: stream.name, lives, details };
-    return await provider.infer({ bodyText, settings, transport, connection, signal, onDelta: () => undefined });
+    return await callProvider({ signal: caller, deadlineMs: deadlineOf(provider, engine) }, ({ signal }) =>
+      provider.infer({ bodyText, settings, transport, connection, signal, onDelta: () => undefined }),
+    );
   } catch (error) {
     if (error instanceof ProviderError) return error;
     throw error;

@@ -1,7 +1,7 @@
 import { checkOptions, kindOf } from "../../base/options.ts";
 
 /** A timer that is set for longer ends at once. */
-const maxTimerMs = 2 ** 31 - 1;
+export const maxTimerMs = 2 ** 31 - 1;
 
 /**
  * While a run waits for something it writes nothing, and an owner that is silent for too long loses the run (rule: Run ownership).

@@ -95,6 +95,8 @@ export const failureKinds = [
   "item-too-large",
   "stream-too-large",
   "answer-stalled",
+  /** The call did not end by its deadline, so the engine left it. */
+  "timeout",
   "aborted",
   /** The process that asked was gone before the answer came. */
   "interrupted",
@@ -179,7 +181,7 @@ export interface Provider extends Partial<AsyncDisposable> {
   readonly fallbackTransport?: string;
   /** What this endpoint is asked when the engine says nothing else. */
   readonly settings: Settings;
-  /** The longest that one inference takes, its stream included; absent where nothing ends it. */
+  /** The longest that one inference takes, its stream included; the engine ends a call that takes a second more. */
   readonly timeoutMs?: number;
   /** Where system blocks at the beginning of the Turn go: into the input (when absent), or into the instructions. */
   readonly systemAs?: "input" | "instructions";
