@@ -1,5 +1,6 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
-import type { EventStore, Head, OrphanEvents } from "./ports/event-store.ts";
+import { type EventStore, type Head, type OrphanEvents, ofStream, type StoredEnvelope } from "./ports/event-store.ts";
+import type { SnapshotStore } from "./ports/snapshot-store.ts";
 import type { ViewStore } from "./ports/view-store.ts";
 
 /** What somebody is about to do: to one stream, or to all whose name begins so (`*` for every one). */
@@ -9,24 +10,32 @@ export type AccessRequest = {
   readonly stream: string;
 };
 
-/** Says yes by returning true; anything else is a no. It closes over the user who asks. */
+/**
+ * Return `true`, or a promise of it, to allow; anything else denies, also what JavaScript counts as true. Capture the current user in
+ * the closure.
+ */
 export type Authorize = (request: AccessRequest) => boolean | Promise<boolean>;
 
+/** Runs `go` if the hook allows the request. */
+type Allowed = <T>(request: AccessRequest, go: () => Promise<T>) => Promise<T>;
+
 /**
- * The store behind one hook, asked before every append, read and subscription. Heads are reads; rows of projections, which may
- * be made of any conversation, are for users who may read them all.
+ * The store behind one hook, asked before every append, read and subscription. Heads are reads. Rows of projections may hold any
+ * conversation, so they need the right to read them all. A snapshot needs the rights to its stream: what is saved there, others read.
  */
 export function authorizedStore(store: EventStore, authorize: Authorize): EventStore {
   // A hook that answers at once costs no wait, so that calls keep the order in which they were made.
   async function allowed<T>(request: AccessRequest, go: () => Promise<T>): Promise<T> {
-    const said = authorize(request);
-    if (said === true || (said !== false && (await said))) return go();
+    // A caller may have no types, so a hook may give anything.
+    const said: unknown = authorize(request);
+    if (said === true || (await said) === true) return go();
     throw new TurnlogError("access-denied", `not allowed to ${request.action} ${request.stream}`);
   }
   async function* after<T>(request: AccessRequest, events: () => AsyncIterable<T>): AsyncIterable<T> {
     yield* await allowed(request, async () => events());
   }
   const all = (prefix = ""): string => `${prefix}*`;
+  const end = store.end?.bind(store);
   const newestStream = store.newestStream?.bind(store);
   const strays = async (): Promise<readonly OrphanEvents[]> => (await store.orphanEvents?.()) ?? [];
 
@@ -36,13 +45,19 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
 
   return {
     storeId: store.storeId,
-    ...(store.snapshots === undefined ? {} : { snapshots: store.snapshots }),
+    ...(store.snapshots === undefined ? {} : { snapshots: guardedSnapshots(store.snapshots, allowed) }),
     ...(store.views === undefined ? {} : { views: guardedViews(store.views, allowed) }),
     append: (prepared) => allowed({ action: "append", stream: prepared.stream }, () => store.append(prepared)),
     readStream: (stream, options) => after({ action: "read", stream }, () => store.readStream(stream, options)),
     readLog: (options) => after({ action: "read", stream: all(options?.streamPrefix) }, () => store.readLog(options)),
-    subscribe: (options) =>
-      after({ action: "subscribe", stream: all(options?.streamPrefix) }, () => store.subscribe(options)),
+    subscribe: (options = {}) => {
+      const { stream, streamPrefix } = options;
+      const events = (): AsyncIterable<StoredEnvelope> => store.subscribe(options);
+      if (stream === undefined) return after({ action: "subscribe", stream: all(streamPrefix) }, events);
+      return after({ action: "subscribe", stream }, () => ofStream(events(), stream));
+    },
+    // A position says how long the log is, and nothing of what it holds.
+    ...(end === undefined ? {} : { end }),
     head: (stream) => allowed({ action: "read", stream }, () => store.head(stream)),
     heads: (prefix) => after({ action: "read", stream: all(prefix) }, () => store.heads(prefix)),
     ...(newestStream === undefined
@@ -56,10 +71,13 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
   };
 }
 
-function guardedViews(
-  views: ViewStore,
-  allowed: <T>(request: AccessRequest, go: () => Promise<T>) => Promise<T>,
-): ViewStore {
+const guardedSnapshots = (snapshots: SnapshotStore, allowed: Allowed): SnapshotStore => ({
+  get: (key, atMost) => allowed({ action: "read", stream: key.stream }, () => snapshots.get(key, atMost)),
+  put: (key, snapshot) => allowed({ action: "append", stream: key.stream }, () => snapshots.put(key, snapshot)),
+  deleteAll: () => allowed({ action: "append", stream: "*" }, () => snapshots.deleteAll()),
+});
+
+function guardedViews(views: ViewStore, allowed: Allowed): ViewStore {
   const guarded = <T>(go: () => Promise<T>): Promise<T> => allowed({ action: "read", stream: "conversation-*" }, go);
   return {
     builds: (projection) => guarded(() => views.builds(projection)),

@@ -1,4 +1,4 @@
-import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
+import { comparePositions, type EventStore, ofStream, type StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint } from "../log/ports/view-store.ts";
 import type { ViewFold } from "./fold.ts";
 
@@ -25,15 +25,10 @@ export function createSource(store: EventStore, stream: string | null): EventSou
         : store.readStream(stream, { from: (after?.revision ?? -1) + 1, ...options });
     },
     follow: (after, signal) => {
-      const events = store.subscribe({ ...place(after), signal });
-      return stream === null ? events : ofStream(events, stream);
+      const options = { ...place(after), signal };
+      return stream === null ? store.subscribe(options) : ofStream(store.subscribe({ ...options, stream }), stream);
     },
   };
-}
-
-/** A prefix is the beginning of other names, too. */
-async function* ofStream(events: AsyncIterable<StoredEnvelope>, stream: string): AsyncIterable<StoredEnvelope> {
-  for await (const event of events) if (event.stream === stream) yield event;
 }
 
 /** How much a projector takes in before it saves: no more than that is in memory, or folded again after a crash. */

@@ -59,3 +59,73 @@ test("rows of projections are for whoever may read all conversations", async () 
   await own.catchUp();
   expect((await own.read("conversation-cnv_mine"))?.view.summary.events).toBe(2);
 });
+
+const odd: readonly unknown[] = [1, "yes", "no", [], {}, { allowed: false }, new Boolean(true), () => true];
+
+test.each([...odd, ...odd.map((value) => Promise.resolve(value))])(
+  "a hook that gives anything but true denies: %o",
+  async (given) => {
+    const memory = createMemoryStore();
+    // @ts-expect-error: a hook without types.
+    const store = authorizedStore(memory, () => given);
+    await new TurnlogStore(memory).conversation("cnv_theirs").append("Hello");
+    await expect(store.head("conversation-cnv_theirs")).rejects.toMatchObject({ code: "access-denied" });
+    await expect(new TurnlogStore(store).conversation("cnv_theirs").turn()).rejects.toThrow("not allowed to read");
+  },
+);
+
+test("a promise of true allows", async () => {
+  const store = authorizedStore(createMemoryStore(), async () => true);
+  await new TurnlogStore(store).conversation("cnv_mine").append("Hello");
+  expect((await new TurnlogStore(store).conversation("cnv_mine").turn()).length).toBe(1);
+});
+
+test("a snapshot is read by callers that may read its stream, and written by those that may append to it", async () => {
+  const memory = createMemoryStore();
+  const key = (stream: string) => ({ stream, projection: "p", version: 1 });
+  await memory.snapshots.put(key("conversation-cnv_theirs"), { revision: 1, data: "their secret" });
+  const { snapshots } = authorizedStore(
+    memory,
+    ({ action, stream }) =>
+      stream === "conversation-cnv_mine" || (action === "read" && stream === "conversation-cnv_read"),
+  );
+  await snapshots?.put(key("conversation-cnv_mine"), { revision: 1, data: "mine" });
+  expect(await snapshots?.get(key("conversation-cnv_mine"), 1)).toEqual({ revision: 1, data: "mine" });
+  expect(await snapshots?.get(key("conversation-cnv_read"), 1)).toBeNull();
+  await expect(snapshots?.get(key("conversation-cnv_theirs"), 1)).rejects.toThrow(
+    "not allowed to read conversation-cnv_theirs",
+  );
+  for (const stream of ["conversation-cnv_read", "conversation-cnv_theirs"])
+    await expect(snapshots?.put(key(stream), { revision: 1, data: "forged" })).rejects.toThrow("not allowed to append");
+  await expect(snapshots?.deleteAll()).rejects.toThrow("not allowed to append *");
+  expect(await memory.snapshots.get(key("conversation-cnv_theirs"), 1)).not.toBeNull();
+});
+
+test("the right to follow a conversation gives none of a neighbour's events whose id begins alike", async () => {
+  const memory = createMemoryStore();
+  const asked: string[] = [];
+  const mine = authorizedStore(memory, ({ action, stream }) => {
+    asked.push(`${action} ${stream}`);
+    return stream === "conversation-cnv_a";
+  });
+  await new TurnlogStore(memory).conversation("cnv_ab").append("their secret");
+  const { signal } = new AbortController();
+  const followed = new TurnlogStore(mine).conversation("cnv_a").follow(0, signal);
+  const first = followed[Symbol.asyncIterator]().next();
+  await new TurnlogStore(memory).conversation("cnv_a").append("Hello");
+  expect(JSON.stringify((await first).value)).toContain("conversation-cnv_a");
+  expect(asked).toContain("subscribe conversation-cnv_a");
+
+  const neighbours = mine.subscribe({ streamPrefix: "conversation-cnv_a" })[Symbol.asyncIterator]();
+  await expect(neighbours.next()).rejects.toThrow("not allowed to subscribe conversation-cnv_a*");
+  const own = mine.subscribe({ stream: "conversation-cnv_a", streamPrefix: "conversation-" })[Symbol.asyncIterator]();
+  expect((await own.next()).value).toMatchObject({ stream: "conversation-cnv_a", revision: 0 });
+});
+
+test("passes the end of the log on, so that following a new conversation begins there", async () => {
+  const memory = createMemoryStore();
+  const end = async (): Promise<string> => "42";
+  const store = authorizedStore({ ...memory, end }, ({ stream }) => stream === "conversation-cnv_new");
+  expect(await store.end?.()).toBe("42");
+  expect(await authorizedStore(memory, () => true).end?.()).toBeUndefined();
+});

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../base/json.ts";
 import { isActor } from "../../domain/actor.ts";
 import { parseConversationEvent, UnreadableEventError } from "../../domain/events/event.ts";
 import type { EventPlace, RecordedEvent } from "../../domain/events/recorded.ts";
-import { type Envelope, type EventStore, envelopeAt, type StoredEnvelope } from "../ports/event-store.ts";
+import { type Envelope, type EventStore, envelopeAt, ofStream, type StoredEnvelope } from "../ports/event-store.ts";
 import { readBlob } from "./blobs.ts";
 import { decodeData, fillBlobs } from "./data.ts";
 
@@ -105,12 +105,7 @@ export async function* followEnvelopes(
     last = envelope;
   }
   const after = last?.position ?? end ?? null;
-  for await (const envelope of store.subscribe({
-    streamPrefix: stream,
-    signal,
-    ...(after === null ? {} : { after }),
-  })) {
-    // Another stream's name may begin with this one's.
-    if (envelope.stream === stream && envelope.revision >= from) yield envelope;
-  }
+  const place = { stream, streamPrefix: stream, ...(after === null ? {} : { after }) };
+  for await (const envelope of ofStream(store.subscribe({ ...place, signal }), stream))
+    if (envelope.revision >= from) yield envelope;
 }

@@ -70,6 +70,11 @@ export type ReadLogOptions = {
   readonly after?: string;
   /** Only events of streams whose name begins so. */
   readonly streamPrefix?: string;
+  /**
+   * The one stream that a subscriber wants, whose name is the prefix then: `authorize` is asked for that stream alone. A store may still
+   * give events of other streams with the prefix, so use `ofStream`.
+   */
+  readonly stream?: string;
   readonly limit?: number;
   readonly signal?: AbortSignal;
 };
@@ -163,6 +168,11 @@ export async function envelopeAt(store: EventStore, stream: string, revision: nu
     return envelope.revision === revision ? envelope : null;
   }
   return null;
+}
+
+/** The events of one stream: a prefix is the beginning of other names, too. */
+export async function* ofStream(events: AsyncIterable<StoredEnvelope>, stream: string): AsyncIterable<StoredEnvelope> {
+  for await (const event of events) if (event.stream === stream) yield event;
 }
 
 /** Orders two positions of one store: negative when the left one comes first. */
