@@ -1,13 +1,48 @@
 import { sha256Hex } from "../base/sha256.ts";
 import { SecretReference } from "../log/codec/references.ts";
-import { answerLimits } from "./answer-limits.ts";
+import { type AnswerLimits, answerLimits } from "./answer-limits.ts";
 import { isCredentialName } from "./credential-names.ts";
-import type { Endpoint } from "./openai-http.ts";
 import type { ConnectionOptions } from "./openai-options.ts";
-import { maskedBeside, requestKeys } from "./request-keys.ts";
+import { maskedBeside, type RequestKeys, requestKeys } from "./request-keys.ts";
 import type { Masked } from "./secret-spans.ts";
 import { type Secrets, secretLengthMin, secretValue } from "./secrets.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
+
+/** Where requests go, and as whom. */
+export type Endpoint = {
+  readonly apiKey: string;
+  /** Where each request has a key of its own; `apiKey` is none then. */
+  readonly keys: RequestKeys | null;
+  readonly baseURL: string;
+  readonly organization: string | null;
+  readonly project: string | null;
+  /** Null takes away what requests would carry by themselves. */
+  readonly headers: Readonly<Record<string, string | null>>;
+  readonly timeoutMs: number;
+  readonly limits: AnswerLimits;
+  readonly fetch: typeof globalThis.fetch;
+};
+
+/** The address of a path behind the base URL, whose query goes with every request. */
+export function addressAt({ baseURL }: Pick<Endpoint, "baseURL">, path: string): string {
+  const url = new URL(baseURL);
+  const [pathname, query = ""] = path.split("?", 2);
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}${pathname}`;
+  url.search = [url.search.slice(1), query].filter((part) => part !== "").join("&");
+  url.hash = "";
+  return url.href;
+}
+
+/** Who asks, and what else the caller has said: that comes last, whatever the case of its names. */
+export function headersAt({ organization, project, headers: given }: Endpoint, key: string): Record<string, string> {
+  const headers = new Map<string, string | null>([
+    ["authorization", `Bearer ${key}`],
+    ["openai-organization", organization],
+    ["openai-project", project],
+  ]);
+  for (const [name, value] of Object.entries(given)) headers.set(name.toLowerCase(), value);
+  return Object.fromEntries([...headers].flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
+}
 
 /** The header that an endpoint wants its key in: `Authorization: Bearer KEY`, or Azure's own. */
 export type KeyHeader = "authorization" | "api-key";
@@ -31,8 +66,7 @@ export const openaiPlace: ServerPlace = {
 type PlaceOptions = Omit<ConnectionOptions, "capabilities" | "systemAs" | "transport" | "extraBody">;
 
 /**
- * Where requests go, and as whom. The official client reads these variables too; they are read here because the scope has to
- * name what they say.
+ * Where requests go, and as whom. The variables are those that the official clients read.
  *
  * @throws {ProviderSettingsError} when there is no API key, or no base URL that is one.
  */

@@ -11,10 +11,10 @@ export function classifyNetworkFailure(cause: unknown): NetworkFailure {
   const chain = causesOf(cause);
   const reason = chain.findLast((error) => error.message !== "")?.message ?? "no reason given";
   const names = new Set(chain.flatMap(({ name, code }) => [name, code ?? ""]));
-  if (names.has("TimeoutError") || names.has("APIConnectionTimeoutError")) {
+  if (names.has("TimeoutError")) {
     return { kind: "connection", outcome: "unknown", message: "the provider did not answer in time" };
   }
-  if (names.has("AbortError") || names.has("APIUserAbortError")) {
+  if (names.has("AbortError")) {
     return { kind: "aborted", outcome: "unknown", message: "the request was aborted" };
   }
   const isUnsent = chain.some(

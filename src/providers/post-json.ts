@@ -3,13 +3,13 @@ import { checkFunction, checkOptions, type OptionNames } from "../base/options.t
 import { type InferenceRequest, type InferenceResponse, ProviderError } from "../engine/stack/provider.ts";
 import type { StreamedAnswer } from "./answer-form.ts";
 import { type AnswerLimits, answerLimits } from "./answer-limits.ts";
-import { providerError, requestIdOf } from "./classify-error.ts";
-import { abortedBeforeSending, createDeadline, type Deadline, interruption } from "./deadline.ts";
+import { requestIdOf } from "./classify-error.ts";
+import { createDeadline, type Deadline, interruption } from "./deadline.ts";
+import { sendHttp } from "./http-sender.ts";
 import { jsonOf } from "./json-text.ts";
 import { MeteredBody } from "./metered-body.ts";
 import { isEventStream } from "./read-answer.ts";
 import { readStreamed } from "./read-streamed.ts";
-import { refusalOf } from "./refusal.ts";
 
 export type PostJsonOptions = {
   /** Credentials and the like; the content type is set. */
@@ -35,7 +35,8 @@ export async function postJson(
 ): Promise<InferenceResponse> {
   using deadline = createDeadline(signal, timeoutMs);
   const limits = answerLimits(given);
-  const answer = await post(url, bodyText, { headers, accept: "application/json", fetch, limits, deadline });
+  const sent = { method: "POST", bodyText, accept: "application/json", deadline } as const;
+  const answer = await sendHttp(url, { ...sent, headers, fetch, limits });
   const { status, headers: told } = answer;
   const body = new MeteredBody(answer.body, limits);
   const text = await textOf(body, deadline);
@@ -72,7 +73,7 @@ export async function postStream(
   using deadline = createDeadline(signal, timeoutMs);
   const limits = answerLimits(given);
   const accept = "text/event-stream, application/x-ndjson, application/json";
-  const answer = await post(url, bodyText, { headers, accept, fetch, limits, deadline });
+  const answer = await sendHttp(url, { method: "POST", bodyText, accept, deadline, headers, fetch, limits });
   const response = await readStreamed(answer, { limits, deadline, stream });
   return { response, requestId: requestIdOf(answer.headers) };
 }
@@ -80,38 +81,6 @@ export async function postStream(
 const optionNames: OptionNames<PostStreamOptions> = {
   ...{ stream: true, headers: true, timeoutMs: true, fetch: true, limits: true },
 };
-
-type Posting = {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly accept: string;
-  readonly fetch: typeof globalThis.fetch;
-  readonly limits: AnswerLimits;
-  readonly deadline: Deadline;
-};
-
-/**
- * Posts a JSON text as it stands; the answer comes back unread. Redirects are not followed, and nothing is sent again.
- *
- * @throws {ProviderError} for every status but 2xx, and when nothing answered.
- */
-export async function post(
-  url: string,
-  bodyText: string,
-  { headers, accept, fetch, limits, deadline }: Posting,
-): Promise<Response> {
-  if (deadline.caller.aborted) throw abortedBeforeSending(deadline.caller);
-  const answer = await fetch(url, {
-    method: "POST",
-    headers: { accept, ...headers, "content-type": "application/json" },
-    body: bodyText,
-    redirect: "manual",
-    signal: deadline.signal,
-  }).catch((cause: unknown) => {
-    throw interruption(deadline) ?? providerError({ cause });
-  });
-  if (!answer.ok) throw await refusalOf(answer, limits);
-  return answer;
-}
 
 async function textOf(body: MeteredBody, deadline: Deadline): Promise<string> {
   const decoder = new TextDecoder();

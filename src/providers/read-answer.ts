@@ -6,13 +6,12 @@ import { type AnswerLimits, limitError } from "./answer-limits.ts";
 import { classifyFailure, providerError, withPartial } from "./classify-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";
 import { isHtmlPage, readErrorBody } from "./error-report.ts";
+import { type Opened, type ServerEvent, serverEvents } from "./event-stream.ts";
 import { jsonOf } from "./json-text.ts";
 import { MeteredBody } from "./metered-body.ts";
-import type { HttpClient, ServerEvent } from "./openai-http.ts";
 import { addressAdvice } from "./refusal.ts";
 
 type Reading = {
-  readonly client: Pick<HttpClient, "events">;
   readonly limits: AnswerLimits;
   readonly deadline: Deadline;
   readonly onDelta: (delta: StreamDelta) => void;
@@ -35,7 +34,7 @@ export async function readAnswer(answer: Response, reading: Reading): Promise<Js
   const body = new MeteredBody(answer.body, reading.limits);
   const { start, chunks } = await open(body, reading.deadline);
   const response = isEventStream(start)
-    ? await readStream({ body, chunks, headers: answer.headers }, reading)
+    ? await readStream({ body, chunks }, reading)
     : await readJson({ body, chunks, answer }, reading);
   return checkedResponse(response, body, { headers: answer.headers, form: reading.form });
 }
@@ -85,9 +84,6 @@ function checkItems(items: readonly JsonObject[], { bytes, limits }: Pick<Metere
   if (sound.length < items.length) throw withPartial(limitError("itemBytes", limits), sound);
 }
 
-/** An answer of which the first bytes were read. */
-export type Opened = { readonly body: MeteredBody; readonly chunks: Uint8Array[] };
-
 async function readJson(
   { body: metered, chunks, answer }: Opened & { readonly answer: Response },
   { deadline, onDelta, form }: Reading,
@@ -99,14 +95,10 @@ async function readJson(
   return body;
 }
 
-async function readStream(
-  { body, chunks, headers }: Opened & { readonly headers: Headers },
-  { client, deadline, limits, onUnderWay, stream }: Reading,
-): Promise<JsonObject> {
+async function readStream(opened: Opened, { deadline, limits, onUnderWay, stream }: Reading): Promise<JsonObject> {
+  const { body } = opened;
   body.asStream();
-  const controller = new AbortController();
-  const answer = new Response(rest({ body, chunks }), { headers });
-  const events = client.events(answer, controller)[Symbol.asyncIterator]();
+  const events = serverEvents(opened);
   for (;;) {
     const next = await events.next().catch((cause: unknown) => {
       throw broken(deadline, cause, { partial: stream.partial, body });
@@ -116,40 +108,35 @@ async function readStream(
       if (ended !== null) return ended;
       throw broken(deadline, undefined, { partial: stream.partial, body });
     }
-    body.endEvent();
     const { event, data } = next.value;
     if (!isJsonObject(data)) continue;
     const response = stream.take(event, data);
     if (stream.isTooLarge) {
-      controller.abort();
+      void body.cancel();
       throw withPartial(limitError("itemBytes", limits), stream.partial);
     }
     if (response === null) {
-      await underWay(data, controller, onUnderWay);
+      await underWay(data, body, onUnderWay);
       continue;
     }
-    await drain(events, controller);
+    await drain(events, body);
     return response;
   }
 }
 
 /** Nobody reads on when what is told of a response cannot be kept. */
-async function underWay(
-  { response }: JsonObject,
-  controller: AbortController,
-  onUnderWay: Reading["onUnderWay"],
-): Promise<void> {
+async function underWay({ response }: JsonObject, body: MeteredBody, onUnderWay: Reading["onUnderWay"]): Promise<void> {
   if (!isJsonObject(response)) return;
   try {
     await onUnderWay?.(response);
   } catch (error) {
-    controller.abort();
+    void body.cancel();
     throw error;
   }
 }
 
 /** Lets a stream end by itself after its terminal event, so that the connection can serve again; not for long. */
-async function drain(events: AsyncIterator<ServerEvent>, controller: AbortController): Promise<void> {
+async function drain(events: AsyncIterator<ServerEvent>, body: MeteredBody): Promise<void> {
   const rest = (async () => {
     while ((await events.next()).done !== true);
   })();
@@ -159,7 +146,7 @@ async function drain(events: AsyncIterator<ServerEvent>, controller: AbortContro
   });
   await Promise.race([rest.catch(() => undefined), patience]);
   clearTimeout(timer);
-  controller.abort();
+  void body.cancel();
 }
 
 const maxDrainMs = 200;

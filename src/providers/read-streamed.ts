@@ -5,10 +5,10 @@ import type { StreamedAnswer } from "./answer-form.ts";
 import { type AnswerLimits, limitError } from "./answer-limits.ts";
 import { withPartial } from "./classify-error.ts";
 import type { Deadline } from "./deadline.ts";
+import { type Opened, type ServerEvent, serverEvents } from "./event-stream.ts";
 import { jsonOf } from "./json-text.ts";
 import { MeteredBody } from "./metered-body.ts";
-import { events, type ServerEvent } from "./openai-http.ts";
-import { broken, isEventStream, notAResponse, type Opened, open, rest } from "./read-answer.ts";
+import { broken, isEventStream, notAResponse, open, rest } from "./read-answer.ts";
 
 type Reading = {
   readonly limits: AnswerLimits;
@@ -28,13 +28,13 @@ export async function readStreamed(answer: Response, { limits, deadline, stream 
   try {
     const { start, chunks } = await open(body, deadline);
     body.asStream();
-    const parts = (isEventStream(start) ? eventsOf : partsByLine)({ body, chunks }, answer)[Symbol.asyncIterator]();
+    const opened = { body, chunks };
+    const parts = isEventStream(start) ? serverEvents(opened) : partsByLine(opened, answer);
     for (;;) {
       const next = await parts.next().catch((cause: unknown) => {
         throw cause instanceof ProviderError ? cause : broken(deadline, cause, { partial: [], body });
       });
       if (next.done === true) return stream.end?.() ?? brokenOff(deadline, body);
-      body.endEvent();
       const { event, data } = next.value;
       const response = isJsonObject(data) ? stream.take(event, data) : null;
       if (stream.isTooLarge === true) throw limitError("itemBytes", limits);
@@ -52,15 +52,13 @@ function brokenOff(deadline: Deadline, body: MeteredBody): never {
   throw broken(deadline, undefined, { partial: [], body });
 }
 
-const eventsOf = (opened: Opened, { headers }: Response): AsyncIterable<ServerEvent> =>
-  events(new Response(rest(opened), { headers }), new AbortController());
-
 /** Each line is an object. Where the first is none, the body may be one object that was printed for people. */
 async function* partsByLine(opened: Opened, answer: Response): AsyncGenerator<ServerEvent, void> {
   let first = true;
   const lines = linesOf(rest(opened).pipeThrough(new TextDecoderStream()));
   for await (const line of lines) {
     if (line.trim() === "") continue;
+    opened.body.endEvent();
     const data = jsonOf(line);
     if (isJsonObject(data)) yield { event: null, data };
     else if (first) yield { event: null, data: await wholeOf(line, lines, answer) };

@@ -128,10 +128,13 @@ test.each([
 });
 
 test("a provider whose client is not installed says what to install, when it is first asked", async () => {
-  await writeFile(join(folder, "anthropic.js"), anthropicCode);
-  expect(await outputOf([join(folder, "anthropic.js")], { cwd: folder })).toMatch(/npm install @anthropic-ai\/sdk/);
   await writeFile(join(folder, "vertex.js"), vertexCode);
   expect(await outputOf([join(folder, "vertex.js")], { cwd: folder })).toMatch(/npm install google-auth-library/);
+});
+
+test("a provider needs no other package than turnlog, but for models on Vertex AI", async () => {
+  await writeFile(join(folder, "anthropic.js"), anthropicCode);
+  expect(await outputOf([join(folder, "anthropic.js")], { cwd: folder })).toMatch(/cannot reach the provider/);
 });
 
 test("a CommonJS project requires the package as it is", async () => {

@@ -4,12 +4,13 @@ import type { Settings } from "../../engine/stack/codec.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
 import { requestIdOf } from "../classify-error.ts";
 import { createDeadline } from "../deadline.ts";
-import { credentialsOf, endpointOf, type ServerPlace, scopeOf } from "../endpoint.ts";
+import { credentialsOf, type Endpoint, endpointOf, type ServerPlace, scopeOf } from "../endpoint.ts";
+import { createSender } from "../http-sender.ts";
 import { maskedInference } from "../masked-provider.ts";
 import { readAnswer } from "../read-answer.ts";
 import { checkSecrets, fillSecrets } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
-import { createMessagesClient, type MessagesEndpoint } from "./anthropic-http.ts";
+import { messagesError } from "./errors.ts";
 import { MessageStream, messageForm } from "./message-stream.ts";
 import { messagesCodec, rewrittenMembers } from "./messages-codec.ts";
 import type { AnthropicOptions } from "./options.ts";
@@ -23,8 +24,7 @@ export { messagesCodec } from "./messages-codec.ts";
 export type { AnthropicConnection, AnthropicOptions, MessagesCapabilities, MessagesSettings } from "./options.ts";
 
 /**
- * A model behind the Messages API: Anthropic's, or one that is reached by the same wire elsewhere (`baseURL`). On the official
- * client `@anthropic-ai/sdk`, which is loaded with the first request.
+ * A model behind the Messages API: Anthropic's, or one that is reached by the same wire elsewhere (`baseURL`).
  *
  * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
  */
@@ -32,31 +32,33 @@ export function anthropic(options: AnthropicOptions): Provider {
   const settings = settingsOf(options);
   const { secrets = {} } = options;
   checkSecrets(settings, secrets);
-  const endpoint: MessagesEndpoint = {
-    ...endpointOf(options, "authorization", place),
-    ...{ version: options.version ?? "2026-10-21", betas: betasOf(options, settings) },
-  };
-  const client = createMessagesClient(endpoint);
-  const { limits, timeoutMs, betas } = endpoint;
+  const { version = "2026-10-21" } = options;
+  const betas = betasOf(options, settings);
+  const asWhom = endpointOf(options, "authorization", place);
+  const told = { "anthropic-version": version, ...(betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") }) };
+  const endpoint: Endpoint = { ...asWhom, headers: { ...told, ...asWhom.headers } };
+  const sender = createSender(endpoint, messagesError);
+  const { limits, timeoutMs } = endpoint;
 
   async function infer({ bodyText: text, settings: asked, ...request }: InferenceRequest): Promise<InferenceResponse> {
     const { transport, onDelta, signal } = request;
     const members = omitMembers(asked, new Set(rewrittenMembers));
     using deadline = createDeadline(signal, timeoutMs);
-    const answer = await client.send({
-      ...{ method: "post", path: betas.length === 0 ? "/v1/messages" : "/v1/messages?beta=true" },
+    const answer = await sender.send({
+      ...{ method: "POST", path: betas.length === 0 ? "/v1/messages" : "/v1/messages?beta=true" },
       bodyText: fillSecrets(text, members, secrets),
       accept: transport === "sse" ? "text/event-stream" : "application/json",
       deadline,
     });
     const stream = new MessageStream(onDelta, limits.itemBytes);
-    const response = await readAnswer(answer, { client, limits, deadline, onDelta, stream, form: messageForm });
+    const response = await readAnswer(answer, { limits, deadline, onDelta, stream, form: messageForm });
     return { response, requestId: requestIdOf(answer.headers) };
   }
 
   const provider: Provider = {
     name: "anthropic",
-    scope: versionedScope(endpoint, options.credentialsOwner),
+    // What a signature is good for (rule: Contexts and anchors): another version of the wire reads it otherwise.
+    scope: `${scopeOf(endpoint, messagesCodec.family, options.credentialsOwner)} version=${version}`,
     codec: messagesCodec,
     ...capabilitiesOf(options, settings),
     transport: options.transport ?? "sse",
@@ -72,10 +74,6 @@ const place: ServerPlace = {
   baseURL: "https://api.anthropic.com",
   ...{ keyVariable: "ANTHROPIC_API_KEY", addressVariable: "ANTHROPIC_BASE_URL", needsKey: true },
 };
-
-/** What a signature is good for (rule: Contexts and anchors): another version of the wire reads it otherwise. */
-const versionedScope = (endpoint: MessagesEndpoint, owner: string | undefined): string =>
-  `${scopeOf(endpoint, messagesCodec.family, owner)} version=${endpoint.version}`;
 
 function betasOf({ betas = [] }: AnthropicOptions, settings: Settings): readonly string[] {
   const asked = [

@@ -3,8 +3,8 @@ import { checkedSettings, checkWord, type OptionWords } from "../checked-setting
 import { requestIdOf } from "../classify-error.ts";
 import { createDeadline } from "../deadline.ts";
 import { credentialsOf, endpointOf, openaiPlace, type ServerPlace, scopeOf } from "../endpoint.ts";
+import { createSender } from "../http-sender.ts";
 import { maskedInference } from "../masked-provider.ts";
-import { createHttpClient } from "../openai-http.ts";
 import { readAnswer } from "../read-answer.ts";
 import { checkSecrets, fillSecrets, refuseSecretsIn } from "../secrets.ts";
 import { chatCodecs } from "./chat-codec.ts";
@@ -24,8 +24,7 @@ export type {
 } from "./chat-options.ts";
 
 /**
- * A provider for any server of Chat Completions, on the official `openai` client, whose retries are off. Such servers keep
- * nothing: every request holds the whole Turn.
+ * A model behind any server of Chat Completions. Such servers keep nothing: every request holds the whole Turn.
  *
  * @throws {ProviderSettingsError} when there is no API key where one is needed, or a setting cannot be sent.
  */
@@ -38,7 +37,7 @@ export function chatCompletions(options: ChatCompletionsOptions): Provider {
   const codec = chatCodecs[dialect];
   const place = places[dialect];
   const endpoint = endpointOf(options, "authorization", place);
-  const client = createHttpClient(endpoint);
+  const sender = createSender(endpoint);
   const { limits, timeoutMs } = endpoint;
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
@@ -47,9 +46,9 @@ export function chatCompletions(options: ChatCompletionsOptions): Provider {
     const bodyText = fillSecrets(request.bodyText, members, secrets);
     using deadline = createDeadline(request.signal, timeoutMs);
     const accept = request.transport === "sse" ? "text/event-stream" : "application/json";
-    const answer = await client.send({ method: "post", path: "/chat/completions", bodyText, accept, deadline });
+    const answer = await sender.send({ method: "POST", path: "/chat/completions", bodyText, accept, deadline });
     const stream = new ChatStream(onDelta, limits.itemBytes);
-    const response = await readAnswer(answer, { client, limits, deadline, onDelta, stream, form: completionForm });
+    const response = await readAnswer(answer, { limits, deadline, onDelta, stream, form: completionForm });
     return { response, requestId: requestIdOf(answer.headers) };
   }
 

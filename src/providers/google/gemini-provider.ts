@@ -10,9 +10,9 @@ import { type AnswerLimits, answerLimits } from "../answer-limits.ts";
 import { checkedSettings } from "../checked-settings.ts";
 import { requestIdOf } from "../classify-error.ts";
 import { createDeadline, type Deadline } from "../deadline.ts";
+import { sendHttp } from "../http-sender.ts";
 import { jsonOf } from "../json-text.ts";
 import { maskedInference } from "../masked-provider.ts";
-import { post } from "../post-json.ts";
 import { maskedBeside, type RequestKeys, requestKeys } from "../request-keys.ts";
 import { checkSecrets, fillSecrets, secretLengthMin } from "../secrets.ts";
 import { geminiContents } from "./gemini-codec.ts";
@@ -137,7 +137,8 @@ async function send(
 ): Promise<Response> {
   const model = textOrEmpty(settings["model"]);
   const attempt = async (key: string): Promise<Response> =>
-    post(`${address}${wire.path({ model, transport })}`, wire.wrap(bodyText, model), {
+    sendHttp(`${address}${wire.path({ model, transport })}`, {
+      ...{ method: "POST", bodyText: wire.wrap(bodyText, model) },
       accept: transport === "sse" ? "text/event-stream" : "application/json",
       headers: { ...endpoint.header(key), ...headers },
       // Looked up at each request, so that a replaced global one is used.

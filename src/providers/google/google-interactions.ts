@@ -2,7 +2,6 @@ import type { JsonObject } from "../../base/json.ts";
 import type { OptionNames } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
 import { checkedSettings, type OptionWords } from "../checked-settings.ts";
-import { events } from "../openai-http.ts";
 import type { TextOrSecret } from "../openai-options.ts";
 import { readAnswer } from "../read-answer.ts";
 import { connectionNames, type GeminiConnection } from "./gemini-options.ts";
@@ -56,7 +55,7 @@ export function googleInteractions(options: GoogleInteractionsOptions): Provider
       wrap: (bodyText) => bodyText,
       read: (answer, reading) =>
         readAnswer(answer, {
-          ...{ ...reading, client: { events }, form: interactionForm },
+          ...{ ...reading, form: interactionForm },
           stream: new InteractionStream(reading.onDelta, reading.limits.itemBytes),
         }),
     },

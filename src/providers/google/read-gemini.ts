@@ -4,10 +4,10 @@ import { ProviderError, type StreamDelta } from "../../engine/stack/provider.ts"
 import { type AnswerLimits, limitError } from "../answer-limits.ts";
 import { classifyFailure, providerError, withPartial } from "../classify-error.ts";
 import type { Deadline } from "../deadline.ts";
+import { type Opened, serverEvents } from "../event-stream.ts";
 import { jsonOf } from "../json-text.ts";
 import { MeteredBody } from "../metered-body.ts";
-import { events } from "../openai-http.ts";
-import { broken, isEventStream, notAResponse, type Opened, open, rest } from "../read-answer.ts";
+import { broken, isEventStream, notAResponse, open, rest } from "../read-answer.ts";
 import { failureIn } from "./gemini-answer.ts";
 import { partsIn } from "./gemini-parts.ts";
 import { GeminiStream, tellParts } from "./gemini-stream.ts";
@@ -30,7 +30,7 @@ export async function readGemini(answer: Response, reading: Reading): Promise<Js
   const body = new MeteredBody(answer.body, reading.limits);
   const { start, chunks } = await open(body, reading.deadline);
   const response = isEventStream(start)
-    ? await readStream({ body, chunks }, answer, reading)
+    ? await readStream({ body, chunks }, reading)
     : await readJson({ body, chunks }, answer, reading);
   const failure = failureIn(response);
   if (failure === null) return response;
@@ -70,26 +70,18 @@ function checkParts({ candidates }: JsonObject, limits: AnswerLimits): void {
   }
 }
 
-async function readStream(
-  opened: Opened,
-  answer: Response,
-  { deadline, limits, onDelta, unwrap }: Reading,
-): Promise<JsonObject> {
+async function readStream(opened: Opened, { deadline, limits, onDelta, unwrap }: Reading): Promise<JsonObject> {
   const { body } = opened;
   body.asStream();
   const stream = new GeminiStream(onDelta);
-  const controller = new AbortController();
-  const framed = events(new Response(rest(opened), { headers: answer.headers }), controller);
   try {
-    for await (const { data } of framed) {
-      body.endEvent();
+    for await (const { data } of serverEvents(opened)) {
       if (!isJsonObject(data)) continue;
       if ((data["error"] ?? null) !== null) throw failed(stream, data);
       stream.take(unwrap(data));
       if (stream.textLength > limits.itemBytes) throw withPartial(limitError("itemBytes", limits), stream.partial);
     }
   } catch (cause) {
-    controller.abort();
     throw cause instanceof ProviderError && body.failure === null
       ? cause
       : broken(deadline, cause, { partial: stream.partial, body });

@@ -4,8 +4,8 @@ import type { InferenceRequest, InferenceResponse, Provider } from "../../engine
 import { answerLimits } from "../answer-limits.ts";
 import { isCredentialName } from "../credential-names.ts";
 import { createDeadline } from "../deadline.ts";
+import { sendHttp } from "../http-sender.ts";
 import { maskedInference } from "../masked-provider.ts";
-import { post } from "../post-json.ts";
 import { readStreamed } from "../read-streamed.ts";
 import type { Masked } from "../secret-spans.ts";
 import { secretLengthMin } from "../secrets.ts";
@@ -39,10 +39,10 @@ export function ollama(options: OllamaOptions): Provider {
   async function infer({ bodyText, transport, signal, onDelta }: InferenceRequest): Promise<InferenceResponse> {
     using deadline = createDeadline(signal, timeoutMs);
     const accept = transport === "json" ? "application/json" : "application/x-ndjson";
-    const posting = { headers: sent, accept, fetch, limits, deadline };
+    const posting = { method: "POST", bodyText, headers: sent, accept, fetch, limits, deadline } as const;
     const stream = new OllamaStream(onDelta, limits.itemBytes);
     try {
-      const answer = await post(`${baseURL}/api/chat`, bodyText, posting);
+      const answer = await sendHttp(`${baseURL}/api/chat`, posting);
       return { response: await readStreamed(answer, { limits, deadline, stream }) };
     } catch (error) {
       throw advised(error);

@@ -3,37 +3,37 @@ import { ProviderError } from "../../engine/stack/provider.ts";
 import type { ConversationObjects } from "../../engine/stack/stored-responses.ts";
 import type { AnswerLimits } from "../answer-limits.ts";
 import { createDeadline, type Deadline } from "../deadline.ts";
-import type { HttpClient } from "../openai-http.ts";
+import type { HttpSender } from "../http-sender.ts";
 import { readObject } from "../read-answer.ts";
 import { isItemGone, objectPath } from "./responses-endpoints.ts";
 
-type Calls = { readonly client: HttpClient; readonly limits: AnswerLimits; readonly timeoutMs: number };
+type Calls = { readonly sender: HttpSender; readonly limits: AnswerLimits; readonly timeoutMs: number };
 
 /** The conversation objects of the Responses API (its reference, under Conversations). */
-export function conversationObjects({ client, limits, timeoutMs }: Calls): ConversationObjects {
+export function conversationObjects({ sender, limits, timeoutMs }: Calls): ConversationObjects {
   const call = async (
-    request: { readonly method: "get" | "post" | "delete"; readonly path: string; readonly bodyText?: string },
+    request: { readonly method: "GET" | "POST" | "DELETE"; readonly path: string; readonly bodyText?: string },
     signal: AbortSignal,
   ): Promise<JsonObject> => {
     using deadline: Deadline = createDeadline(signal, timeoutMs);
-    const answer = await client.send({ ...request, accept: "application/json", deadline });
+    const answer = await sender.send({ ...request, accept: "application/json", deadline });
     return await readObject(answer, { limits, deadline });
   };
   return {
     async create({ signal }) {
-      const { id } = await call({ method: "post", path: "/conversations", bodyText: "{}" }, signal);
+      const { id } = await call({ method: "POST", path: "/conversations", bodyText: "{}" }, signal);
       if (typeof id === "string") return id;
       const told = { kind: "provider-failed", outcome: "unknown" } as const;
       throw new ProviderError("the server made a conversation and did not say its id", told);
     },
     async newestItems(id, { limit, signal }) {
-      const { data } = await call({ method: "get", path: `${objectPath(id)}/items?order=desc&limit=${limit}` }, signal);
+      const { data } = await call({ method: "GET", path: `${objectPath(id)}/items?order=desc&limit=${limit}` }, signal);
       const items = objectsOf(data);
       return items.flatMap((item) => (typeof item["id"] === "string" ? [item["id"]] : []));
     },
     async deleteItem(id, itemId, { signal }) {
       try {
-        await call({ method: "delete", path: `${objectPath(id)}/items/${encodeURIComponent(itemId)}` }, signal);
+        await call({ method: "DELETE", path: `${objectPath(id)}/items/${encodeURIComponent(itemId)}` }, signal);
       } catch (error) {
         if (!isItemGone(error)) throw error;
       }

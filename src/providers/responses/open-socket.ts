@@ -4,7 +4,7 @@ import type { WebSocket } from "ws";
 import { ProviderError } from "../../engine/stack/provider.ts";
 import { providerError } from "../classify-error.ts";
 import { createDeadline } from "../deadline.ts";
-import type { Endpoint } from "../openai-http.ts";
+import { addressAt, type Endpoint, headersAt } from "../endpoint.ts";
 
 /** An open WebSocket, and what lies under it. */
 export type OpenSocket = { readonly webSocket: WebSocket; readonly socket: Socket };
@@ -23,7 +23,7 @@ export async function openSocket(endpoint: Endpoint): Promise<OpenSocket> {
   using deadline = createDeadline(new AbortController().signal, handshakeTimeout);
   const key = (await endpoint.keys?.next(deadline)) ?? endpoint.apiKey;
   const webSocket = new WebSocket(addressOf(endpoint), {
-    headers: headersOf(endpoint, key),
+    headers: headersAt(endpoint, key),
     maxPayload: limits.bodyBytes,
     perMessageDeflate: false,
     handshakeTimeout,
@@ -59,21 +59,10 @@ export async function openSocket(endpoint: Endpoint): Promise<OpenSocket> {
 
 const maxHandshakeMs = 30_000;
 
-function addressOf({ baseURL }: Endpoint): URL {
-  const url = new URL(baseURL);
+function addressOf(endpoint: Endpoint): URL {
+  const url = new URL(addressAt(endpoint, "/responses"));
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  url.pathname = `${url.pathname.replace(/\/+$/, "")}/responses`;
   return url;
-}
-
-function headersOf({ organization, project, headers: given }: Endpoint, key: string): Record<string, string> {
-  const headers = new Map<string, string | null>([
-    ["authorization", `Bearer ${key}`],
-    ["openai-organization", organization],
-    ["openai-project", project],
-  ]);
-  for (const [name, value] of Object.entries(given)) headers.set(name.toLowerCase(), value);
-  return Object.fromEntries([...headers].flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
 }
 
 /** The handshake was answered otherwise: as an error over HTTP, of a request that was not sent. */

@@ -3,10 +3,10 @@ import type { InferenceRequest, InferenceResponse, Provider, WaitOptions } from 
 import { capabilitiesOf } from "../capabilities.ts";
 import { requestIdOf } from "../classify-error.ts";
 import { createDeadline, type Deadline } from "../deadline.ts";
-import { credentialsOf, endpointOf, type KeyHeader, scopeOf } from "../endpoint.ts";
+import { credentialsOf, type Endpoint, endpointOf, type KeyHeader, scopeOf } from "../endpoint.ts";
+import { createSender } from "../http-sender.ts";
 import { jsonOf } from "../json-text.ts";
 import { maskedProvider } from "../masked-provider.ts";
-import { createHttpClient, type Endpoint } from "../openai-http.ts";
 import type { OpenaiResponses, OpenaiResponsesOptions } from "../openai-options.ts";
 import { settingsOf } from "../provider-settings.ts";
 import { readAnswer } from "../read-answer.ts";
@@ -36,8 +36,8 @@ export type { Secrets } from "../secrets.ts";
 export type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "../stored-responses.ts";
 
 /**
- * A provider on the official `openai` client, whose retries are off: a request that may have been acted on is repeated by
- * nobody but the engine.
+ * A model behind the Responses API: OpenAI's, or a server that speaks like it by `baseURL`. A request that may have been acted on is repeated
+ * by nothing but the engine.
  *
  * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
  */
@@ -60,7 +60,7 @@ export function responsesProvider(
   const { secrets = {} } = options;
   checkSecrets(settings, secrets);
   const endpoint = endpointOf(options, keyHeader);
-  const client = createHttpClient(endpoint);
+  const sender = createSender(endpoint);
   const { limits } = endpoint;
   const sockets = options.transport === "websocket" ? new SocketPool(endpoint, timing) : null;
 
@@ -70,7 +70,7 @@ export function responsesProvider(
     using deadline = createDeadline(request.signal, endpoint.timeoutMs);
     if (transport === "websocket" && sockets !== null) return await sockets.infer(request, { bodyText, deadline });
     const accept = transport === "sse" ? "text/event-stream" : "application/json";
-    const answer = await client.send({ method: "post", path: "/responses", bodyText, accept, deadline });
+    const answer = await sender.send({ method: "POST", path: "/responses", bodyText, accept, deadline });
     const requestId = requestIdOf(answer.headers);
     const stream = new ResponseStream(onDelta, limits.itemBytes);
     const begun = new Set<string>();
@@ -83,7 +83,6 @@ export function responsesProvider(
     const onUnderWay = (response: JsonObject): Promise<void> => begin(idUnderWay(response), response);
     try {
       const response = await readAnswer(answer, {
-        client,
         limits,
         deadline,
         onDelta,
@@ -122,8 +121,8 @@ export function responsesProvider(
   ): Promise<JsonObject> {
     const get = async (accept: string, query: readonly string[]): Promise<JsonObject> => {
       const path = responsePath(responseId) + queryOf([...query, ...includes(asked)]);
-      const answer = await client.send({ method: "get", path, accept, deadline });
-      return readAnswer(answer, { client, limits, deadline, onDelta: () => undefined, stream, form: responseForm });
+      const answer = await sender.send({ method: "GET", path, accept, deadline });
+      return readAnswer(answer, { limits, deadline, onDelta: () => undefined, stream, form: responseForm });
     };
     return followToEnd(stream, {
       fetch: () => get("application/json", []),
@@ -135,11 +134,11 @@ export function responsesProvider(
   async function cancel(responseId: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
     using deadline = createDeadline(signal, endpoint.timeoutMs);
     const path = `${responsePath(responseId)}/cancel`;
-    const answer = await client.send({ method: "post", path, accept: "application/json", deadline });
+    const answer = await sender.send({ method: "POST", path, accept: "application/json", deadline });
     await answer.body?.cancel();
   }
 
-  const endpoints = responsesEndpoints({ client, endpoint, model: settings["model"], secrets });
+  const endpoints = responsesEndpoints({ sender, endpoint, model: settings["model"], secrets });
   const provider: OpenaiResponses = {
     name: "openai-responses",
     scope: scopeOf(endpoint, responsesItems.family, options.credentialsOwner),
@@ -158,7 +157,7 @@ export function responsesProvider(
     storedConversation: (id, options) =>
       readStoredConversation((listing) => endpoints.conversationItems(id, listing), options),
     // What is not stored is in no conversation.
-    ...(settings["store"] === false ? {} : { conversations: conversationObjects({ client, ...endpoint }) }),
+    ...(settings["store"] === false ? {} : { conversations: conversationObjects({ sender, ...endpoint }) }),
   };
   return maskedProvider(provider, credentialsOf(options, endpoint));
 }

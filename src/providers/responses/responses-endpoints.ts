@@ -1,24 +1,25 @@
 import { isJsonList, isJsonObject, type JsonObject } from "../../base/json.ts";
 import { ProviderError } from "../../engine/stack/provider.ts";
 import { createDeadline, type Deadline } from "../deadline.ts";
-import type { Endpoint, HttpClient } from "../openai-http.ts";
+import type { Endpoint } from "../endpoint.ts";
+import type { HttpSender } from "../http-sender.ts";
 import { readObject } from "../read-answer.ts";
 import { fillSecrets, type Secrets } from "../secrets.ts";
 import type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "../stored-responses.ts";
 
 /** What the endpoints are called with. */
 type Calling = {
-  readonly client: HttpClient;
+  readonly sender: HttpSender;
   readonly endpoint: Pick<Endpoint, "limits" | "timeoutMs">;
   readonly model: JsonObject["model"];
   readonly secrets: Secrets;
 };
 
-export function responsesEndpoints({ client, endpoint, model, secrets }: Calling): ResponsesEndpoints {
+export function responsesEndpoints({ sender, endpoint, model, secrets }: Calling): ResponsesEndpoints {
   const { limits, timeoutMs } = endpoint;
 
   async function call(
-    request: { readonly method: "get" | "post" | "delete"; readonly path: string; readonly body?: JsonObject },
+    request: { readonly method: "GET" | "POST" | "DELETE"; readonly path: string; readonly body?: JsonObject },
     { signal = new AbortController().signal }: CallOptions,
     read: (answer: Response, deadline: Deadline) => Promise<JsonObject> = (answer, deadline) =>
       readObject(answer, { limits, deadline }),
@@ -26,7 +27,7 @@ export function responsesEndpoints({ client, endpoint, model, secrets }: Calling
     using deadline = createDeadline(signal, timeoutMs);
     const { method, path, body } = request;
     const bodyText = body === undefined ? {} : { bodyText: fillSecrets(JSON.stringify(body), body, secrets) };
-    const answer = await client.send({ method, path, ...bodyText, accept: "application/json", deadline });
+    const answer = await sender.send({ method, path, ...bodyText, accept: "application/json", deadline });
     return await read(answer, deadline);
   }
 
@@ -35,12 +36,12 @@ export function responsesEndpoints({ client, endpoint, model, secrets }: Calling
       value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
     );
     const query = queryOf([...given, ...includes({ include: [...include] })]);
-    return pageOf(await call({ method: "get", path: path + query }, { signal }));
+    return pageOf(await call({ method: "GET", path: path + query }, { signal }));
   }
 
   async function remove(path: string, options: CallOptions): Promise<void> {
     // Some servers answer with nothing.
-    await call({ method: "delete", path }, options, async (answer) => {
+    await call({ method: "DELETE", path }, options, async (answer) => {
       await answer.body?.cancel();
       return {};
     });
@@ -57,7 +58,7 @@ export function responsesEndpoints({ client, endpoint, model, secrets }: Calling
   return {
     retrieve: (responseId, { include, ...options } = {}) =>
       call(
-        { method: "get", path: responsePath(responseId) + queryOf(includes({ include: [...(include ?? [])] })) },
+        { method: "GET", path: responsePath(responseId) + queryOf(includes({ include: [...(include ?? [])] })) },
         options,
       ),
 
@@ -80,7 +81,7 @@ export function responsesEndpoints({ client, endpoint, model, secrets }: Calling
 
     async countInputTokens(request, options = {}) {
       const body = { ...(model === undefined ? {} : { model }), ...request };
-      const answer = await call({ method: "post", path: "/responses/input_tokens", body }, options);
+      const answer = await call({ method: "POST", path: "/responses/input_tokens", body }, options);
       const { input_tokens: tokens } = answer;
       if (typeof tokens === "number") return tokens;
       throw notRead("number of input tokens", answer);
@@ -88,7 +89,7 @@ export function responsesEndpoints({ client, endpoint, model, secrets }: Calling
 
     compact: (request, options = {}) => {
       const body = { ...(model === undefined ? {} : { model }), ...request };
-      return call({ method: "post", path: "/responses/compact", body }, options);
+      return call({ method: "POST", path: "/responses/compact", body }, options);
     },
   };
 }

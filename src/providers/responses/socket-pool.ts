@@ -8,7 +8,7 @@ import {
   type RequestConnection,
 } from "../../engine/stack/provider.ts";
 import { type Deadline, interruption } from "../deadline.ts";
-import type { Endpoint } from "../openai-http.ts";
+import type { Endpoint } from "../endpoint.ts";
 import { openSocket } from "./open-socket.ts";
 import { readReply } from "./read-reply.ts";
 import { ResponsesSocket } from "./responses-socket.ts";

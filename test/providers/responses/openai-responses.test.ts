@@ -41,14 +41,6 @@ test("sends 2 MB as they are", async () => {
   expect(server.received[0]?.body === bodyText).toBe(true);
 });
 
-test("sends nothing when the client changed the body", async () => {
-  await using server = await serve(answering(response));
-  // The client leaves an empty body out.
-  const asked = ask(provider(server), { bodyText: "" });
-  expect(await failureOf(asked)).toMatchObject({ kind: "invalid-request", outcome: "rejected" });
-  expect(server.received).toEqual([]);
-});
-
 test("gives a JSON answer whole, members in their order", async () => {
   await using server = await serve(answering(response));
   const asked = await ask(provider(server, { transport: "json" }));
