@@ -1,3 +1,4 @@
+import { createContext, Script } from "node:vm";
 import { isJsonList, isJsonObject } from "../base/json.ts";
 import { meant } from "../base/options.ts";
 import type { Actor } from "../domain/actor.ts";
@@ -37,14 +38,36 @@ export function eventFilter({
   type,
   actor,
 }: FilterOptions): (event: FilteredEvent) => boolean {
-  const pattern = grep === undefined ? null : patternOf(grep, ignoreCase);
+  const isFound = grep === undefined ? null : finderOf(grep, ignoreCase);
   const types = type && new Set(type.flatMap(typesNamed));
   return (event) =>
     (since === undefined || event.at >= since) &&
     (types === undefined || (event.type !== undefined && types.has(event.type))) &&
     (actor === undefined || actor.some((name) => isBy(name, event.actor))) &&
-    (pattern === null || pattern.test(event.words) || hasText(event.data, pattern));
+    (isFound === null || isFound([event.words, ...textsIn(event.data)]));
 }
+
+/** A pattern such as `(a+)+b` may try for years on one text, and only a script with a time limit can be stopped. */
+function finderOf(text: string, ignoreCase: boolean): (texts: readonly string[]) => boolean {
+  const pattern = patternOf(text, ignoreCase);
+  // What repeats nothing is quick, and the time limit costs more than the search.
+  if (!/[*+?{]/.test(text)) return (texts) => texts.some((each) => pattern.test(each));
+  const script = new Script("texts.some((text) => pattern.test(text))");
+  return (texts) => {
+    try {
+      return script.runInContext(createContext({ pattern, texts }), { timeout: grepLimitMs }) === true;
+    } catch (error) {
+      // It may be an error of the script's own realm, of which `instanceof` knows nothing.
+      if (Reflect.get(Object(error), "code") !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
+      throw new UsageError(
+        `--grep: '${text}' takes longer than ${grepLimitMs / 1_000} s on the texts of one event: write it without a repetition inside a repetition`,
+        { cause: error },
+      );
+    }
+  };
+}
+
+const grepLimitMs = 1_000;
 
 function patternOf(text: string, ignoreCase: boolean): RegExp {
   try {
@@ -74,8 +97,7 @@ function isBy(name: string, actor: Actor | null): boolean {
   return actor.kind === "middleware" && `${actor.name}@${actor.version}` === name;
 }
 
-function hasText(value: unknown, pattern: RegExp): boolean {
-  if (typeof value === "string") return pattern.test(value);
-  if (isJsonList(value)) return value.some((each) => hasText(each, pattern));
-  return isJsonObject(value) && Object.values(value).some((each) => hasText(each, pattern));
+function* textsIn(value: unknown): Iterable<string> {
+  if (typeof value === "string") yield value;
+  else if (isJsonList(value) || isJsonObject(value)) for (const each of Object.values(value)) yield* textsIn(each);
 }

@@ -44,6 +44,10 @@ export function checkedLabels(data: ConversationLabels): ConversationLabels {
     throw new TypeError(`relabel: title is ${kindOf(title)}: give a text`);
   if (!isJsonObject(labels)) throw new TypeError(`relabel: labels is ${kindOf(labels)}: give { name: "value" }`);
   for (const [name, value] of Object.entries<unknown>(labels)) {
+    if (name === "__proto__")
+      throw new TypeError(
+        "relabel: a label cannot be called __proto__, which JavaScript reads as no name: choose another",
+      );
     if (typeof value !== "string" && value !== null)
       throw new TypeError(
         `relabel: labels.${name} is ${kindOf(value)}: a label's value is a text, or null to take it away`,

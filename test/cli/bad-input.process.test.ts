@@ -1,4 +1,13 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import { constants } from "node:os";
 import { DatabaseSync } from "node:sqlite";
@@ -202,6 +211,32 @@ test("says which folder cannot be written, and exits 6", async () => {
     6,
     /cannot be created: make the folder nowhere first/,
   );
+});
+
+test.each([
+  [
+    "a link to itself",
+    "loop.db",
+    /goes by a link that leads back to itself: point the link at a file, or name another path$/m,
+  ],
+  ["a folder that is one", "loop/turnlog.db", /goes by a link that leads back to itself/],
+  [
+    "a link into a missing folder",
+    "dangling.db",
+    /dangling\.db is a link to \S+gone\/turnlog\.db, which cannot be created: make the folder \S+gone first$/m,
+  ],
+  [
+    "a folder that is a link to nothing",
+    "nothing/turnlog.db",
+    /cannot be created: the folder nothing is a link to nothing; point it at a folder$/m,
+  ],
+])("says of %s what is wrong with it, and exits 6", async (_, path, message) => {
+  const { path: cwd, file } = temporaryFolder();
+  symlinkSync("loop.db", file("loop.db"));
+  symlinkSync("loop", file("loop"));
+  symlinkSync("gone/turnlog.db", file("dangling.db"));
+  symlinkSync("gone", file("nothing"));
+  expectRefusal(await turnlog(["demo", "--store", `sqlite:${path}`], { cwd }), 6, message);
 });
 
 const isRoot = process.getuid?.() === 0;

@@ -2,8 +2,10 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { logDocument } from "../../src/cli/documents/conversations.ts";
 import { timeBefore } from "../../src/cli/option-values.ts";
+import { openStore } from "../../src/open-store.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const demoStore = useDemoStore();
 
@@ -103,4 +105,17 @@ test("reads times in UTC unless they say otherwise, and spans as so long before 
   ]);
   for (const text of ["", "2", "2y", "-2h", "2026-13-01", "2026-09-01T25:00", "1 Sep"])
     expect(() => time(text), text).toThrow("Expected a time");
+});
+
+test("a pattern that would try for years is stopped, and the command says how to write it", async () => {
+  const { path: cwd, file } = temporaryFolder();
+  await using store = await openStore(`sqlite:${file("turnlog.db")}`);
+  await store.conversation("cnv_long").append(`${"a".repeat(60)}b`);
+  const { code, stderr } = await turnlogHere(["log", "cnv_long", "--grep", "^(a+)+$"], { cwd });
+  expect(code).toBe(2);
+  expect(stderr).toBe(
+    "turnlog: --grep: '^(a+)+$' takes longer than 1 s on the texts of one event: write it without a repetition inside a repetition\n",
+  );
+  const sound = await turnlogHere(["log", "cnv_long", "--grep", "^a+b$", "--json"], { cwd });
+  expect(sound.stdout).toContain('"revision":1');
 });

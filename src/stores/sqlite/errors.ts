@@ -1,6 +1,7 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, lstatSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreCorruptedError, StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { namedFile } from "../files.ts";
 
 /**
  * Turns an error of SQLite into one of ours, with one sentence that says what to do; every other error stays as it is. What
@@ -74,11 +75,29 @@ function unavailableReason(errcode: number, path: string): string | null {
 }
 
 function cannotOpenReason(path: string): string {
-  const folder = dirname(path);
-  if (!existsSync(folder)) return `cannot be created: make the folder ${folder} first`;
+  const file = linkedFile(path);
+  if (file === null) return "goes by a link that leads back to itself: point the link at a file, or name another path";
+  const folder = dirname(file);
+  if (!existsSync(folder)) {
+    if (file !== path) return `is a link to ${file}, which cannot be created: make the folder ${folder} first`;
+    const isLink = lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    if (isLink) return `cannot be created: the folder ${folder} is a link to nothing; point it at a folder`;
+    return `cannot be created: make the folder ${folder} first`;
+  }
   if (!statSync(folder).isDirectory()) return `cannot be created: ${folder} is not a folder`;
   if (existsSync(path) && statSync(path).isDirectory()) return "is a folder: name a file in it";
   return `cannot be opened: give this user write permission on ${folder}`;
+}
+
+/** The file that a path stands for; null where links lead in a circle. */
+function linkedFile(path: string): string | null {
+  try {
+    const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    return isLink ? namedFile(path) : path;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ELOOP") return null;
+    return path;
+  }
 }
 
 // https://sqlite.org/rescode.html

@@ -10,6 +10,7 @@ import {
   StoreTooNewError,
   StoreUnavailableError,
 } from "../../../src/log/ports/event-store.ts";
+import { setUp } from "../../../src/stores/sqlite/schema.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { describeEventStore, describeSnapshots, describeViews } from "../../support/stores/contract.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
@@ -267,3 +268,25 @@ function openRaw(path: string) {
     },
   };
 }
+
+test("every connection asks macOS to write through the drive's cache, and reads back that SQLite will", async () => {
+  const path = temporaryFolder().file("store.db");
+  const database = new DatabaseSync(path);
+  setUp(database, { path, kind: "store", mustExist: false });
+  for (const [name, value] of Object.entries({ synchronous: 2, fullfsync: 1, checkpoint_fullfsync: 1 }))
+    expect(database.prepare(`PRAGMA ${name}`).get()).toEqual({ [name]: value });
+  database.close();
+});
+
+test.each(["fullfsync", "checkpoint_fullfsync", "synchronous"])("a SQLite that forgets %s opens no store", (name) => {
+  class Forgetful extends DatabaseSync {
+    override prepare(sql: string) {
+      return super.prepare(sql === `PRAGMA ${name}` ? `SELECT 0 AS ${name}` : sql);
+    }
+  }
+  const path = temporaryFolder().file("store.db");
+  using database = new Forgetful(path);
+  expect(() => setUp(database, { path, kind: "store", mustExist: false })).toThrow(
+    `store.db cannot be kept safe (journal wal, ${name} 0): choose a path on a local disk`,
+  );
+});

@@ -171,6 +171,11 @@ export const conversationMistakes: readonly Mistake[] = [
     "relabel: labels.size is 5: a label's value is a text, or null to take it away",
   ],
   [
+    "relabel({ labels: { __proto__: … } })",
+    async () => (await conversation()).relabel({ labels: Object.fromEntries([["__proto__", "mine"]]) }),
+    "relabel: a label cannot be called __proto__, which JavaScript reads as no name: choose another",
+  ],
+  [
     "fork(-1, { actor: { kind: 'tool' } })",
     async () => (await conversation()).fork(-1, odd({ actor: { kind: "tool", name: "x" } })),
     "fork: actor.kind is 'tool': give 'user', 'app' or 'operator'",
