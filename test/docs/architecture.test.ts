@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -25,4 +26,10 @@ test("so has its picture", () => {
     return names.map((name) => `${name} on ${floor}`);
   });
   expect(drawn.toSorted()).toEqual(numbered);
+});
+
+test("every file that it names is there", () => {
+  const named = [...text.matchAll(/`((?:src|test|tools)\/[\w./-]+)`/g)].map(([, path = ""]) => path);
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
