@@ -1,32 +1,43 @@
 /**
  * A redaction layer: the model never reads an e-mail address, the user does, and every request is chained all the same.
  *
+ * It keeps nothing: which name stands for which address follows from the conversation's own blocks, so one engine serves many
+ * users, and none of them reads an address that only another one has said.
+ *
  * Run it from a checkout: `node examples/redact-emails.ts`. It needs no key and no network.
  */
 
 import { scripted } from "../src/entries/testing.ts";
 import { type Block, createEngine, type JsonObject, lens, openStore } from "../src/index.ts";
 
-/** Puts a name for it in the place of every e-mail address: the same one for the same address. */
-export const redactEmails = () => {
-  const addressByName = new Map<string, string>();
-  const nameByAddress = new Map<string, string>();
+const address = /[\w.+-]+@[\w-]+(\.[\w-]+)+/g;
 
-  function nameOf(address: string): string {
-    const name = nameByAddress.get(address) ?? `<email-${nameByAddress.size + 1}>`;
-    nameByAddress.set(address, name);
-    addressByName.set(name, address);
-    return name;
-  }
-
-  return lens({
+/** Puts a name for it in the place of every e-mail address: the n-th address of the conversation is `<email-n>`. */
+export const redactEmails = () =>
+  lens({
     name: "redact-emails",
-    version: "1.0.0",
-    hide: (block) => rewrite(block, (text) => text.replace(/[\w.+-]+@[\w-]+(\.[\w-]+)+/g, nameOf)),
-    restore: (block) =>
-      rewrite(block, (text) => text.replace(/<email-\d+>/g, (name) => addressByName.get(name) ?? name)),
+    version: "2.0.0",
+    hide(block, { before }) {
+      if (addressesIn([block]).length === 0) return block;
+      const known = addressesIn([...before, block]);
+      return rewrite(block, (text) => text.replace(address, (found) => `<email-${known.indexOf(found) + 1}>`));
+    },
+    restore(block, { before }) {
+      const known = addressesIn(before);
+      return rewrite(block, (text) => text.replace(/<email-(\d+)>/g, (name, n) => known[Number(n) - 1] ?? name));
+    },
   });
-};
+
+/** The addresses that blocks say, in the order in which they are said first. */
+function addressesIn(blocks: readonly Block[]): readonly string[] {
+  const found = new Set<string>();
+  for (const block of blocks)
+    rewrite(block, (text) => {
+      for (const each of text.match(address) ?? []) found.add(each);
+      return text;
+    });
+  return [...found];
+}
 
 /** The block with every text in it changed, or the very block where nothing is: nothing is hidden then. */
 function rewrite(block: Block, change: (text: string) => string): Block {

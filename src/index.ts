@@ -93,7 +93,7 @@ export type { ChainPolicy, Mode } from "./engine/stack/chain-policy.ts";
 export type { CompactionStep, CompactOptions, CompactPolicy, SummaryOptions } from "./engine/stack/compact-policy.ts";
 export { createEngine, type EngineConfig } from "./engine/stack/create-engine.ts";
 export type { InDoubt, InDoubtHandler } from "./engine/stack/doubt.ts";
-export type { AnyEngine, Engine, Observer } from "./engine/stack/engine.ts";
+export type { AnyEngine, Engine, Observer, PartPlace } from "./engine/stack/engine.ts";
 export type { RetryPolicy } from "./engine/stack/limits.ts";
 export {
   defineMiddleware,
@@ -127,7 +127,7 @@ export { type EventStore, type Head, StoreUnavailableError } from "./log/ports/e
 export { RunInProgressError } from "./log/writer/owner.ts";
 export type { SkipOutcome } from "./log/writer/skip-event.ts";
 export { type EphemeralOptions, ephemeral } from "./middleware/ephemeral.ts";
-export { type LensDefinition, lens } from "./middleware/lens.ts";
+export { type LensDefinition, type LensPlace, lens } from "./middleware/lens.ts";
 export { type LogEntry, type LoggingOptions, logging } from "./middleware/logging.ts";
 export { type CreateStoreOptions, createStore, type OpenStoreOptions, openStore } from "./open-store.ts";
 export type { Blame, BlamedVersion, BlockChange } from "./projections/blame.ts";

@@ -1,9 +1,7 @@
 import { checkText } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Actor } from "../domain/actor.ts";
-import { idOf } from "../domain/block.ts";
 import { type AppendInput, draftsOf } from "../domain/chat-message.ts";
-import { blockAppending } from "../domain/events/blocks-in.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { type BlockId, blockIdSchema, type ConversationId, keyedBlockId, namedIdText } from "../domain/ids.ts";
@@ -22,6 +20,7 @@ import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { forkOrigin } from "../log/writer/fork.ts";
 import { changeTurn, compacted, exchangeNotFound, reverted } from "../log/writer/revert.ts";
 import { type SkipOutcome, skipEvent } from "../log/writer/skip-event.ts";
+import { appendBlocks } from "./append-blocks.ts";
 import {
   type ActorOption,
   type Appended,
@@ -32,7 +31,6 @@ import {
   checkedLabels,
 } from "./conversation-options.ts";
 import { type DeletedStored, type DeleteStoredOptions, deleteStored } from "./delete-stored.ts";
-import { recordedBlock } from "./keyed-blocks.ts";
 import type { ReadingTools } from "./readable-conversation.ts";
 import { reasoningReset } from "./reasoning-reset.ts";
 import { RunnableConversation } from "./runnable-conversation.ts";
@@ -60,27 +58,26 @@ export class Conversation extends RunnableConversation {
   /**
    * Appends blocks, or messages as chat APIs have them (`{ role, content }`); a text is a user's message. Durable when it
    * resolves. While a run is open they wait for its end. With a key it may be called again for the same message: that
-   * appends nothing, and gives the blocks of the first time.
+   * appends nothing, and gives the blocks of the first time. A tool result answers an open call: one that the Turn holds no result
+   * for, however long ago it was made, and whatever was said since.
    *
+   * @throws {TurnlogError} `key-reused` when another message was appended under the key.
+   * @throws {TurnlogError} `no-open-call` for a tool result that answers no open call.
    * @throws {TypeError} for what is none of these, an empty key, and an actor that callers may not be.
    */
   async append(content: AppendInput | readonly AppendInput[], options: AppendOptions = {}): Promise<Appended> {
     const drafts = draftsOf(content);
     const { actor } = checkedAppend(options);
-    const blocks = drafts.map((draft, index) => draft.withId(this.#blockId(options.key, index)));
-    const written = await this.commit(
-      blocks.map((block) => ({
-        event: blockAppending(block),
+    const { key } = options;
+    return appendBlocks(
+      this.#stream,
+      drafts.map((draft, index) => draft.withId(this.#blockId(key, index))),
+      {
         actor,
-        isIdNew: options.key === undefined && this.#others.newId === randomId,
-      })),
+        keyed: key === undefined ? null : { key, beyond: this.#blockId(key, drafts.length) },
+        isIdNew: key === undefined && this.#others.newId === randomId,
+      },
     );
-    // A key that was used before names what was said then.
-    const isNew = new Set(
-      written.flatMap(({ event }) => (event.type === "BlockAppended" ? [event.data.block.id] : [])),
-    );
-    const recorded = blocks.map(async (block) => (isNew.has(idOf(block)) ? block : recordedBlock(this.#stream, block)));
-    return { blocks: await Promise.all(recorded), isNew: isNew.size > 0 };
   }
 
   /** Names the conversation for people; labels are for programs, and one that is given as null is taken away. */

@@ -1,19 +1,30 @@
 import { checkFunction, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
 import { unwatched } from "../base/unwatched.ts";
 import { Block, idOf } from "../domain/block.ts";
+import type { ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
+
+/** Where a block stands, as the client has it. */
+export type LensPlace = {
+  readonly conversationId: ConversationId;
+  /** The blocks ahead of it, with what the model is not shown. What comes behind it is not there: it would change what was sent before. */
+  readonly before: readonly Block[];
+};
 
 export type LensDefinition = {
   readonly name: string;
   readonly version: string;
-  /** What the model sees of a block. It depends on nothing but the block; the same object says that nothing is hidden. */
-  readonly hide: (block: Block) => Block;
+  /** What the model sees of a block. It depends on nothing but the block and its place; the same object says that nothing is hidden. */
+  readonly hide: (block: Block, place: LensPlace) => Block;
   /** What the client sees of a block that came in the answer; `hide` of it is what the model said. */
-  readonly restore?: (block: Block) => Block;
+  readonly restore?: (block: Block, place: LensPlace) => Block;
 };
 
 const lensNames: OptionNames<LensDefinition> = { name: true, version: true, hide: true, restore: true };
+
+/** What a block is shown as behind the blocks that were ahead of it then. */
+type Shown = { readonly form: Block; readonly conversationId: string; readonly ahead: Shown | null };
 
 /**
  * A layer that shows the model another form of each block than the client keeps: redaction, shortening, translation.
@@ -30,30 +41,70 @@ export function lens(definition: LensDefinition): Layer {
   checkFunction(`lens '${name}': hide`, hide);
   checkFunction(`lens '${name}': restore`, restore);
   // For as long as the blocks themselves: a Turn is hidden anew in every step, and most of its blocks are old.
-  const hiddenByBlock = new WeakMap<Block, Block>();
+  const shownByBlock = new WeakMap<Block, Shown>();
 
-  function hiddenOf(block: Block): Block {
-    let hidden = hiddenByBlock.get(block);
-    if (hidden === undefined) {
-      hidden = blockOf(`lens '${name}': hide`, hide(block)).withId(idOf(block));
-      hiddenByBlock.set(block, hidden);
-    }
-    return hidden;
+  /** Goes through the blocks of a conversation from the first on, and hides them where what they are shown as is asked for. */
+  function walk(conversationId: ConversationId) {
+    const blocks: Block[] = [];
+    let length = 0;
+    let ahead: Shown | null = null;
+    const note = (block: Block, shown: Shown): void => {
+      shownByBlock.set(block, shown);
+      ahead = shown;
+      length += 1;
+    };
+    const hiddenNext = (block: Block): Block =>
+      blockOf(`lens '${name}': hide`, hide(block, placeAt(conversationId, blocks, length))).withId(idOf(block));
+    const hideUpTo = (end: number): void => {
+      for (const block of blocks.slice(length, end)) {
+        const known = shownByBlock.get(block);
+        const isSame = known?.conversationId === conversationId && known.ahead === ahead;
+        note(block, isSame ? known : { form: hiddenNext(block), conversationId, ahead });
+      }
+    };
+    const pass = (block: Block): Block => {
+      blocks.push(block);
+      return block;
+    };
+    const show = (block: Block): Block => {
+      pass(block);
+      hideUpTo(blocks.length);
+      return ahead?.form ?? block;
+    };
+    const restored = (said: Block): Block => {
+      const place = placeAt(conversationId, blocks, blocks.length);
+      const block = said.kind === "reasoning" ? said : blockOf(`lens '${name}': restore`, restore(said, place));
+      const meant = block.withId(idOf(said));
+      if (meant === said) return pass(said);
+      hideUpTo(blocks.length);
+      const form = hiddenNext(meant);
+      // The provider's own block goes back to it where the words are the same: with its item id, and as a reference.
+      note(meant, { form: form.digest === said.digest ? said : form, conversationId, ahead });
+      return pass(meant);
+    };
+    return { pass, show, restored };
   }
 
-  function restoredOf(said: Block): Block {
-    if (said.kind === "reasoning") return said;
-    const restored = blockOf(`lens '${name}': restore`, restore(said)).withId(idOf(said));
-    // The provider's own block goes back to it where the words are the same: with its item id, and as a reference.
-    if (restored !== said && hiddenOf(restored).digest === said.digest) hiddenByBlock.set(restored, said);
-    return restored;
-  }
-
-  return defineMiddleware({ name, version }, (next) => async (turn) => {
-    const hidden = turn.map(hiddenOf);
+  return defineMiddleware({ name, version }, (next) => async (turn, { conversationId }) => {
+    const { show } = walk(conversationId);
+    const hidden = turn.map(show);
     const originals = originalsOf(turn, hidden);
     const result = await next(hidden);
-    return result.map((block) => originals.get(block) ?? restoredOf(block));
+    const { pass, restored } = walk(conversationId);
+    return result.map((block) => {
+      const original = originals.get(block);
+      return original === undefined ? restored(block) : pass(original);
+    });
+  });
+}
+
+/** The blocks ahead are listed when they are asked for: most lenses look at the block alone. */
+function placeAt(conversationId: ConversationId, blocks: readonly Block[], length: number): LensPlace {
+  return Object.freeze({
+    conversationId,
+    get before() {
+      return Object.freeze(blocks.slice(0, length));
+    },
   });
 }
 

@@ -99,6 +99,8 @@ export function repairWords(repair: Repair): string {
       return `block ${index} sent without its parts ${say("parts")} (${say("reason")})`;
     case "rename-call":
       return `block ${index} sent as call ${say("callId")}: ${detail["reason"] === undefined ? "its id was taken" : "its id is none that the server takes"}`;
+    case "late-result":
+      return `block ${index}, a result that came late, sent as a message about call ${say("call")}`;
     case "stand-in":
       return `block ${index} sent without a signature of its own (${say("reason")})`;
     case "answer":

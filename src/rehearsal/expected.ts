@@ -72,7 +72,7 @@ export type LegalEntry = {
  * the shaping that it judges.
  *
  * Reasoning is read where its answer stands as it was given. An open call is answered before the next entry outside its
- * group, and at the end; a result without an open call of its id is not read.
+ * group, and at the end; a result that comes after that is a message of the user, once, and one without a call of its id is not read.
  */
 export function legalEntries(
   entries: readonly Entry[],
@@ -82,18 +82,28 @@ export function legalEntries(
   const taken = entries.filter(takes);
   const whole = wholeAnswers(entries, takes);
   let open: OpenCall[] = [];
+  let late: OpenCall[] = [];
   let calls = 0;
   let group: Group = null;
   const abort = (): void => {
     const results = open.map(({ callId, call }) => ({ entry: aborted(callId), call }));
     legal.push(...results);
+    late.push(...open);
     open = [];
   };
   for (const entry of taken) {
     if (entry.kind === "reasoning" && !(entry.place !== undefined && whole.has(entry.place.answer))) continue;
     if (entry.kind === "result") {
       const answered = open.findLast(({ callId }) => callId === entry.callId);
-      if (answered === undefined) continue;
+      if (answered === undefined) {
+        const call = late.findLast(({ callId }) => callId === entry.callId);
+        if (call === undefined) continue;
+        late = late.filter((each) => each !== call);
+        abort();
+        group = null;
+        legal.push({ entry: lateMessage(entry, call), call: null });
+        continue;
+      }
       open = open.filter((call) => call !== answered);
       legal.push({ entry, call: answered.call });
       // What no answer groups stands together only where nothing comes between.
@@ -105,7 +115,7 @@ export function legalEntries(
     group = own;
     legal.push({ entry, call: entry.kind === "call" ? calls : null });
     if (entry.kind === "call") {
-      open.push({ callId: entry.callId, call: calls });
+      open.push({ callId: entry.callId, call: calls, name: entry.name, arguments: entry.arguments });
       calls += 1;
     }
   }
@@ -115,7 +125,23 @@ export function legalEntries(
 
 const aborted = (callId: string): Entry => ({ kind: "result", callId, output: abortedOutput });
 
-type OpenCall = { readonly callId: string; readonly call: number };
+/** What the user says where the answer to a call comes when others have spoken: which call it was, and what it gave. */
+function lateMessage(
+  { output }: Extract<Entry, { readonly kind: "result" }>,
+  { name, arguments: given }: Pick<OpenCall, "name" | "arguments">,
+): Entry {
+  const shown = given.length > 1_000 ? `${given.slice(0, 1_000)}…` : given;
+  const about = `[Result of your earlier call ${name}(${shown}), which was not there before:]`;
+  const texts = typeof output === "string" ? [`${about}\n${output}`] : [about, ...output];
+  return { kind: "message", role: "user", parts: texts.map((text) => ({ type: "text", text })) };
+}
+
+type OpenCall = {
+  readonly callId: string;
+  readonly call: number;
+  readonly name: string;
+  readonly arguments: string;
+};
 
 /** An answer by its number; what only a model says and no answer groups; null for what stands alone. */
 type Group = number | "ungrouped" | null;

@@ -1,9 +1,11 @@
 import { utf8Length } from "../base/utf8.ts";
 import type { Conversation } from "../conversation/conversation.ts";
-import { conversationStream } from "../domain/ids.ts";
+import { blockAppending } from "../domain/events/blocks-in.ts";
+import { blockIdSchema, conversationStream } from "../domain/ids.ts";
 import { RunFailedError } from "../engine/session/errors.ts";
 import type { Mode } from "../engine/stack/chain-policy.ts";
 import type { Engine } from "../engine/stack/engine.ts";
+import { randomId } from "../log/codec/ids.ts";
 import { conversationView } from "../projections/conversation-view.ts";
 import { type Cast, drawPlayer, type Player } from "./cast.ts";
 import type { ChatDocument } from "./chat-format.ts";
@@ -136,7 +138,9 @@ async function foldFrom(first: number, { conversation, stage, counts }: Playing)
 
 async function append(conversation: Conversation, entries: readonly Entry[]): Promise<void> {
   const blocks = entries.flatMap((entry) => (entry.kind === "reasoning" ? [] : [blockOf(entry)]));
-  if (blocks.length > 0) await conversation.append(blocks);
+  // Committed as they are: a document may have results that answer nothing, and a request leaves them out.
+  const events = blocks.map((block) => blockAppending(block.withId(blockIdSchema.parse(randomId("blk")))));
+  await conversation.commit(events.map((event) => ({ event, actor: { kind: "user" } })));
 }
 
 /** Runs the engine; gives what the run failed with, in one sentence. What the store or the caller ends goes on up. */

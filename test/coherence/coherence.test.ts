@@ -33,6 +33,8 @@ test("every request of a random stack shows the model exactly the outgoing Turn"
   expect(tally.compacted).toBeGreaterThan(requestsWanted / 100);
   expect(tally.omitted).toBeGreaterThan(requestsWanted / 50);
   expect(tally.elsewhere).toBeGreaterThan(requestsWanted / 200);
+  expect(tally.late).toBeGreaterThan(requestsWanted / 100);
+  expect(tally.toldLate).toBeGreaterThan(requestsWanted / 100);
   expect(tally.refused).toBeGreaterThan(0);
   expect(tally.interrupted).toBeGreaterThan(requestsWanted / 100);
 });
@@ -115,9 +117,11 @@ afterAll(() => {
     elsewhere,
     refused,
     interrupted,
+    late,
+    toldLate,
     incoherent,
   } = tally;
   process.stdout.write(
-    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${stateless} of worlds in mode stateless, ${inObjects} in conversation objects, ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${warmUps} warm-ups and ${warm} that continued from one, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${compacted} Turns made shorter, ${omitted} without parts that cannot be said, ${elsewhere} without files that another server keeps, ${refused} runs that ended for a part, ${interrupted} that tell of a run that broke off, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent${[...wireTallies, ...keptTallies].map(([name, { requests, incoherent }]) => `; ${requests} of ${name}, ${incoherent.length} incoherent`).join("")}\n`,
+    `coherence: ${requests} requests judged (${chained} chained, ${rebased} rebased, ${full} full), ${stateless} of worlds in mode stateless, ${inObjects} in conversation objects, ${overSocket} over WebSocket, ${lived} of them from what ended with its connection, ${warmUps} warm-ups and ${warm} that continued from one, ${lost} refused for lost state, ${faulty} answered by a fault, ${retried} sent again, ${again} runs asked anew, ${repeated} deliveries that came twice, ${failedRuns} failed runs, ${forks} forks, ${compacted} Turns made shorter, ${omitted} without parts that cannot be said, ${elsewhere} without files that another server keeps, ${refused} runs that ended for a part, ${interrupted} that tell of a run that broke off, ${late} results that came late and ${toldLate} that tell of one, ${instructed} with system messages in the instructions, ${incoherent.length} incoherent; ${toyTally.requests} of another dialect, ${toyTally.incoherent.length} incoherent${[...wireTallies, ...keptTallies].map(([name, { requests, incoherent }]) => `; ${requests} of ${name}, ${incoherent.length} incoherent`).join("")}\n`,
   );
 });

@@ -46,7 +46,7 @@ test.each(storeKinds)("the same key appends once, whoever repeats it (%s)", asyn
   expect(textsOf((await conversation.turn()).blocks)).toEqual(["one", "two", "one"]);
 });
 
-test("a key that was used before gives the block of then, whatever is said now and became of it since", async () => {
+test("a key that was used before gives the block of then, whatever became of it since, and appends what it lacks", async () => {
   const { conversation, store, scripted } = createWorkshop();
   const said = [user("one"), user("two ".repeat(20_000))];
   const { blocks: before } = await conversation.append(said, { key: "message-1" });
@@ -57,7 +57,7 @@ test("a key that was used before gives the block of then, whatever is said now a
   await conversation.run(scripted(["answer"], { middleware: [shorten] }).engine);
   const { blocks: again, isNew } = await store
     .conversation(conversation.id)
-    .append([user("other"), user("words"), user("new")], { key: "message-1" });
+    .append([...said, user("new")], { key: "message-1" });
   expect(isNew).toBe(true);
   expect(textsOf(again)).toEqual([...textsOf(before), "new"]);
   expect(again.map(({ id }) => id).slice(0, 2)).toEqual(before.map(({ id }) => id));

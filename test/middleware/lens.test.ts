@@ -5,7 +5,7 @@ import { type Block, idOf } from "../../src/domain/block.ts";
 import { assistant, image, text, user } from "../../src/domain/make-block.ts";
 import { defineMiddleware, type Layer } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
-import { lens } from "../../src/middleware/lens.ts";
+import { type LensPlace, lens } from "../../src/middleware/lens.ts";
 import type { ScriptedAnswer } from "../../src/providers/scripted.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
 
@@ -215,4 +215,66 @@ test("the example hides addresses in every part and every kind of block", async 
   expect(turn.at(0)?.parts).toHaveLength(2);
   expect(JSON.stringify(provider.reading(1))).not.toMatch(/@/);
   expect(steps.map(({ decision }) => decision.strategy)).toEqual(["full", "chained"]);
+});
+
+test("two conversations on one engine: neither reads an address that only the other has said", async () => {
+  const { store, ...workshop } = createWorkshop();
+  const { engine, provider } = workshop.scripted(
+    ["Noted: <email-1>.", "Noted: <email-1>.", "It is <email-1>, not <email-2>.", "It is <email-1>, not <email-2>."],
+    { middleware: [redactEmails()] },
+  );
+  const [ann, bob] = [store.conversation("cnv_ann_0001"), store.conversation("cnv_bob_0001")];
+  await ann.append("I am ann@example.com.\nnot.ann@example.com is another.");
+  await bob.append("I am bob@example.com.");
+  const first = await ann.run(engine);
+  expect([first.text, (await bob.run(engine)).text]).toEqual(["Noted: ann@example.com.", "Noted: bob@example.com."]);
+  for (const conversation of [ann, bob]) await conversation.append("What is my address?");
+  const second = await ann.run(engine);
+  expect(second.text).toBe("It is ann@example.com, not not.ann@example.com.");
+  expect((await bob.run(engine)).text).toBe("It is bob@example.com, not <email-2>.");
+  expect(second.steps.map(({ decision }) => decision.strategy)).toEqual(["chained"]);
+  expect(provider.requests.map((_, n) => JSON.stringify(provider.reading(n))).join()).not.toContain("@example");
+});
+
+test("hide and restore are told the conversation and the client's blocks ahead, and asked once of each place", async () => {
+  const asked: string[] = [];
+  const note = (what: string) => (block: Block, place: LensPlace) => {
+    asked.push(`${what} ${place.conversationId} ${place.before.map((each) => each.text).join(", ")} | ${block.text}`);
+    return block.kind === "user" ? block.withText(`hidden ${place.before.length}`) : block;
+  };
+  const { conversation, ...workshop } = createWorkshop();
+  const placed = lens({ name: "placed", version: "1.0.0", hide: note("hide"), restore: note("restore") });
+  const { engine, provider } = workshop.scripted(["one", "two"], { middleware: [placed] });
+  await conversation.append("a");
+  await conversation.run(engine);
+  await conversation.append("b");
+  await conversation.run(engine);
+  const { id } = conversation;
+  expect(asked).toEqual([
+    ...[`hide ${id}  | a`, `restore ${id} a | one`],
+    ...[`hide ${id} a | one`, `hide ${id} a, one | b`, `restore ${id} a, one, b | two`],
+  ]);
+  expect(JSON.stringify(provider.reading(1))).toContain("hidden 2");
+});
+
+test("a block is hidden anew where another stands ahead of it than before", async () => {
+  const count = lens({
+    name: "count",
+    version: "1.0.0",
+    hide: (block, { before }) => (block.kind === "user" ? block.withText(`user ${before.length}`) : block),
+  });
+  let isShort = false;
+  const shorten = defineMiddleware({ name: "shorten", version: "1.0.0" }, (next) => async (turn) => {
+    const result = await next(isShort ? turn.filter((block) => block.text !== "a") : turn);
+    return result;
+  });
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine, provider } = workshop.scripted(["one", "two", "three"], { middleware: [shorten, count] });
+  for (const said of ["a", "b", "c"]) {
+    isShort = said === "c";
+    await conversation.append(said);
+    await conversation.run(engine);
+  }
+  const read = provider.reading(2).flatMap(({ content }) => JSON.stringify(content).match(/user \d/g) ?? []);
+  expect(read).toEqual(["user 1", "user 3"]);
 });

@@ -32,7 +32,15 @@ test("answers an open call before the next entry outside its answer, and at the 
 test("leaves out a result whose call is gone, or was answered already", () => {
   const [a, b] = answer(0, call("a"), call("b"));
   expect(reading(a, result("b"), result("a"), result("a"))).toEqual(["call a", "result#0 of a"]);
-  expect(reading(b, user("x"), result("b"))).toEqual(["call b", "result#0 aborted", "user x"]);
+  expect(reading(user("x"), result("b"), b)).toEqual(["user x", "call b", "result#0 aborted"]);
+});
+
+test("says a result that comes when others have spoken, once, by a message that names its call", () => {
+  const [a] = answer(0, call("a"));
+  expect(reading(a, user("x"), result("a"), result("a"))).toEqual([
+    ...["call a", "result#0 aborted", "user x"],
+    late("a"),
+  ]);
 });
 
 test("pairs ids that come again by position", () => {
@@ -72,7 +80,9 @@ test("an edited call has left its answer, so the calls beside it are answered be
     "call a",
     "result#0 aborted",
     "call b",
-    "result#1 of b",
+    "result#1 aborted",
+    late("a"),
+    late("b"),
   ]);
 });
 
@@ -85,6 +95,7 @@ test("calls that no answer groups may be open together only where they are neigh
     "result#0 aborted",
     "call c",
     "result#2 aborted",
+    late("a"),
   ]);
 });
 
@@ -98,6 +109,9 @@ test("the system messages at the beginning lead, and what is not read ends them 
   expect(leading(system("a"), thought("hm"), system("b"), said("hi"))).toEqual([0, null, null]);
   expect(leading(system("a"), system("b"))).toEqual([null, null]);
 });
+
+const late = (name: string): string =>
+  `user [Result of your earlier call ${name}({}), which was not there before:]\nof ${name}`;
 
 function reading(...entries: readonly (Entry | undefined)[]): readonly string[] {
   return expectedOf(entries.filter((entry) => entry !== undefined)).map((line) => {

@@ -92,6 +92,7 @@ const guardedLayer = (layer: Layer): Layer => ({
 /** What a layer asks of the engine is the engine's doing. */
 const asEngine = (ctx: LayerContext): LayerContext => ({
   context: ctx.context,
+  conversationId: ctx.conversationId,
   runId: ctx.runId,
   frame: ctx.frame,
   get settings() {

@@ -5,7 +5,7 @@ import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { resultBlock } from "../../domain/calls.ts";
-import { type BlockId, conversationIdSchema, conversationOfStream, runIdSchema } from "../../domain/ids.ts";
+import { type BlockId, runIdSchema } from "../../domain/ids.ts";
 import { isMadeOfParts } from "../../domain/message-content.ts";
 import type { PastEffect } from "../session/run-answers.ts";
 import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
@@ -124,8 +124,8 @@ function saveWhileOthersRun(session: RunSession): void {
 }
 
 /** What a tool is told, with what names the call for one that opens a conversation of its own. */
-const contextOf = ({ stream, runId, engine }: RunSession, call: Block, signal: AbortSignal): ToolContext => ({
-  conversationId: conversationIdSchema.parse(conversationOfStream(stream)),
+const contextOf = ({ conversationId, runId, engine }: RunSession, call: Block, signal: AbortSignal): ToolContext => ({
+  conversationId,
   runId: runIdSchema.parse(runId),
   blockId: idOf(call),
   callId: call.callId ?? "",

@@ -7,6 +7,7 @@ import type { Turn } from "../../domain/turn.ts";
 import { buildRequest, shapedBlocks } from "../planning/build-request.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
+import { toldLate } from "../planning/late-result.ts";
 import { unsendableParts } from "../planning/parts.ts";
 import type { PlanRequest } from "../planning/plan-request.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
@@ -88,13 +89,15 @@ function nothingToSend(turn: Turn, codec: Codec): TurnlogError<"nothing-to-send"
 /** @throws {TurnlogError} `part-unsendable` when a part would be left out, with its block where nothing else is in that. */
 function mustCarryParts(input: Turn, { repairs, sendFrom }: Decision, { name, codec, scope }: Provider): void {
   const sent = input.after(sendFrom);
+  const byIndex = Map.groupBy(repairs, ({ index }) => index);
   for (const { rule, index, detail } of repairs) {
     const isOmission = rule === "omit" || rule === "omit-parts";
     const block = isOmission && detail["reason"] === "unsendable" ? input.at(index) : undefined;
     if (block === undefined) continue;
-    const [part] = unsendableParts(sent, index - sendFrom, { codec, scope });
+    const said = toldLate(block, byIndex.get(index) ?? [], input);
+    const [part] = unsendableParts(sent.with(index - sendFrom, said), index - sendFrom, { codec, scope });
     const what =
-      part === undefined ? keptWhole(block, codec) : { ...part, what: `part ${part.place} (${part.type}) of ` };
+      part === undefined ? keptWhole(said, codec) : { ...part, what: `part ${part.place} (${part.type}) of ` };
     if (what === null) continue;
     throw new TurnlogError(
       "part-unsendable",

@@ -4,6 +4,7 @@ import { emptyContext, extendContext } from "../../domain/context.ts";
 import type { BoundDigest, Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { carriesId, withoutItemId } from "./groups.ts";
+import { toldLate } from "./late-result.ts";
 import { placeOf } from "./repairs.ts";
 
 /**
@@ -100,9 +101,10 @@ export function sentItems(input: Turn, { decision, scope }: Sent): readonly Held
     const here = byPlace.get(index) ?? [];
     for (const { rule } of here) if (rule === "answer" || rule === "prompt") items.push(insertedItem(rule, index));
     if (block === null) continue;
-    const isBare = !carriesId(block, { scope, itemIds: capabilities["itemIds"] === true }) || here.some(takesId);
+    const said = toldLate(block, here, input);
+    const isBare = !carriesId(said, { scope, itemIds: capabilities["itemIds"] === true }) || here.some(takesId);
     const omitted = here.find(({ rule }) => rule === "omit");
-    items.push(omitted === undefined ? itemOf(block, index, isBare) : leftOut(block, index, omitted));
+    items.push(omitted === undefined ? itemOf(said, index, isBare) : leftOut(block, index, omitted));
   }
   return items;
 }

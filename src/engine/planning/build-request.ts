@@ -15,6 +15,7 @@ import { boundTo } from "./bound-reasoning.ts";
 import { contextsOf, provenanceOf } from "./contexts.ts";
 import { carriesId, withoutItemId } from "./groups.ts";
 import { splitTurn } from "./instruction-blocks.ts";
+import { toldLate } from "./late-result.ts";
 import { withoutParts } from "./parts.ts";
 import { plan } from "./plan.ts";
 import type { ContextLookup, PlanRequest } from "./plan-request.ts";
@@ -129,13 +130,14 @@ export function shapedBlocks(
       if (repair.rule === "prompt") shaped.push({ block: promptOf(carriage.codec), withId: false });
     }
     if (block === null || here.some(({ rule }) => rule === "omit")) continue;
+    const said = toldLate(block, here, turn);
     const rename = here.find(({ rule }) => rule === "rename-call");
     const isSigned = !here.some(({ rule }) => rule === "stand-in");
     const cut = here.find(({ rule }) => rule === "omit-parts");
-    const withId = carriesId(block, carriage) && !here.some(({ rule }) => withoutId.has(rule));
-    const left = cut === undefined ? block : (withoutParts(block, cut) ?? block);
+    const withId = carriesId(said, carriage) && !here.some(({ rule }) => withoutId.has(rule));
+    const left = cut === undefined ? said : (withoutParts(said, cut) ?? said);
     const sent = rename === undefined ? left : renamed(left, callIdOf(rename));
-    const called = block.kind === "tool_result" ? calledBy(block.callId) : {};
+    const called = said.kind === "tool_result" ? calledBy(said.callId) : {};
     shaped.push({ block: sent, withId, ...(isSigned ? {} : { standIn: true }), ...called });
   }
   return shaped;

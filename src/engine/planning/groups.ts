@@ -18,14 +18,17 @@ export type GroupOptions = {
 
 /** A block to send, with what is known of its group: the items of one response, which are replayed together. */
 export type Candidate = {
-  readonly block: Block;
+  /** As it is sent: a result that comes late is a message. */
+  block: Block;
   /** Its index in the Turn. */
   readonly index: number;
   readonly group: string | null;
   /** Why it is left out; null when it is sent. */
   omitted: string | null;
+  /** The place of the call that it answers too late to stand as its result. */
+  late: number | null;
   /** Its parts that are left out. */
-  readonly unsent: readonly UnsendablePart[];
+  unsent: readonly UnsendablePart[];
   /** Whether it goes out with the id of its item. */
   hasId: boolean;
 };
@@ -61,6 +64,7 @@ export function groupsOf(
       index: start + from + offset,
       group: first?.id ?? null,
       omitted: null,
+      late: null,
       unsent: unsendableParts(blocks, from + offset, to),
       hasId: false,
     }));

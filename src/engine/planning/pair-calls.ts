@@ -3,6 +3,7 @@ import { openAfter } from "../../domain/calls.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Call, CallPairs, Codec } from "../stack/codec.ts";
 import type { Candidate } from "./groups.ts";
+import { isTellable } from "./late-result.ts";
 import { answerCall, renameCall } from "./repairs.ts";
 
 /** A call that waits for its result. */
@@ -15,6 +16,8 @@ export type OpenCall = Call & {
 /** How far pairing has come, between two groups of a request. */
 export type Pairing = {
   readonly open: readonly OpenCall[];
+  /** Calls that the request answers as aborted, and the Turn does not answer: a result that comes now comes late. */
+  readonly aborted: readonly OpenCall[];
   /** Call ids that this input may not name again: those it names, and those of calls that stay open before it. */
   readonly usedKeys: Set<string>;
   readonly stretch: OpenExchange | null;
@@ -37,6 +40,8 @@ export type Paired = {
   readonly newKeys: readonly string[];
   /** Results without an open call: to be left out. */
   readonly unpaired: readonly Candidate[];
+  /** Results of calls that were answered as aborted: to be sent as messages. */
+  readonly late: readonly { readonly candidate: Candidate; readonly call: OpenCall }[];
   readonly hasRenamedCall: boolean;
 };
 
@@ -49,16 +54,20 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: C
   const { pairs } = codec;
   const repairs: Repair[] = [];
   const unpaired: Candidate[] = [];
+  const late: Paired["late"][number][] = [];
   const newKeys = new Set<string>();
-  let { open, stretch } = pairing;
+  let { open, aborted, stretch } = pairing;
   let hasRenamedCall = false;
   for (const candidate of kept) {
     const { block, index } = candidate;
     if (pairs.isResult(block)) {
       const call = callAnswered(block, open, pairs);
-      if (call === undefined) unpaired.push(candidate);
-      else repairs.push(...renamedResult(candidate, call, codec));
+      const abandoned = call === undefined && isTellable(block) ? callAnswered(block, aborted, pairs) : undefined;
+      if (call !== undefined) repairs.push(...renamedResult(candidate, call, codec));
+      else if (abandoned === undefined) unpaired.push(candidate);
+      else late.push({ candidate, call: abandoned });
       open = open.filter((each) => each !== call);
+      aborted = aborted.filter((each) => each !== abandoned);
       if (stretch?.group === null || codec.resultsStandTogether === true) stretch = null;
       continue;
     }
@@ -67,6 +76,7 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: C
     const due = dueBefore(open, start);
     repairs.push(...due.map((call) => answer(call, index)));
     open = open.filter((call) => !due.includes(call));
+    aborted = [...aborted, ...due].filter(({ index: at }) => at !== candidate.late);
     const call = pairs.callOf(block);
     if (call === null) continue;
     const sentKey = unusedKey(call.key, codec, [pairing.usedKeys, newKeys]);
@@ -76,8 +86,8 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: C
     hasRenamedCall = true;
     repairs.push(renameCall(index, sentKey, renamingReason(call, codec)));
   }
-  const next = { open, usedKeys: pairing.usedKeys, stretch };
-  return { next, repairs, newKeys: [...newKeys], unpaired, hasRenamedCall };
+  const next = { open, aborted, usedKeys: pairing.usedKeys, stretch };
+  return { next, repairs, newKeys: [...newKeys], unpaired, late, hasRenamedCall };
 }
 
 /** What answers the calls that are open at the end, where the Turn has no more blocks. */

@@ -7,7 +7,9 @@ import type { ServerContext, ServerObject } from "../../projections/server-conte
 import { type AnchorKind, anchorKind } from "../stack/codec.ts";
 import { reasoningCheck } from "./bound-reasoning.ts";
 import { divergenceOf } from "./divergence.ts";
+import { toldLate } from "./late-result.ts";
 import type { FullReason, PlanRequest } from "./plan-request.ts";
+import { placeOf } from "./repairs.ts";
 import { changedBefore, changedSettings } from "./request-settings.ts";
 import { codecDetails } from "./sent-before.ts";
 import { isPausedAt, shape } from "./shape.ts";
@@ -134,7 +136,9 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate
   if (isEmpty ? !isPaused && capabilities.emptyInput !== true : isPaused) return reject("illegal-continuation");
   const takes = kindOf(request, anchor)?.takes;
   const left = new Set(repairs.flatMap(({ rule, index }) => (rule === "omit" ? [index] : [])));
-  const isTaken = (block: Block, n: number): boolean => left.has(anchor.length + n) || takes?.(block) !== false;
+  const byPlace = Map.groupBy(repairs, placeOf);
+  const isTaken = (block: Block, n: number): boolean =>
+    left.has(anchor.length + n) || takes?.(toldLate(block, byPlace.get(anchor.length + n) ?? [], turn)) !== false;
   const isAnswerTaken = !isAnswering || takes?.(request.codec.abortedResult("call")) !== false;
   if (takes !== undefined && !(isAnswerTaken && turn.after(anchor.length).every(isTaken)))
     return reject("illegal-continuation");

@@ -65,7 +65,11 @@ export type SentTurn = SentAs & {
  */
 export function reasoningFates(trail: ReasoningTrail, sent: SentTurn): readonly ReasoningFate[] {
   const items = itemsOf(heldOf(trail, sent.input, sent));
-  const lastUser = sent.input.blocks.findLastIndex(({ kind }) => kind === "user");
+  const lastUser = Math.max(
+    sent.input.blocks.findLastIndex(({ kind }) => kind === "user"),
+    // A result that came late is said by the user.
+    ...sent.decision.repairs.flatMap(({ rule, index }) => (rule === "late-result" ? [index] : [])),
+  );
   const changedSettings = memoised((made: MadeAnswer) => changedSince(trail, made, sent));
   const fates: ReasoningFate[] = [];
   let place = firstPlace;

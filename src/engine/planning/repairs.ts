@@ -43,6 +43,7 @@ const rules: ReadonlySet<string> = new Set([
   "omit-id",
   "omit-parts",
   "rename-call",
+  "late-result",
   "answer",
   "restate",
   "stand-in",

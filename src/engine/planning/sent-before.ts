@@ -31,17 +31,18 @@ export function codecDetails(request: Planned, { anchor, sendFrom, repairs }: De
   return codec.detailsOf({
     ...{ settings, anchor },
     blocks: sentUpTo(turn.length),
-    said: saidLast(request),
+    said: saidLast(request, repairs),
     sentBefore: readBefore(request, sendFrom).map(sentUpTo),
   });
 }
 
-/** What the model has said since somebody else has spoken, as far as the endpoint gave it. */
-function saidLast({ turn, scope, codec }: Planned): readonly Block[] {
+/** What the model has said since somebody else has spoken, as far as the endpoint gave it. A result that came late is somebody's word. */
+function saidLast({ turn, scope, codec }: Planned, repairs: readonly Repair[]): readonly Block[] {
+  const late = new Set(repairs.flatMap(({ rule, index }) => (rule === "late-result" ? [index] : [])));
   const said: Block[] = [];
   for (let index = turn.length - 1; index >= 0; index -= 1) {
     const block = turn.at(index);
-    if (block === undefined || block.kind === "user" || block.kind === "system") break;
+    if (block === undefined || block.kind === "user" || block.kind === "system" || late.has(index)) break;
     if (!codec.pairs.isResult(block) && block.wire?.scope === scope) said.unshift(block);
   }
   return said;

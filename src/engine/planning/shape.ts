@@ -13,9 +13,11 @@ import {
   legaliseGroup,
   unsendable,
 } from "./groups.ts";
+import { lateMessage, lateResult } from "./late-result.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
 import { omitParts, unsendableParts, withoutParts } from "./parts.ts";
-import { callIdOf, omit, omitId, placeOf, promptAt, restate, standIn } from "./repairs.ts";
+import { promptBehind, standIns } from "./prompt-and-stand-ins.ts";
+import { callIdOf, omit, omitId, placeOf, restate } from "./repairs.ts";
 
 /** What shaping has to know besides the blocks: where they go, and what is there already. */
 export type ShapeOptions = GroupOptions & {
@@ -38,7 +40,7 @@ export function shape(turn: Turn, from: number, options: ShapeOptions): readonly
   const last = turn.length - 1;
   const isPaused =
     isPausedAt(turn, last, options) && !repairs.some(({ rule, index }) => rule === "omit" && index === last);
-  const prompt = closing.length > 0 || isPaused ? [] : promptBehind(turn.after(from), from, { ...options, repairs });
+  const prompt = closing.length > 0 || isPaused ? [] : promptBehind(turn, from, { ...options, repairs });
   return [...repairs, ...closing, ...prompt, ...standIns(turn, from, { ...options, repairs })];
 }
 
@@ -51,52 +53,6 @@ export function isPausedAt(
   if (codec.mayPause === undefined) return false;
   const wire = turn.at(index)?.wire;
   return wire?.paused === true && wire.scope === scope;
-}
-
-/** What the user has to say where what is sent ends with something that a server takes no request to end with. */
-function promptBehind(
-  blocks: readonly Block[],
-  from: number,
-  { repairs, codec, settings }: ShapeOptions & { readonly repairs: readonly Repair[] },
-): readonly Repair[] {
-  if (codec.prompt === undefined) return [];
-  const byIndex = Map.groupBy(repairs, placeOf);
-  const sent = blocks.flatMap((block, offset) => {
-    const here = byIndex.get(from + offset) ?? [];
-    const answers = here.filter(({ rule }) => rule === "answer").map((each) => codec.abortedResult(callIdOf(each)));
-    const cut = here.find(({ rule }) => rule === "omit-parts");
-    const left = cut === undefined ? block : withoutParts(block, cut);
-    return left === null || here.some(({ rule }) => rule === "omit") ? answers : [...answers, left];
-  });
-  // Of a Turn of which nothing is sent there is nothing to go on with.
-  if (from === 0 && blocks.length > 0 && sent.length === 0) return [];
-  return codec.prompt.isNeeded(sent, { settings, isContinued: from > 0 })
-    ? [promptAt(from + blocks.length, "model-speaks-last")]
-    : [];
-}
-
-/** What is sent with what stands for a signature: that depends on what goes out before it. */
-function standIns(
-  turn: Turn,
-  from: number,
-  { repairs, codec, scope, settings }: ShapeOptions & { readonly repairs: readonly Repair[] },
-): readonly Repair[] {
-  if (codec.standInRule === undefined) return [];
-  const byIndex = Map.groupBy(repairs, placeOf);
-  const found: Repair[] = [];
-  let stretch: Block[] = [];
-  for (const [offset, block] of turn.after(from).entries()) {
-    const here = byIndex.get(from + offset) ?? [];
-    const isOmitted = here.some(({ rule }) => rule === "omit");
-    const isModels = block.kind !== "user" && block.kind !== "system" && !codec.pairs.isResult(block);
-    if (here.some(({ rule }) => rule === "answer") || !(isModels || isOmitted)) stretch = [];
-    if (!isModels || isOmitted) continue;
-    const isForeign = block.wire !== null && block.wire.scope !== scope;
-    const reason = codec.standInRule(block, { isForeign, stretch, settings });
-    if (reason !== null) found.push(standIn(from + offset, reason));
-    stretch.push(block);
-  }
-  return found;
 }
 
 type Shaped = { readonly repairs: readonly Repair[]; readonly pairing: Pairing };
@@ -116,10 +72,10 @@ type ShapedPrefix = {
 
 function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
   const blocks = turn.after(from);
-  const before = heldBefore(turn, from, { blocks, options });
+  const before = heldBefore(from, { turn, blocks, options });
   const start = from === 0 ? compactedUpTo(blocks, options) : from;
   const repairs: Repair[] = [];
-  let pairing = pairingAt(turn, from, { blocks, options });
+  let pairing = pairingAt(from, { turn, blocks, options });
   let last: Block | null = from === 0 ? null : (turn.at(from - 1) ?? null);
   let place = options.check?.start;
   const groups = groupsOf(blocks, from, options);
@@ -133,7 +89,7 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
       ({ block }) => before.itemIds.has(block.wire?.itemId ?? "") || before.heldDigests.has(block.digest),
     );
     group.isUnbound = place !== undefined && isUnbound(group, place, options);
-    const paired = legalise(group, pairing, options);
+    const paired = legalise(group, pairing, { turn, blocks, options });
     place &&= placeBehind(place, group, paired.repairs);
     pairing = paired.next;
     for (const key of paired.newKeys) pairing.usedKeys.add(key);
@@ -164,28 +120,43 @@ function compactedUpTo(blocks: readonly Block[], options: ShapeOptions): number 
 }
 
 /** Each round leaves out at least one block more, or takes the group apart or its ids away once. */
-function legalise(group: Group, pairing: Pairing, options: ShapeOptions): ReturnType<typeof pairGroup> {
+function legalise(group: Group, pairing: Pairing, continuation: Continuation): ReturnType<typeof pairGroup> {
+  const { options } = continuation;
   for (;;) {
     legaliseGroup(group, options);
     const kept = group.members.filter(({ omitted }) => omitted === null);
     const paired = pairGroup(kept, pairing, options.codec);
     const isRenamedNow = paired.hasRenamedCall && !group.isRenamed;
     const isSplitNow = group.isIntact && isSplit(kept, paired.repairs);
-    if (paired.unpaired.length === 0 && !isRenamedNow && !isSplitNow) return paired;
+    const isSettled = paired.unpaired.length === 0 && paired.late.length === 0;
+    if (isSettled && !isRenamedNow && !isSplitNow) return paired;
     for (const candidate of paired.unpaired) candidate.omitted = "no-open-call";
+    for (const { candidate, call } of paired.late) becomeMessage(candidate, call, continuation);
+    group.isIntact &&= paired.late.length === 0;
     group.isRenamed ||= paired.hasRenamedCall;
     group.isIntact &&= !isSplitNow;
   }
+}
+
+/** A result that came late is a message from here on, to whatever rule looks at it. */
+function becomeMessage(candidate: Candidate, { index: at }: OpenCall, { turn, blocks, options }: Continuation): void {
+  const call = turn.at(at);
+  if (call === undefined) return;
+  const place = candidate.index - (turn.length - blocks.length);
+  candidate.block = lateMessage(candidate.block, call);
+  candidate.late = at;
+  candidate.unsent = unsendableParts(blocks.with(place, candidate.block), place, options);
 }
 
 /** An earlier call is answered in the middle of a group that begins with results: what is sent is not the response any more. */
 const isSplit = ([first]: readonly Candidate[], repairs: readonly Repair[]): boolean =>
   first !== undefined && repairs.some((repair) => repair.rule === "answer" && placeOf(repair) > first.index);
 
-type Continuation = { readonly blocks: readonly Block[]; readonly options: ShapeOptions };
+/** The blocks of a Turn that are sent. */
+type Continuation = { readonly turn: Turn; readonly blocks: readonly Block[]; readonly options: ShapeOptions };
 
 /** Looked up only where a block to send carries an id. */
-function heldBefore(turn: Turn, from: number, { blocks, options }: Continuation): ShapedPrefix {
+function heldBefore(from: number, { turn, blocks, options }: Continuation): ShapedPrefix {
   if (from === 0 || !blocks.some((block) => carriesId(block, options))) {
     return { itemIds: new Set(), heldDigests: new Set() };
   }
@@ -197,11 +168,11 @@ function heldBefore(turn: Turn, from: number, { blocks, options }: Continuation)
 }
 
 /**
- * The calls that the anchor leaves open: those of its output, and calls before it that may stay open. The latter are
- * looked for only where they could matter, for that looks at the whole Turn.
+ * The calls that the anchor leaves open: those of its output, and calls before it that may stay open, or that were answered as aborted
+ * and still have no result. The latter are looked for only where they could matter, for that looks at the whole Turn.
  */
-function pairingAt(turn: Turn, from: number, { blocks, options }: Continuation): Pairing {
-  if (from === 0) return { open: [], usedKeys: new Set(), stretch: null };
+function pairingAt(from: number, { turn, blocks, options }: Continuation): Pairing {
+  if (from === 0) return { open: [], aborted: [], usedKeys: new Set(), stretch: null };
   const { heldFrom, codec } = options;
   const { pairs } = codec;
   const output = turn.after(heldFrom).slice(0, from - heldFrom);
@@ -209,7 +180,8 @@ function pairingAt(turn: Turn, from: number, { blocks, options }: Continuation):
   const earlier = needsEarlier ? callsBefore(turn.slice(heldFrom), options) : noCalls;
   const open = openIn(output, heldFrom, { pairs, before: earlier.open });
   const staying = open.filter(({ mayStayOpen }) => mayStayOpen).map(({ key }) => key);
-  return { open, usedKeys: new Set([...earlier.usedKeys, ...staying]), stretch: null };
+  const usedKeys = new Set([...earlier.usedKeys, ...staying]);
+  return { open, aborted: earlier.aborted, usedKeys, stretch: null };
 }
 
 /**
@@ -229,9 +201,9 @@ function asksForEarlierCalls(blocks: readonly Block[], openInOutput: readonly Op
   });
 }
 
-type EarlierCalls = { readonly open: readonly OpenCall[]; readonly usedKeys: readonly string[] };
+type EarlierCalls = Pick<Pairing, "open" | "aborted"> & { readonly usedKeys: readonly string[] };
 
-const noCalls: EarlierCalls = { open: [], usedKeys: [] };
+const noCalls: EarlierCalls = { open: [], aborted: [], usedKeys: [] };
 
 /**
  * The calls of a Turn that a server still has open. Where an id repeats, what was sent of it depends on how its requests
@@ -240,11 +212,12 @@ const noCalls: EarlierCalls = { open: [], usedKeys: [] };
 function callsBefore(turn: Turn, options: ShapeOptions): EarlierCalls {
   const calls = turn.blocks.flatMap((block) => options.codec.pairs.callOf(block) ?? []);
   const callsByKey = Map.groupBy(calls, ({ key }) => key);
-  const { open } = shapeFrom(turn, 0, { ...options, heldFrom: 0, check: undefined }).pairing;
+  const { open, aborted } = shapeFrom(turn, 0, { ...options, heldFrom: 0, check: undefined }).pairing;
   const staying = open.filter(({ mayStayOpen }) => mayStayOpen);
   const optional = calls.filter(({ mayStayOpen }) => mayStayOpen);
   return {
     open: staying.filter(({ key }) => callsByKey.get(key)?.length === 1),
+    aborted: [...aborted, ...open.filter(({ mayStayOpen }) => !mayStayOpen)],
     usedKeys: [...optional.map(({ key }) => key), ...staying.map(({ sentKey }) => sentKey)],
   };
 }
@@ -294,9 +267,10 @@ function restateGroup({ members }: Group, { last, paired, repairs, options: { co
 
 function repairsOf({ members, isRepeated, isRenamed }: Group, options: GroupOptions): readonly Repair[] {
   const rule = isRepeated ? "repeated-item" : isRenamed ? "renamed-call" : "broken-group";
-  return members.flatMap(({ block, index, omitted, unsent, hasId }): Repair[] => {
+  return members.flatMap(({ block, index, omitted, late, unsent, hasId }): Repair[] => {
     if (omitted !== null) return [omit(index, omitted)];
-    const repairs = unsent.length === 0 ? [] : [omitParts(index, block, unsent)];
+    const told = late === null ? [] : [lateResult(index, late)];
+    const repairs = unsent.length === 0 ? told : [...told, omitParts(index, block, unsent)];
     return carriesId(block, options) && !hasId ? [...repairs, omitId(index, rule)] : repairs;
   });
 }

@@ -2,7 +2,7 @@ import type { JsonValue } from "../../base/json.ts";
 import { checkFlag, checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
-import type { BlockId } from "../../domain/ids.ts";
+import type { BlockId, ConversationId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { runEffect } from "../effects/run-effect.ts";
 import { runTool } from "../effects/run-tool.ts";
@@ -28,6 +28,7 @@ type Asking = { readonly session: RunSession; readonly onStep: (step: Step) => v
 
 /** Getters stand on the class, because an object of its own for every frame that has some costs more than all the rest of it. */
 class CallContext implements LayerContext {
+  readonly conversationId: ConversationId;
   readonly runId: string;
   readonly frame: string;
   readonly context: unknown;
@@ -49,6 +50,7 @@ class CallContext implements LayerContext {
     const { frame, scope } = call;
     this.#session = session;
     this.#call = call;
+    this.conversationId = session.conversationId;
     this.runId = session.runId;
     this.frame = frame;
     this.context = session.engine.context;

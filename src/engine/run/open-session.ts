@@ -7,6 +7,7 @@ import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { RecordedRunOptions } from "../../domain/events/run-events.ts";
 import { isAside } from "../../domain/frame.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
+import { conversationIdSchema, conversationOfStream } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
@@ -92,6 +93,7 @@ export function openSession(opening: Opening): RunSession {
     serverContexts.apply(server, { ...place, event, frame: frame ?? null, at: new Date(at).toISOString() });
     spent.tokens += tokensOf(event);
   };
+  const conversationId = conversationIdSchema.parse(conversationOfStream(stream.name));
   const recorder = new Recorder({
     onRecord: apply,
     ...{ stream, runId, interceptor, onFailure },
@@ -117,6 +119,7 @@ export function openSession(opening: Opening): RunSession {
   const session: RunSession = {
     ...{ runId, engine, turns, journal, recorder, signal, running, interceptor },
     ...{ route: null, routes: new Map(), steps: new Map() },
+    conversationId,
     stream: stream.name,
     firstRevision: before?.firstRevision ?? null,
     view: () => stream.view,
@@ -138,7 +141,7 @@ export function openSession(opening: Opening): RunSession {
       const actor: Actor = { kind: "tool", name: call.name ?? call.type };
       stream.commit([{ event: { type: "ToolFinished", version: 1, data }, actor, runId }]).catch(() => undefined);
     },
-    emit: emitter(opening, { turns, journal }),
+    emit: emitter(opening, { conversationId, turns, journal }),
     ids: createCounters(),
     clock: startedAt,
     now: () => timeAfter(stream, engine.clock()),
@@ -175,20 +178,24 @@ function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }
 }
 
 /**
- * Parts go to listeners; what a listener throws is not the run's affair . While the log answers there is
+ * Parts go to listeners; what a listener throws is not the run's affair. While the log answers there is
  * nothing new to show; what follows begins with where the run stands.
  */
 function emitter(
   { engine, onPart, beginning }: Opening,
-  { turns, journal }: { readonly turns: RunTurns; readonly journal: Journal },
+  { conversationId, turns, journal }: Pick<RunSession, "conversationId" | "turns" | "journal">,
 ): (part: RunPart) => void {
+  const { runId } = beginning;
+  let sequence = 0;
   const observers = onPart === undefined ? engine.observers : [...engine.observers, { next: onPart }];
   const tell = (part: RunPart): void => {
+    const place = Object.freeze({ conversationId, runId, sequence });
+    sequence += 1;
     if (observers.length > 0) freezeAll(part);
     for (const observer of observers) {
       try {
         // An observer may be an async function: then its failure comes later.
-        const taken = outsideOfRuns(() => observer.next(part));
+        const taken = outsideOfRuns(() => observer.next(part, place));
         if (taken instanceof Promise) taken.catch(() => undefined);
       } catch {
         // Deltas are a courtesy; the log has the facts.
@@ -201,7 +208,7 @@ function emitter(
     if (journal.isReplaying || ("frame" in part && isAside(part.frame))) return;
     if (!isTold) {
       isTold = true;
-      tell({ type: "resumed", runId: beginning.runId, turn: turns.working("frame" in part ? part.frame : "0") });
+      tell({ type: "resumed", runId, turn: turns.working("frame" in part ? part.frame : "0") });
     }
     tell(part);
   };

@@ -4,7 +4,7 @@ import type { Block } from "../../domain/block.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { LayerTiming } from "../../domain/events/shared.ts";
-import { type BlockId, blockIdSchema } from "../../domain/ids.ts";
+import { type BlockId, blockIdSchema, type ConversationId } from "../../domain/ids.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { RunRecord } from "../../projections/run-record.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
@@ -20,6 +20,7 @@ type ToolFinished = ConversationEventOf<"ToolFinished">["data"];
 
 /** What the parts of one run share while it lasts. */
 export type RunSession = {
+  readonly conversationId: ConversationId;
   /** The conversation's stream. */
   readonly stream: string;
   readonly runId: string;

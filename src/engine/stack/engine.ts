@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
+import type { ConversationId } from "../../domain/ids.ts";
 import type { RecordedBudget } from "./budget.ts";
 import type { RecordedPolicy } from "./chain-policy.ts";
 import type { Settings } from "./codec.ts";
@@ -73,7 +74,16 @@ export type EngineOptions = {
 };
 
 /** Where parts of runs go, as an RxJS `Subject` or any observer has it. */
-export type Observer = { readonly next: (part: RunPart) => unknown };
+export type Observer = { readonly next: (part: RunPart, place: PartPlace) => unknown };
+
+/** Where a part belongs: an engine's runs of many conversations go on at once, and tell the same observers. */
+export type PartPlace = {
+  readonly conversationId: ConversationId;
+  /** The run as the log has it. */
+  readonly runId: string;
+  /** Counts what this process shows of the run, from 0. */
+  readonly sequence: number;
+};
 
 /**
  * What runs conversations: a provider, tools and middleware. It holds no conversation. Disposing of it waits for the runs in

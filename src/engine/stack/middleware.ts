@@ -7,7 +7,7 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import { unwatched } from "../../base/unwatched.ts";
 import type { Block } from "../../domain/block.ts";
 import type { LayerDescription } from "../../domain/events/run-events.ts";
-import type { BlockId } from "../../domain/ids.ts";
+import type { BlockId, ConversationId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { AsideAnswer, AsideRequest } from "./aside.ts";
 import type { Settings } from "./codec.ts";
@@ -50,6 +50,7 @@ export type EffectOptions = {
 export type LayerContext<Context = unknown> = {
   /** What the caller of the run gave as its `context`; it is recorded nowhere. Undefined where none was given. */
   readonly context: Context;
+  readonly conversationId: ConversationId;
   readonly runId: string;
   readonly frame: string;
   /** The settings that the request will carry. */

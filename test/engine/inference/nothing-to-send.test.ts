@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { blockAppending } from "../../../src/domain/events/blocks-in.ts";
+import { blockIdSchema } from "../../../src/domain/ids.ts";
 import { scripted, startReferenceServer } from "../../../src/entries/testing.ts";
 import { audio, createEngine, toolResult, user } from "../../../src/index.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
@@ -9,7 +11,10 @@ test("a Turn of which nothing can be sent fails the run by name, and no request 
   const provider = scripted(["never said"]);
   await using store = new TurnlogStore(createMemoryStore());
   const conversation = store.conversation();
-  await conversation.append(toolResult({ callId: "call_of_nobody", output: "42" }));
+  const orphan = toolResult({ callId: "call_of_nobody", output: "42" }).withId(
+    blockIdSchema.parse("blk_of_nobody_000000"),
+  );
+  await conversation.commit([{ event: blockAppending(orphan), actor: { kind: "import" } }]);
   await expect(conversation.run(createEngine({ provider }))).rejects.toMatchObject({ kind: "nothing-to-send" });
   expect(provider.requests).toEqual([]);
 });

@@ -36,7 +36,7 @@ describe("calls and results", () => {
     const callIds = (text: string): string => text.replaceAll(/function_call(_output)?:/g, "$1:");
     expect(callIds(sent(split, 1))).toBe(":call_a :call_b _output:call_b :call_c _output:call_a _output:call_c");
     expect(callIds(sent(split, 1, { codec: together }))).toBe(
-      ":call_a :call_b _output:call_b _output:call_a:aborted :call_c _output:call_c",
+      ":call_a :call_b _output:call_b _output:call_a:aborted :call_c _output:call_c:aborted user user",
     );
   });
 
@@ -135,7 +135,7 @@ describe("calls and results", () => {
     expect(sent(turnOf(a, b, result("call_a"), result("call_b")))).not.toContain("aborted");
     const c = typedCall("call_c");
     expect(sent(turnOf(a, b, result("call_a"), c, result("call_b"), result("call_c")))).toBe(
-      "function_call:call_a function_call:call_b function_call_output:call_a function_call_output:call_b:aborted function_call:call_c function_call_output:call_c",
+      "function_call:call_a function_call:call_b function_call_output:call_a function_call_output:call_b:aborted function_call:call_c function_call_output:call_c:aborted user user",
     );
     expect(sent(turnOf(a, asks(), b, result("call_b")))).toBe(
       "function_call:call_a function_call_output:call_a:aborted user function_call:call_b function_call_output:call_b",

@@ -1,6 +1,7 @@
 import { firstValueFrom, Subject, take, toArray } from "rxjs";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import type { Observer } from "../../../src/engine/stack/engine.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
@@ -250,4 +251,23 @@ test("a stream takes a signal of its own", async () => {
   await conversation.append("hello");
   const reading = partsOf(conversation.stream(workshop.engine({ provider }), { signal: abort.signal }));
   expect(await rejectionOf(reading)).toMatchObject({ code: "run-cancelled", cause: { message: "enough" } });
+});
+
+test("observers are told which conversation and run a part is of, and can tell those of two runs at once apart", async () => {
+  const { store, ...workshop } = createWorkshop();
+  const texts = new Map<string, string>();
+  const sequences = new Map<string, number[]>();
+  const next: Observer["next"] = (part, { conversationId, runId, sequence }) => {
+    sequences.set(runId, [...(sequences.get(runId) ?? []), sequence]);
+    if (part.type === "text-delta") texts.set(conversationId, `${texts.get(conversationId) ?? ""}${part.text}`);
+  };
+  const { engine } = workshop.scripted(["an answer of many words", "an answer of many words"], {
+    observers: [{ next }],
+  });
+  const conversations = ["cnv_first_001", "cnv_second_01"].map((id) => store.conversation(id));
+  for (const conversation of conversations) await conversation.append("hello");
+  const results = await Promise.all(conversations.map((conversation) => conversation.run(engine)));
+  expect([...texts]).toEqual(conversations.map(({ id }) => [id, "an answer of many words"]));
+  expect(new Set(sequences.keys())).toEqual(new Set(results.map(({ runId }) => runId)));
+  for (const counted of sequences.values()) expect(counted).toEqual([...counted.keys()]);
 });

@@ -36,6 +36,9 @@ export const emptyTally = () => ({
   refused: 0,
   /** Requests that tell the model of a run that broke off. */
   interrupted: 0,
+  /** Results of calls that somebody else had spoken behind, as they were appended, and requests that say one. */
+  late: 0,
+  toldLate: 0,
   lost: 0,
   incoherent: [] as string[],
 });

@@ -79,7 +79,17 @@ export function expectedLines(
   ]);
 }
 
-type OpenCall = { readonly callId: string; readonly ordinal: number; readonly stretch: number };
+type OpenCall = {
+  readonly callId: string;
+  readonly ordinal: number;
+  readonly stretch: number;
+  /** As the model said it. */
+  readonly said: Said;
+};
+
+/** What the user says where the answer to a call comes when others have spoken: which call it was, and what it gave. */
+const lateText = ({ said: { name, text } }: OpenCall, output: string): string =>
+  `[Result of your earlier call ${name ?? ""}(${text}), which was not there before:]\n${output}`;
 
 type Line = Told | Extract<Expected, { readonly kind: "hosted" }>;
 
@@ -88,24 +98,34 @@ function readable(said: readonly Said[], { wire, server }: Endpoint): readonly L
   const behind = said.findIndex((one) => !isInstruction(one));
   const lines: Line[] = [];
   let open: OpenCall[] = [];
+  /** Calls that the model read as aborted, and nothing has answered. */
+  let late: OpenCall[] = [];
   let ordinals = 0;
   let stretch = 0;
   let members: readonly Said[] = [];
   const abort = (calls: readonly OpenCall[]): void => {
     for (const { ordinal } of calls) lines.push({ kind: "result", call: ordinal, text: "aborted" });
     open = open.filter((call) => !calls.includes(call));
+    late.push(...calls);
   };
-  for (const [index, one] of said.entries()) {
+  for (const [index, given] of said.entries()) {
+    let one = given;
     // What only its own server understands is read nowhere else.
     const isOwn = one.kind === "reasoning" || one.kind === "hosted";
     if (isOwn && (!intact.has(index) || one.server !== server)) continue;
-    const parts = partsTaken(said, index, { wire, server });
+    let parts = partsTaken(said, index, { wire, server });
     // A message of which nothing can be said is as if it were not there.
     if (parts === null) continue;
-    if (one.kind === "result") {
-      const call = open.findLast(({ callId }) => callId === one.callId);
+    const call = one.kind === "result" ? open.findLast(({ callId }) => callId === one.callId) : undefined;
+    if (one.kind === "result" && call === undefined) {
+      const missed = late.findLast(({ callId }) => callId === one.callId);
       // A result that answers nothing is left out, as if it were not there.
-      if (call === undefined) continue;
+      if (missed === undefined) continue;
+      late = late.filter((each) => each !== missed);
+      one = { kind: "user", text: lateText(missed, one.text), shows: [], group: null };
+      parts = [{ type: "text", text: one.text }];
+    }
+    if (call !== undefined) {
       lines.push({ kind: "result", call: call.ordinal, text: one.text });
       open = open.filter((each) => each !== call);
       if (members.at(-1)?.group === null || wire.resultsStandTogether) members = [];
@@ -118,7 +138,7 @@ function readable(said: readonly Said[], { wire, server }: Endpoint): readonly L
     // The instructions stand before them.
     lines.push(...linesOf(one, parts).map((line) => (index < behind ? { ...line, leads: index + 1 } : line)));
     if (one.kind === "call") {
-      open.push({ callId: one.callId ?? "", ordinal: ordinals, stretch });
+      open.push({ callId: one.callId ?? "", ordinal: ordinals, stretch, said: one });
       ordinals += 1;
     }
   }

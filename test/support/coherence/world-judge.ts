@@ -110,6 +110,7 @@ export class WorldJudge {
       if (losses.files > 0) this.#tally.elsewhere += 1;
       if (asked.isStrict && losses.parts > 0 && !isContinued(request.body))
         this.blame(`request ${this.#judged} lacks parts without which it should not have been sent`);
+      if (request.bodyText.includes("which was not there before:]")) this.#tally.toldLate += 1;
       if (known.some(({ text }) => this.#speech.isNote(text))) this.#tally.interrupted += 1;
       if (rest.length < known.length) this.#tally.instructed += 1;
       const mayLackHosted = this.#dialect.hasIds && this.#speech.hostedMayBeMissing;

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { Block } from "../../../src/domain/block.ts";
+import { toolResult } from "../../../src/domain/make-block.ts";
 import type { AnswerOptions } from "../../../src/engine/run/run-options.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../../src/engine/stack/engine.ts";
@@ -57,6 +59,8 @@ class World {
   readonly #warming: Random;
   /** Draws which runs break off, what the model is told of that, which parts it must not miss, and at which server it is, likewise. */
   readonly #breaking: Random;
+  /** Draws which calls are answered after the run that made them, and when, likewise. */
+  readonly #answering: Random;
   readonly #server: Front;
   readonly #dialect: Dialect;
   readonly #speech: Speech;
@@ -69,6 +73,7 @@ class World {
     this.#compacting = createRandom(seed + 0x5eed);
     this.#warming = createRandom(seed + 0x3a54);
     this.#breaking = createRandom(seed + 0xb4ea);
+    this.#answering = createRandom(seed + 0x1a7e);
     this.#speech = new Speech(seed, this.#random, dialect);
     this.#server = server;
     this.#dialect = dialect;
@@ -100,7 +105,9 @@ class World {
     const isAtTwo = this.#breaking.chance(0.4);
     if (random.chance(0.5)) await conversation.append(this.#speech.newMessage("system"));
     for (let run = 1 + random.below(4); run > 0; run -= 1) {
+      if (this.#answering.chance(0.4)) await this.#answerLate(conversation);
       await conversation.append(this.#speech.newMessage("user"));
+      if (this.#answering.chance(0.4)) await this.#answerLate(conversation);
       if (random.chance(0.1))
         await conversation.append(this.#speech.newMessage(random.pick(["user", "developer", "assistant"])));
       this.#injectFault();
@@ -189,6 +196,24 @@ class World {
       return result;
     });
     return [breakOff];
+  }
+
+  /** Somebody gives what calls asked for that no run has answered: now, or when others have spoken. Any other result is refused. */
+  async #answerLate(conversation: Conversation): Promise<void> {
+    const random = this.#answering;
+    const { blocks } = await conversation.turn();
+    const open = unansweredIn(blocks);
+    const result = (callId: string) => toolResult({ callId, output: this.#speech.newText("late", "result") });
+    const ofOthers = blocks.flatMap(({ callId }) => (callId === null || open.includes(callId) ? [] : [callId]));
+    if (ofOthers.length > 0 && random.chance(0.2)) {
+      const refused = await conversation.append(result(random.pick(ofOthers))).catch((error: unknown) => error);
+      if (codeOf(refused) !== "no-open-call") this.#judge.blame("a result was taken that answers no open call");
+    }
+    for (const callId of open) {
+      if (!random.chance(0.6)) continue;
+      await conversation.append(result(callId));
+      this.#tally.late += 1;
+    }
   }
 
   /** A second server is the same one, by another name: who asks there cannot know that. */
@@ -351,6 +376,18 @@ class World {
     const times = fault.kind === "answer" ? 1 + random.below(4) : 1;
     this.#server.inject(...Array.from({ length: times }, () => fault));
   }
+}
+
+/** The ids of the calls that nothing in a Turn answers, newest first: a result answers the nearest call of its id. */
+function unansweredIn(blocks: readonly Block[]): readonly string[] {
+  const open: string[] = [];
+  for (const { kind, callId, wire } of blocks) {
+    const isWhole = wire?.partial !== true && wire?.incomplete !== true;
+    if (kind === "tool_call" && callId !== null && isWhole) open.push(callId);
+    const answered = kind === "tool_result" && callId !== null ? open.lastIndexOf(callId) : -1;
+    if (answered >= 0) open.splice(answered, 1);
+  }
+  return open.toReversed();
 }
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : null);

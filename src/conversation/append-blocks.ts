@@ -1,0 +1,98 @@
+import { TurnlogError } from "../base/turnlog-error.ts";
+import type { Actor } from "../domain/actor.ts";
+import { type Block, idOf } from "../domain/block.ts";
+import { blockFromJson } from "../domain/block-json.ts";
+import { blockAppending } from "../domain/events/blocks-in.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { BlockId } from "../domain/ids.ts";
+import { type ConversationWriter, streamContended } from "../log/writer/conversation-writer.ts";
+import { isResult, mustAnswerOpenCalls } from "./awaited-results.ts";
+import type { Appended } from "./conversation-options.ts";
+
+type Appending = {
+  readonly actor: Actor;
+  /** What the caller knows the message by, and the id that a block behind the last one would have by it; null without a key. */
+  readonly keyed: { readonly key: string; readonly beyond: BlockId } | null;
+  /** Nobody can have given the ids before. */
+  readonly isIdNew: boolean;
+};
+
+/** How often an append begins anew because the Turn became another one while it was compared with it. */
+const maxBeginnings = 50;
+
+/**
+ * Appends blocks from outside a run. Of a key that was used before it gives what was recorded then.
+ *
+ * @throws {TurnlogError} `key-reused` when something else was appended under the key; nothing is appended then.
+ * @throws {TurnlogError} `no-open-call` for a tool result that answers no open call.
+ */
+export async function appendBlocks(
+  stream: ConversationWriter,
+  blocks: readonly Block[],
+  appending: Appending,
+): Promise<Appended> {
+  const { keyed, actor, isIdNew } = appending;
+  const entries = blocks.map((block) => ({ event: blockAppending(block), actor, isIdNew }));
+  const hasResults = blocks.some(isResult);
+  for (let beginning = 1; beginning <= maxBeginnings; beginning += 1) {
+    const known = hasResults || blocks.length > 1 ? await recordedBefore(stream, blocks, keyed) : [];
+    const isUnmoved = hasResults ? await mustAnswerOpenCalls(stream, blocks.slice(known.length)) : () => true;
+    let isRefused = false;
+    const result = await stream
+      .commit(entries, (view) => {
+        isRefused = !isUnmoved(view);
+        if (isRefused) throw new Error("the Turn is another one than the results were compared with");
+      })
+      .catch((error: unknown) => {
+        if (!isRefused) throw error;
+        return null;
+      });
+    if (result === null) continue;
+    if (result.status === "rejected") throw new Error(`refused: ${JSON.stringify(result.rejection)}`);
+    const isNew = result.events.some(isAppending);
+    if (isNew && known.length === 0) return { blocks, isNew };
+    return { blocks: await recordedBefore(stream, blocks, keyed), isNew };
+  }
+  throw streamContended(stream.name);
+}
+
+const isAppending = ({ event }: RecordedEvent): boolean => event.type === "BlockAppended";
+
+/**
+ * Those of the blocks that were appended under their key before, from the first on: a message that is too big for one append may be
+ * there in part.
+ *
+ * @throws {TurnlogError} `key-reused` when they say something else, or there were more of them. Who appended them does not count.
+ */
+async function recordedBefore(
+  stream: ConversationWriter,
+  blocks: readonly Block[],
+  keyed: Appending["keyed"],
+): Promise<readonly Block[]> {
+  if (keyed === null) return [];
+  await stream.refresh();
+  const recorded: Block[] = [];
+  for (const [index, block] of blocks.entries()) {
+    const before = await recordedUnder(stream, idOf(block));
+    if (before === null) break;
+    if (before.digest !== block.digest) throw keyReused(keyed.key, `block ${index} says something else`);
+    recorded.push(before);
+  }
+  if (recorded.length === blocks.length && (await recordedUnder(stream, keyed.beyond)) !== null)
+    throw keyReused(
+      keyed.key,
+      `more than ${blocks.length === 1 ? "one block was" : `${blocks.length} blocks were`} appended then`,
+    );
+  return recorded;
+}
+
+async function recordedUnder(stream: ConversationWriter, id: BlockId): Promise<Block | null> {
+  const event = (await stream.appended(id))?.event;
+  return event?.type === "BlockAppended" ? blockFromJson(event.data.block) : null;
+}
+
+const keyReused = (key: string, why: string): TurnlogError =>
+  new TurnlogError(
+    "key-reused",
+    `append: another message was appended under the key "${key}" before: ${why}; give every message a key of its own, and a message that is delivered again the content that it had`,
+  );

@@ -1,0 +1,59 @@
+import type { Block } from "../../domain/block.ts";
+import type { Repair } from "../../domain/events/inference-events.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { Codec, Settings } from "../stack/codec.ts";
+import { toldLate } from "./late-result.ts";
+import { withoutParts } from "./parts.ts";
+import { callIdOf, placeOf, promptAt, standIn } from "./repairs.ts";
+
+/** A request that all other repairs were made of. */
+type Shaped = {
+  readonly repairs: readonly Repair[];
+  readonly codec: Codec;
+  readonly scope: string;
+  readonly settings: Settings;
+};
+
+/** What the user has to say where what is sent ends with something that a server takes no request to end with. */
+export function promptBehind(
+  turn: Turn,
+  from: number,
+  { repairs, codec, settings }: Pick<Shaped, "repairs" | "codec" | "settings">,
+): readonly Repair[] {
+  if (codec.prompt === undefined) return [];
+  const blocks = turn.after(from);
+  const byIndex = Map.groupBy(repairs, placeOf);
+  const sent = blocks.flatMap((block, offset) => {
+    const here = byIndex.get(from + offset) ?? [];
+    const answers = here.filter(({ rule }) => rule === "answer").map((each) => codec.abortedResult(callIdOf(each)));
+    const cut = here.find(({ rule }) => rule === "omit-parts");
+    const said = toldLate(block, here, turn);
+    const left = cut === undefined ? said : withoutParts(said, cut);
+    return left === null || here.some(({ rule }) => rule === "omit") ? answers : [...answers, left];
+  });
+  // Of a Turn of which nothing is sent there is nothing to go on with.
+  if (from === 0 && blocks.length > 0 && sent.length === 0) return [];
+  return codec.prompt.isNeeded(sent, { settings, isContinued: from > 0 })
+    ? [promptAt(from + blocks.length, "model-speaks-last")]
+    : [];
+}
+
+/** What is sent with what stands for a signature: that depends on what goes out before it. */
+export function standIns(turn: Turn, from: number, { repairs, codec, scope, settings }: Shaped): readonly Repair[] {
+  if (codec.standInRule === undefined) return [];
+  const byIndex = Map.groupBy(repairs, placeOf);
+  const found: Repair[] = [];
+  let stretch: Block[] = [];
+  for (const [offset, block] of turn.after(from).entries()) {
+    const here = byIndex.get(from + offset) ?? [];
+    const isOmitted = here.some(({ rule }) => rule === "omit");
+    const isModels = block.kind !== "user" && block.kind !== "system" && !codec.pairs.isResult(block);
+    if (here.some(({ rule }) => rule === "answer") || !(isModels || isOmitted)) stretch = [];
+    if (!isModels || isOmitted) continue;
+    const isForeign = block.wire !== null && block.wire.scope !== scope;
+    const reason = codec.standInRule(block, { isForeign, stretch, settings });
+    if (reason !== null) found.push(standIn(from + offset, reason));
+    stretch.push(block);
+  }
+  return found;
+}
