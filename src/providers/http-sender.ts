@@ -62,7 +62,7 @@ function setHeader(headers: Headers, name: string, value: string): void {
 }
 
 /** A request to one endpoint. */
-export type HttpRequest = Sent & {
+type HttpRequest = Sent & {
   /** Behind the base URL, with its query. */
   readonly path: string;
 };

@@ -1,10 +1,10 @@
-import type { ResponseCreateParamsBase } from "openai/resources/responses/responses";
 import type { JsonObject } from "../base/json.ts";
 import type { OptionNames } from "../base/options.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { SecretReference } from "../log/codec/references.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
 import type { GivenCapabilities } from "./capabilities.ts";
+import type { ResponsesMembers, WithSecrets } from "./request-members.ts";
 import type { Secrets } from "./secrets.ts";
 import type { ResponsesEndpoints } from "./stored-responses.ts";
 
@@ -61,31 +61,17 @@ export type ConnectionOptions = {
   /** How much of an answer is taken in, and how long it may pause. */
   readonly limits?: Partial<AnswerLimits> | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Further members of the request's body, for servers that know more than OpenAI's client; recorded as settings are. */
+  /** Further members of the request's body, for servers that know more than is typed here; recorded as settings are. */
   readonly extraBody?: JsonObject | undefined;
 };
 
 /** Members of a request's body that every request decides anew, and those that would put the context out of our hands. */
 export type DecidedMember = "input" | "previous_response_id" | "stream" | "conversation" | "prompt";
 
-/**
- * The other members of a request's body, as the `openai` client types them, sent and recorded as they stand; any text in them may
- * be `secret("NAME")`.
- */
+/** The other members of a request's body, sent and recorded as they stand; any text in them may be `secret("NAME")`. */
 export type RequestSettings = {
-  readonly [Name in Exclude<keyof ResponseCreateParamsBase, DecidedMember | "model">]?:
-    | WithSecrets<ResponseCreateParamsBase[Name]>
-    | undefined;
+  readonly [Name in keyof ResponsesMembers]?: WithSecrets<ResponsesMembers[Name]> | undefined;
 };
-
-/** The same type for what is only read, where a reference to a secret may stand for any text that is no choice. */
-export type WithSecrets<Value> = Value extends string
-  ? string extends Value
-    ? Value | SecretReference
-    : Value
-  : Value extends object
-    ? { readonly [Name in keyof Value]: WithSecrets<Value[Name]> }
-    : Value;
 
 /** The options of `openaiResponses`: where the model is, and the settings of its requests. */
 export type OpenaiResponsesOptions = { readonly model: string } & ConnectionOptions &

@@ -101,6 +101,17 @@ test("a store whose client is not installed says what to install, and ends with 
   expect(outcome.stderr).toMatch(/^turnlog: .*npm install @eventstore\/db-client@\S+\n$/);
 });
 
+test("it brings no client of a provider: a handful of packages, none of them large", async () => {
+  const { packages } = lockSchema.parse(JSON.parse(await readFile(join(folder, "package-lock.json"), "utf8")));
+  const own = ["", "node_modules/turnlog", "node_modules/zod", "node_modules/@types/node", "node_modules/undici-types"];
+  const names = Object.keys(packages).filter((path) => !own.includes(path));
+  expect(names.map((path) => path.replace("node_modules/", "")).toSorted()).toEqual(
+    ["@noble/hashes", "commander", "eventsource-parser", "nanoid", "rxjs", "tslib", "ws"].toSorted(),
+  );
+});
+
+const lockSchema = z.looseObject({ packages: z.record(z.string(), z.unknown()) });
+
 test.each([
   ["nodenext", { module: "nodenext", moduleResolution: "nodenext" }],
   // Nothing in the declarations needs the types of a browser.
@@ -118,6 +129,7 @@ test.each([
         "scripted: chained",
         "openai: Hello.",
         "chat: Hello.",
+        "anthropic: Hello.",
         "ollama: Hello.",
         "google: Hello.",
         "claude-cli: Hello.",
@@ -206,6 +218,8 @@ import { type Conversation, createEngine, openStore, type RunResult, tool } from
 import { scripted } from "turnlog/testing";
 import { type EventStoreDbStore, openEventStoreDb } from "turnlog/eventstoredb";
 import { aiSdk, type AiSdkOptions } from "turnlog/ai-sdk";
+import { anthropic, type AnthropicOptions } from "turnlog/anthropic";
+import { azureResponses, secret } from "turnlog";
 import { chatCompletions, type ChatCompletionsOptions } from "turnlog/chat";
 import { claudeCli, type ClaudeCliOptions } from "turnlog/claude-cli";
 import { googleGemini, type GoogleGeminiOptions } from "turnlog/google";
@@ -237,6 +251,19 @@ const asked: ChatCompletionsOptions = { model: "any", apiKey: "none", baseURL: s
 const third = store.conversation();
 await third.append("Hi.");
 console.log("chat:", (await third.run(createEngine({ provider: chatCompletions(asked) }))).text);
+
+const thinking: AnthropicOptions = {
+  ...{ model: "any", apiKey: "none", baseURL: server.url },
+  thinking: { type: "enabled", budget_tokens: 2_000 },
+  mcp_servers: [{ type: "url", name: "crm", url: "https://crm.example", authorization_token: secret("CRM") }],
+  secrets: { CRM: "sesame-open" },
+};
+const fourth = store.conversation();
+await fourth.append("Hi.");
+console.log("anthropic:", (await fourth.run(createEngine({ provider: anthropic(thinking) }))).text);
+azureResponses({ model: "m", endpoint: "https://r.example", apiKey: "k", instructions: [{ type: "message" }] });
+// @ts-expect-error: no number.
+openaiResponses({ model: "any", apiKey: "none", temperature: "1" });
 
 const options: { ollama: OllamaOptions; google: GoogleGeminiOptions; cli: ClaudeCliOptions } = {
   ollama: { model: "any", baseURL: server.url },

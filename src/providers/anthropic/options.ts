@@ -1,8 +1,8 @@
-import type { MessageCreateParamsBase } from "@anthropic-ai/sdk/resources/beta/messages/messages";
 import type { JsonObject } from "../../base/json.ts";
 import type { OptionNames } from "../../base/options.ts";
 import type { AnswerLimits } from "../answer-limits.ts";
-import type { KeySource, TextOrSecret, WithSecrets } from "../openai-options.ts";
+import type { KeySource, TextOrSecret } from "../openai-options.ts";
+import type { MessagesMembers, WithSecrets } from "../request-members.ts";
 import type { Secrets } from "../secrets.ts";
 
 /** What an endpoint of the Messages API can do. */
@@ -23,7 +23,7 @@ export type AnthropicConnection = {
   readonly apiKey?: TextOrSecret | KeySource | undefined;
   /** `ANTHROPIC_BASE_URL`, else Anthropic's own, when absent; requests go to `/v1/messages` under it. */
   readonly baseURL?: string | undefined;
-  /** The `anthropic-version` of the wire; the one of the official client, `2026-10-21`, when absent. */
+  /** The `anthropic-version` of the wire; `2026-10-21` when absent. */
   readonly version?: string | undefined;
   /** What goes into `anthropic-beta`. */
   readonly betas?: readonly string[] | undefined;
@@ -43,16 +43,13 @@ export type AnthropicConnection = {
   /** How much of an answer is taken in, and how long it may pause. */
   readonly limits?: Partial<AnswerLimits> | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Further members of the request's body, for servers that know more than Anthropic's client; recorded as settings are. */
+  /** Further members of the request's body, for servers that know more than is typed here; recorded as settings are. */
   readonly extraBody?: JsonObject | undefined;
 };
 
-/** The other members of a request's body, as the official client types them, sent and recorded as they stand. */
+/** The other members of a request's body, sent and recorded as they stand. */
 export type MessagesSettings = {
-  readonly [Name in Exclude<
-    keyof MessageCreateParamsBase,
-    "messages" | "stream" | "system" | "thread" | "betas" | "model" | "max_tokens"
-  >]?: WithSecrets<MessageCreateParamsBase[Name]> | undefined;
+  readonly [Name in keyof MessagesMembers]?: WithSecrets<MessagesMembers[Name]> | undefined;
 } & {
   /** The most tokens that an answer may have, thinking included; 16,000 when absent. */
   readonly max_tokens?: number | undefined;

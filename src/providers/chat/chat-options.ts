@@ -1,6 +1,6 @@
-import type { ChatCompletionCreateParamsBase } from "openai/resources/chat/completions/completions";
 import type { OptionNames } from "../../base/options.ts";
-import type { ConnectionOptions, WithSecrets } from "../openai-options.ts";
+import type { ConnectionOptions } from "../openai-options.ts";
+import type { ChatMembers, WithSecrets } from "../request-members.ts";
 import type { ChatDialectName } from "./chat-dialects.ts";
 
 /** Where the model is and how it is asked. None of this is recorded. */
@@ -26,14 +26,11 @@ export type ChatConnectionOptions = Omit<
 export type ChatDecidedMember = "messages" | "stream" | "stream_options";
 
 /**
- * The other members of a request's body, as the `openai` client types them, sent and recorded as they stand; any text in them
- * may be `secret("NAME")`, but for instructions and tools.
+ * The other members of a request's body, sent and recorded as they stand; any text in them may be `secret("NAME")`, but for
+ * instructions and tools.
  */
 export type ChatSettings = {
-  readonly [Name in Exclude<
-    keyof ChatCompletionCreateParamsBase,
-    ChatDecidedMember | "model" | "n" | "function_call" | "functions"
-  >]?: WithSecrets<ChatCompletionCreateParamsBase[Name]> | undefined;
+  readonly [Name in keyof ChatMembers]?: WithSecrets<ChatMembers[Name]> | undefined;
 } & {
   /** The first message of every request, of role `system`. */
   readonly instructions?: string | undefined;

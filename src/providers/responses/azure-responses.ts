@@ -1,12 +1,5 @@
-import type { ResponseInputItem } from "openai/resources/responses/responses";
 import { checkGiven } from "../checked-settings.ts";
-import type {
-  KeySource,
-  OpenaiResponses,
-  OpenaiResponsesOptions,
-  TextOrSecret,
-  WithSecrets,
-} from "../openai-options.ts";
+import type { KeySource, OpenaiResponses, OpenaiResponsesOptions, TextOrSecret } from "../openai-options.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { responsesProvider } from "./openai-responses.ts";
 
@@ -32,7 +25,7 @@ export type AzureResponsesOptions = Omit<
    */
   readonly apiVersion?: string | undefined;
   /** A text, or messages. */
-  readonly instructions?: OpenaiResponsesOptions["instructions"] | readonly WithSecrets<ResponseInputItem>[];
+  readonly instructions?: OpenaiResponsesOptions["instructions"] | readonly object[];
   /** How long what the beginning of a prompt was read as is kept: `in-memory` some minutes, where the model has that. */
   readonly prompt_cache_retention?: OpenaiResponsesOptions["prompt_cache_retention"] | "in-memory";
 };

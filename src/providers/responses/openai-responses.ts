@@ -30,8 +30,8 @@ export type {
   OpenaiResponsesOptions,
   RequestSettings,
   TextOrSecret,
-  WithSecrets,
 } from "../openai-options.ts";
+export type { ResponsesMembers, WithSecrets } from "../request-members.ts";
 export type { Secrets } from "../secrets.ts";
 export type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "../stored-responses.ts";
 

@@ -1,15 +1,33 @@
+import type { Anthropic } from "@anthropic-ai/sdk";
 import type { OpenAI } from "openai";
 import { expect, expectTypeOf, test } from "vitest";
 import { type OpenaiResponsesOptions, openaiResponses, secret } from "../../../src/index.ts";
+import type { MessagesSettings } from "../../../src/providers/anthropic/options.ts";
+import type { ChatSettings } from "../../../src/providers/chat/chat-options.ts";
+import type { RequestSettings } from "../../../src/providers/openai-options.ts";
 
 type Client = OpenAI.Responses.ResponseCreateParams;
 type Of<Name extends keyof OpenaiResponsesOptions> = Pick<OpenaiResponsesOptions, Name>;
 
 const create = (options: Partial<OpenaiResponsesOptions>) => openaiResponses({ model: "m", apiKey: "k", ...options });
 
-test("settings are those of the client's own request type", () => {
-  expectTypeOf<Pick<Client, "reasoning" | "text" | "tools" | "tool_choice" | "include" | "metadata">>().toExtend<
-    Of<"reasoning" | "text" | "tools" | "tool_choice" | "include" | "metadata">
+type Shared<Settings, Params> = Pick<Params, Extract<keyof Params, keyof Settings>>;
+
+test("what the official clients take, by their types, can be given here, and a text may be no number", () => {
+  type Chat = OpenAI.Chat.ChatCompletionCreateParams;
+  type Messages = Omit<Anthropic.Beta.Messages.MessageCreateParams, "betas">;
+  expectTypeOf<Shared<RequestSettings, Client>>().toExtend<RequestSettings>();
+  expectTypeOf<Shared<ChatSettings, Chat>>().toExtend<ChatSettings>();
+  expectTypeOf<Shared<MessagesSettings, Messages>>().toExtend<MessagesSettings>();
+  // Every member that they know has a place here, but for those that turnlog decides.
+  expectTypeOf<Exclude<keyof Client, keyof RequestSettings>>().toEqualTypeOf<
+    "conversation" | "input" | "model" | "previous_response_id" | "prompt" | "stream"
+  >();
+  expectTypeOf<Exclude<keyof Chat, keyof ChatSettings>>().toEqualTypeOf<
+    "function_call" | "functions" | "messages" | "model" | "n" | "stream" | "stream_options"
+  >();
+  expectTypeOf<Exclude<keyof Messages, keyof MessagesSettings>>().toEqualTypeOf<
+    "messages" | "model" | "stream" | "system" | "thread"
   >();
   expectTypeOf<{ temperature: 1; truncation: "auto"; service_tier: null }>().toExtend<
     Partial<OpenaiResponsesOptions>
@@ -18,6 +36,12 @@ test("settings are those of the client's own request type", () => {
   expectTypeOf<{ truncation: "maybe" }>().not.toExtend<Of<"truncation">>();
   expectTypeOf<{ reasoning: { effort: 3 } }>().not.toExtend<Of<"reasoning">>();
   expectTypeOf<{ tools: [{ type: "function"; name: "n" }] }>().not.toExtend<Of<"tools">>();
+  expectTypeOf<{ tools: [{ type: "function" }] }>().not.toExtend<Pick<ChatSettings, "tools">>();
+  expectTypeOf<{ tools: [{ name: "n" }] }>().not.toExtend<Pick<MessagesSettings, "tools">>();
+  expectTypeOf<{ thinking: { type: "enabled" } }>().not.toExtend<Pick<MessagesSettings, "thinking">>();
+  expectTypeOf<{ tools: [{ type: "web_search"; filters: { allowed_domains: ["a.example"] } }] }>().toExtend<
+    Of<"tools">
+  >();
   const told = { metadata: { of: "this" }, reasoning: { effort: "low" } } as const;
   expect(create(told).settings).toEqual({ model: "m", ...told });
 });
