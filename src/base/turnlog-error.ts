@@ -58,7 +58,6 @@ export const turnlogErrorCodes = [
   "run-unfinished",
   "run-within-run",
   "settings-too-large",
-  "snapshot-damaged",
   "stack-changed",
   "stepping-left",
   "store-closed",

@@ -11,7 +11,7 @@ import {
   type ListedRun,
 } from "../projections/conversation-list.ts";
 import type { ProjectedView } from "../read-models/live-views.ts";
-import { caughtUp } from "./read-models.ts";
+import { withRows } from "./read-models.ts";
 
 /** Which conversations are listed. */
 export type ListOptions = {
@@ -69,14 +69,18 @@ export async function listConversations(events: EventStore, options: ListOptions
   checkWhole("list: limit", limit);
   if (after !== undefined) checkText("list: after", after, "`next` of the page before, or leave it out");
   checkLabels(labels);
-  const projector = await caughtUp(events, conversationList, onProgress === undefined ? {} : { onProgress });
-  const found: ProjectedView<ConversationListView>[] = [];
-  let hidden = 0;
-  for await (const row of projector.readAll()) {
-    if (!hasLabels(row.view.summary, labels)) continue;
-    if (withHidden || !isHidden(row.view.summary.labels)) found.push(row);
-    else hidden += 1;
-  }
+  const rows = await withRows(
+    events,
+    conversationList,
+    async (projector) => {
+      const all: ProjectedView<ConversationListView>[] = [];
+      for await (const row of projector.readAll()) all.push(row);
+      return all;
+    },
+    onProgress === undefined ? {} : { onProgress },
+  );
+  const wanted = rows.filter(({ view }) => hasLabels(view.summary, labels));
+  const found = withHidden ? wanted : wanted.filter(({ view }) => !isHidden(view.summary.labels));
   const newestFirst = found.toSorted((left, right) => comparePositions(right.position, left.position));
   const left =
     after === undefined ? newestFirst : newestFirst.filter(({ position }) => comparePositions(position, after) < 0);
@@ -84,7 +88,7 @@ export async function listConversations(events: EventStore, options: ListOptions
   return {
     conversations: page.flatMap(listed),
     total: found.length,
-    hidden,
+    hidden: wanted.length - found.length,
     next: left.length > page.length ? (page.at(-1)?.position ?? null) : null,
   };
 }

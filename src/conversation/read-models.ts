@@ -1,4 +1,5 @@
-import { type EventStore, StoreUnavailableError } from "../log/ports/event-store.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
 import { conversationList } from "../projections/conversation-list.ts";
 import type { Projection } from "../projections/projection.ts";
 import { searchTexts } from "../projections/search-texts.ts";
@@ -25,24 +26,34 @@ export const allReadModels = (events: EventStore): readonly AnyProjector[] => [
 ];
 
 /**
- * A projector whose rows have all events. Where rows cannot be kept (a file that may only be read, a full disk) they are made
- * for this one time.
+ * What is read of rows that have all events. Rows that cannot be kept (a file that may only be read, a full disk) or cannot be
+ * read (damage) are made in memory for this one time.
  */
-export async function caughtUp<View>(
+export async function withRows<View, T>(
   events: EventStore,
   projection: Projection<View>,
+  read: (rows: Projector<View>) => Promise<T>,
   options: CatchUpOptions = {},
-): Promise<Projector<View>> {
+): Promise<T> {
   if (events.views !== undefined) {
     try {
-      const projector = createProjector(events, projection);
-      await projector.catchUp(options);
-      return projector;
+      return await readCaughtUp(createProjector(events, projection), read, options);
     } catch (error) {
-      if (!(error instanceof StoreUnavailableError)) throw error;
+      if (!mayBeOfRows(error)) throw error;
     }
   }
-  const projector = createProjector(events, projection, { views: createMemoryViews() });
-  await projector.catchUp(options);
-  return projector;
+  return readCaughtUp(createProjector(events, projection, { views: createMemoryViews() }), read, options);
 }
+
+async function readCaughtUp<View, T>(
+  projector: Projector<View>,
+  read: (rows: Projector<View>) => Promise<T>,
+  options: CatchUpOptions,
+): Promise<T> {
+  await projector.catchUp(options);
+  return read(projector);
+}
+
+/** Where it is the events that cannot be read, rows that are made anew say the same. */
+const mayBeOfRows = (error: unknown): boolean =>
+  !(error instanceof TurnlogError) || error.code === "store-unavailable" || error.code === "store-corrupted";

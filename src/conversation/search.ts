@@ -8,10 +8,17 @@ import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
 import { envelopeAt } from "../log/ports/event-store.ts";
-import { conversationList } from "../projections/conversation-list.ts";
-import { type SearchText, searchTexts, streamOfRow, textAt } from "../projections/search-texts.ts";
+import { type ConversationListView, conversationList } from "../projections/conversation-list.ts";
+import {
+  type SearchText,
+  type SearchTextsView,
+  searchTexts,
+  streamOfRow,
+  textAt,
+} from "../projections/search-texts.ts";
 import { excerpt } from "../projections/wording.ts";
-import { caughtUp } from "./read-models.ts";
+import type { Projector } from "../read-models/projector.ts";
+import { withRows } from "./read-models.ts";
 
 /** How much is searched for, and where the search tells how far it is. */
 export type SearchOptions = {
@@ -58,11 +65,26 @@ export async function searchConversations(log: EventLog, text: string, options: 
   checkText("search: text", text, wanted);
   const words = wordsOf(text);
   if (words.length === 0) throw new TypeError(`search: text holds no word: give ${wanted}`);
+  const told = onProgress === undefined ? {} : { onProgress };
+  return withRows(
+    log.store,
+    searchTexts,
+    (texts) => withRows(log.store, conversationList, (list) => findHits({ log, texts, list }, words, limit)),
+    told,
+  );
+}
+
+type Rows = {
+  readonly log: EventLog;
+  readonly texts: Projector<SearchTextsView>;
+  readonly list: Projector<ConversationListView>;
+};
+
+async function findHits(rows: Rows, words: readonly string[], limit: number): Promise<SearchResult> {
   const longest = words.toSorted((left, right) => right.length - left.length).slice(0, maxRowWords);
-  const rows = await caughtUp(log.store, searchTexts, onProgress === undefined ? {} : { onProgress });
-  const describe = await createDescriber(log, words);
+  const describe = createDescriber(rows, words);
   const hits: SearchHit[] = [];
-  for await (const { key, view } of rows.readContaining(longest)) {
+  for await (const { key, view } of rows.texts.readContaining(longest)) {
     for (const found of view.toReversed()) {
       if (!words.every((word) => found[2].includes(word))) continue;
       const hit = await describe(streamOfRow(key), found);
@@ -85,8 +107,7 @@ const wordsOf = (text: string): readonly string[] =>
 type Describe = (stream: string, found: SearchText) => Promise<SearchHit | null>;
 
 /** Tells a place as its event has it, for the rows may be anybody's: null where it is told already, or is an old title. */
-async function createDescriber(log: EventLog, words: readonly string[]): Promise<Describe> {
-  const list = await caughtUp(log.store, conversationList);
+function createDescriber({ log, list }: Rows, words: readonly string[]): Describe {
   const told = new Set<string>();
   return async (stream, [revision, index]) => {
     const conversation = conversationOfStream(stream);

@@ -36,8 +36,9 @@ export type AnswersView = {
 type Answered = {
   readonly get: (name: string) => CompletedRun | undefined;
   readonly set: (name: string, run: CompletedRun) => unknown;
-  /** All of them, where the fold began with the first event. */
-  readonly entries?: () => Iterable<readonly [name: string, run: CompletedRun]>;
+  /** All of them, in the order in which they were set, and how many they are, where the fold began with the first event. */
+  readonly entries?: () => Iterator<readonly [name: string, run: CompletedRun]>;
+  readonly size?: number;
 };
 
 export const noAnswers = (): AnswersView => ({

@@ -1,15 +1,13 @@
 import { afterAll, expect, test } from "vitest";
 import { verifyStore } from "../../src/audit/verify.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { readHistory } from "../../src/log/history/lineage.ts";
 import { type EventStore, envelopeAt } from "../../src/log/ports/event-store.ts";
-import { ConversationFold } from "../../src/log/snapshots/conversation-fold.ts";
 import { listKey, listName, readList, snapshotKey } from "../../src/log/snapshots/lists.ts";
 import { type SnapshotData, sealedData, snapshotText } from "../../src/log/snapshots/snapshot.ts";
-import { SnapshotWriter } from "../../src/log/snapshots/snapshot-writer.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { seeds } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
+import { takeSnapshots } from "../support/log/take-snapshots.ts";
 import { randomConversation } from "../support/random-conversation.ts";
 import { snapshotsOf } from "../support/stores/snapshots-of.ts";
 import { createWorkshop, freshStore, storeKinds } from "../support/workshop.ts";
@@ -24,7 +22,7 @@ test("finds every snapshot right that is taken of random conversations and their
     const random = createRandom(seed + 3_000_000);
     const { conversation, store } = await randomConversation(seed);
     const head = (await store.events.head(stream))?.revision ?? 0;
-    await takeSnapshots(store.events, stream, 2 + random.below(12));
+    await takeSnapshots(store.events, stream, workOf(2 + random.below(12)));
     if (random.chance(0.5)) await conversation.revertTo(random.below(head + 1));
     const fork = await conversation.fork(random.below(head + 1), { id: "cnv_fork" });
     await fork.append("and then?");
@@ -32,13 +30,15 @@ test("finds every snapshot right that is taken of random conversations and their
       // Its first snapshot follows from its parent's.
       const opened = new TurnlogStore(store.events, { clock: () => 1_772_366_400_000 });
       for (let n = 0; n < 520; n += 1) await opened.conversation("cnv_fork").relabel({ title: `title ${n}` });
-    } else await takeSnapshots(store.events, "conversation-cnv_fork", 2 + random.below(12));
+    } else await takeSnapshots(store.events, "conversation-cnv_fork", workOf(2 + random.below(12)));
     tally.conversations += 1;
     for (const name of [stream, "conversation-cnv_fork"])
       tally.snapshots += (await snapshotsAt(store.events, name)).length;
     expect(await problemsIn(store.events), `seed ${seed}`).toEqual([]);
   }
 });
+
+const workOf = (events: number) => ({ events, edits: 5 });
 
 type Change = (data: SnapshotData, events: EventStore) => SnapshotData | Promise<SnapshotData>;
 
@@ -55,6 +55,12 @@ const changes: readonly (readonly [string, Change, string])[] = [
     "its responses",
   ],
   ["ids that are not there", (data, events) => changedFacts(data, events, withoutNames), "its ids are others"],
+  [
+    "ids that a reader would not look for",
+    (data, events) => changedFacts(data, events, (text) => text.replace(/"letters":"..../, '"letters":"____')),
+    "not said to have them",
+  ],
+  ["facts that are none", (data, events) => changedFacts(data, events, () => "neither one line nor two"), "the list"],
   ["another lost endpoint", (data) => ({ ...data, lostScopes: ["nowhere"] }), "lost all they held"],
 ];
 
@@ -73,6 +79,24 @@ for (const kind of storeKinds) {
   });
 }
 
+test.each(changes)(
+  "names the oldest snapshot that has %s, also once the conversation was opened and written to",
+  async (_what, change, told) => {
+    const events = await freshStore("memory");
+    await talk(events);
+    const oldest = (await snapshotsAt(events, stream)).at(-1) ?? -1;
+    await changeSnapshot(events, oldest, change);
+    const opened = new TurnlogStore(events, { codecs: [], clock: () => 1_772_366_400_000 });
+    expect((await opened.conversation("cnv_workshop").at(oldest)).revision).toBe(oldest);
+    await opened.conversation("cnv_workshop").append("and then?");
+    const fork = await opened.conversation("cnv_workshop").fork(oldest + 1, { id: "cnv_fork" });
+    await fork.append("from here", { key: "here" });
+    const problems = await problemsIn(events);
+    expect(problems).toMatchObject([{ stream, problem: { kind: "snapshot", revision: oldest } }]);
+    expect(problems[0]?.problem?.message).toContain(told);
+  },
+);
+
 test("names a snapshot that was changed without its seal, which no reader uses", async () => {
   const events = await freshStore("memory");
   await talk(events);
@@ -88,7 +112,7 @@ async function talk(events: EventStore): Promise<void> {
     await conversation.append(text);
     await conversation.run(engine);
   }
-  await takeSnapshots(events, stream, 7);
+  await takeSnapshots(events, stream, workOf(7));
 }
 
 async function changeSnapshot(events: EventStore, revision: number, change: Change): Promise<void> {
@@ -102,13 +126,13 @@ async function changeSnapshot(events: EventStore, revision: number, change: Chan
 
 async function swapBlocks(data: SnapshotData, events: EventStore): Promise<SnapshotData> {
   const [[name, length, digest] = ["", 0, ""], ...rest] = data.turn;
-  const lines = (await readList(snapshotsOf(events), { stream, name })).split("\n");
+  const lines = ((await readList(snapshotsOf(events), { stream, name })) ?? "").split("\n");
   return { ...data, turn: [[await putList(events, lines.reverse().join("\n")), length, digest], ...rest] };
 }
 
 async function changedFacts(data: SnapshotData, events: EventStore, change: (text: string) => string) {
   const text = await readList(snapshotsOf(events), { stream, name: data.facts ?? "" });
-  return { ...data, facts: await putList(events, change(text)) };
+  return { ...data, facts: await putList(events, change(text ?? "")) };
 }
 
 const withoutNames = (text: string): string => text.replace(/"names":\[.*?\]/, '"names":[]');
@@ -134,16 +158,6 @@ async function snapshotsAt(events: EventStore, name: string): Promise<readonly n
     revisions.push(saved.revision);
     last = saved.revision - 1;
   }
-}
-
-async function takeSnapshots(events: EventStore, name: string, due: number): Promise<void> {
-  const fold = new ConversationFold(name);
-  const taker = new SnapshotWriter(snapshotsOf(events), fold, null, { events: due, edits: 5 });
-  for await (const event of readHistory(new TurnlogStore(events).log, name)) {
-    fold.apply(event);
-    taker.note(event);
-  }
-  await taker.save();
 }
 
 afterAll(() => {

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { quarantineDocument, statusDocument } from "../../src/cli/documents/stores.ts";
-import { caughtUp } from "../../src/conversation/read-models.ts";
+import { withRows } from "../../src/conversation/read-models.ts";
 import { type EventStore, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
@@ -135,9 +135,9 @@ test("makes rows for one time where they cannot be kept", async () => {
   const readOnly = changedStore(store, {
     views: { ...surroundedViews(store.views, (step) => step()), begin: refuse, save: refuse },
   });
-  expect(await rowsOf(await caughtUp(readOnly, conversationList))).toEqual(wanted);
+  expect(await withRows(readOnly, conversationList, rowsOf)).toEqual(wanted);
   const { views: _, ...without } = store;
   const bare: EventStore = { ...without, [Symbol.asyncDispose]: () => store.close() };
-  expect(await rowsOf(await caughtUp(bare, conversationList))).toEqual(wanted);
+  expect(await withRows(bare, conversationList, rowsOf)).toEqual(wanted);
   expect(await store.views.builds("conversation-list")).toEqual([]);
 });

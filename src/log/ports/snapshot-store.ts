@@ -6,9 +6,10 @@ export type Snapshot = { readonly revision: number; readonly data: string };
 
 /**
  * Where saved folds live, beside the events. All of it is disposable: a reader that finds nothing folds from the start,
- * and a caller who doubts a snapshot deletes them all.
+ * and a caller who doubts a snapshot deletes them all, whoever has conversations open.
  *
- * A store that cannot keep one (full, locked) throws `StoreUnavailableError`; the caller goes on without.
+ * A store that cannot keep or give one (full, locked, damaged) throws `StoreUnavailableError` or `StoreCorruptedError`. Its readers
+ * take that for a miss: they fold events, and try again to keep a snapshot when the next one is due.
  */
 export interface SnapshotStore {
   /** The newest snapshot at or before a revision. */

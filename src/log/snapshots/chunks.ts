@@ -1,4 +1,3 @@
-import { TurnlogError } from "../../base/turnlog-error.ts";
 import { Block, blockKinds, idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
@@ -107,24 +106,23 @@ export function turnOfChunks(
   { stream, textByName }: { readonly stream: string; readonly textByName: ReadonlyMap<string, string> },
 ): Turn {
   return refs.reduce((turn, [name, length, digest]) => {
-    const text = textByName.get(name);
-    if (text === undefined) throw new TurnlogError("snapshot-damaged", `there is no list ${name}`);
-    return Turn.stored(turn, { length, digest, read: () => readChunk(text, stream) });
+    const text = textByName.get(name) ?? "";
+    return Turn.stored(turn, { length, digest, read: () => readChunk(text, { own: stream, length }) });
   }, prefix);
 }
 
-/** The blocks that a chunk lists, as outlines. */
-export function readChunk(text: string, own: string): readonly Block[] {
-  return text.split("\n").map((line) => {
-    const [revision, index, kindNumber, id, digestText, stream = own] = line.split(" ");
-    const kind = blockKinds[Number(kindNumber)];
-    if (id === undefined || digestText === undefined || kind === undefined) {
-      throw new TurnlogError("snapshot-damaged", "a list of blocks cannot be read");
-    }
-    // The list was written from ids, and its name is the digest of what was written.
+/** So many blocks that a chunk lists, as outlines. One that cannot be read stands in no event, so asking for its content is a miss. */
+export function readChunk(
+  text: string,
+  { own, length }: { readonly own: string; readonly length: number },
+): readonly Block[] {
+  const lines = text.split("\n");
+  return Array.from({ length }, (_, n) => {
+    const [revision, index, kindNumber, id = "", digestText = "", stream = own] = lines[n]?.split(" ") ?? [];
     const digest = Buffer.from(digestText, "base64url").toString("hex");
-    const block = Block.outline({ id: id as BlockId, kind, digest });
-    placeByBlock.set(block, { stream, revision: Number(revision), index: Number(index) });
+    // The list was written from ids, and its name is the digest of what was written.
+    const block = Block.outline({ id: id as BlockId, kind: blockKinds[Number(kindNumber)] ?? "other", digest });
+    placeByBlock.set(block, { stream, revision: Number(revision ?? -1), index: Number(index ?? -1) });
     return block;
   });
 }

@@ -1,5 +1,4 @@
-import { TurnlogError } from "../../base/turnlog-error.ts";
-import { Block, idOf } from "../../domain/block.ts";
+import { Block } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -12,18 +11,19 @@ import type { ConversationFold } from "./conversation-fold.ts";
 const maxGap = 64;
 
 /**
- * Reads the contents of those of the blocks that are outlines only: the events that hold them, and no others.
+ * Reads the contents of those of the blocks that are outlines only: the events that hold them, and no others. False when a
+ * block is not where the snapshot has it.
  *
- * @throws {TurnlogError} `snapshot-damaged` when a block is not where the snapshot has it.
  * @throws {StoreCorruptedError} when an event is no JSON, or a blob is not there as it was written.
  * @throws {UnreadableEventError} when it is no event that this turnlog knows.
  */
-export async function readContents({ store }: EventReader, blocks: readonly Block[]): Promise<void> {
+export async function readContents({ store }: EventReader, blocks: readonly Block[]): Promise<boolean> {
   const outlines = blocks.filter(({ isOutline }) => isOutline);
   const wanted = new Map<string, Map<number, Block[]>>();
   for (const block of outlines) {
     const place = placeOf(block);
-    if (place === null) continue;
+    // What stands in no event was never written.
+    if (place === null || !(place.revision >= 0)) continue;
     const byRevision = wanted.get(place.stream) ?? new Map<number, Block[]>();
     wanted.set(place.stream, byRevision);
     const there = byRevision.get(place.revision);
@@ -38,9 +38,7 @@ export async function readContents({ store }: EventReader, blocks: readonly Bloc
       }
     }
   }
-  const unread = outlines.find(({ isOutline }) => isOutline);
-  if (unread !== undefined)
-    throw new TurnlogError("snapshot-damaged", `block ${idOf(unread)} is not where it is said to be`);
+  return !outlines.some(({ isOutline }) => isOutline);
 }
 
 function fill(outlines: readonly Block[], read: readonly Block[]): void {
@@ -62,18 +60,18 @@ function rangesOf(revisions: readonly number[]): readonly { readonly first: numb
 
 /**
  * Reads what a request of a Turn is made of as long as it continues from what the endpoint holds of it: the settings and the
- * output of the newest contexts, and what follows them.
+ * output of the newest contexts, and what follows them. False when something is not where the snapshot has it.
  */
 export async function readUnsent(
   reader: EventReader,
   fold: ConversationFold,
   { turn, scope }: { readonly turn: Turn; readonly scope: string },
-): Promise<void> {
+): Promise<boolean> {
   const { contexts } = fold.view.server;
   for (const { digest } of turn.contexts()) {
     const held = contexts.byTurn(digest).filter((context) => context.scope === scope);
     if (held.length === 0) continue;
-    for (const context of held) await fold.readSettings(reader, context.settingsDigest);
+    for (const context of held) if (!(await fold.readSettings(reader, context.settingsDigest))) return false;
     return readContents(reader, turn.after(Math.min(...held.map(({ inputLength }) => inputLength))));
   }
   return readContents(reader, turn.blocks);

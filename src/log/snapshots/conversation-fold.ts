@@ -1,11 +1,17 @@
-import { TurnlogError } from "../../base/turnlog-error.ts";
 import { anchorName } from "../../domain/anchor.ts";
-import { type ConversationState, capabilityName, evolve, initialState } from "../../domain/conversation-state.ts";
+import {
+  type ConversationState,
+  capabilityName,
+  deletedName,
+  evolve,
+  initialState,
+} from "../../domain/conversation-state.ts";
 import { type ConversationEvent, isRequest } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import type { EventPlace } from "../../projections/server-contexts.ts";
 import { type EventReader, eventAt } from "../codec/event-log.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
@@ -27,6 +33,8 @@ export class ConversationFold {
   /** How far each ancestor's stream goes into it, or was looked at. */
   readonly ancestors: Map<string, number>;
   readonly skipped: SkippedEvents;
+  /** The snapshot that it began with, in this stream or in an ancestor's: the next one shares lists with it. */
+  base: EventPlace | null = null;
   state: ConversationState;
   /** Of the newest event of the stream that was folded, from any writer: set by anything else, an event would be folded twice. */
   head: Head | null = null;
@@ -59,7 +67,7 @@ export class ConversationFold {
     const ancestors = new Map([...this.ancestors, [this.stream, head?.revision ?? -1]]);
     const fork = new ConversationFold(stream, { names, ancestors, skipped });
     Object.assign(fork.view, view);
-    Object.assign(fork, { state, lastAt });
+    Object.assign(fork, { state, lastAt, base: this.base });
     return fork;
   }
 
@@ -68,8 +76,7 @@ export class ConversationFold {
     this.state = evolve(this.state, event, runId);
     conversationView.apply(this.view, recorded);
     this.last = recorded;
-    const name = nameIn(event, runId);
-    if (name !== null) this.names.hold(...name, { stream, numbers: [revision] });
+    for (const name of namesIn(event, runId)) this.names.hold(...name, { stream, numbers: [revision] });
     if (stream === this.stream) this.head = { revision, digest };
     else this.ancestors.set(stream, revision);
     // A tool of an earlier run may come back in the middle of this one.
@@ -87,21 +94,40 @@ export class ConversationFold {
     return declared.has(digest) && !settings.has(digest) ? digest : null;
   }
 
-  /** Puts settings into the view that were declared before its snapshot. */
-  async readSettings(reader: EventReader, digest: string): Promise<void> {
+  /** Puts settings into the view that were declared before its snapshot. False when they are not where that has them. */
+  async readSettings(reader: EventReader, digest: string): Promise<boolean> {
     const { settings, declared } = this.view.server;
     const place = declared.get(digest);
-    if (place === undefined || settings.has(digest)) return;
+    if (place === undefined || settings.has(digest)) return true;
     const event = (await eventAt(reader, place.stream, place.revision))?.event;
     if (event?.type === "SettingsDeclared") settings.set(event.data.digest, event.data.settings);
+    return settings.has(digest);
   }
 }
 
-/** What has a name of its own by this event. */
-export function nameIn(event: ConversationEvent, runId: string | null): readonly [NameKind, string] | null {
-  if (event.type === "BlockAppended") return ["block", event.data.block.id];
-  if (event.type === "RunStarted") return ["run", runId ?? ""];
-  return event.type === "ToolFinished" && event.data.late === true ? ["late", event.data.blockId] : null;
+/** The names that an event gives, or that `decide` asks for before it is recorded. */
+export function namesIn(event: ConversationEvent, runId: string | null): readonly (readonly [NameKind, string])[] {
+  switch (event.type) {
+    case "BlockAppended":
+      return [["block", event.data.block.id]];
+    case "RunStarted":
+      return [["run", runId ?? ""]];
+    case "ToolFinished":
+      return event.data.late === true ? [["late", event.data.blockId]] : [];
+    case "ContextImported":
+      return [["imported", event.data.inferenceId]];
+    case "ResponseDeleted":
+      return [["deleted", deletedName(event.data)]];
+    case "ServerConversationDeleted":
+      return [["deleted", anchorName(event.data)]];
+    case "WarmUpRequested":
+      return [["warm-up", event.data.inferenceId]];
+    case "WarmUpAnswered":
+    case "WarmUpFailed":
+      return [["warmed", event.data.inferenceId]];
+    default:
+      return [];
+  }
 }
 
 /** A state whose ids are those of the names: `apply` holds them. */
@@ -110,7 +136,17 @@ function stateOf(names: Names): ConversationState {
     has: (id: string) => names.held(kind, id) !== undefined,
     add: () => undefined,
   });
-  return { ...initialState(), blockIds: ids("block"), runIds: ids("run"), lateTools: ids("late") };
+  const [isAsked, isDone] = [ids("warm-up"), ids("warmed")];
+  return {
+    ...initialState(),
+    ...{ blockIds: ids("block"), runIds: ids("run"), lateTools: ids("late") },
+    ...{ imported: ids("imported"), deleted: ids("deleted") },
+    warmUps: {
+      has: (id) => isAsked.has(id) || isDone.has(id),
+      get: (id) => (isDone.has(id) ? "closed" : isAsked.has(id) ? "open" : undefined),
+      set: () => undefined,
+    },
+  };
 }
 
 const answered = (names: Names, kind: NameKind): AnswersView["byTurn"] => ({
@@ -129,21 +165,20 @@ export function completedRun({ stream, numbers }: NameEntry, runId: string): Com
   return { runId, stream, from, to, brought };
 }
 
-/**
- * The fold that a snapshot saved.
- *
- * @throws {TurnlogError} `snapshot-damaged` when a list that it names is not what was written.
- */
+/** The fold that a snapshot saved; undefined when a list that it names cannot be read, or is of something else. */
 export async function restoreFold(
   store: SnapshotStore,
   stream: string,
   { revision, digest, data }: Snapshot,
-): Promise<ConversationFold> {
+): Promise<ConversationFold | undefined> {
   const textByName = new Map<string, string>();
   for (const [name] of [...data.turn, ...data.newest.flatMap(({ rest }) => rest)]) {
-    if (!textByName.has(name)) textByName.set(name, await readList(store, { stream, name }));
+    const text = textByName.get(name) ?? (await readList(store, { stream, name }));
+    if (text === undefined) return undefined;
+    textByName.set(name, text);
   }
   const rows = await readFacts(store, { stream, name: data.facts });
+  if (rows === undefined) return undefined;
   const names = new Names(rows.flatMap((each) => each.names));
   const skipped = new SkippedEvents();
   for (const place of data.skipped) skipped.add(...place);
@@ -155,13 +190,13 @@ export async function restoreFold(
   client.committed = turnOfChunks(Turn.empty, data.turn, lists);
   for (const { scope, inferenceId, shared, rest } of data.newest) {
     const context = server.contexts.ofInference(inferenceId);
-    if (context === null) throw new TurnlogError("snapshot-damaged", `there is no response to ${inferenceId}`);
+    if (context === null) return undefined;
     newest.set(scope, { context, turn: turnOfChunks(client.committed.slice(shared), rest, lists) });
   }
   const { answeredBy, cameBackTo, answeredLength, interrupted, title, labels, spent, lastAt } = data;
   Object.assign(client.answers, { answeredBy, cameBackTo, answeredLength, interrupted });
   Object.assign(view, { title, labels, spent });
-  Object.assign(fold, { head: { revision, digest }, lastAt });
+  Object.assign(fold, { head: { revision, digest }, lastAt, base: { stream, revision } });
   restoreState(fold, data);
   return fold;
 }
@@ -177,14 +212,17 @@ function restoreState({ state, view: { server, title, labels } }: ConversationFo
   for (const id of server.quarantined) state.quarantined.add(id);
 }
 
-/** All facts, oldest first. */
-async function readFacts(
+/** All facts, oldest first; undefined when one of them cannot be read. */
+export async function readFacts(
   store: SnapshotStore,
   newest: { readonly stream: string; readonly name: string | null },
-): Promise<readonly SavedFacts[]> {
+): Promise<readonly SavedFacts[] | undefined> {
   const lists: SavedFacts[] = [];
   for (let { name } = newest; name !== null; name = lists.at(-1)?.before ?? null) {
-    lists.push(savedFacts(await readList(store, { stream: newest.stream, name })));
+    const text = await readList(store, { stream: newest.stream, name });
+    const facts = text === undefined ? undefined : savedFacts(text);
+    if (facts === undefined) return undefined;
+    lists.push(facts);
   }
   return lists.reverse();
 }

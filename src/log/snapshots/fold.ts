@@ -9,6 +9,7 @@ import { forkPoint, readHistory } from "../history/lineage.ts";
 import { foldAround } from "../history/skipped-events.ts";
 import { readContents } from "./contents.ts";
 import { ConversationFold, restoreFold } from "./conversation-fold.ts";
+import { Names } from "./names.ts";
 import { readSnapshot, type SnapshotData } from "./snapshot.ts";
 import { SnapshotWriter } from "./snapshot-writer.ts";
 
@@ -65,10 +66,9 @@ async function foldNearest(log: EventLog, stream: string, to: number): Promise<O
     for await (const recorded of readHistory(log, stream, { from, to, skipped: fold.skipped, own: true })) {
       // The snapshot may hold what is to be left out.
       if (recorded.event.type === "EventSkipped") return null;
-      await takeEvent(log, open, recorded);
+      if (!(await takeEvent(log, open, recorded))) return null;
     }
-    await taker?.save();
-    return open;
+    return (await taker?.save()) === false ? null : open;
   } catch (error) {
     if (isOfTheStore(error)) throw error;
     return null;
@@ -81,7 +81,8 @@ async function restoreNearest(log: EventLog, stream: string, to: number): Promis
   if (snapshots === undefined) return null;
   const snapshot = await readSnapshot(log.store, stream, to);
   if (snapshot !== null) {
-    return withTaker(log, await restoreFold(snapshots, stream, snapshot), snapshot.data);
+    const fold = await restoreFold(snapshots, stream, snapshot);
+    return fold === undefined ? null : withTaker(log, fold, snapshot.data);
   }
   const fork = await forkPoint(log, stream);
   const parent = fork === null ? null : await foldNearest(log, fork.stream, fork.revision);
@@ -89,12 +90,13 @@ async function restoreNearest(log: EventLog, stream: string, to: number): Promis
   return withTaker(log, parent.fold.asOfFork(stream));
 }
 
-/** The fold goes on with an event. */
-export async function takeEvent(log: EventLog, { fold, taker }: OpenFold, recorded: RecordedEvent): Promise<void> {
+/** The fold goes on with an event. False when its snapshot was wrong about what the event is understood with: a fold of all events goes on. */
+export async function takeEvent(log: EventLog, { fold, taker }: OpenFold, recorded: RecordedEvent): Promise<boolean> {
   const lacking = fold.lacks(recorded);
-  if (lacking !== null) await fold.readSettings(log, lacking);
+  if (lacking !== null && !(await fold.readSettings(log, lacking))) return false;
   fold.apply(recorded);
   taker?.note(recorded);
+  return true;
 }
 
 /** The Turn that a fold had at a revision, with the contents of its blocks, or of some: reads the events that hold them, and no others. */
@@ -104,13 +106,12 @@ export async function turnOf(
   { stream, revision, blocks = turn.blocks }: TurnPlace,
 ): Promise<Turn> {
   try {
-    await readContents(log, blocks);
-    return turn.frozen();
+    if (await readContents(log, blocks)) return turn.frozen();
   } catch (error) {
     if (isOfTheStore(error)) throw error;
-    // The snapshot was wrong about it; the events are not.
-    return (await foldWhole(log, stream, revision)).view.client.committed.frozen();
   }
+  // The snapshot was wrong about it; the events are not.
+  return (await foldWhole(log, stream, revision)).view.client.committed.frozen();
 }
 
 type TurnPlace = { readonly stream: string; readonly revision: number; readonly blocks?: readonly Block[] };
@@ -123,13 +124,15 @@ type WholeFold = {
   readonly to?: number;
   readonly withBlame?: boolean;
   readonly takesSnapshots?: boolean;
+  /** The store has lost lists of names: those that this fold makes stay at hand. */
+  readonly keepsNames?: boolean;
 };
 
 /** The fold of all events, its ancestors' too. */
 export async function foldAll(log: EventLog, stream: string, options: WholeFold = {}): Promise<OpenFold> {
-  const { to, withBlame = false, takesSnapshots = false } = options;
+  const { to, withBlame = false, takesSnapshots = false, keepsNames = false } = options;
   return foldAround(log, async (skipped) => {
-    const fold = new ConversationFold(stream, { skipped });
+    const fold = new ConversationFold(stream, { skipped, names: new Names([], { keepsTexts: keepsNames }) });
     if (withBlame) fold.view.client.blame = emptyBlame();
     const open = takesSnapshots ? withTaker(log, fold) : { fold, taker: null };
     const { taker } = open;

@@ -3,48 +3,62 @@ import type { BlockId } from "../../domain/ids.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import { type EventReader, eventAt } from "../codec/event-log.ts";
 import { envelopeAt } from "../ports/event-store.ts";
-import { type ConversationFold, completedRun, nameIn } from "./conversation-fold.ts";
+import { type ConversationFold, completedRun, namesIn } from "./conversation-fold.ts";
+import { namedByEvents } from "./names.ts";
 
-/** The run that answered a block, or (null) the one that left nothing to answer; null when there is none. */
+/**
+ * The run that answered a block, or (null) the one that left nothing to answer; null when there is none. Undefined when the
+ * cache has lost what tells.
+ */
 export async function answeredBy(
   { store }: EventReader,
   fold: ConversationFold,
   blockId: BlockId | null,
-): Promise<CompletedRun | null> {
+): Promise<CompletedRun | null | undefined> {
   const { answers } = fold.view.client;
   const name = blockId ?? answers.cameBackTo;
   if (name === null || (blockId === null && answers.answeredBy !== null)) return answers.answeredBy;
   const kind = blockId === null ? "turn" : "answer";
-  const entry = (await fold.names.find(store.snapshots, kind, [name])).get(name);
+  const found = await fold.names.find(store.snapshots, kind, [name]);
+  if (found === undefined) return undefined;
+  const entry = found.get(name);
   let run = entry === undefined ? null : completedRun(entry, entry.runId ?? "");
   if (run?.runId === "") run = { ...run, runId: (await envelopeAt(store, run.stream, run.to))?.runId ?? "" };
   if (kind === "turn" && answers.cameBackTo === name) Object.assign(answers, { answeredBy: run, cameBackTo: null });
   return run;
 }
 
-/** The event that appended a block from outside a run; null when none did. */
+/** The event that appended a block from outside a run; null when none did, undefined when the cache has lost what tells. */
 export async function appendedBy(
   reader: EventReader,
   { names }: ConversationFold,
   blockId: BlockId,
-): Promise<RecordedEvent | null> {
-  const entry = (await names.find(reader.store.snapshots, "block", [blockId])).get(blockId);
+): Promise<RecordedEvent | null | undefined> {
+  const found = await names.find(reader.store.snapshots, "block", [blockId]);
+  if (found === undefined) return undefined;
+  const entry = found.get(blockId);
   const [revision] = entry?.numbers ?? [];
   return entry === undefined || revision === undefined ? null : eventAt(reader, entry.stream, revision);
 }
 
-/** Has the fold hold those of the names in proposed events that were given before its newest snapshot: `decide` asks for them. */
+/**
+ * Has the fold hold those of the names in proposed events that were given before its newest snapshot: `decide` asks for them.
+ * False when the cache has lost what tells.
+ */
 export async function holdNames(
   { store }: EventReader,
   { names }: ConversationFold,
   entries: readonly ProposedEvent[],
-): Promise<void> {
-  if (names.lists.length === 0) return;
-  // The whole history would be looked through for what nobody can have given yet.
-  const asked = entries.map(({ event, runId = null, isIdNew }) => (isIdNew === true ? null : nameIn(event, runId)));
-  for (const kind of ["block", "run", "late"] as const) {
-    const wanted = asked.flatMap((name) => (name?.[0] === kind ? [name[1]] : []));
+): Promise<boolean> {
+  if (names.lists.length === 0) return true;
+  // An id that was just drawn at random is in no list.
+  const asked = entries.flatMap(({ event, runId = null, isIdNew }) => (isIdNew === true ? [] : namesIn(event, runId)));
+  for (const kind of namedByEvents) {
+    const wanted = asked.flatMap(([each, name]) => (each === kind ? [name] : []));
     const unknown = wanted.filter((name) => names.held(kind, name) === undefined);
-    for (const [name, entry] of await names.find(store.snapshots, kind, unknown)) names.hold(kind, name, entry);
+    const found = await names.find(store.snapshots, kind, unknown);
+    if (found === undefined) return false;
+    for (const [name, entry] of found) names.hold(kind, name, entry);
   }
+  return true;
 }

@@ -10,8 +10,17 @@ export type NameEntry = {
   readonly runId?: string;
 };
 
-/** What has the name: an appended block, a run, a late tool; a Turn that a run left, a block that a run answered. */
-export type NameKind = "block" | "run" | "late" | "turn" | "answer";
+/**
+ * What has the name: an appended block, a run, a late tool, an imported context, what was deleted at a server, a warm-up and its
+ * end; a Turn that a run left, a block that a run answered.
+ */
+export type NameKind = (typeof namedByEvents)[number] | "turn" | "answer";
+
+/** Names that `decide` asks for: one event gives each of them. */
+export const namedByEvents = ["block", "run", "late", "imported", "deleted", "warm-up", "warmed"] as const;
+
+/** A list of names, and the first letters of each of its keys: a list that cannot have a name is not read. */
+export type NameList = ListRef & { readonly letters: string };
 
 /**
  * The names that a conversation ever had. Those since the newest snapshot are held; those before it stand in lists beside
@@ -20,15 +29,18 @@ export type NameKind = "block" | "run" | "late" | "turn" | "answer";
 export class Names {
   readonly #held = new Map<string, NameEntry>();
   /** The oldest first. */
-  #lists: readonly ListRef[];
-  /** Lists that no store keeps yet. */
-  readonly #unsaved = new Map<string, string>();
+  #lists: readonly NameList[];
+  /** Lists that no store keeps yet, or that are not asked of it again. */
+  readonly #texts = new Map<string, string>();
+  readonly #keepsTexts: boolean;
 
-  constructor(lists: readonly ListRef[]) {
+  /** @param keepsTexts - Lists that this fold makes stay at hand: the store has lost some before. */
+  constructor(lists: readonly NameList[], { keepsTexts = false }: { readonly keepsTexts?: boolean } = {}) {
     this.#lists = lists;
+    this.#keepsTexts = keepsTexts;
   }
 
-  get lists(): readonly ListRef[] {
+  get lists(): readonly NameList[] {
     return this.#lists;
   }
 
@@ -41,18 +53,23 @@ export class Names {
     this.#held.set(`${kind} ${name}`, entry);
   }
 
-  /** What is known of these names, those that are not known left out: of a Turn the newest entry, of all else the oldest. */
+  /**
+   * What is known of these names, those that are not known left out: of a Turn the newest entry, of all else the oldest. Undefined
+   * when a list that may have one of them cannot be read.
+   */
   async find(
     store: SnapshotStore | undefined,
     kind: NameKind,
     names: readonly string[],
-  ): Promise<ReadonlyMap<string, NameEntry>> {
+  ): Promise<ReadonlyMap<string, NameEntry> | undefined> {
     const found = new Map<string, NameEntry>();
     const unknown = new Map(names.map((name) => [keyOfName(kind, name), name]));
     const lists = kind === "turn" ? this.#lists.toReversed() : this.#lists;
     for (const list of lists) {
       if (unknown.size === 0 || store === undefined) break;
-      const text = this.#unsaved.get(list.name) ?? (await readList(store, list));
+      if (![...unknown.keys()].some((key) => mayHave(list, key))) continue;
+      const text = this.#texts.get(list.name) ?? (await readList(store, list));
+      if (text === undefined) return undefined;
       for (const [key, name] of unknown) {
         const start = text.indexOf(`\n${key} `);
         if (start < 0) continue;
@@ -77,15 +94,29 @@ export class Names {
 
   /** What was held is in this list now. */
   moveTo(list: ListRef, text: string): void {
-    this.#lists = [...this.#lists, list];
-    this.#unsaved.set(list.name, text);
+    const letters = firstLetters(readNames(text, list.stream).map(([key]) => key));
+    this.#lists = [...this.#lists, { ...list, letters }];
+    this.#texts.set(list.name, text);
     this.#held.clear();
   }
 
   /** The store keeps all lists. */
   saved(): void {
-    this.#unsaved.clear();
+    if (!this.#keepsTexts) this.#texts.clear();
   }
+}
+
+/** Of 400 names one in 650 others has the letters of one of them. */
+const letterCount = 3;
+const lettersOf = (key: string): string => key.slice(0, letterCount);
+
+export const firstLetters = (keys: readonly string[]): string => keys.map(lettersOf).join("");
+
+function mayHave({ letters }: NameList, key: string): boolean {
+  const own = lettersOf(key);
+  for (let at = letters.indexOf(own); at >= 0; at = letters.indexOf(own, at + 1))
+    if (at % letterCount === 0) return true;
+  return false;
 }
 
 /** 72 bits: no two names of one conversation share them, by chance or by somebody's trying. */

@@ -13,7 +13,7 @@ import type {
   ServerObject,
   Unusable,
 } from "../../projections/server-contexts.ts";
-import type { ListRef } from "./lists.ts";
+import type { NameList } from "./names.ts";
 
 /**
  * What became true at the servers, in rows: each is written once, whatever the number of snapshots. `texts` holds what
@@ -27,7 +27,7 @@ export type ServerContextRows = {
   /** How many unanswered requests' anchors they tell. */
   unanswered: number;
   /** The lists of names that these facts add to those before. */
-  readonly names: ListRef[];
+  readonly names: NameList[];
   readonly texts: string[];
   readonly contexts: ContextRow[];
   readonly others: OtherFact[];
@@ -166,11 +166,16 @@ export function factsText({ contexts, ...facts }: ServerContextRows): string {
 /** Facts as they were saved: the contexts still as text. */
 export type SavedFacts = Omit<ServerContextRows, "contexts"> & { readonly contexts: string };
 
-export function savedFacts(text: string): SavedFacts {
+/** Undefined where the text is no list of facts. */
+export function savedFacts(text: string): SavedFacts | undefined {
   const end = text.indexOf("\n");
-  // The text was named by its digest, so that it is what this code wrote.
-  const facts = JSON.parse(text.slice(0, end)) as Omit<ServerContextRows, "contexts">;
-  return { ...facts, contexts: text.slice(end + 1) };
+  try {
+    // The text was named by its digest, so that it is what this code wrote.
+    const facts = JSON.parse(text.slice(0, end)) as Omit<ServerContextRows, "contexts">;
+    return { ...facts, contexts: text.slice(end + 1) };
+  } catch {
+    return undefined;
+  }
 }
 
 /** Contexts as they were saved, the first of which is known by this number. */

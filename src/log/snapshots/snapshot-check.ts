@@ -1,19 +1,19 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
+import { messageOf } from "../../base/error-message.ts";
 import type { JsonValue } from "../../base/json.ts";
-import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import { evolve, initialState } from "../../domain/conversation-state.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { type ServerContextsView, serverContexts } from "../../projections/server-contexts.ts";
+import { isOfTheStore } from "../codec/recorded.ts";
 import { type EventStore, envelopeAt } from "../ports/event-store.ts";
-import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { type ChunkRef, readChunk } from "./chunks.ts";
-import { lostScopes, nameIn } from "./conversation-fold.ts";
-import { type ListRef, readList, snapshotKey } from "./lists.ts";
-import { keyOfName, type NameEntry, readNames } from "./names.ts";
+import { lostScopes } from "./conversation-fold.ts";
+import { type ListRef, listKey, listText, snapshotKey } from "./lists.ts";
+import type { NameList } from "./names.ts";
+import { NamesCheck } from "./names-check.ts";
 import { restoreFacts, type SavedFacts, savedFacts } from "./server-context-rows.ts";
 import { type SnapshotData, sealedData } from "./snapshot.ts";
 
@@ -21,8 +21,8 @@ import { type SnapshotData, sealedData } from "./snapshot.ts";
 export type WrongSnapshot = { readonly revision: number; readonly what: string };
 
 /**
- * Compares the snapshots of a stream with a fold of all its events, as that goes on. Lists that many snapshots share are
- * looked at once, and what only ever grows is compared where the newest snapshot stands.
+ * Compares all snapshots of a stream with a fold of all its events, as that goes on. Lists that many snapshots share are
+ * looked at once.
  */
 export class SnapshotCheck {
   /** The first snapshot that is wrong. */
@@ -33,8 +33,7 @@ export class SnapshotCheck {
   #revisions: number[] | null = null;
   #state = initialState();
   #lastAt: string | null = null;
-  /** Appended blocks, runs and late tools, by the key of their name. */
-  readonly #names = new Map<string, NameEntry>();
+  readonly #names = new NamesCheck();
   readonly #ancestors = new Set<string>();
   /** Chunks, by name and digest, and contexts, by their text, that were looked at. */
   readonly #compared = new Set<string>();
@@ -50,15 +49,22 @@ export class SnapshotCheck {
     const { event, stream, revision, runId, at } = recorded;
     this.#state = evolve(this.#state, event, runId);
     if (this.#lastAt === null || at > this.#lastAt) this.#lastAt = at;
-    const name = nameIn(event, runId);
-    if (name !== null && !this.#names.has(keyOfName(...name)))
-      this.#names.set(keyOfName(...name), { stream, numbers: [revision] });
+    this.#names.take(recorded, view);
     if (stream !== this.#stream) {
       this.#ancestors.add(stream);
       return;
     }
     // Those before it are not used any more: they may hold what is left out now.
     if (event.type === "EventSkipped") this.wrong = null;
+    try {
+      await this.#compareAt(revision, view);
+    } catch (error) {
+      if (isOfTheStore(error)) throw error;
+      this.wrong ??= { revision, what: `it cannot be read (${messageOf(error)})` };
+    }
+  }
+
+  async #compareAt(revision: number, view: ConversationView): Promise<void> {
     this.#revisions ??= await this.#find();
     // At an event that was skipped nothing can be compared.
     while ((this.#revisions.at(-1) ?? revision) < revision) this.#revisions.pop();
@@ -73,6 +79,7 @@ export class SnapshotCheck {
     for (let last = Number.MAX_SAFE_INTEGER; ; ) {
       const saved = await this.#events.snapshots?.get(snapshotKey(this.#stream), last);
       if (saved === undefined || saved === null) return revisions;
+      if (saved.revision > last) throw new Error("the store gives a later one than was asked for");
       revisions.push(saved.revision);
       last = saved.revision - 1;
     }
@@ -84,18 +91,13 @@ export class SnapshotCheck {
     const saved = await snapshots?.get(snapshotKey(this.#stream), revision);
     const digest = (await envelopeAt(this.#events, this.#stream, revision))?.digest;
     const data = saved === undefined || saved === null || digest === undefined ? null : sealedData(saved.data, digest);
-    if (snapshots === undefined || data === null) return "it was changed, or is of another event";
-    try {
-      return (
-        (await this.#turnProblem(view.client.committed, data.turn)) ??
-        (await this.#newestProblem(view, data)) ??
-        (await this.#factsProblem(view, data)) ??
-        this.#ownProblem(view, data)
-      );
-    } catch (error) {
-      if (error instanceof TurnlogError && error.code === "snapshot-damaged") return error.message;
-      throw error;
-    }
+    if (data === null) return "it was changed, or is of another event";
+    return (
+      (await this.#turnProblem(view.client.committed, data.turn)) ??
+      (await this.#newestProblem(view, data)) ??
+      (await this.#factsProblem(view, data)) ??
+      this.#ownProblem(view, data)
+    );
   }
 
   /** A Turn against the chunks that list its blocks from a place on. */
@@ -106,12 +108,14 @@ export class SnapshotCheck {
       if (end > turn.length || turn.contextAt(end) !== digest) return "its Turn is another";
       // The digest says that the Turn is the same; so are the blocks of a list that was there once.
       if (!this.#compared.has(`${name} ${digest}`)) {
-        const listed = readChunk(await this.#list(name), this.#stream);
+        const text = await this.#list({ stream: this.#stream, name });
+        if (text === undefined) return notThere(name);
+        const listed = readChunk(text, { own: this.#stream, length });
         const isListed = ({ id, kind, digest: own }: Block, index: number): boolean => {
           const block = listed[index];
           return block?.id === id && block.kind === kind && block.digest === own;
         };
-        if (listed.length !== length || !turn.slice(end).after(start).every(isListed)) return "its blocks are others";
+        if (!turn.slice(end).after(start).every(isListed)) return "its blocks are others";
         this.#compared.add(`${name} ${digest}`);
       }
       start = end;
@@ -130,13 +134,16 @@ export class SnapshotCheck {
     return data.newest.length === newest.size ? null : "it knows other endpoints";
   }
 
-  /** What servers hold and have told, and at the newest snapshot, which has those of all, the names. */
-  async #factsProblem({ client, server }: ConversationView, data: SnapshotData): Promise<string | null> {
+  /** What servers hold and have told, and the names. */
+  async #factsProblem({ server }: ConversationView, data: SnapshotData): Promise<string | null> {
     const told = serverContexts.initial(this.#stream);
-    const lists: ListRef[] = [];
+    const lists: NameList[] = [];
     const chain: SavedFacts[] = [];
-    for (let { facts: name } = data; name !== null; name = chain.at(-1)?.before ?? null)
-      chain.push(await this.#facts(name));
+    for (let { facts: name } = data; name !== null; name = chain.at(-1)?.before ?? null) {
+      const facts = await this.#facts(name);
+      if (facts === undefined) return notThere(name);
+      chain.push(facts);
+    }
     for (const facts of chain.reverse()) {
       const { length: first } = told.contexts;
       restoreFacts(told, facts);
@@ -149,30 +156,7 @@ export class SnapshotCheck {
     }
     if (told.contexts.length !== server.contexts.length) return "it knows other responses";
     if (canonicalJson(factsOf(told)) !== canonicalJson(factsOf(server))) return "what endpoints have told is another";
-    return this.#revisions?.length === 0 ? this.#namesProblem(lists, client.answers) : null;
-  }
-
-  async #namesProblem(lists: readonly ListRef[], answers: AnswersView): Promise<string | null> {
-    const first = new Map<string, NameEntry>();
-    const last = new Map<string, NameEntry>();
-    for (const ref of lists) {
-      const text = await readList(snapshotsOf(this.#events), ref);
-      for (const [key, entry] of readNames(text, ref.stream)) {
-        if (!first.has(key)) first.set(key, entry);
-        last.set(key, entry);
-      }
-    }
-    const [byBlock, byTurn] = [answers.byBlock.entries?.() ?? [], answers.byTurn.entries?.() ?? []];
-    const expected = [
-      ...[...this.#names].map(([key, entry]) => ({ key, entry, by: first })),
-      ...[...byBlock].map(([id, run]) => ({ key: keyOfName("answer", id), entry: entryOfRun(run), by: first })),
-      ...[...byTurn].map(([digest, run]) => ({ key: keyOfName("turn", digest), entry: entryOfRun(run), by: last })),
-    ];
-    for (const { key, entry, by } of expected) {
-      const told = by.get(key);
-      if (told?.stream !== entry.stream || told.numbers.join() !== entry.numbers.join()) return "its ids are others";
-    }
-    return first.size === expected.length ? null : "it knows ids that nothing has";
+    return this.#names.problem(lists, (list) => this.#list(list));
   }
 
   #ownProblem({ client, server, ...view }: ConversationView, data: SnapshotData): string | null {
@@ -197,21 +181,22 @@ export class SnapshotCheck {
     return canonicalJson(ancestors) === canonicalJson([...this.#ancestors].sort()) ? null : "its ancestors are others";
   }
 
-  async #facts(name: string): Promise<SavedFacts> {
-    const facts = this.#factsByName.get(name) ?? savedFacts(await this.#list(name));
-    this.#factsByName.set(name, facts);
+  async #facts(name: string): Promise<SavedFacts | undefined> {
+    const known = this.#factsByName.get(name);
+    if (known !== undefined) return known;
+    const text = await this.#list({ stream: this.#stream, name });
+    const facts = text === undefined ? undefined : savedFacts(text);
+    if (facts !== undefined) this.#factsByName.set(name, facts);
     return facts;
   }
 
-  #list(name: string): Promise<string> {
-    return readList(snapshotsOf(this.#events), { stream: this.#stream, name });
+  /** Undefined where it is not as it was written; a store that cannot be read says nothing of that. */
+  async #list(ref: ListRef): Promise<string | undefined> {
+    return listText(await this.#events.snapshots?.get(listKey(ref), 0), ref);
   }
 }
 
-const entryOfRun = ({ stream, from, to, brought }: CompletedRun): NameEntry => ({
-  stream,
-  numbers: [from, to, brought],
-});
+const notThere = (name: string): string => `the list ${name} is not there`;
 
 /** What endpoints have told, beside their responses. */
 const factsOf = ({
@@ -233,8 +218,3 @@ const factsOf = ({
   cutObjects: [...cutObjects],
   unanswered: Object.fromEntries([...unanswered].map(([name, { stream, revision }]) => [name, { stream, revision }])),
 });
-
-function snapshotsOf({ snapshots }: EventStore): SnapshotStore {
-  if (snapshots === undefined) throw new Error("the store keeps no snapshots");
-  return snapshots;
-}

@@ -1,4 +1,5 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { EventPlace } from "../../projections/server-contexts.ts";
 import type { Head } from "../ports/event-store.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { type Chunk, type ChunkRef, chunksOf, chunkText, cutTurn, notePlaces, refOf } from "./chunks.ts";
@@ -12,8 +13,8 @@ export type SnapshotWork = { readonly events: number; readonly edits: number };
 const dueWork: SnapshotWork = { events: 512, edits: 5_000 };
 
 /**
- * Takes snapshots of a fold as it goes, by work done since the last one. A snapshot is a courtesy: what cannot be saved is
- * left out, and costs time only.
+ * Takes snapshots of a fold as it goes, by work done since the last one. Snapshots are best effort: one that cannot be saved is
+ * tried again when the next one is due, and until then opening takes longer.
  */
 export class SnapshotWriter {
   readonly #store: SnapshotStore;
@@ -26,7 +27,10 @@ export class SnapshotWriter {
   #knownLists = 0;
   #work = { events: 0, edits: 0 };
   #unsaved: Unsaved[] = [];
-  #isRefused = false;
+  /** Whether one was taken since the store was last asked to keep them. */
+  #isDue = false;
+  /** The newest one that the store has: the next shares its lists. */
+  #base: EventPlace | null;
 
   /** @param last - The snapshot that the fold begins with: the next one shares its lists. */
   constructor(store: SnapshotStore, fold: ConversationFold, last: SnapshotData | null, due: SnapshotWork = dueWork) {
@@ -34,6 +38,7 @@ export class SnapshotWriter {
     this.#fold = fold;
     this.#due = due;
     const { view, names } = fold;
+    this.#base = fold.base;
     if (last !== null) {
       const { committed } = view.client;
       this.#chunks = () => chunksOf(committed, last.turn);
@@ -53,19 +58,23 @@ export class SnapshotWriter {
     noteFacts(this.#facts, recorded, view.server);
     this.#work.events += 1;
     if (event.type === "TurnEdited") this.#work.edits += event.data.edits.length;
-    const isDue = this.#work.events >= this.#due.events || this.#work.edits >= this.#due.edits;
+    const isWorth = this.#work.events >= this.#due.events || this.#work.edits >= this.#due.edits;
     // What a fork inherits is work as well: it has a snapshot of its own where it begins.
-    if (isDue && stream === this.#fold.stream && view.client.run === null && view.server.open.size === 0)
+    if (isWorth && stream === this.#fold.stream && view.client.run === null && view.server.open.size === 0)
       this.#take({ revision, digest });
   }
 
-  /** Writes what was taken since it was last called. */
-  async save(): Promise<void> {
+  /**
+   * Writes what was taken since it was last called. False when somebody deleted the snapshot that the next one shares lists with:
+   * only a fold of all events can write those again.
+   */
+  async save(): Promise<boolean> {
+    if (!this.#isDue) return true;
+    this.#isDue = false;
     const unsaved = this.#unsaved;
-    if (unsaved.length === 0) return;
-    this.#unsaved = [];
     const { stream, names } = this.#fold;
     try {
+      if (!(await this.#isBaseThere())) return false;
       for (const { head, data, textByName } of unsaved) {
         for (const [name, text] of textByName) {
           await this.#store.put(listKey({ stream, name }), { revision: 0, data: text });
@@ -75,14 +84,23 @@ export class SnapshotWriter {
         await this.#store.put(snapshotKey(stream), { revision: head.revision, data: text });
       }
       names.saved();
+      this.#unsaved = [];
+      this.#base = { stream, revision: unsaved.at(-1)?.head.revision ?? -1 };
     } catch {
-      // Full, locked, closed: readers fold from further back, and what later snapshots would name is not there.
-      this.#isRefused = true;
+      // Full, locked, closed: readers fold from further back. Later snapshots name these lists, so they are written with the next.
+      const textByName = new Map(unsaved.flatMap((each) => [...each.textByName]));
+      this.#unsaved = unsaved.slice(-1).map((last) => ({ ...last, textByName }));
     }
+    return true;
+  }
+
+  async #isBaseThere(): Promise<boolean> {
+    if (this.#base === null) return true;
+    const { stream, revision } = this.#base;
+    return (await this.#store.get(snapshotKey(stream), revision))?.revision === revision;
   }
 
   #take(head: Head): void {
-    if (this.#isRefused) return;
     this.#work = { events: 0, edits: 0 };
     const { stream, view, names } = this.#fold;
     const { committed } = view.client;
@@ -109,6 +127,7 @@ export class SnapshotWriter {
       textByName.set(listName(text), text);
       this.#facts = noFacts(listName(text), this.#facts);
     }
+    this.#isDue = true;
     this.#unsaved.push({ head, data: this.#dataOf(chunks.map(refOf), newest), textByName });
     this.#chunks = () => chunks;
   }

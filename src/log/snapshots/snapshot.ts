@@ -4,7 +4,7 @@ import { sha256Hex } from "../../base/sha256.ts";
 import { originSchema } from "../../domain/events/conversation-events.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import { type EventStore, envelopeAt } from "../ports/event-store.ts";
-import { snapshotKey } from "./lists.ts";
+import { savedAt, snapshotKey } from "./lists.ts";
 
 const chunkRefSchema = z.tuple([z.string(), z.number().int(), z.string()]).readonly();
 const completedRunSchema: z.ZodType<CompletedRun> = z.strictObject({
@@ -72,9 +72,11 @@ const sealOf = (data: SnapshotData, eventDigest: string): string => sha256Hex(`$
  * it was taken after, is as good as none: what is read never depends on it (rule: The log is the truth).
  */
 export async function readSnapshot(events: EventStore, stream: string, atMost: number): Promise<Snapshot | null> {
+  const { snapshots } = events;
+  if (snapshots === undefined) return null;
   for (let last = atMost; ; ) {
-    const saved = await events.snapshots?.get(snapshotKey(stream), last);
-    if (saved === undefined || saved === null) return null;
+    const saved = await savedAt(snapshots, snapshotKey(stream), last);
+    if (saved === undefined) return null;
     const digest = (await envelopeAt(events, stream, saved.revision))?.digest;
     const data = digest === undefined ? null : sealedData(saved.data, digest);
     if (digest !== undefined && data !== null) return { revision: saved.revision, digest, data };

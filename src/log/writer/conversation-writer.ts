@@ -36,6 +36,8 @@ export class ConversationWriter {
   readonly log: EventLog;
   #open: OpenFold;
   #queue: Promise<unknown> = Promise.resolve();
+  /** The snapshots that the next one would go on from were deleted: the fold begins anew when it is next caught up. */
+  #isUnsaved = false;
 
   constructor(log: EventLog, name: string) {
     this.log = log;
@@ -114,12 +116,12 @@ export class ConversationWriter {
    * be at hand.
    */
   answeredBy(blockId: BlockId | null): Promise<CompletedRun | null> {
-    return answeredBy(this.log, this.#fold, blockId);
+    return this.#found(() => answeredBy(this.log, this.#fold, blockId));
   }
 
   /** The event that appended a block from outside a run; null when none did. */
   appended(blockId: BlockId): Promise<RecordedEvent | null> {
-    return appendedBy(this.log, this.#fold, blockId);
+    return this.#found(() => appendedBy(this.log, this.#fold, blockId));
   }
 
   /** Reads the contents of blocks of the conversation, by default of its Turn, that were not read. */
@@ -144,19 +146,35 @@ export class ConversationWriter {
    *
    * @throws {ConversationDamagedError} when it is they that are damaged.
    */
-  async #read(work: () => Promise<void>): Promise<void> {
+  async #read(work: () => Promise<boolean>): Promise<void> {
     try {
-      await work();
+      if (await work()) return;
     } catch (error) {
       if (isOfTheStore(error)) throw error;
-      await this.#enqueue(() => this.#foldAnew());
     }
+    await this.#enqueue(() => this.#foldAnew());
+  }
+
+  /** What was looked up, or, where the cache has lost it, the same in a fold of all events. */
+  async #found<T>(look: () => Promise<T | undefined>): Promise<T> {
+    const found = await look();
+    if (found !== undefined) return found;
+    return this.#enqueue(async () => {
+      await this.#foldAnew();
+      const again = await look();
+      if (again === undefined) throw new Error(`a fold of all events of ${this.name} does not know its own names`);
+      return again;
+    });
   }
 
   /** Reads all that planning may ask for besides: settings, and who made and changed what. */
   async readAll(): Promise<void> {
     await this.readContents();
-    for (const digest of this.view.server.declared.keys()) await this.#fold.readSettings(this.log, digest);
+    await this.#read(async () => {
+      for (const digest of this.view.server.declared.keys())
+        if (!(await this.#fold.readSettings(this.log, digest))) return false;
+      return true;
+    });
     await this.#enqueue(async () => {
       const { client } = this.view;
       if (client.blame !== null || this.head === null) return;
@@ -182,8 +200,12 @@ export class ConversationWriter {
     const written: RecordedEvent[] = [];
     let left = proposed;
     for (let preparation = 1; ; preparation += 1) {
+      if (!(await holdNames(this.log, this.#fold, left))) {
+        await this.#foldAnew();
+        await holdNames(this.log, this.#fold, left);
+      }
       guard?.(this.view);
-      const decided = await this.#decide(left);
+      const decided = this.#decide(left);
       if (!Array.isArray(decided)) return { status: "rejected", rejection: decided };
       if (decided.length === 0) return { status: "committed", events: written };
       const result = await this.log.append(this.name, this.head, decided);
@@ -191,8 +213,8 @@ export class ConversationWriter {
       written.push(...events);
       if (result.status === "appended") {
         if (events.some(({ event }) => isFork(event))) await this.#catchUp();
-        else for (const recorded of events) await takeEvent(this.log, this.#open, recorded);
-        await this.#open.taker?.save();
+        else if (!(await this.#take(events))) await this.#foldAnew();
+        await this.#save();
         return { status: "committed", events: written };
       }
       if (preparation === maxPreparations) throw streamContended(this.name);
@@ -203,8 +225,8 @@ export class ConversationWriter {
     }
   }
 
-  async #decide(proposals: readonly ProposedEvent[]): Promise<Decided[] | Rejection> {
-    await holdNames(this.log, this.#fold, proposals);
+  /** Of what a snapshot left aside, the names have to be held. */
+  #decide(proposals: readonly ProposedEvent[]): Decided[] | Rejection {
     const draft = draftState(this.#fold.state);
     const decided: Decided[] = [];
     for (const proposed of proposals) {
@@ -226,6 +248,7 @@ export class ConversationWriter {
   /** A fork is folded as its lineage: its ancestors' events come before its own first one. */
   async #catchUp(): Promise<ConversationView> {
     const { head, skipped } = this.#fold;
+    if (this.#isUnsaved && this.view.client.run === null) return this.#foldAnew();
     if (head === null) {
       this.#open = await openFold(this.log, this.name);
       return this.view;
@@ -234,7 +257,7 @@ export class ConversationWriter {
       for await (const recorded of readHistory(this.log, this.name, { from: head.revision + 1, skipped })) {
         // The folds at hand may hold what is to be left out.
         if (recorded.event.type === "EventSkipped") return await this.#foldAnew();
-        await takeEvent(this.log, this.#open, recorded);
+        if (!(await this.#take([recorded]))) return await this.#foldAnew();
       }
     } catch (error) {
       // What took half of an event in is of no use; whether the event was skipped, a fold of all tells.
@@ -242,13 +265,24 @@ export class ConversationWriter {
       if (error instanceof ConversationDamagedError) return this.#foldAnew();
       throw error;
     }
-    await this.#open.taker?.save();
+    await this.#save();
     return this.view;
+  }
+
+  /** False when a snapshot was wrong about what an event is understood with. */
+  async #take(events: readonly RecordedEvent[]): Promise<boolean> {
+    for (const recorded of events) if (!(await takeEvent(this.log, this.#open, recorded))) return false;
+    return true;
+  }
+
+  async #save(): Promise<void> {
+    if ((await this.#open.taker?.save()) === false) this.#isUnsaved = true;
   }
 
   async #foldAnew(): Promise<ConversationView> {
     this.#open = newFold(this.log, this.name);
-    this.#open = await foldAll(this.log, this.name, { takesSnapshots: true });
+    this.#isUnsaved = false;
+    this.#open = await foldAll(this.log, this.name, { takesSnapshots: true, keepsNames: true });
     return this.view;
   }
 

@@ -2,21 +2,17 @@ import { afterAll, expect, test } from "vitest";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import { readHistory } from "../../../src/log/history/lineage.ts";
-import { foldAround } from "../../../src/log/history/skipped-events.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
-import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
 import { readSnapshot } from "../../../src/log/snapshots/snapshot.ts";
-import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { ConversationWriter } from "../../../src/log/writer/conversation-writer.ts";
 import { ConversationDamagedError } from "../../../src/projections/damage.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { isTelling, seeds } from "../../support/cases.ts";
 import { createRandom, type Random } from "../../support/coherence/random.ts";
+import { takeSnapshots } from "../../support/log/take-snapshots.ts";
 import { lookUpTool, randomConversation } from "../../support/random-conversation.ts";
 import { RandomStack } from "../../support/run/random-stack.ts";
-import { snapshotsOf } from "../../support/stores/snapshots-of.ts";
 import { Truth } from "../../support/truth.ts";
 import { viewDigest } from "../../support/view-digest.ts";
 
@@ -177,20 +173,6 @@ async function copyOf(from: EventStore, damaged = -1): Promise<EventStore> {
 
 function withoutSnapshots({ snapshots: _, ...events }: EventStore): EventStore {
   return events;
-}
-
-/** After less work than the product does, so that short conversations have some. */
-async function takeSnapshots(events: EventStore, name: string, due: { events: number; edits: number }): Promise<void> {
-  const { log } = new TurnlogStore(events);
-  await foldAround(log, async (skipped) => {
-    const fold = new ConversationFold(name, { skipped });
-    const taker = new SnapshotWriter(snapshotsOf(events), fold, null, due);
-    for await (const event of readHistory(log, name, { skipped })) {
-      fold.apply(event);
-      taker.note(event);
-    }
-    await taker.save();
-  });
 }
 
 afterAll(() => {

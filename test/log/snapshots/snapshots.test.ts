@@ -77,7 +77,7 @@ test("a run in a process that has just begun reads what is sent, and leaves the 
   }
 });
 
-test("looks through the lists of names for an id of the caller's, and not for one that was drawn", async () => {
+test("of the lists of names reads only the one that has an id of the caller's, and none for an id that was drawn", async () => {
   const { events, clock, looked } = await longConversation();
   const conversation = new TurnlogStore(events, { clock: () => clock.now }).conversation("cnv_workshop");
   const lookedBy = async (work: () => Promise<unknown>): Promise<number> => {
@@ -88,12 +88,14 @@ test("looks through the lists of names for an id of the caller's, and not for on
   await conversation.at(-1);
   await conversation.append("opens it");
   expect(await lookedBy(() => conversation.append("hello"))).toBe(0);
-  expect(await lookedBy(() => conversation.append("hello", { key: "one" }))).toBe(2);
+  // None of them has it; the one that has the other is read to decide, and for what was said then.
+  expect(await lookedBy(() => conversation.append("hello", { key: "one" }))).toBe(0);
+  expect(await lookedBy(() => conversation.append("hello", { key: "early" }))).toBe(2);
   // Ids by a function of the caller's may come again.
   const counted = new TurnlogStore(events, { newId: (prefix) => `${prefix}_${"1".repeat(16)}` });
   const other = counted.conversation("cnv_workshop");
   await other.append("opens it");
-  expect(await lookedBy(() => other.append("hello"))).toBe(2);
+  expect((await other.append("hello")).isNew).toBe(false);
 });
 
 test("knows ids and digests of blocks, and reads their contents when it is asked", async () => {
@@ -132,7 +134,7 @@ test("deleting all snapshots changes nothing but time, and they come back by rea
 test("takes one after 512 events and keeps it out of open runs", async () => {
   const { saved, store } = await longConversation();
   const revisions = saved
-    .filter(({ key }) => key.projection === "conversation/6")
+    .filter(({ key }) => key.projection === "conversation/7")
     .map(({ snapshot }) => snapshot.revision);
   // An exchange has five events and the first one seven: the second snapshot waits for a run to end.
   expect(revisions).toEqual([511, 1_026]);
@@ -142,9 +144,9 @@ test("takes one after 512 events and keeps it out of open runs", async () => {
 test("holds no content, and writes a stretch of the Turn once", async () => {
   const { saved } = await longConversation();
   expect(JSON.stringify(saved)).not.toMatch(/said \d|answer \d/);
-  const names = saved.filter(({ key }) => key.projection !== "conversation/6").map(({ key }) => key.projection);
+  const names = saved.filter(({ key }) => key.projection !== "conversation/7").map(({ key }) => key.projection);
   expect(new Set(names).size).toBe(names.length);
-  const [first, second] = saved.filter(({ key }) => key.projection === "conversation/6").map(turnOf);
+  const [first, second] = saved.filter(({ key }) => key.projection === "conversation/7").map(turnOf);
   expect(second?.slice(0, first?.length)).toEqual(first);
 });
 
@@ -159,7 +161,7 @@ test.each([
 ])("a snapshot that %s costs time only", async (_, data) => {
   const { store } = await longConversation();
   const before = viewDigest((await foldTo(store.log, stream, 1_100)).view);
-  await store.events.snapshots?.put({ stream, projection: "conversation/6", version: 1 }, { revision: 1_026, data });
+  await store.events.snapshots?.put({ stream, projection: "conversation/7", version: 1 }, { revision: 1_026, data });
   expect(viewDigest((await foldTo(store.log, stream, 1_100)).view)).toBe(before);
 });
 
@@ -167,7 +169,7 @@ test("a snapshot that was moved to another event is never used", async () => {
   const { conversation, store } = createWorkshop();
   for (let n = 0; n < 600; n += 1) await conversation.append(`said ${n}`);
   const snapshots = snapshotsOf(store.events);
-  const key = { stream, projection: "conversation/6", version: 1 };
+  const key = { stream, projection: "conversation/7", version: 1 };
   const snapshot = await snapshots.get(key, 600);
   expect(snapshot?.revision).toBe(511);
   await snapshots.put(key, { revision: 400, data: snapshot?.data ?? "" });
@@ -188,7 +190,7 @@ test("a snapshot of events that were written anew is never used", async () => {
 test("beside a snapshot that is not used, the one before it is", async () => {
   const { store, read } = await longConversation();
   await store.events.snapshots?.put(
-    { stream, projection: "conversation/6", version: 1 },
+    { stream, projection: "conversation/7", version: 1 },
     { revision: 1_026, data: "{" },
   );
   read.events = 0;
@@ -231,7 +233,7 @@ async function longConversation() {
   const { conversation } = workshop;
   const engine = workshop.engine({ provider: scripted(({ requestNumber }) => `answer ${requestNumber}`) });
   for (let n = 0; n < 240; n += 1) {
-    await conversation.append(`said ${n}`);
+    await conversation.append(`said ${n}`, n === 3 ? { key: "early" } : {});
     await conversation.run(engine);
   }
   read.events = 0;

@@ -1,0 +1,135 @@
+import { afterAll, expect, test } from "vitest";
+import { verification } from "../../src/audit/verify.ts";
+import { TurnlogError } from "../../src/base/turnlog-error.ts";
+import { allReadModels } from "../../src/conversation/read-models.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import type { RunResult } from "../../src/engine/stack/result.ts";
+import type { EventStore } from "../../src/log/ports/event-store.ts";
+import { codecs } from "../../src/providers/codecs.ts";
+import { scripted } from "../../src/providers/scripted.ts";
+import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { firstSeed, isLong } from "../support/cases.ts";
+import { createRandom } from "../support/coherence/random.ts";
+import { faultKinds, type Port, type PortFault, ports, storeWithFault } from "../support/faults/port-faults.ts";
+import { takeSnapshots } from "../support/log/take-snapshots.ts";
+
+const noon = 1_772_366_400_000;
+const stream = "conversation-cnv_workshop";
+const tally = { faults: 0, told: 0 };
+
+/** Two exchanges, one of them keyed, with snapshots every few events, and rows of all projections. */
+async function prepared(): Promise<EventStore> {
+  const events = createMemoryStore();
+  const store = new TurnlogStore(events, { clock: () => noon });
+  const conversation = store.conversation("cnv_workshop");
+  const provider = scripted(({ requestNumber }) => `early ${requestNumber}`, { prefix: "early_" });
+  const engine = createEngine({ provider, clock: () => noon, newId: counted("early") });
+  for (const text of ["one", "two", "three"]) {
+    await conversation.append(`said ${text}`, { key: text });
+    await conversation.run(engine);
+  }
+  await takeSnapshots(events, stream, { events: 6, edits: 5 });
+  await store.list();
+  await store.search("said");
+  return events;
+}
+
+/** All that a process does that has just begun, step by step; a step that is told to have failed is taken again. */
+async function play(events: EventStore, mayFail: boolean) {
+  const store = new TurnlogStore(events, { clock: () => noon + 60_000, pause: async () => undefined });
+  const provider = scripted(({ requestNumber }) => `late ${requestNumber}`, { prefix: "late_" });
+  const engine = createEngine({ provider, clock: () => noon + 60_000, newId: counted("late") });
+  const told: unknown[] = [];
+  const step = async (what: string, work: () => Promise<unknown>): Promise<void> => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        told.push([what, await work()]);
+        return;
+      } catch (error) {
+        if (!mayFail || attempt === 3 || !(error instanceof TurnlogError)) throw error;
+        tally.told += 1;
+      }
+    }
+  };
+  const conversation = store.conversation("cnv_workshop");
+  const runOf = ({ text, status }: RunResult) => ({ text, status });
+  await step("said again", async () => (await conversation.append("said one", { key: "one" })).blocks[0]?.text);
+  await step("said", async () => (await conversation.append("said four", { key: "four" })).blocks[0]?.text);
+  await step("run", async () => runOf(await conversation.run(engine)));
+  await step("run again", async () => runOf(await conversation.run(engine)));
+  await step("answered long ago", async () => runOf(await conversation.run(engine, { key: "two" })));
+  await step("past", async () => {
+    const past = await conversation.at(9);
+    return [(await past.content()).blocks.map(({ text }) => text), past.turn.digest];
+  });
+  await step("fork", async () => (await conversation.fork(9, { id: "cnv_fork" })).id);
+  const fork = store.conversation("cnv_fork");
+  await step("said in the fork", async () => (await fork.append("said one", { key: "fork" })).blocks[0]?.text);
+  await step("run of the fork", async () => runOf(await fork.run(engine)));
+  if (mayFail) await rebuildDegraded(events);
+  await step("list", async () => (await store.list()).conversations.map(({ id, lastAt }) => [id, lastAt]));
+  await step("search", async () => (await store.search("said one")).hits.map(({ snippet }) => snippet));
+  for (const each of [conversation, fork])
+    await step("turn", async () => (await each.turn()).blocks.map(({ text }) => text));
+  return { told, requests: provider.requests.length };
+}
+
+/** A view that could not take an event in says so, and is made again when somebody asks for that. */
+async function rebuildDegraded(events: EventStore): Promise<void> {
+  for (const model of allReadModels(events)) {
+    await model.catchUp().catch(() => undefined);
+    if ((await model.degraded()).length === 0) continue;
+    await model.rebuild();
+    tally.told += 1;
+  }
+}
+
+/** Ids that count, in each case from 1. */
+function counted(name: string): (prefix: string) => string {
+  let ids = 0;
+  return (prefix) => {
+    ids += 1;
+    return `${prefix}_${name.padEnd(6, "0")}${String(ids).padStart(16, "0")}`;
+  };
+}
+
+/** The reads of each port that a script without a fault makes. */
+async function counts(): Promise<{ readonly reads: Record<Port, number>; readonly expected: unknown }> {
+  const { events, reads } = storeWithFault(await prepared(), null);
+  const expected = await play(events, false);
+  return { reads, expected };
+}
+
+/** Every read of every port with every fault. Where there is little time, thirty of them. */
+function drawn(reads: Record<Port, number>): readonly PortFault[] {
+  const all = ports.flatMap((port) =>
+    Array.from({ length: reads[port] }, (_, n) => n + 1).flatMap((at) =>
+      faultKinds.map((kind) => ({ port, at, kind })),
+    ),
+  );
+  if (isLong) return all;
+  const random = createRandom(firstSeed);
+  return Array.from({ length: 30 }, () => random.pick(all));
+}
+
+test("a read that fails, or gives what is damaged, changes no answer: of events it is told and repeated, of what is made from them it is a miss", {
+  timeout: 3_600_000,
+}, async () => {
+  const { reads, expected } = await counts();
+  for (const port of ports) expect(reads[port], port).toBeGreaterThan(10);
+  for (const fault of drawn(reads)) {
+    const label = JSON.stringify(fault);
+    const store = await prepared();
+    const { events } = storeWithFault(store, fault);
+    const mayFail = fault.port === "events";
+    expect(await play(events, mayFail).catch((error: unknown) => error), label).toEqual(expected);
+    tally.faults += 1;
+    expect((await verification(store, { codecs })).problems, label).toEqual([]);
+  }
+  expect(tally.told).toBeGreaterThan(0);
+});
+
+afterAll(() => {
+  process.stdout.write(`ports: ${tally.faults} faulty reads, ${tally.told} of them told to a caller\n`);
+});
