@@ -54,6 +54,7 @@ test("every type that an entry's declarations show can be imported from an entry
 });
 
 const made = "a store or a block is what makes it, and no caller calls its constructor";
+const listed = "lists what the settings take, and callers write down the settings";
 const inside = "a member that only the package itself reads, marked @internal";
 /** Types that declarations show and nobody outside has to write down, and why. */
 const notForUsers: ReadonlyMap<string, string> = new Map([
@@ -61,6 +62,9 @@ const notForUsers: ReadonlyMap<string, string> = new Map([
   ["ConversationWriter of Conversation", made],
   ["Conversations of Conversation", made],
   ["Folded of PastConversation", made],
+  ["ChatMembers of ChatSettings", listed],
+  ["MessagesMembers of MessagesSettings", listed],
+  ["ResponsesMembers of RequestSettings", listed],
   ["ReadingTools of ReadableConversation", made],
   ["ReadingTools of RunnableConversation", made],
   ["StoredBlocks of Turn", inside],

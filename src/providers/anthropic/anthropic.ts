@@ -19,7 +19,7 @@ import { asksForThreads, threadsBeta } from "./threads.ts";
 
 export type { AnswerLimits } from "../answer-limits.ts";
 export type { KeySource, TextOrSecret } from "../openai-options.ts";
-export type { MessagesMembers, WithSecrets } from "../request-members.ts";
+export type { WithSecrets } from "../request-members.ts";
 export type { Secrets } from "../secrets.ts";
 export { messagesCodec } from "./messages-codec.ts";
 export type { AnthropicConnection, AnthropicOptions, MessagesCapabilities, MessagesSettings } from "./options.ts";

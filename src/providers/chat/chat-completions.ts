@@ -14,7 +14,7 @@ import { ChatStream, completionForm } from "./chat-stream.ts";
 
 export type { AnswerLimits } from "../answer-limits.ts";
 export type { KeySource, TextOrSecret } from "../openai-options.ts";
-export type { ChatMembers, WithSecrets } from "../request-members.ts";
+export type { WithSecrets } from "../request-members.ts";
 export type { Secrets } from "../secrets.ts";
 export type { ChatDialectName } from "./chat-dialects.ts";
 export type {

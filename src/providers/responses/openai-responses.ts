@@ -31,7 +31,7 @@ export type {
   RequestSettings,
   TextOrSecret,
 } from "../openai-options.ts";
-export type { ResponsesMembers, WithSecrets } from "../request-members.ts";
+export type { WithSecrets } from "../request-members.ts";
 export type { Secrets } from "../secrets.ts";
 export type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "../stored-responses.ts";
 
