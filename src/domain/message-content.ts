@@ -96,7 +96,8 @@ export function saidIn({ text, refusal }: JsonObject): string | null {
 
 type OwnPart = JsonObject & { readonly type: string };
 
-function ownPart(type: string, part: JsonObject): OwnPart {
+/** A part in the words of a model's API, said in ours, whatever it lacks. */
+export function ownPart(type: string, part: JsonObject): OwnPart {
   const { image_url: image, file } = part;
   if (type === "image_url") {
     const { url, detail } = isJsonObject(image) ? image : { url: image };

@@ -5,7 +5,7 @@ import { entersTurn } from "../../projections/open-run.ts";
 import { usageOf } from "../../projections/usage.ts";
 import { recordCompaction } from "../session/compaction.ts";
 import type { RunSession } from "../session/session.ts";
-import { ProviderError } from "../stack/provider.ts";
+import { ProviderError, unreadableCall } from "../stack/provider.ts";
 import { alignObject, meetObjectEffects } from "./align-object.ts";
 import { type Attempt, answeredBefore, ask } from "./ask-provider.ts";
 import { followUpOf, type StepState } from "./follow-up.ts";
@@ -169,5 +169,7 @@ function acceptResponse(
 }
 
 /** The response came, and says that it failed: it is recorded as a response already. */
-const failedResponse = ({ message, code }: NonNullable<ResponseReceivedData["failure"]>): ProviderError =>
-  new ProviderError(message, { kind: "server-error", outcome: "unknown", providerCode: code });
+function failedResponse({ message, code }: NonNullable<ResponseReceivedData["failure"]>): ProviderError {
+  const kind = code === unreadableCall ? code : "server-error";
+  return new ProviderError(message, { kind, outcome: "unknown", providerCode: code });
+}

@@ -61,6 +61,9 @@ export type InferenceResponse = {
   readonly isMasked?: boolean;
 };
 
+/** The code of an answer's failure, and the kind of the run's, where a call in it cannot be read. */
+export const unreadableCall = "unreadable-call";
+
 /** Why an inference failed, in words that providers share. */
 export type FailureKind = (typeof failureKinds)[number];
 
@@ -106,6 +109,8 @@ export const failureKinds = [
   "provider-failed",
   /** The answer came, and no store takes it. */
   "unstorable",
+  /** The answer came, and a call in it has no name, or arguments that are neither a text nor an object. */
+  unreadableCall,
   "unknown",
 ] as const;
 

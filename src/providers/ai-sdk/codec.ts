@@ -5,17 +5,17 @@ import {
   type JsonObject,
   type JsonValue,
   listOf,
-  numberOrZero,
   objectOf,
   objectsOf,
   textOrNull,
 } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
-import type { Answer, Codec, RecordedAnswer, RequestParts, Settings } from "../../engine/stack/codec.ts";
-import { usageOf } from "../answer-parts.ts";
+import type { Answer, Asked, Codec, RecordedAnswer, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import { callIdIn, usageOf } from "../answer-parts.ts";
 import { defineCodec } from "../define-codec.ts";
 import { outputFormat } from "../output-format.ts";
-import { draftOf, isReadAgain, partOf } from "./content.ts";
+import { countSaid, failureOfCalls } from "../server-said.ts";
+import { draftOf, isCall, isReadAgain, partOf } from "./content.ts";
 import { partRefusal, promptOf, refusalOf } from "./prompt.ts";
 
 /**
@@ -78,7 +78,7 @@ function formatOf(output: JsonObject): JsonObject {
   return { type: "json", name, schema };
 }
 
-function readAnswer(result: JsonObject): Answer {
+function readAnswer(result: JsonObject, { inferenceId }: Asked): Answer {
   const { content, finishReason, usage, ...rest } = result;
   const { unified, raw } = objectOf(finishReason);
   const parts = listOf(content);
@@ -86,13 +86,18 @@ function readAnswer(result: JsonObject): Answer {
   const { id } = objectOf(rest["response"]);
   const status = textOrNull(unified);
   const failed = { message: "the model ended with an error", code: textOrNull(raw) };
+  const said = parts.filter(isPart);
+  const blocks = said.map((part, place) => draftOf(part, callIdIn(part["toolCallId"], inferenceId, place)));
+  const unread = said.filter((part, place) => isCall(part) && blocks[place]?.kind !== "tool_call");
+  // `other` without a word of the provider's own is what a model of V3 says of a stream that broke off.
+  const isWhole = status === "stop" || status === "tool-calls" || (status === "other" && typeof raw === "string");
+  const failure = status === "error" ? failed : failureOfCalls(unread, { isWhole });
   return {
     id: textOrNull(id),
     status,
-    // `other` without a word of the provider's own is what a model of V3 says of a stream that broke off.
-    isComplete: status === "stop" || status === "tool-calls" || (status === "other" && typeof raw === "string"),
-    ...(status === "error" ? { failure: failed } : {}),
-    blocks: parts.filter(isPart).map(draftOf),
+    isComplete: failure === null && isWhole,
+    ...(failure === null ? {} : { failure }),
+    blocks,
     ...usageOf(usage, tokensIn),
     rest: {
       ...rest,
@@ -137,9 +142,9 @@ function tokensIn(usage: JsonValue) {
   const input = objectOf(told["inputTokens"]);
   const output = objectOf(told["outputTokens"]);
   return {
-    inputTokens: numberOrZero(input["total"]),
-    cachedInputTokens: numberOrZero(input["cacheRead"]),
-    outputTokens: numberOrZero(output["total"]),
-    reasoningTokens: numberOrZero(output["reasoning"]),
+    inputTokens: countSaid(input["total"]),
+    cachedInputTokens: countSaid(input["cacheRead"]),
+    outputTokens: countSaid(output["total"]),
+    reasoningTokens: countSaid(output["reasoning"]),
   };
 }

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue, listOf, textOrEmpty } from "../../base/json.ts";
-import { toolCall } from "../../domain/make-block.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
 import { jsonOf } from "../json-text.ts";
 import { applyResidue, keepResidue } from "../residue.ts";
+import { callDraft } from "../server-said.ts";
 
 /**
  * Parts of answers that prompts have a form for too: these are blocks. Others, such as sources, no model reads again; they are kept
@@ -15,16 +15,20 @@ const readAgain: ReadonlySet<string> = new Set([
 ]);
 
 /** A part of an answer (`LanguageModelV4Content`) as a block. What nobody here looks into is kept as it came. */
-export function draftOf(part: JsonObject): Draft {
-  const draft = plainDraft(part);
+export function draftOf(part: JsonObject, callId: string): Draft {
+  const draft = plainDraft(part, callId);
   return keepResidue(draft, plainPart(draft), part);
 }
 
 /** The part that a block was made of. */
 export const partOf = (draft: Draft): JsonObject => applyResidue(draft, plainPart(draft));
 
-function plainDraft(part: JsonObject): Draft {
-  const { type, text, toolCallId, toolName, input, providerExecuted, providerMetadata } = part;
+/** Whether a part calls a tool of ours; one that the provider executed is kept as it came. */
+export const isCall = ({ type, providerExecuted }: JsonObject): boolean =>
+  type === "tool-call" && providerExecuted !== true;
+
+function plainDraft(part: JsonObject, callId: string): Draft {
+  const { type, text, toolName: name, input, providerMetadata } = part;
   if (type === "text" && typeof text === "string")
     return { kind: "assistant", payload: { role: "assistant", content: [{ type: "text", text }] } };
   if (type === "reasoning" && typeof text === "string") {
@@ -32,15 +36,9 @@ function plainDraft(part: JsonObject): Draft {
     const sealed = providerMetadata === undefined ? {} : { wire: { ciphertext: JSON.stringify(providerMetadata) } };
     return { kind: "reasoning", payload: { type: "reasoning", summary }, ...sealed };
   }
-  const isCall = type === "tool-call" && providerExecuted !== true;
-  if (isCall && isName(toolCallId) && isName(toolName) && typeof input === "string") {
-    const { kind, payload } = toolCall({ callId: toolCallId, name: toolName, arguments: input });
-    return { kind, payload };
-  }
-  return { kind: "other", payload: part };
+  const called = isCall(part) ? callDraft({ name, arguments: input }, callId) : null;
+  return called ?? { kind: "other", payload: part };
 }
-
-const isName = (value: JsonValue | undefined): value is string => typeof value === "string" && value !== "";
 
 /** The part that a block alone stands for. */
 function plainPart({ kind, payload, wire }: Draft): JsonObject {

@@ -42,12 +42,16 @@ export function refusalOf({ kind, type, payload, parts, arguments: given }: Bloc
       // A list with other things in it is a value, which a prompt has as JSON.
       return firstRefusal(resultParts(payload["output"]) ?? [], kind);
     case "other":
-      return isReadAgain(payload) ? null : `the AI SDK takes no ${type} back`;
+      return isReadAgain(payload) && isWhole(payload) ? null : `the AI SDK takes no ${type} back`;
     default: {
       return firstRefusal(parts, kind);
     }
   }
 }
+
+/** A text or a thought that came without its text says nothing that a model could read again. */
+const isWhole = ({ type, text }: JsonObject): boolean =>
+  (type !== "text" && type !== "reasoning") || typeof text === "string";
 
 const firstRefusal = (parts: readonly JsonObject[], kind: Block["kind"]): string | null =>
   parts.map((part) => partRefusal(part, { kind })).find((reason) => reason !== null) ?? null;

@@ -26,7 +26,13 @@ export type MessageResidue = {
 };
 
 /** What of blocks of content their draft does not tell, under a name of its own: drafts of other codecs have residues too. */
-type Residue = { readonly content?: JsonValue; readonly message?: MessageResidue; readonly container?: JsonValue };
+type Residue = {
+  readonly content?: JsonValue;
+  readonly message?: MessageResidue;
+  readonly container?: JsonValue;
+  /** How the server said the block otherwise than a request may. */
+  readonly came?: JsonValue;
+};
 
 /** A block of content that a model said, as a draft that gives it back exactly. */
 export const draftOf = (content: JsonObject): Draft => draftOfAll(kindOf(content), [content]);
@@ -58,6 +64,22 @@ export function isSaidAsJson(block: Block): boolean {
   return contentsOf(block).some(({ content }) => typeof content === "string");
 }
 
+/** The draft of a block of content that a server said otherwise than a request may say it: `content` is what goes back, `came` what came. */
+export function draftAsSaid(content: JsonObject, came: JsonObject): Draft {
+  const draft = draftOf(content);
+  const difference = jsonDifference(content, came);
+  return difference === undefined ? draft : withResidue(draft, { came: difference });
+}
+
+/** A block of content as the server said it, by the one that goes back. */
+export const asItCame = (draft: Draft, content: JsonObject): JsonObject =>
+  objectOf(applyDifference(content, residueOf(draft).came));
+
+const withResidue = (draft: Draft, more: Residue): Draft => ({
+  ...draft,
+  wire: { ...draft.wire, residue: { messages: { ...residueOf(draft), ...more } } },
+});
+
 /** What was kept of the message that a block began. */
 export const messageResidue = (draft: Draft): MessageResidue => residueOf(draft).message ?? {};
 
@@ -68,11 +90,7 @@ export const containerIn = (draft: Draft): string | null => textOrNull(residueOf
 export function inContainer(drafts: readonly Draft[], container: JsonValue | undefined): readonly Draft[] {
   const id = isJsonObject(container) ? container["id"] : undefined;
   if (typeof id !== "string") return drafts;
-  return drafts.map((draft, index) =>
-    index < drafts.length - 1
-      ? draft
-      : { ...draft, wire: { ...draft.wire, residue: { messages: { ...residueOf(draft), container: id } } } },
-  );
+  return drafts.map((draft, index) => (index < drafts.length - 1 ? draft : withResidue(draft, { container: id })));
 }
 
 function residueOf({ wire }: Draft): Residue {

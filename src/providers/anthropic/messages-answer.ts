@@ -3,7 +3,6 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
-  numberOrZero,
   objectOf,
   objectsOf,
   textOrEmpty,
@@ -11,30 +10,54 @@ import {
 } from "../../base/json.ts";
 import type { ContentFilter, Withheld } from "../../domain/events/inference-events.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
-import { takeText, usageOf } from "../answer-parts.ts";
-import { contentsOf, draftOf, inContainer, inputOf } from "./content-blocks.ts";
+import { callIdIn, takeText, usageOf } from "../answer-parts.ts";
+import { callDraft, countSaid, failureOfCalls, withTexts } from "../server-said.ts";
+import { asItCame, contentsOf, draftAsSaid, draftOfAll, inContainer, inputOf } from "./content-blocks.ts";
 import { isEmptyText } from "./content-parts.ts";
 import { asksForThreads } from "./threads.ts";
 
 /** Reads a message of the model. */
-export function readAnswer(response: JsonObject, { settings }: Pick<Asked, "settings">): Answer {
+export function readAnswer(
+  response: JsonObject,
+  { settings, inferenceId }: Pick<Asked, "settings" | "inferenceId">,
+): Answer {
   const { text: id, others } = takeText(response, "id");
   const { text: status, others: members } = takeText(others, "stop_reason");
   const { content, usage, ...rest } = members;
   const isMessage = isJsonList(content) && content.every(isJsonObject);
-  const error = isJsonObject(response["error"]) ? response["error"] : null;
+  const contents = objectsOf(content);
+  const drafts = contents.map((each, place) => draftSaid(each, inferenceId, place));
+  const unread = contents.filter(({ type }, place) => type === "tool_use" && drafts[place]?.kind !== "tool_call");
+  const isWhole = status !== null && !cutShort.has(status);
+  const failure = isJsonObject(response["error"]) ? failureIn(response["error"]) : failureOfCalls(unread, { isWhole });
   return {
     ...{ id, status },
     ...(status === "pause_turn" ? { isPaused: true } : {}),
-    isComplete: error === null && status !== null && !cutShort.has(status),
-    ...(id !== null && asksForThreads(settings) ? { anchor: threadOf(id, isMessage ? content : []) } : {}),
-    ...(error === null ? {} : { failure: failureIn(error) }),
-    blocks: inContainer(isMessage ? content.map(draftOf) : [], rest["container"]),
+    isComplete: failure === null && isWhole,
+    ...(id !== null && asksForThreads(settings) ? { anchor: threadOf(id, contents) } : {}),
+    ...(failure === null ? {} : { failure }),
+    blocks: inContainer(drafts, rest["container"]),
     ...usageOf(usage, tokensIn),
     withheld: objectsOf(rest["input_transformations"]).flatMap(withheldBy),
     contentFilters: status === "refusal" ? [refusedBy(rest["stop_details"])] : [],
     rest: isMessage || content === undefined ? rest : { ...rest, content },
   };
+}
+
+/** A block of content as the server said it: what a request has to say is put as requests do, and stands as it came in its residue. */
+function draftSaid(content: JsonObject, inferenceId: string, place: number): Draft {
+  const { type, id, name, input, partial_json: streamed } = content;
+  if (type === "text") return draftAsSaid(withTexts(content, ["text"]), content);
+  if (type === "thinking" && typeof content["signature"] === "string")
+    return draftAsSaid(withTexts(content, ["thinking"]), content);
+  if (type !== "tool_use") return draftAsSaid(content, content);
+  const given = typeof streamed === "string" ? streamed : input;
+  const call = callDraft({ name, arguments: given }, callIdIn(id, inferenceId, place));
+  if (call === null) return draftOfAll("other", [content]);
+  const { callId, arguments: text } = call.payload;
+  if (isJsonObject(input)) return draftAsSaid({ ...content, id: callId }, content);
+  const { partial_json: _, ...others } = content;
+  return draftAsSaid(withText({ ...others, id: callId, input: inputOf(text) }, textOrEmpty(text)), content);
 }
 
 /** Thinking that the model did not get; what it got all the same (`thinking_mismatch_allowed`) is not. */
@@ -72,8 +95,8 @@ export const writeAnswer = ({ id, status, blocks, usage, rest }: RecordedAnswer)
 function answerContents(draft: Draft): readonly JsonObject[] {
   const contents = contentsOf(draft);
   const { arguments: given } = draft.payload;
-  if (draft.kind !== "tool_call" || typeof given !== "string") return contents;
-  return contents.map((content) => withText(content, given));
+  const isCall = draft.kind === "tool_call" && typeof given === "string";
+  return contents.map((content) => asItCame(draft, isCall ? withText(content, given) : content));
 }
 
 /**
@@ -103,12 +126,12 @@ function failureIn({ message, type }: JsonObject): NonNullable<Answer["failure"]
 /** What a message, or an event of its stream, says that it has cost: what was read from a cache, or written to it, was read too. */
 export function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
-  const cached = numberOrZero(told["cache_read_input_tokens"]);
+  const cached = countSaid(told["cache_read_input_tokens"]);
   const details = objectOf(told["output_tokens_details"]);
   return {
-    inputTokens: numberOrZero(told["input_tokens"]) + numberOrZero(told["cache_creation_input_tokens"]) + cached,
+    inputTokens: countSaid(told["input_tokens"]) + countSaid(told["cache_creation_input_tokens"]) + cached,
     cachedInputTokens: cached,
-    outputTokens: numberOrZero(told["output_tokens"]),
-    reasoningTokens: numberOrZero(details["thinking_tokens"]),
+    outputTokens: countSaid(told["output_tokens"]),
+    reasoningTokens: countSaid(details["thinking_tokens"]),
   };
 }

@@ -5,16 +5,15 @@ import {
   type JsonObject,
   type JsonValue,
   listOf,
-  numberOrZero,
   objectOf,
   objectsOf,
   textOrNull,
 } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
-import { reasoning, toolCall } from "../../domain/make-block.ts";
-import { contentParts } from "../../domain/message-content.ts";
+import { reasoning } from "../../domain/make-block.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import { callIdIn, plainDraft, takeText, usageOf } from "../answer-parts.ts";
+import { callDraft, callsSaid, countSaid, failureOfCalls, partsSaid } from "../server-said.ts";
 import type { ChatDialect } from "./chat-dialects.ts";
 import { assistantMessage } from "./chat-messages.ts";
 
@@ -24,14 +23,17 @@ export function readAnswer(response: JsonObject, { inferenceId }: Asked, dialect
   const { choices, usage, ...rest } = others;
   const { message, finish_reason: finish } = objectOf(listOf(choices)[0]);
   const status = textOrNull(finish);
-  const blocks = isJsonObject(message) ? draftsOf(message, inferenceId, dialect) : [];
+  const calls = callsOf(objectOf(message), inferenceId);
+  const blocks = [...wordsOf(objectOf(message), dialect), ...calls.flatMap(({ draft }) => draft ?? [])];
   const left = choices === undefined ? undefined : jsonDifference(plainChoices(blocks, status, dialect), choices);
-  const error = isJsonObject(response["error"]) ? response["error"] : null;
+  const unread = calls.flatMap(({ said, draft }) => (draft === null ? [said] : []));
+  const isWhole = status !== null && completeStatuses.has(status);
+  const failure = isJsonObject(response["error"]) ? failureIn(response["error"]) : failureOfCalls(unread, { isWhole });
   return {
     id,
     status,
-    isComplete: error === null && status !== null && completeStatuses.has(status),
-    ...(error === null ? {} : { failure: failureIn(error) }),
+    isComplete: failure === null && isWhole,
+    ...(failure === null ? {} : { failure }),
     blocks,
     ...usageOf(usage, tokensIn),
     rest: {
@@ -68,22 +70,20 @@ function failureIn({ message, code, type }: JsonObject): NonNullable<Answer["fai
   };
 }
 
-/** What the model thought, then what it said, then what it called: the order in which messages have them. */
-function draftsOf(message: JsonObject, inferenceId: string, { reasoningMember }: ChatDialect): readonly Draft[] {
-  const { content, refusal, tool_calls: calls } = message;
+/** What the model thought, then what it said: the order in which messages have them. What it called comes last. */
+function wordsOf(message: JsonObject, { reasoningMember }: ChatDialect): readonly Draft[] {
+  const { content, refusal } = message;
   const parts = objectsOf(content);
   const thinking = parts.filter(({ type }) => type === "thinking");
-  const rest = parts.filter(({ type }) => type !== "thinking");
-  const said = typeof content === "string" && content !== "" ? content : rest.length > 0 ? rest : null;
+  const said = partsSaid(content).filter(({ type }) => type !== "thinking");
   const thought = [reasoningMember ?? "reasoning", "reasoning_content", "reasoning"]
     .map((name) => message[name])
     .find(isFilledText);
   return [
     ...(thought === undefined ? [] : [plainDraft(reasoning(thought))]),
     ...thinking.map(thinkingDraft),
-    ...(said === null ? [] : [saidDraft(contentParts(said, "content"))]),
+    ...(said.length === 0 ? [] : [saidDraft(said)]),
     ...(isFilledText(refusal) ? [saidDraft([{ type: "refusal", refusal }])] : []),
-    ...objectsOf(calls).flatMap((call, place) => callDraft(call, callIdIn(call["id"], inferenceId, place))),
   ];
 }
 
@@ -98,17 +98,19 @@ function thinkingDraft({ thinking, signature }: JsonObject): Draft {
   return { kind: "reasoning", payload, ...(isFilledText(signature) ? { wire: { ciphertext: signature } } : {}) };
 }
 
-function callDraft({ function: called, custom }: JsonObject, callId: string): readonly Draft[] {
-  if (isJsonObject(custom)) {
-    const { name, input } = custom;
-    return isFilledText(name) && typeof input === "string"
-      ? [{ kind: "tool_call", payload: { type: "custom", callId, name, input } }]
-      : [];
-  }
-  const { name, arguments: given } = objectOf(called);
-  return isFilledText(name) && typeof given === "string"
-    ? [plainDraft(toolCall({ callId, name, arguments: given }))]
-    : [];
+/** The calls of a message, each with the block that it is; null where it cannot be read. `function_call` is how servers once said a single one. */
+function callsOf(
+  { tool_calls: calls, function_call: single }: JsonObject,
+  inferenceId: string,
+): readonly { readonly said: JsonValue; readonly draft: Draft | null }[] {
+  const all = [...callsSaid(calls), ...callsSaid(single).map((call) => ({ function: call }))];
+  return all.map((said, place) => {
+    const { id, function: called, custom } = objectOf(said);
+    const isCustom = isJsonObject(custom);
+    const { name, arguments: given, input } = objectOf(custom ?? called);
+    const call = { name, arguments: isCustom ? input : given, isCustom };
+    return { said, draft: callDraft(call, callIdIn(id, inferenceId, place)) };
+  });
 }
 
 /** Tokens as a server of this wire counts them. */
@@ -117,10 +119,10 @@ export function tokensIn(usage: JsonValue) {
   const prompt = objectOf(told["prompt_tokens_details"]);
   const completion = objectOf(told["completion_tokens_details"]);
   return {
-    inputTokens: numberOrZero(told["prompt_tokens"]),
+    inputTokens: countSaid(told["prompt_tokens"]),
     // DeepSeek counts its cache by a name of its own.
-    cachedInputTokens: numberOrZero(prompt["cached_tokens"] ?? told["prompt_cache_hit_tokens"]),
-    outputTokens: numberOrZero(told["completion_tokens"]),
-    reasoningTokens: numberOrZero(completion["reasoning_tokens"]),
+    cachedInputTokens: countSaid(prompt["cached_tokens"] ?? told["prompt_cache_hit_tokens"]),
+    outputTokens: countSaid(told["completion_tokens"]),
+    reasoningTokens: countSaid(completion["reasoning_tokens"]),
   };
 }

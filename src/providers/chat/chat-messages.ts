@@ -85,7 +85,7 @@ function contentOf(parts: readonly JsonObject[]): JsonValue {
 function callOf({ payload }: Said): JsonObject {
   const { type, callId: id, name, arguments: given, input } = payload;
   return type === "custom"
-    ? { id, type: "custom", custom: { name, input } }
+    ? { id, type: "custom", custom: { name, input: input ?? given } }
     : { id, type: "function", function: { name, arguments: given } };
 }
 

@@ -11,18 +11,17 @@ import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts"
 import type { AnswerForm, AnswerStream, StreamedAnswer } from "../answer-form.ts";
 import { answerLimits } from "../answer-limits.ts";
 import { providerError, withPartial } from "../classify-error.ts";
+import { countSaid } from "../server-said.ts";
 import { tokensIn } from "./chat-answer.ts";
+import { GrownChoice } from "./grown-choice.ts";
 
 /**
- * Puts a streamed completion together: the texts of its chunks are joined, calls by their `index`; every other member is the
- * last one that was said.
+ * Puts a streamed completion together. What its choices say grows, member by member; of what the chunks say beside them the last word counts.
  */
 export class ChatStream implements AnswerStream {
   readonly #onDelta: (delta: StreamDelta) => void;
   readonly #itemBytes: number;
-  readonly #message: Record<string, JsonValue> = {};
-  readonly #calls = new Map<number, Record<string, JsonValue>>();
-  readonly #choice: Record<string, JsonValue> = {};
+  readonly #choices = new Map<number, GrownChoice>();
   readonly #response: Record<string, JsonValue> = {};
   #textBytes = 0;
 
@@ -37,25 +36,20 @@ export class ChatStream implements AnswerStream {
    * follows that is its usage.
    */
   end(): JsonObject | null {
-    if (typeof this.#choice["finish_reason"] !== "string") return null;
-    const calls = [...this.#calls].toSorted(([left], [right]) => left - right).map(([, call]) => call);
-    const message = { role: "assistant", content: null, ...this.#message };
-    const called = calls.length === 0 ? message : { ...message, tool_calls: calls };
-    return {
-      ...usageOfGroq(this.#response),
-      ...this.#response,
-      choices: [{ index: 0, ...this.#choice, message: called }],
-    };
+    if (this.#choices.get(0)?.isFinished !== true) return null;
+    const choices = [...this.#choices]
+      .toSorted(([left], [right]) => left - right)
+      .map(([, choice]) => choice.toObject());
+    return { ...usageOfGroq(this.#response), ...this.#response, choices };
   }
 
   get isTooLarge(): boolean {
     return this.#textBytes > this.#itemBytes;
   }
 
-  /** What the model had said and thought of an answer that breaks off; calls are kept whole or not at all. */
   get partial(): readonly JsonObject[] {
-    const said = Object.entries(this.#message).filter(([name, value]) => deltaTypes.has(name) && value !== "");
-    return said.length === 0 ? [] : [{ role: "assistant", ...Object.fromEntries(said) }];
+    const said = this.#choices.get(0)?.said ?? {};
+    return Object.keys(said).length === 0 ? [] : [{ role: "assistant", ...said }];
   }
 
   /**
@@ -74,14 +68,7 @@ export class ChatStream implements AnswerStream {
           name,
           name === "object" && value === "chat.completion.chunk" ? "chat.completion" : value,
         );
-    for (const choice of objectsOf(choices)) {
-      const { delta, index = 0, ...rest } = choice;
-      // Only the first is read: a request asks for one.
-      if (index !== 0) continue;
-      for (const [name, value] of Object.entries(rest))
-        if (value !== undefined && value !== null) setMember(this.#choice, name, value);
-      if (isJsonObject(delta)) this.#takeDelta(delta);
-    }
+    for (const choice of objectsOf(choices)) this.#choice(countSaid(choice["index"])).take(choice);
     return null;
   }
 
@@ -91,93 +78,23 @@ export class ChatStream implements AnswerStream {
     return this.partial.length === 0 ? error : withPartial(error, this.partial);
   }
 
-  #takeDelta({ tool_calls: calls, ...members }: JsonObject): void {
-    for (const [name, value] of Object.entries(members)) {
-      if (value === undefined || value === null) continue;
-      setMember(this.#message, name, joined(this.#message[name], value, name));
-      const type = deltaTypes.get(name);
-      if (type === undefined) continue;
-      for (const part of objectsOf(value)) this.#tellPart(part);
-      this.#tell(type, 0, value);
-    }
-    for (const part of objectsOf(calls)) this.#takeCall(part);
+  /** Listeners hear the first: it is the answer. */
+  #choice(index: number): GrownChoice {
+    const known = this.#choices.get(index);
+    if (known !== undefined) return known;
+    const choice = new GrownChoice((type, outputIndex, text) => {
+      this.#textBytes += text.length;
+      if (index === 0) this.#onDelta({ type, outputIndex, text });
+    });
+    this.#choices.set(index, choice);
+    return choice;
   }
-
-  /** Id and name of a call come first, its arguments in pieces. */
-  #takeCall({ index, ...part }: JsonObject): void {
-    const place = typeof index === "number" ? index : this.#calls.size;
-    const call = this.#calls.get(place) ?? {};
-    this.#calls.set(place, call);
-    for (const [name, value] of Object.entries(part)) {
-      if (value === undefined || value === null) continue;
-      setMember(call, name, isJsonObject(value) ? joinedMembers(call[name], value) : value);
-      if (isJsonObject(value)) this.#tell("tool-call-delta", place + 1, value["arguments"] ?? value["input"]);
-    }
-  }
-
-  /** Thoughts come as parts of the content, each with texts of its own. */
-  #tellPart({ type, text, thinking }: JsonObject): void {
-    if (type !== "thinking") this.#tell("text-delta", 0, text);
-    else for (const { text: thought } of objectsOf(thinking)) this.#tell("reasoning-delta", 0, thought);
-  }
-
-  #tell(
-    type: Exclude<StreamDelta["type"], "item-done" | "usage">,
-    outputIndex: number,
-    text: JsonValue | undefined,
-  ): void {
-    if (typeof text !== "string" || text === "") return;
-    this.#textBytes += text.length;
-    this.#onDelta({ type, outputIndex, text });
-  }
-}
-
-const deltaTypes: ReadonlyMap<string, "text-delta" | "reasoning-delta"> = new Map([
-  ["content", "text-delta"],
-  ["refusal", "text-delta"],
-  ["reasoning_content", "reasoning-delta"],
-  ["reasoning", "reasoning-delta"],
-]);
-
-/** Texts that come in pieces; names of roles, types and ids are said whole, if again. */
-const piecewise: ReadonlySet<string> = new Set([...deltaTypes.keys(), "arguments", "input"]);
-
-function joined(before: JsonValue | undefined, value: JsonValue, name: string): JsonValue {
-  if (typeof before === "string" && typeof value === "string" && piecewise.has(name)) return before + value;
-  if (name === "content" && before !== undefined && (isJsonList(before) || isJsonList(value)))
-    return partsOf(value).reduce(withPart, partsOf(before));
-  if (isJsonList(before) && isJsonList(value)) return [...before, ...value];
-  return value;
-}
-
-/** Content as parts: a server may go over from the one form to the other, as Mistral does when its model has thought. */
-const partsOf = (content: JsonValue): readonly JsonObject[] =>
-  typeof content === "string" ? (content === "" ? [] : [{ type: "text", text: content }]) : objectsOf(content);
-
-/** A part that goes on with the one before it is one with it. */
-function withPart(parts: readonly JsonObject[], part: JsonObject): readonly JsonObject[] {
-  const last = parts.at(-1);
-  const { type, text, thinking, ...more } = part;
-  if (last === undefined || last["type"] !== type) return [...parts, part];
-  if (typeof text === "string" && typeof last["text"] === "string")
-    return [...parts.slice(0, -1), { ...last, text: last["text"] + text, ...more }];
-  if (!isJsonList(thinking)) return [...parts, part];
-  const thoughts = objectsOf(thinking).reduce(withPart, objectsOf(last["thinking"]));
-  return [...parts.slice(0, -1), { ...last, thinking: thoughts, ...more }];
 }
 
 /** Groq tells the usage of a stream in a member of its own. */
 function usageOfGroq({ x_groq: own }: JsonObject): JsonObject {
   const usage = objectOf(own)["usage"];
   return usage === undefined ? {} : { usage };
-}
-
-function joinedMembers(before: JsonValue | undefined, members: JsonObject): JsonObject {
-  const all: Record<string, JsonValue> = {};
-  for (const each of [objectOf(before), members])
-    for (const [name, value] of Object.entries(each))
-      if (value !== undefined && value !== null) setMember(all, name, joined(all[name], value, name));
-  return all;
 }
 
 /**

@@ -1,10 +1,10 @@
 import {
+  isFilledText,
   isJsonList,
   isJsonObject,
   type JsonObject,
   type JsonValue,
   listOf,
-  numberOrZero,
   objectOf,
   objectsOf,
   parseJson,
@@ -12,12 +12,13 @@ import {
 } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
-import { assistant, other, reasoning, toolCall, toolResult } from "../../domain/make-block.ts";
+import { assistant, other, reasoning, toolResult } from "../../domain/make-block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Answer, Codec, Draft, RequestParts, Settings } from "../../engine/stack/codec.ts";
 import { plainDraft, usageOf } from "../answer-parts.ts";
 import { defineCodec } from "../define-codec.ts";
 import { keptByGoogle } from "../google-files.ts";
+import { callDraft, countSaid } from "../server-said.ts";
 
 /**
  * What is given to the Claude CLI, and what it says (`claude -p` with stream-json). It is an agent: it has its own tools and history, and
@@ -185,9 +186,9 @@ function ownDraft(part: JsonObject): Draft {
       ...plainDraft(reasoning(thinking)),
       ...(typeof signature === "string" ? { wire: { ciphertext: signature } } : {}),
     };
-  if (type === "tool_use" && typeof id === "string" && typeof name === "string" && id !== "" && name !== "")
-    return plainDraft(toolCall({ callId: id, name, arguments: JSON.stringify(input ?? {}) }));
-  return plainDraft(other(part));
+  // The CLI has run its calls itself: one that cannot be read is on record as it came.
+  const call = type === "tool_use" && isFilledText(id) ? callDraft({ name, arguments: input }, id) : null;
+  return call ?? plainDraft(other(part));
 }
 
 /** Null for what is no result: the CLI tells its own reminders as the user's. */
@@ -200,11 +201,11 @@ function resultDraft({ type, tool_use_id: callId, content = "" }: JsonObject): D
 
 function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
-  const cached = numberOrZero(told["cache_read_input_tokens"]);
+  const cached = countSaid(told["cache_read_input_tokens"]);
   return {
-    inputTokens: numberOrZero(told["input_tokens"]) + numberOrZero(told["cache_creation_input_tokens"]) + cached,
+    inputTokens: countSaid(told["input_tokens"]) + countSaid(told["cache_creation_input_tokens"]) + cached,
     cachedInputTokens: cached,
-    outputTokens: numberOrZero(told["output_tokens"]),
+    outputTokens: countSaid(told["output_tokens"]),
   };
 }
 

@@ -1,8 +1,9 @@
-import { type JsonObject, type JsonValue, listOf, numberOrZero, objectOf, textOrNull } from "../../base/json.ts";
+import { type JsonObject, type JsonValue, listOf, objectOf, textOrNull } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import { takeText, usageOf } from "../answer-parts.ts";
-import { draftsOf, partsIn, partsOf } from "./gemini-parts.ts";
+import { countSaid, failureOfCalls } from "../server-said.ts";
+import { draftsOf, partsAsSaid, partsIn, unreadCalls } from "./gemini-parts.ts";
 
 /** Reads a response of generateContent: the first candidate is the answer, the others stay as they came. */
 export function readAnswer(response: JsonObject, { inferenceId }: Asked): Answer {
@@ -13,7 +14,8 @@ export function readAnswer(response: JsonObject, { inferenceId }: Asked): Answer
   const status = textOrNull(finishReason);
   const blocks = draftsOf(partsIn(candidate), inferenceId);
   const left = candidates === undefined ? undefined : jsonDifference(plainCandidates(blocks, status), candidates);
-  const failure = failureIn(response);
+  const failure =
+    failureIn(response) ?? failureOfCalls(unreadCalls(partsIn(candidate)), { isWhole: status === "STOP" });
   return {
     id,
     status,
@@ -41,7 +43,7 @@ export function writeAnswer({ id, status, blocks, usage, rest }: RecordedAnswer)
 
 /** The candidates that blocks alone stand for. */
 const plainCandidates = (blocks: readonly Draft[], status: string | null): JsonValue => [
-  { content: { parts: blocks.flatMap((block) => partsOf(block)), role: "model" }, finishReason: status, index: 0 },
+  { content: { parts: blocks.flatMap(partsAsSaid), role: "model" }, finishReason: status, index: 0 },
 ];
 
 /** Why there is no answer: the prompt was blocked, or the model did what it may not. */
@@ -67,7 +69,7 @@ const mistakes: ReadonlySet<string> = new Set([
 /** Gemini counts what was thought apart from what was said, and what its own tools put into the prompt apart from the prompt. */
 export function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
-  const count = (name: string): number => numberOrZero(told[name]);
+  const count = (name: string): number => countSaid(told[name]);
   return {
     inputTokens: count("promptTokenCount") + count("toolUsePromptTokenCount"),
     cachedInputTokens: count("cachedContentTokenCount"),

@@ -1,9 +1,19 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, objectsOf } from "../../base/json.ts";
+import {
+  definedMembers,
+  isFilledText,
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  objectsOf,
+} from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Block, BlockKind } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
 import { jsonOf } from "../json-text.ts";
+import { argumentsObject, callDraft } from "../server-said.ts";
 import { mediaFor, mediaIn, mediaRefusal } from "./media-parts.ts";
 
 /** A block as far as parts are made of it: one that was recorded, or a draft. */
@@ -15,6 +25,10 @@ export function partsOf(block: Said, named: Naming = {}): readonly JsonObject[] 
   const parts = applyDifference(plainParts(block, named), google);
   return [parts, more].flatMap(objectsOf);
 }
+
+/** The parts as the server said them, which may be otherwise than a request may say them. */
+export const partsAsSaid = (block: Said): readonly JsonObject[] =>
+  objectsOf(applyDifference(partsOf(block), residueOf(block)["googleCame"]));
 
 /** The name of the function that a result answers, which only its call says. */
 export type Naming = { readonly name?: string };
@@ -106,29 +120,43 @@ export function draftsOf(parts: readonly JsonObject[], tag: string): readonly Dr
     const part = parts[place] ?? {};
     let end = place + 1;
     while (isCarrier(parts[end])) end += 1;
-    drafts.push(keepParts(plainDraft(part, idMadeFor(tag, place)), parts.slice(place, end)));
+    const said = parts.slice(place, end);
+    const sent = said.map(sendable);
+    const draft = keepParts(plainDraft(part, idMadeFor(tag, place)), sent);
+    const came = jsonDifference(sent, said);
+    const residue = { ...objectOf(draft.wire?.residue), ...(came === undefined ? {} : { googleCame: came }) };
+    drafts.push(came === undefined ? draft : { ...draft, wire: { ...draft.wire, residue } });
     place = end;
   }
   return drafts;
 }
+
+/** A part as a request may say it: the arguments of a call are an object, and an id is none that is empty. */
+function sendable(part: JsonObject): JsonObject {
+  const { functionCall: call } = part;
+  if (!isJsonObject(call)) return part;
+  const { id, args, ...others } = call;
+  const given = args === undefined || isJsonObject(args) ? args : (argumentsObject(args) ?? {});
+  return { ...part, functionCall: definedMembers({ ...others, id: isFilledText(id) ? id : undefined, args: given }) };
+}
+
+/** The parts of an answer that are calls, and cannot be read as any. */
+export const unreadCalls = (parts: readonly JsonObject[]): readonly JsonObject[] =>
+  parts.filter((part) => (part["functionCall"] ?? null) !== null && plainDraft(part, madeId).kind !== "tool_call");
 
 const isCarrier = (part: JsonObject | undefined): boolean =>
   part?.["text"] === "" && typeof part["thoughtSignature"] === "string";
 
 function plainDraft(part: JsonObject, ownId: string): Draft {
   const { text, thought, functionCall: call } = part;
-  if (isJsonObject(call) && isNamed(call) && isJsonObject(call["args"] ?? {})) {
-    const { id, name, args = {} } = call;
-    const callId = typeof id === "string" && id !== "" ? id : ownId;
-    return { kind: "tool_call", payload: { type: "function", callId, name, arguments: JSON.stringify(args) } };
-  }
+  const { id, name, args } = objectOf(call);
+  const called = isJsonObject(call) ? callDraft({ name, arguments: args }, isFilledText(id) ? id : ownId) : null;
+  if (called !== null) return called;
   if (typeof text === "string" && thought === true)
     return { kind: "reasoning", payload: { type: "reasoning", summary: [{ type: "text", text }] } };
   const said = typeof text === "string" ? { type: "text", text } : thought === true ? null : mediaIn(part);
   return said === null ? verbatim(part) : { kind: "assistant", payload: { role: "assistant", content: [said] } };
 }
-
-const isNamed = ({ name }: JsonObject): boolean => typeof name === "string" && name !== "";
 
 /** What only Gemini understands, under the name of what it is. */
 export function verbatim(part: JsonObject): Draft {
@@ -158,8 +186,7 @@ export function refusalOf({ kind, payload, type, wire, name }: Block): string | 
   switch (kind) {
     case "tool_call": {
       if (type !== "function") return `Gemini has no call of type ${type}`;
-      const args = typeof payload["arguments"] === "string" ? jsonOf(payload["arguments"]) : undefined;
-      return isJsonObject(args)
+      return argumentsObject(payload["arguments"]) !== null
         ? null
         : `Gemini takes a JSON object as arguments; those of ${name ?? "the call"} are none`;
     }

@@ -1,32 +1,29 @@
-import {
-  isJsonList,
-  type JsonObject,
-  type JsonValue,
-  numberOrZero,
-  objectOf,
-  objectsOf,
-  textOrNull,
-} from "../../base/json.ts";
+import { isJsonList, type JsonObject, type JsonValue, objectOf, objectsOf, textOrNull } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import type { AnswerForm } from "../answer-form.ts";
-import { takeText, usageOf } from "../answer-parts.ts";
-import { draftOf, stepOf } from "./interaction-steps.ts";
+import { callIdIn, takeText, usageOf } from "../answer-parts.ts";
+import { countSaid, failureOfCalls } from "../server-said.ts";
+import { draftOf, stepAsSaid } from "./interaction-steps.ts";
 
 /** Reads an interaction: its steps are the answer, and its id is what a later one may continue from. */
-export function readAnswer(response: JsonObject, { settings }: Asked): Answer {
+export function readAnswer(response: JsonObject, { settings, inferenceId }: Asked): Answer {
   const { text: id, others } = takeText(response, "id");
   const { text: status, others: members } = takeText(others, "status");
   const { steps, usage, previous_interaction_id: continued, ...rest } = members;
-  const blocks = stepsIn(response).map(draftOf);
+  const said = stepsIn(response);
+  const blocks = said.map((step, place) => draftOf(step, callIdIn(step["id"], inferenceId, place)));
+  const unread = said.filter(({ type }, place) => type === "function_call" && blocks[place]?.kind !== "tool_call");
+  const isWhole = status !== null && completed.has(status);
+  const failure = hasFailed(response) ? failureIn(response) : failureOfCalls(unread, { isWhole });
   const left = steps === undefined ? undefined : jsonDifference(plainSteps(blocks), steps);
-  const isComplete = status !== null && completed.has(status);
+  const isComplete = failure === null && isWhole;
   const unusable = !isComplete ? "incomplete" : settings["store"] === false ? "not-stored" : null;
   return {
     ...{ id, status, isComplete, blocks },
     ...(id === null ? {} : { anchor: { kind: "interaction", id, ...(unusable === null ? {} : { unusable }) } }),
     ...(continued === undefined ? {} : { echo: { anchor: continued } }),
-    ...(hasFailed(response) ? { failure: failureIn(response) } : {}),
+    ...(failure === null ? {} : { failure }),
     ...usageOf(usage, tokensIn),
     rest: {
       ...rest,
@@ -49,7 +46,7 @@ export function writeAnswer({ id, status, blocks, usage, echo, rest }: RecordedA
   };
 }
 
-const plainSteps = (blocks: readonly Draft[]): JsonValue => blocks.map((block) => stepOf(block));
+const plainSteps = (blocks: readonly Draft[]): JsonValue => blocks.map(stepAsSaid);
 
 const stepsIn = ({ steps }: JsonObject): readonly JsonObject[] => objectsOf(steps);
 
@@ -70,7 +67,7 @@ function failureIn({ errors }: JsonObject): NonNullable<Answer["failure"]> {
 /** What was thought is counted apart from what was said, and what tools of Google's put into the prompt apart from the prompt. */
 export function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
-  const count = (name: string): number => numberOrZero(told[name]);
+  const count = (name: string): number => countSaid(told[name]);
   return {
     inputTokens: count("total_input_tokens") + count("total_tool_use_tokens"),
     cachedInputTokens: count("total_cached_tokens"),

@@ -1,5 +1,5 @@
 import {
-  isFilledText,
+  definedMembers,
   isJsonList,
   isJsonObject,
   type JsonObject,
@@ -10,6 +10,7 @@ import {
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Draft, SentBlock } from "../../engine/stack/codec.ts";
 import { jsonOf } from "../json-text.ts";
+import { argumentsObject, callDraft } from "../server-said.ts";
 import { isPartList, type Said } from "./gemini-parts.ts";
 import { mediaFor, mediaIn } from "./media-parts.ts";
 
@@ -38,12 +39,25 @@ export function stepOf(block: Said, name?: string): JsonObject {
   throw new Error("the residue of a block does not rebuild a step");
 }
 
+/** The step as the server said it, which may be otherwise than a request may say it. */
+export const stepAsSaid = (block: Said): JsonObject =>
+  objectOf(applyDifference(stepOf(block), objectOf(block.wire?.residue)["interactionsCame"]));
+
 /** What a step of an answer says, as a block that gives it back, whatever was in it. */
-export function draftOf(step: JsonObject): Draft {
-  const draft = plainDraft(step);
+export function draftOf(said: JsonObject, callId: string): Draft {
+  const draft = plainDraft(said, callId);
+  const step = draft.kind === "tool_call" ? sendable(said, draft) : said;
   const interactions = jsonDifference(plainStep(draft), step);
-  return interactions === undefined ? draft : { ...draft, wire: { residue: { interactions } } };
+  const interactionsCame = jsonDifference(step, said);
+  const residue = definedMembers({ interactions, interactionsCame });
+  return Object.keys(residue).length === 0 ? draft : { ...draft, wire: { residue } };
 }
+
+/** A call as a request may say it: with an id, and arguments that are an object. */
+const sendable = (step: JsonObject, { payload }: Draft): JsonObject => ({
+  ...step,
+  ...{ id: payload["callId"], arguments: argumentsObject(payload["arguments"]) ?? {} },
+});
 
 function plainStep({ kind, payload }: Said, name?: string): JsonObject {
   switch (kind) {
@@ -109,8 +123,8 @@ function partIn({ type, text, data, mime_type: mimeType, uri }: JsonObject): Jso
   return { type: type === "image" ? "image" : "file", url: uri };
 }
 
-function plainDraft(step: JsonObject): Draft {
-  const { type, id, name, arguments: args = {}, content } = step;
+function plainDraft(step: JsonObject, callId: string): Draft {
+  const { type, name, arguments: given, content } = step;
   if (type === "thought") {
     const summary = objectsOf(step["summary"]).flatMap((part) => {
       const text = part["type"] === "text" ? partIn(part) : null;
@@ -118,8 +132,8 @@ function plainDraft(step: JsonObject): Draft {
     });
     return { kind: "reasoning", payload: { type: "reasoning", summary } };
   }
-  if (type === "function_call" && isFilledText(id) && isFilledText(name) && isJsonObject(args))
-    return { kind: "tool_call", payload: { type: "function", callId: id, name, arguments: JSON.stringify(args) } };
+  const called = type === "function_call" ? callDraft({ name, arguments: given }, callId) : null;
+  if (called !== null) return called;
   const parts = objectsOf(content).map(partIn);
   const said = parts.filter((part) => part !== null);
   // Of one part whose kind is not known the rest is read, and the residue has it.

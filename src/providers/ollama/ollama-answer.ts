@@ -1,16 +1,9 @@
-import {
-  isFilledText,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  listOf,
-  numberOrZero,
-  objectOf,
-} from "../../base/json.ts";
+import { isFilledText, type JsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
-import { assistant, reasoning, toolCall } from "../../domain/make-block.ts";
+import { assistant, reasoning } from "../../domain/make-block.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import { callIdIn, plainDraft, takeText, usageOf } from "../answer-parts.ts";
+import { callDraft, callsSaid, countSaid, failureOfCalls } from "../server-said.ts";
 import { assistantMessage } from "./ollama-messages.ts";
 
 /** Reads an answer of `/api/chat`, put together where it was streamed. It has no id: nothing can be continued from it. */
@@ -18,15 +11,18 @@ export function readAnswer(response: JsonObject, { inferenceId }: Asked): Answer
   const { text: status, others } = takeText(response, "done_reason");
   const { message, error, ...members } = others;
   const { counts, rest } = separateCounts(members);
-  const blocks = isJsonObject(message) ? draftsOf(message, inferenceId) : [];
+  const calls = callsOf(objectOf(message), inferenceId);
+  const blocks = [...wordsOf(objectOf(message)), ...calls.flatMap(({ draft }) => draft ?? [])];
   const left = jsonDifference({ message: assistantMessage(blocks) }, message === undefined ? {} : { message });
-  const failure = typeof error === "string" ? { message: error, code: null } : undefined;
+  const unread = calls.flatMap(({ said, draft }) => (draft === null ? [said] : []));
+  // Servers before 0.3 name no reason. `length` means that something is missing; `load` and `unload`, that no model was asked.
+  const isWhole = response["done"] === true && (status ?? "stop") === "stop";
+  const failure = typeof error === "string" ? { message: error, code: null } : failureOfCalls(unread, { isWhole });
   return {
     id: null,
     status,
-    // Servers before 0.3 name no reason. `length` means that something is missing; `load` and `unload`, that no model was asked.
-    isComplete: response["done"] === true && failure === undefined && (status ?? "stop") === "stop",
-    ...(failure === undefined ? {} : { failure }),
+    isComplete: failure === null && isWhole,
+    ...(failure === null ? {} : { failure }),
     blocks,
     ...usageOf(counts, tokensIn),
     rest: {
@@ -58,22 +54,20 @@ function separateCounts(members: JsonObject): { readonly counts: JsonObject | un
 
 function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
-  return { inputTokens: numberOrZero(told["prompt_eval_count"]), outputTokens: numberOrZero(told["eval_count"]) };
+  return { inputTokens: countSaid(told["prompt_eval_count"]), outputTokens: countSaid(told["eval_count"]) };
 }
 
-function draftsOf({ thinking, content, tool_calls: calls }: JsonObject, inferenceId: string): readonly Draft[] {
+function wordsOf({ thinking, content }: JsonObject): readonly Draft[] {
   return [
     ...(isFilledText(thinking) ? [plainDraft(reasoning(thinking))] : []),
     ...(isFilledText(content) ? [plainDraft(assistant(content))] : []),
-    ...listOf(calls).flatMap((call, place) => callDraft(objectOf(call), { inferenceId, place })),
   ];
 }
 
-type Place = { readonly inferenceId: string; readonly place: number };
-
-function callDraft({ id, function: called }: JsonObject, { inferenceId, place }: Place): readonly Draft[] {
-  const { name, arguments: given } = objectOf(called);
-  if (!isFilledText(name)) return [];
-  const text = typeof given === "string" ? given : JSON.stringify(given ?? {});
-  return [plainDraft(toolCall({ callId: callIdIn(id, inferenceId, place), name, arguments: text }))];
-}
+/** The calls of a message, each with the block that it is; null where it cannot be read. */
+const callsOf = ({ tool_calls: calls }: JsonObject, inferenceId: string) =>
+  callsSaid(calls).map((said, place) => {
+    const { id, function: called } = objectOf(said);
+    const { name, arguments: given } = objectOf(called);
+    return { said, draft: callDraft({ name, arguments: given }, callIdIn(id, inferenceId, place)) };
+  });

@@ -1,8 +1,8 @@
-import { isJsonObject, type JsonObject, type JsonValue, objectsOf } from "../../base/json.ts";
+import { type JsonObject, type JsonValue, objectsOf } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
-import { jsonOf } from "../json-text.ts";
+import { argumentsObject } from "../server-said.ts";
 
 /** A block as far as a message is made of it: one that was recorded, or a draft. */
 type Said = Pick<Block, "kind" | "payload"> & Pick<Draft, "wire">;
@@ -78,14 +78,8 @@ const isData = (output: JsonValue | undefined): output is JsonValue =>
 
 const callOf = ({ payload: { callId, name, arguments: given } }: Said): JsonObject => ({
   id: callId,
-  function: { name, arguments: argumentsOf(given) ?? {} },
+  function: { name, arguments: argumentsObject(given) ?? {} },
 });
-
-/** The arguments of a call as the object that this wire has; null for a text that spells none. */
-function argumentsOf(given: JsonValue | undefined): JsonObject | null {
-  const value = typeof given === "string" ? jsonOf(given) : undefined;
-  return isJsonObject(value) ? value : null;
-}
 
 /** What stands beside each other is told apart by an empty line, as the server does with messages. */
 const joined = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n\n");
@@ -115,7 +109,7 @@ export function refusalOf(block: Block): string | null {
         : null;
     case "tool_call":
       if (type !== "function") return `Ollama has no call of type ${type}`;
-      return argumentsOf(payload["arguments"]) === null
+      return argumentsObject(payload["arguments"]) === null
         ? "Ollama takes the arguments of a call as a JSON object"
         : null;
     case "tool_result":

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { BlockKind } from "../../domain/block.ts";
+import type { SaidCall } from "../server-said.ts";
 import { type OwnNames, ownNames } from "./own-names.ts";
 
 /**
@@ -14,6 +15,12 @@ export function kindOfItem(item: JsonObject): BlockKind {
   if (type.startsWith("tool_search_")) return kindOfToolSearch(item);
   if (callTypes.has(type)) return "tool_call";
   return resultTypes.has(type) ? "tool_result" : "other";
+}
+
+/** The call that an item is of a function or of a custom tool; null for all else. */
+export function callIn({ type, name, arguments: given, input }: JsonObject): SaidCall | null {
+  if (type === "function_call") return { name, arguments: given };
+  return type === "custom_tool_call" ? { name, arguments: input, isCustom: true } : null;
 }
 
 /** What the blocks of calls and results call their form; the other types are the provider's own. */

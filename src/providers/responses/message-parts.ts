@@ -1,4 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember, textOrEmpty } from "../../base/json.ts";
+import { withTexts } from "../server-said.ts";
 import { type OwnNames, ownNames } from "./own-names.ts";
 
 /**
@@ -67,7 +68,8 @@ function normalPart(part: JsonValue): JsonValue {
   if (!isJsonObject(part)) return part;
   const type = normalTypes.get(textOrEmpty(part["type"]));
   if (type === undefined) return part;
-  return renamed(part, type, namesOf(type).own);
+  const said = type === "text" || type === "refusal" ? withTexts(part, [type]) : part;
+  return renamed(said, type, namesOf(type).own);
 }
 
 /** Without what says nothing, and without log probabilities. */

@@ -5,7 +5,6 @@ import {
   type JsonObject,
   type JsonValue,
   listOf,
-  numberOrZero,
   objectOf,
   objectsOf,
   setMember,
@@ -14,28 +13,33 @@ import {
 import type { Block } from "../../domain/block.ts";
 import type { Withheld } from "../../domain/events/inference-events.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
-import { takeText, usageOf } from "../answer-parts.ts";
+import { callIdIn, takeText, usageOf } from "../answer-parts.ts";
 import { contentFiltersIn } from "../content-filters.ts";
+import { callDraft, countSaid, failureOfCalls } from "../server-said.ts";
+import { callIn } from "./item-kinds.ts";
 
 /** How items become blocks and back. */
 type Items = {
-  readonly draftOf: (item: JsonObject) => Draft;
+  readonly draftOf: (item: JsonObject, callId: string) => Draft;
   readonly encodeItem: (block: Block) => JsonObject;
 };
 
 /** Reads a response of the Responses API (OpenAI's API reference). */
 export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick<Items, "draftOf">): Answer {
-  const { settings, capabilities, lives } = asked;
+  const { settings, capabilities, lives, inferenceId } = asked;
   const { text: id, others } = takeText(response, "id");
   const { text: status, others: members } = takeText(others, "status");
   const { output, usage, previous_response_id: continued, ...rest } = members;
   const hasError = (response["error"] ?? null) !== null;
-  const isComplete = status === null ? !hasError : completedStatuses.has(status);
+  const items = itemsOf(response);
+  const hasFailed = status === null ? hasError : failedStatuses.has(status);
+  const isWhole = status === null ? !hasError : completedStatuses.has(status);
+  const failure = hasFailed ? failureIn(response) : failureOfCalls(items.filter(isUnreadCall), { isWhole });
+  const isComplete = failure === null && isWhole;
   const isStored = (response["store"] ?? settings["store"] ?? capabilities["storeDefault"]) === true;
   const unusable = status === null || hasError ? "incomplete" : isStored || lives !== undefined ? null : "not-stored";
   const place = isStored || lives === undefined ? {} : { lives };
   const reason = unusable === null ? {} : { unusable };
-  const hasFailed = status === null ? hasError : failedStatuses.has(status);
   const object = (continued ?? null) === null && isJsonObject(rest["conversation"]) ? rest["conversation"]["id"] : null;
   const isInside = typeof object === "string";
   // What it does not say of the anchor stands with the rest.
@@ -44,8 +48,8 @@ export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick
     ...{ id, status, isComplete },
     ...(id === null ? {} : { anchor: { kind: "response", id, ...place, ...reason } }),
     ...(isInside ? { echo: { anchor: object } } : continued === undefined ? {} : { echo: { anchor: continued } }),
-    ...(hasFailed ? { failure: failureIn(response) } : {}),
-    blocks: itemsOf(response).map(draftOf),
+    ...(failure === null ? {} : { failure }),
+    blocks: items.map((item, place) => draftOf(item, callIdIn(item["call_id"], inferenceId, place))),
     keepsItems: isStored,
     ...usageOf(usage, tokensIn),
     contentFilters: contentFiltersIn(rest["content_filters"]),
@@ -76,6 +80,12 @@ export function writeAnswer(
   if (withheld !== undefined) response["input_transformations"] = withheld.map(transformationOf);
   for (const [name, value] of Object.entries(members)) if (value !== undefined) setMember(response, name, value);
   return response;
+}
+
+/** Whether an item calls a function or a custom tool, and cannot be read as such. */
+function isUnreadCall(item: JsonObject): boolean {
+  const call = callIn(item);
+  return call !== null && callDraft(call, "any") === null;
 }
 
 const isText = (value: JsonValue | undefined): value is string => typeof value === "string";
@@ -142,9 +152,9 @@ function failureIn({ error }: JsonObject): NonNullable<Answer["failure"]> {
 export function tokensIn(reported: JsonValue) {
   const told = objectOf(reported);
   return {
-    inputTokens: numberOrZero(told["input_tokens"]),
-    cachedInputTokens: numberOrZero(objectOf(told["input_tokens_details"])["cached_tokens"]),
-    outputTokens: numberOrZero(told["output_tokens"]),
-    reasoningTokens: numberOrZero(objectOf(told["output_tokens_details"])["reasoning_tokens"]),
+    inputTokens: countSaid(told["input_tokens"]),
+    cachedInputTokens: countSaid(objectOf(told["input_tokens_details"])["cached_tokens"]),
+    outputTokens: countSaid(told["output_tokens"]),
+    reasoningTokens: countSaid(objectOf(told["output_tokens_details"])["reasoning_tokens"]),
   };
 }

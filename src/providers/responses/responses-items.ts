@@ -16,8 +16,9 @@ import { offeredTools } from "../define-codec.ts";
 import { keptByGoogle } from "../google-files.ts";
 import { encodeBody, encodeFrame } from "../request-body.ts";
 import { applyResidue } from "../residue.ts";
+import { callDraft } from "../server-said.ts";
 import { responsesPairs } from "./call-pairs.ts";
-import { idRequired, kindOfItem, membersOf, statusRequired, typesOf } from "./item-kinds.ts";
+import { callIn, idRequired, kindOfItem, membersOf, statusRequired, typesOf } from "./item-kinds.ts";
 import { contentFor, partRefusal, partsOf, thoughtsFor, thoughtsOf } from "./message-parts.ts";
 import { brokenGroupRule } from "./reasoning-groups.ts";
 import { itemsOf, readAnswer, writeAnswer } from "./responses-answer.ts";
@@ -54,9 +55,9 @@ function encodeRequest({ settings, input, anchor, transport, details = {} }: Req
   return transport === "websocket" ? encodeFrame(details, body) : encodeBody({ ...body, stream: transport === "sse" });
 }
 
-function draftOf(item: JsonObject): Draft {
+function draftOf(item: JsonObject, callId?: string): Draft {
   const kind = kindOfItem(item);
-  const payload = payloadOf(kind, item);
+  const payload = withCall(payloadOf(kind, item), item, callId);
   const { id, encrypted_content: ciphertext } = item;
   const wire: Partial<Wire> = {
     ...(typeof id === "string" && payload["id"] === undefined ? { itemId: id } : {}),
@@ -120,6 +121,19 @@ function payloadOf(kind: BlockKind, item: JsonObject): JsonObject {
     setMember(payload, names.own(name), ownValue(kind, { type, name, value }));
   }
   return payload;
+}
+
+/**
+ * The payload of a function's or a custom tool's call with what its tool is given, however the server said that, and an id; that of one that
+ * cannot be read stays as it came.
+ */
+function withCall(payload: JsonObject, item: JsonObject, made: string | undefined): JsonObject {
+  const call = callIn(item);
+  if (call === null) return payload;
+  const draft = callDraft(call, textOrNull(payload["callId"]) || (made ?? ""));
+  if (draft === null) return payload;
+  const { callId, arguments: given } = draft.payload;
+  return { ...payload, ...(callId === "" ? {} : { callId }), arguments: given };
 }
 
 type Member = { readonly type: string; readonly name: string; readonly value: JsonValue };

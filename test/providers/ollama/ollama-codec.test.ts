@@ -67,10 +67,11 @@ const body =
 describe("the codec of Ollama", () => {
   for (const { name, run } of codecChecks(ollamaCodec, { answers, requests: [{ parts, body }] })) test(name, run);
 
-  test("tells an answer that is whole from one that stops in the middle, says nothing, or fails", () => {
+  test("tells an answer that is whole from one that stops in the middle, says nothing, has calls that cannot be read, or fails", () => {
     expect(answers.map((answer) => read(answer).isComplete)).toEqual([
-      ...[true, true, true, false, false, true, true, false],
+      ...[true, true, true, false, false, false, true, false],
     ]);
+    expect(read(answers[5] ?? {}).failure).toMatchObject({ code: "unreadable-call" });
     expect(read(answers[7] ?? {}).failure).toEqual({ message: "out of memory", code: null });
   });
 

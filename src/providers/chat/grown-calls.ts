@@ -1,0 +1,72 @@
+import { isFilledText, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { GrownObject, type Pieces } from "../grown.ts";
+import { jsonOf } from "../json-text.ts";
+
+/** A call as its pieces have made it so far. */
+export type GrownCall = { readonly call: GrownObject; readonly place: number };
+
+/** Ids, names and types are said whole, if again; what a tool is given comes in pieces. */
+const pieces: Pieces = { isPiece: (name) => name === "arguments" || name === "input" };
+
+/**
+ * The calls of a streamed message. Pieces name their call by its `index`, its id, or by nothing: a new id at a known index is a new call,
+ * because servers say `index: 0` of all of them; a piece without an id belongs to the last call of its index, and without either to the last.
+ */
+export class GrownCalls {
+  readonly #calls: GrownCall[] = [];
+  readonly #lastByIndex = new Map<number, GrownCall>();
+
+  /** The calls in their order. */
+  toList(): readonly JsonObject[] {
+    return this.#calls.toSorted((left, right) => left.place - right.place).map(({ call }) => call.toObject());
+  }
+
+  /** Takes a piece; returns the call that it belongs to. */
+  take({ index: given, ...piece }: JsonObject): GrownCall {
+    const index = indexOf(given);
+    const known = index === null ? this.#calls.at(-1) : this.#lastByIndex.get(index);
+    const call =
+      this.#knownById(piece, index) ?? (known !== undefined && goesOn(known.call, piece) ? known : this.#begin(index));
+    if (index !== null) this.#lastByIndex.set(index, call);
+    call.call.take(piece);
+    return call;
+  }
+
+  /** Servers that leave the index out may still say the id with every piece. */
+  #knownById({ id }: JsonObject, index: number | null): GrownCall | undefined {
+    if (index !== null || !isFilledText(id)) return undefined;
+    return this.#calls.find(({ call }) => call.member("id") === id);
+  }
+
+  #begin(index: number | null): GrownCall {
+    const isFree = index !== null && this.#calls.every(({ place }) => place !== index);
+    const next = this.#calls.reduce((most, { place }) => Math.max(most, place + 1), 0);
+    const call = { call: new GrownObject(pieces), place: isFree ? index : next };
+    this.#calls.push(call);
+    return call;
+  }
+}
+
+/** Whether a piece says more of a call. Without an id, one that names a function begins a call of its own behind one that is whole. */
+function goesOn(call: GrownObject, { id, function: called, custom }: JsonObject): boolean {
+  const before = call.member("id");
+  if (isFilledText(id)) return !isFilledText(before) || before === id;
+  const name = nameIn(called ?? custom);
+  const own = call.member("function") ?? call.member("custom");
+  if (!isFilledText(name) || nameIn(own) === undefined) return true;
+  return nameIn(own) === name && !isWhole(own);
+}
+
+const nameIn = (called: JsonValue | undefined): JsonValue | undefined =>
+  isJsonObject(called) ? called["name"] : undefined;
+
+function isWhole(called: JsonValue | undefined): boolean {
+  const given = isJsonObject(called) ? called["arguments"] : undefined;
+  return isJsonObject(given) || (typeof given === "string" && isJsonObject(jsonOf(given)));
+}
+
+/** Some servers say numbers as texts. */
+function indexOf(given: JsonValue | undefined): number | null {
+  const index = isFilledText(given) ? Number(given) : given;
+  return typeof index === "number" && Number.isSafeInteger(index) && index >= 0 ? index : null;
+}
