@@ -1,9 +1,10 @@
-import { checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "./base/options.ts";
+import { checkFunction, checkOptions, checkText, checkWhole, kindOf, type OptionNames } from "./base/options.ts";
 import { TurnlogError } from "./base/turnlog-error.ts";
 import { type StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
 import { type Authorize, authorizedStore } from "./log/authorized-store.ts";
 import type { EventStore } from "./log/ports/event-store.ts";
 import { isEventStoreDbAddress } from "./stores/eventstoredb/address.ts";
+import { sqliteFile } from "./stores/sqlite/address.ts";
 
 export type CreateStoreOptions = StoreSources & {
   /** Asked before every append, read and subscription. */
@@ -20,13 +21,18 @@ export type OpenStoreOptions = CreateStoreOptions & {
    * turnlog did not make for views is refused, and left as it is.
    */
   readonly viewsPath?: string;
+  /**
+   * How many milliseconds opening, an append, or a read without progress is tried before it throws StoreUnavailableError, all
+   * repeats included; by default what the address says (`?deadlineMs=`), else 5,000 for SQLite and 10,000 for EventStoreDB.
+   */
+  readonly deadlineMs?: number;
 };
 
 const createNames: OptionNames<CreateStoreOptions> = {
   ...{ authorize: true, codecs: true, clock: true, newId: true, newEventId: true, pause: true },
 };
 const openNames: OptionNames<OpenStoreOptions> = {
-  ...{ ...createNames, mustExist: true, mayBeReadOnly: true, viewsPath: true },
+  ...{ ...createNames, mustExist: true, mayBeReadOnly: true, viewsPath: true, deadlineMs: true },
 };
 
 /**
@@ -51,35 +57,39 @@ export function createStore(events: EventStore, options: CreateStoreOptions = {}
  * `esdb://host:2113` for an EventStoreDB or KurrentDB server (`kurrentdb://` means the same).
  *
  * @throws {TypeError} for an option that is none.
+ * @throws {RangeError} for a deadline that is no whole number of milliseconds from 1 on.
  * @throws {TurnlogError} `unknown-store` for another kind of address.
  * @throws {StoreNotFoundError} when it must exist and does not.
  */
 export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<TurnlogStore> {
   checkOptions("openStore", options, openNames);
   checkText("openStore: the address", url, "one such as sqlite:./turnlog.db, or memory:");
-  const { mustExist = false, mayBeReadOnly = false, viewsPath, ...rest } = options;
+  const { mustExist = false, mayBeReadOnly = false, viewsPath, deadlineMs, ...rest } = options;
   if (rest.authorize !== undefined) checkFunction("openStore: authorize", rest.authorize);
+  if (deadlineMs !== undefined) checkWhole("openStore: deadlineMs", deadlineMs);
   const events = await openEventStore(url, {
     mustExist,
     mayBeReadOnly,
     ...(viewsPath === undefined ? {} : { viewsPath }),
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
   });
   return createStore(events, rest);
 }
 
+type EventStoreOptions = Pick<OpenStoreOptions, "viewsPath" | "deadlineMs"> &
+  Required<Pick<OpenStoreOptions, "mustExist" | "mayBeReadOnly">>;
+
 /** The drivers are loaded when they are asked for: no store pays for another. */
-async function openEventStore(
-  url: string,
-  options: { readonly mustExist: boolean; readonly mayBeReadOnly: boolean; readonly viewsPath?: string },
-): Promise<EventStore> {
+async function openEventStore(url: string, options: EventStoreOptions): Promise<EventStore> {
   if (url === "memory:") {
     const { createMemoryStore } = await import("./stores/memory/store.ts");
     return createMemoryStore();
   }
-  if (url.startsWith("sqlite:") && url.length > "sqlite:".length) {
+  const file = sqliteFile(url);
+  if (file !== null) {
     const { openSqliteStore } = await import("./stores/sqlite/store.ts");
-    const { mustExist, mayBeReadOnly } = options;
-    return openSqliteStore(url.slice("sqlite:".length), { mustExist, mayBeReadOnly });
+    const { viewsPath: _, ...rest } = options;
+    return openSqliteStore(file.path, { ...file.settings, ...rest });
   }
   if (isEventStoreDbAddress(url)) {
     const { openEventStoreDb } = await import("./stores/eventstoredb/store.ts");

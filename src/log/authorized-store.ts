@@ -45,6 +45,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
 
   return {
     storeId: store.storeId,
+    ...(store.deadlineMs === undefined ? {} : { deadlineMs: store.deadlineMs }),
     ...(store.snapshots === undefined ? {} : { snapshots: guardedSnapshots(store.snapshots, allowed) }),
     ...(store.views === undefined ? {} : { views: guardedViews(store.views, allowed) }),
     append: (prepared) => allowed({ action: "append", stream: prepared.stream }, () => store.append(prepared)),

@@ -6,7 +6,7 @@ import { foreignEvents, playThrough, sharedStream } from "../support/faults/even
 import { opened, startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
 
 /** As at a server whose own time-outs are short, so that silence is found out soon. */
-const quick = "defaultDeadline=800&turnlogCommitTimeout=320&turnlogReadTimeout=320";
+const quick = "deadlineMs=8000&turnlogCommitTimeout=320&turnlogReadTimeout=320";
 
 /** Plays the script once for every call of the fault's kind, which the fault strikes; answers how often it did. */
 async function playWithFault(fault: Fault): Promise<number> {

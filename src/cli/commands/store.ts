@@ -1,5 +1,6 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { counted } from "../../projections/wording.ts";
+import { sqliteFile } from "../../stores/sqlite/address.ts";
 import { backUpStore, type CheckedFile, restoreStore } from "../../stores/sqlite/backup.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
@@ -38,7 +39,7 @@ function storeCommand(action: "backup" | "restore", work: (asked: Work) => Check
 }
 
 function sqlitePath(url: string): string {
-  const path = url.startsWith("sqlite:") ? url.slice("sqlite:".length) : "";
+  const path = sqliteFile(url)?.path ?? "";
   if (path !== "" && path !== ":memory:") return path;
   throw new UsageError(
     `only a sqlite: store is one file, and ${shownUrl(url)} is not: \`turnlog copy\` copies it, and EventStoreDB has backups of its own`,

@@ -71,7 +71,8 @@ export const maxAppendAttempts = 5;
 /** Streams whose newest time is remembered; of others it is read. */
 const maxRememberedStreams = 1_000;
 
-export function createEventLog(store: EventStore, sources: EventLogSources): EventLog {
+/** @param nowMs - By which the store's deadline is kept: a clock that only ever goes on. */
+export function createEventLog(store: EventStore, sources: EventLogSources, nowMs = () => performance.now()): EventLog {
   const { clock, newEventId, pause = (repeat) => sleep(10 * 4 ** repeat) } = sources;
   const newest = createNewestTimes();
 
@@ -88,10 +89,12 @@ export function createEventLog(store: EventStore, sources: EventLogSources): Eve
     let result: AppendResult = { status: "conflict", actual: head };
     const written: (EventPlace & { readonly event: Event })[] = [];
     for (const prepared of appends) {
+      const since = nowMs();
       try {
         result = await store.append(prepared);
       } catch (error) {
-        result = await repeatAppend(store, prepared, { error, pause });
+        const isOver = (): boolean => store.deadlineMs !== undefined && nowMs() - since >= store.deadlineMs;
+        result = await repeatAppend(store, prepared, { error, pause, isOver });
       }
       if (result.status === "conflict") break;
       newest.remember(prepared);
@@ -154,14 +157,23 @@ function limitOf({ from, to, limit = Number.POSITIVE_INFINITY }: ReadEventsOptio
   return from === undefined || to === undefined ? {} : { limit: Math.min(limit, Math.abs(to - from) + 1) };
 }
 
-/** Sends an append again that has failed with an error, while that says that the store is unavailable. */
+type Repeating = {
+  /** What the first try failed with. */
+  readonly error: unknown;
+  readonly pause: (repeat: number) => Promise<void>;
+  /** Whether the store's deadline is over: it has repeated the append itself for as long. */
+  readonly isOver: () => boolean;
+};
+
+/** Sends an append again that has failed with an error, while that says that the store is unavailable and there is time. */
 async function repeatAppend(
   store: EventStore,
   prepared: PreparedAppend,
-  { error: first, pause }: { readonly error: unknown; readonly pause: (repeat: number) => Promise<void> },
+  { error: first, pause, isOver }: Repeating,
 ): Promise<AppendResult> {
   let error = first;
   for (let repeat = 1; repeat < maxAppendAttempts && error instanceof StoreUnavailableError; repeat += 1) {
+    if (isOver()) break;
     await pause(repeat);
     try {
       const result = await store.append(prepared);

@@ -105,6 +105,12 @@ export interface EventStore extends AsyncDisposable {
    */
   readonly storeId: string;
 
+  /**
+   * How many milliseconds a call goes on trying before it throws StoreUnavailableError, and a reading without progress; what
+   * repeats a call stays within it, too. Absent where nothing is waited for.
+   */
+  readonly deadlineMs?: number;
+
   /** A disposable cache beside the events, where the store has room for one. */
   readonly snapshots?: SnapshotStore;
 
@@ -116,7 +122,7 @@ export interface EventStore extends AsyncDisposable {
    *
    * @throws {EventTooLargeError} before anything is sent, for an event over 256 KiB or an append over 896 KiB.
    * @throws {StoreUnavailableError} when the outcome is unknown: the events may have been written.
-   * @throws {StoreReplacedError} when the store's place holds another store by now, or none.
+   * @throws {StoreReplacedError} when the store's place holds another store by now, or none, or less than this process has seen.
    */
   append(prepared: PreparedAppend): Promise<AppendResult>;
 

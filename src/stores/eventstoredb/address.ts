@@ -1,5 +1,4 @@
 import { StoreUnavailableError } from "../../log/ports/event-store.ts";
-import { maxSilences } from "./failure.ts";
 
 /** Where a store is, and how it is reached. */
 export type Address = {
@@ -9,8 +8,8 @@ export type Address = {
   readonly shown: string;
   /** Stands before every stream's name, so that several stores share a server; empty for none. */
   readonly namespace: string;
-  /** How long an append or a read is tried without success: `defaultDeadline` of the address. */
-  readonly timeoutMs: number;
+  /** How long opening, an append, or a read without progress is tried, whatever has to be repeated. */
+  readonly deadlineMs: number;
   /** How long the server may say nothing to an append, and to a read, before another try. */
   readonly silenceMs: { readonly append: number; readonly read: number };
 };
@@ -22,9 +21,10 @@ export const isEventStoreDbAddress = (url: string): boolean => schemePattern.tes
  * Reads `esdb://user:password@host:port,host:port?key=value`. `kurrentdb://` and `kdb://` mean the same; the client knows
  * `esdb` only. Keys that begin with `turnlog` are ours, every other key is the client's.
  *
+ * @param deadlineMs - Goes before the one in the address.
  * @throws {StoreUnavailableError} that names the part to change.
  */
-export function parseAddress(url: string): Address {
+export function parseAddress(url: string, deadlineMs?: number): Address {
   const scheme = schemePattern.exec(url);
   if (scheme === null) throw refusal("it begins with esdb://, esdb+discover://, kurrentdb:// or kdb://");
   const [authority = "", ...queries] = url.slice(scheme[0].length).split("?");
@@ -37,10 +37,11 @@ export function parseAddress(url: string): Address {
   const settings = parseSettings(queries.join("?"));
   const namespace = settings.get("turnlogNamespace") ?? "";
   if (!namespacePattern.test(namespace)) throw refusal("turnlogNamespace is of letters, digits and _");
-  const timeoutMs = Number(settings.get("defaultDeadline") ?? defaultTimeoutMs);
+  // The client's own name for it is in addresses that other programs use as well.
+  const limitMs = deadlineMs ?? Number(settings.get("deadlineMs") ?? settings.get("defaultDeadline") ?? 10_000);
   const silenceMs = {
-    append: silenceLimit(timeoutMs, Number(settings.get("turnlogCommitTimeout") ?? commitTimeoutMs)),
-    read: silenceLimit(timeoutMs, Number(settings.get("turnlogReadTimeout") ?? readTimeoutMs)),
+    append: silenceLimit(settings.get("turnlogCommitTimeout")) ?? Math.max(limitMs / 2, defaultCommitMs * patience),
+    read: silenceLimit(settings.get("turnlogReadTimeout")) ?? limitMs / 2,
   };
   for (const key of ownKeys) settings.delete(key);
   const query = Array.from(settings, ([key, value]) => `${key}=${value}`).join("&");
@@ -49,25 +50,26 @@ export function parseAddress(url: string): Address {
     connectionString: `${server}${authority.slice(0, at + 1)}${hosts}${query === "" ? "" : `?${query}`}`,
     shown: `${server}${hosts}`,
     namespace,
-    timeoutMs,
+    deadlineMs: limitMs,
     silenceMs,
   };
 }
 
-/** Who gave up before the server does would ask again while the first answer is still on its way. */
-const silenceLimit = (timeoutMs: number, serverTimeoutMs: number): number =>
-  Math.max(Math.ceil(timeoutMs / maxSilences), Math.ceil(serverTimeoutMs * 1.25));
+/**
+ * After so long a silence another try is made: two of them fit into the deadline, so that a node that fell silent is left for
+ * another. Who gave up before the server does would ask again while the first answer is still on its way.
+ */
+const silenceLimit = (serverMs: string | undefined): number | undefined =>
+  serverMs === undefined ? undefined : Number(serverMs) * patience;
+
+const patience = 1.25;
 
 const schemePattern = /^(esdb|kurrentdb|kdb)(\+discover)?:\/\//;
 const hostPattern = /^[A-Za-z0-9_.-]+(:\d{1,5})?$/;
 const namespacePattern = /^[A-Za-z0-9_]{0,64}$/;
 
-// The client's own default.
-const defaultTimeoutMs = 10_000;
-
-// The server's: `CommitTimeoutMs`, which may be set, and the limit of a read request, which may not.
-const commitTimeoutMs = 2_000;
-const readTimeoutMs = 10_000;
+/** The server's `CommitTimeoutMs`, unless it is set there. */
+const defaultCommitMs = 2_000;
 
 const refusal = (rule: string): StoreUnavailableError =>
   new StoreUnavailableError(`the address of the store cannot be used: ${rule}`);
@@ -105,8 +107,8 @@ function parseSettings(query: string): Map<string, string> {
 }
 
 /** Milliseconds of the server's own time-outs, where they are not the default ones. */
-const positiveKeys = ["defaultDeadline", "turnlogCommitTimeout", "turnlogReadTimeout"];
-const ownKeys = ["turnlogNamespace", "turnlogCommitTimeout", "turnlogReadTimeout"];
+const positiveKeys = ["deadlineMs", "defaultDeadline", "turnlogCommitTimeout", "turnlogReadTimeout"];
+const ownKeys = ["deadlineMs", "turnlogNamespace", "turnlogCommitTimeout", "turnlogReadTimeout"];
 
 const numberKeys = [
   ...positiveKeys,

@@ -45,10 +45,12 @@ export class AppendChannel {
       answersBefore: 0,
       isLate: false,
     };
-    const timer = setTimeout(() => {
+    const giveUp = (): void => {
       sent.isLate = true;
       late.reject(new TimeoutFailure(limitMs));
-    }, limitMs);
+    };
+    // After a time in which the event loop stood still, an answer may have come that was not looked at.
+    const timer = setTimeout(() => setImmediate(giveUp), limitMs);
     try {
       const batch = await Promise.race([this.#openBatch(), late.promise]);
       sent.batch = batch;

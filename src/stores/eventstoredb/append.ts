@@ -9,8 +9,9 @@ import {
   type StoredEnvelope,
 } from "../../log/ports/event-store.ts";
 import { serverEventOf } from "./envelope.ts";
-import { createRetryPolicy, Failure } from "./failure.ts";
+import { Failure } from "./failure.ts";
 import type { AppendAnswer } from "./messages.ts";
+import { forPart, type Patience } from "./patience.ts";
 import { ownEnvelope } from "./read.ts";
 import type { Session } from "./session.ts";
 import { checkSettings, type OwnRange, readOwnStream } from "./stream.ts";
@@ -26,7 +27,7 @@ export type Appends = {
  * here: the head's digest before an append, the digests of events whose ids are there already.
  */
 export function createAppends(session: Session): Appends {
-  const { address, connection, heads, names, translate } = session;
+  const { address, connection, heads, names, sameStore, translate } = session;
   const queueByStream = new Map<string, Promise<unknown>>();
   // Appends outlive `close`: what was called before it is still written and answered.
   const { signal } = new AbortController();
@@ -34,36 +35,32 @@ export function createAppends(session: Session): Appends {
   async function read(
     stream: string,
     range: Partial<OwnRange> & Pick<OwnRange, "from" | "count">,
+    patience: Patience,
   ): Promise<StoredEnvelope[]> {
     const envelopes: StoredEnvelope[] = [];
-    for await (const events of readOwnStream(session, stream, { direction: "forwards", ...range }, signal))
+    const reading = { patience: forPart(patience), signal };
+    for await (const events of readOwnStream(session, stream, { direction: "forwards", ...range }, reading))
       for (const event of events) envelopes.push(ownEnvelope(event, stream));
     return envelopes;
   }
 
-  async function readHead(stream: string): Promise<StoredEnvelope | null> {
-    const [newest] = await read(stream, { from: "end", direction: "backwards", count: 1 });
+  async function readHead(stream: string, patience: Patience): Promise<StoredEnvelope | null> {
+    const [newest] = await read(stream, { from: "end", direction: "backwards", count: 1 }, patience);
     return newest ?? null;
   }
 
   /** What a stream that is not at the expected head means for an append. */
-  async function mismatch(prepared: PreparedAppend): Promise<AppendResult> {
+  async function mismatch(prepared: PreparedAppend, patience: Patience): Promise<AppendResult> {
     const { stream, envelopes } = prepared;
     // In this order: what the head shows, what is read after it shows too.
-    const newest = await readHead(stream);
-    const present = await read(stream, { from: firstRevision(prepared), count: envelopes.length });
+    const newest = await readHead(stream, patience);
+    const present = await read(stream, { from: firstRevision(prepared), count: envelopes.length }, patience);
     heads.remember(stream, newest && headOf([newest]));
     return resolveHeadMismatch(prepared, newest && headOf([newest]), present);
   }
 
-  /** The first look at a stream in this process. */
-  async function look(stream: string): Promise<Head | null> {
-    const [newest] = await Promise.all([readHead(stream), checkSettings(session, stream, signal)]);
-    return newest && headOf([newest]);
-  }
-
   async function appendNone({ stream, expectedHead: expected }: PreparedAppend): Promise<AppendResult> {
-    const newest = await readHead(stream);
+    const newest = await readHead(stream, session.patience());
     const actual = newest && headOf([newest]);
     return newest === null || actual === null || !isSameHead(expected, actual)
       ? { status: "conflict", actual }
@@ -73,29 +70,42 @@ export function createAppends(session: Session): Appends {
   async function appendNow(prepared: PreparedAppend): Promise<AppendResult> {
     const { stream, expectedHead: expected, envelopes } = prepared;
     if (envelopes.length === 0) return appendNone(prepared);
+    const patience = session.patience();
     const known = heads.head(stream);
-    if (!isSameHead(known === undefined ? await look(stream) : known, expected)) {
-      const result = await mismatch(prepared);
+    const isKnown = known !== undefined;
+    if (!isSameHead(isKnown ? known : await firstLook(stream, patience), expected)) {
+      const result = await mismatch(prepared, patience);
       if (!isConflictWith(result, expected)) return result;
     }
-    const retry = createRetryPolicy({ forMs: address.timeoutMs });
     for (;;) {
-      const { answer, isRepeat } = await send(prepared);
-      if (answer.status === "appended") return answered(prepared, answer, isRepeat);
+      const { answer, isRepeat } = await send(prepared, { patience, isKnown });
+      if (answer.status === "appended") return answered(prepared, answer, { isRepeat, patience });
       const { current } = answer;
-      heads.limit(stream, current);
-      const result = await mismatch(prepared);
+      if (current < heads.reached(stream)) {
+        await patience.wait(new Failure("behind", `revision ${heads.reached(stream)} of ${stream} is gone`));
+        continue;
+      }
+      const result = await mismatch(prepared, patience);
       const isReadable = result.status === "appended" || (result.actual?.revision ?? -1) >= current;
       if (isReadable && !isConflictWith(result, expected)) return result;
       // The server compares with what it has written; that may become readable, or be lost with its leader. So it is asked anew.
-      await retry.wait(new Failure("passing", `revision ${current} of ${stream} is there, and cannot be read yet`));
+      await patience.wait(new Failure("passing", `revision ${current} of ${stream} is there, and cannot be read yet`));
     }
+  }
+
+  /** The head of a stream at which this process has not looked yet, if it may be written to. */
+  async function firstLook(stream: string, patience: Patience): Promise<Head | null> {
+    const reading = { patience: forPart(patience), signal };
+    const [newest] = await Promise.all([readHead(stream, patience), checkSettings(session, stream, reading)]);
+    // Reads wait for each other, which is not the server's doing.
+    patience.restore();
+    return newest && headOf([newest]);
   }
 
   async function answered(
     prepared: PreparedAppend,
     { revision, position }: Appended,
-    isRepeat: boolean,
+    { isRepeat, patience }: { readonly isRepeat: boolean; readonly patience: Patience },
   ): Promise<AppendResult> {
     const { stream, envelopes } = prepared;
     const head = headOf(envelopes);
@@ -105,15 +115,22 @@ export function createAppends(session: Session): Appends {
       );
     }
     heads.acknowledge(stream, revision, position);
+    if (position !== null) sameStore.note(envelopes.map(({ id }) => ({ id, position })).at(-1));
     // The answer to a repeat is about ids only, and may be without its place.
-    if (isRepeat || position === null) return mismatch(prepared);
+    if (isRepeat || position === null) return mismatch(prepared, patience);
     heads.remember(stream, head);
     return { status: "appended", head, position };
   }
 
-  /** Sends the same bytes at the same revision again, until the outcome is known or the time is up. */
-  async function send({ stream, expectedHead: expected, envelopes }: PreparedAppend): Promise<Sent> {
-    const retry = createRetryPolicy({ forMs: address.timeoutMs });
+  /**
+   * Sends the same bytes at the same revision again, until the outcome is known or the time is up. A server takes an append
+   * to a stream that another program deleted or truncated since, and says nothing of it: so that is looked at meanwhile.
+   */
+  async function send(
+    prepared: PreparedAppend,
+    { patience, isKnown }: { readonly patience: Patience; readonly isKnown: boolean },
+  ): Promise<Sent> {
+    const { stream, expectedHead: expected, envelopes } = prepared;
     const events = envelopes.map(serverEventOf);
     for (let isRepeat = false; ; isRepeat = true) {
       const request = connection.messages.append(
@@ -122,9 +139,15 @@ export function createAppends(session: Session): Appends {
         events,
       );
       try {
-        return { answer: await connection.appends.send(request, address.silenceMs.append), isRepeat };
+        await sameStore.confirm(patience, signal);
+        const silenceMs = Math.min(address.silenceMs.append, patience.leftMs());
+        const [answer] = await Promise.all([
+          connection.appends.send(request, silenceMs),
+          isKnown ? checkSettings(session, stream, { patience: forPart(patience), signal }) : null,
+        ]);
+        return { answer, isRepeat };
       } catch (error) {
-        await retry.wait(error);
+        await patience.wait(error);
       }
     }
   }

@@ -36,6 +36,8 @@ export type Client = {
   isCurrent(call: Call): boolean;
   /** Makes the next call look for the server, or its leader, anew, unless that was done since this call began. */
   reconnect(call: Call): Promise<void>;
+  /** Rises with each failure of a call and each connection that is lost: the server may be another one since. */
+  losses(): number;
   close(): void;
 };
 
@@ -71,6 +73,8 @@ export function createClient(driver: Driver, address: Address): Client {
   const client = connectionOf(driver, address);
   const grpcByCall = new WeakMap<Call, StreamsClient>();
   const left = new WeakSet<StreamsClient>();
+  const watched = new WeakSet<StreamsClient>();
+  let losses = 0;
   let latest: StreamsClient | null = null;
 
   /**
@@ -86,13 +90,31 @@ export function createClient(driver: Driver, address: Address): Client {
     // A deadline would end a subscription; calls have limits of their own.
     const call = open(grpc, ...client["callArguments"]({ requiresLeader: true }, { deadline: Infinity }));
     grpcByCall.set(call, grpc);
+    if (!watched.has(grpc)) watch(grpc);
     // The reader of the call hears of its errors in another way; one that nobody listens to ends the process.
     call.on("error", (error: Error) => {
-      const { isLost, namesLeader } = connectionLoss(error);
+      const { isLost, isOurs, namesLeader } = connectionLoss(error);
+      if (!isOurs) losses += 1;
       // Of a leader that is not named the client would read the name.
       if (isLost) void leave(grpc, namesLeader ? error : new driver.client.UnavailableError());
     });
     return call;
+  }
+
+  /** A connection on which no call is open is lost, and made anew, without a word. */
+  function watch(grpc: StreamsClient): void {
+    watched.add(grpc);
+    const channel = grpc.getChannel();
+    let isReady = false;
+    const next = (): void => {
+      const state = channel.getConnectivityState(false);
+      const wasReady = isReady;
+      isReady = isState(state, ready);
+      if (wasReady && !isReady) losses += 1;
+      // It ends with the channel, whose last change nobody hears.
+      if (!isState(state, shutDown)) channel.watchConnectivityState(state, Infinity, next);
+    };
+    next();
   }
 
   /**
@@ -102,6 +124,7 @@ export function createClient(driver: Driver, address: Address): Client {
   async function leave(grpc: StreamsClient, reason: Error): Promise<void> {
     if (left.has(grpc)) return;
     left.add(grpc);
+    losses += 1;
     const leaving = withConnection(async (current) => {
       if (current === grpc) throw reason;
     });
@@ -124,11 +147,16 @@ export function createClient(driver: Driver, address: Address): Client {
       const grpc = grpcByCall.get(call);
       if (grpc !== undefined) await leave(grpc, new driver.client.UnavailableError());
     },
+    losses: () => losses,
     close() {
       latest?.close();
     },
   };
 }
+
+// What gRPC calls the states of a channel (`connectivityState`).
+const [ready, shutDown] = [2, 4];
+const isState = (state: number, wanted: number): boolean => state === wanted;
 
 function connectionOf(driver: Driver, address: Address): EventStoreClient {
   try {

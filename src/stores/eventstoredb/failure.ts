@@ -1,11 +1,19 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { AccessRequest } from "../../log/authorized-store.ts";
-import { EventTooLargeError, StoreCorruptedError, StoreUnavailableError } from "../../log/ports/event-store.ts";
+import {
+  EventTooLargeError,
+  StoreCorruptedError,
+  StoreReplacedError,
+  StoreUnavailableError,
+} from "../../log/ports/event-store.ts";
 
 export type FailureKind =
   /** Passes: no connection, a leader that changes, a time limit. What was asked may have been done. */
   | "passing"
+  /** The server shows less than this process has seen of it: its index is behind, or, where that does not pass, it was set back. */
+  | "behind"
+  /** The server holds another store, or another past, than the one that was opened. */
+  | "replaced"
   /** Does not pass until somebody changes a setting. */
   | "setting"
   | "denied"
@@ -39,11 +47,14 @@ export function failureOf(error: unknown): Failure {
 
 /** A call to which nobody answered. */
 export class TimeoutFailure extends Failure {
+  readonly limitMs: number;
+
   constructor(limitMs: number) {
     super(
       "passing",
-      `no answer within ${limitMs} ms, which follows from defaultDeadline in the address and the server's own time-outs`,
+      `no answer within ${Math.round(limitMs)} ms, which follows from deadlineMs and the server's own time-outs`,
     );
+    this.limitMs = limitMs;
   }
 }
 
@@ -55,6 +66,12 @@ export function portError(failure: Failure, shown: string, request: AccessReques
   switch (kind) {
     case "passing":
       return new StoreUnavailableError(`${shown} is not available (${message}): ${passingAdvice}`, options);
+    case "behind":
+    case "replaced":
+      return new StoreReplacedError(
+        `${shown} is not the store that was opened here (${message}): nothing was written; open it again, and make anew what was made of events that are gone`,
+        options,
+      );
     case "setting":
       return new StoreUnavailableError(`${shown} cannot be used: ${message}`, options);
     case "denied": {
@@ -90,13 +107,21 @@ const passingAdvice =
  * Whether an error of a call says that its connection leads nowhere, or no more to the leader, and whether the server says which one
  * does. What this process cancelled says nothing of the server.
  */
-export function connectionLoss(error: Error): { readonly isLost: boolean; readonly namesLeader: boolean } {
+export function connectionLoss(error: Error): ConnectionLoss {
   const { code, details, exception } = statusOf(error);
-  const isEnded = code === 14 || (code === 1 && details !== "Cancelled on client");
+  const isOurs = code === 1 && details === "Cancelled on client";
+  const isEnded = code === 14 || (code === 1 && !isOurs);
   const isNamed = (part: string): boolean => trailerOf(error, `leader-endpoint-${part}`) !== "";
   const isElsewhere = exception === "not-leader";
-  return { isLost: isEnded || isElsewhere, namesLeader: isElsewhere && isNamed("host") && isNamed("port") };
+  return { isLost: isEnded || isElsewhere, isOurs, namesLeader: isElsewhere && isNamed("host") && isNamed("port") };
 }
+
+type ConnectionLoss = {
+  readonly isLost: boolean;
+  /** This process cancelled the call. */
+  readonly isOurs: boolean;
+  readonly namesLeader: boolean;
+};
 
 type CallStatus = { readonly code: number; readonly details: string; readonly exception: string };
 
@@ -163,56 +188,3 @@ const kindByDetail = new Map<string, FailureKind>([
   ["event_store.client.StreamDeleted", "deleted"],
   ["event_store.client.BadRequest", "invalid"],
 ]);
-
-export type RetryPolicy = {
-  /**
-   * Waits before another try, longer each time.
-   *
-   * @throws {unknown} the error itself when it does not pass, or when the time for it is over.
-   */
-  readonly wait: (error: unknown) => Promise<void>;
-  /** Something went well: the time begins anew. */
-  readonly restore: () => void;
-};
-
-export type RetryOptions = {
-  /** How long to go on trying after the last success; for ever where infinite. */
-  readonly forMs: number;
-  /** Ends a wait early, without an error: the waiting caller looks at it. */
-  readonly signal?: AbortSignal;
-};
-
-/** Tells failures that pass from those that do not, and how long to try again. */
-export function createRetryPolicy({ forMs, signal }: RetryOptions): RetryPolicy {
-  let since = performance.now();
-  let tries = 0;
-  let silences = 0;
-  return {
-    async wait(error) {
-      if (!(error instanceof Failure) || error.kind !== "passing") throw error;
-      const pauseMs = Math.min(firstPauseMs * 2 ** tries, longestPauseMs);
-      if (error instanceof TimeoutFailure) {
-        // It took its time already, which says nothing of the time that the way to the server is lost.
-        silences += 1;
-        since = performance.now();
-        if (silences === maxSilences && forMs < Number.POSITIVE_INFINITY) throw error;
-      }
-      if (performance.now() + pauseMs - since >= forMs) throw error;
-      tries += 1;
-      await sleep(pauseMs, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
-    },
-    restore() {
-      since = performance.now();
-      tries = 0;
-      silences = 0;
-    },
-  };
-}
-
-/** How often nobody may answer before it is told. */
-export const maxSilences = 2;
-
-const firstPauseMs = 10;
-
-/** So long that a cluster without a leader is not overrun, and so short that nobody waits for long once it has one. */
-const longestPauseMs = 1_000;

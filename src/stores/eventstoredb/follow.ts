@@ -2,8 +2,8 @@ import { innerSignal, rejectionOf } from "../../base/abort.ts";
 import { comparePositions, type StoredEnvelope } from "../../log/ports/event-store.ts";
 import { createNotifier } from "../notifier.ts";
 import type { ReadCall } from "./client.ts";
-import { createRetryPolicy, Failure } from "./failure.ts";
-import { type Cursor, createCursor, endOfLog, ownEnvelopes, readLogToEnd } from "./log.ts";
+import { Failure } from "./failure.ts";
+import { type Cursor, createCursor, endOfLog, expectReached, ownEnvelopes, readLogToEnd } from "./log.ts";
 import type { RecordedEvent } from "./messages.ts";
 import { readMessages } from "./read-call.ts";
 import type { Session } from "./session.ts";
@@ -27,12 +27,14 @@ export async function* followOwnLog(
 ): AsyncGenerator<readonly StoredEnvelope[], void> {
   const cursor = createCursor(session.names.pattern(streamPrefix), after ?? null);
   const isOver = (): boolean => signal.aborted;
+  const patience = session.patience(signal, "for ever");
   while (!isOver()) {
     const attached = tail.attach(streamPrefix);
     try {
       const to = await attached.begins(signal);
-      if (!isBeyond(cursor, to)) {
-        for await (const events of readLogToEnd(session, { cursor, to, forMs: Number.POSITIVE_INFINITY, signal }))
+      if (isBeyond(cursor, to)) await expectReached(session, cursor.position(), { patience, signal });
+      else {
+        for await (const events of readLogToEnd(session, { cursor, to, patience, signal }))
           yield ownEnvelopes(session, events, streamPrefix);
       }
       for (let events = await attached.next(signal); events !== null; events = await attached.next(signal))
@@ -119,9 +121,9 @@ export function createTail(session: Session): Tail {
 
 /** Goes on from the last event or checkpoint when the connection is lost, for as long as it takes. */
 async function keepUp(session: Session, { taps, begun, left }: Subscription): Promise<void> {
-  const { connection, names, address } = session;
+  const { connection, names, address, sameStore } = session;
   const signal = AbortSignal.any([session.closing, left.signal]);
-  const retry = createRetryPolicy({ forMs: Number.POSITIVE_INFINITY, signal });
+  const patience = session.patience(signal, "for ever");
   const call = { signal, silenceMs: address.silenceMs.read, probe: (open: ReadCall) => probe(session, open, signal) };
   const isOver = (): boolean => signal.aborted;
   const pattern = names.pattern("");
@@ -130,13 +132,15 @@ async function keepUp(session: Session, { taps, begun, left }: Subscription): Pr
   while (!isOver()) {
     let failure: unknown = new Failure("passing", "the server ended the subscription");
     try {
-      cursor ??= createCursor(pattern, await endOfLog(session, { signal }));
+      await sameStore.confirm(patience, signal);
+      cursor ??= createCursor(pattern, await endOfLog(session, { patience, signal }));
       begun.resolve(cursor);
       const request = connection.messages.subscribe({ from: cursor.position(), pattern });
       for await (const messages of readMessages(connection, request, call)) {
-        retry.restore();
+        patience.restore();
         isLost = false;
         for (const event of cursor.take(messages)) {
+          sameStore.note(event);
           const stream = names.toStream(event.name);
           if (stream !== null) for (const tap of taps) tap.offer(stream, event);
         }
@@ -145,7 +149,7 @@ async function keepUp(session: Session, { taps, begun, left }: Subscription): Pr
       failure = error;
     }
     if (isOver()) break;
-    await retry.wait(failure);
+    await patience.wait(failure);
     if (!isLost) session.warn(`lost the connection to ${address.shown}, and tries again: ${String(failure)}`);
     isLost = true;
   }
@@ -160,7 +164,7 @@ async function keepUp(session: Session, { taps, begun, left }: Subscription): Pr
  */
 async function probe(session: Session, open: ReadCall, signal: AbortSignal): Promise<void> {
   if (!session.connection.isCurrent(open)) throw new Failure("passing", "other calls go another way by now");
-  await endOfLog(session, { signal, beside: open });
+  await endOfLog(session, { patience: session.patience(signal), signal, beside: open });
 }
 
 /** One follower's share of what comes: what was not taken yet, up to a limit. */

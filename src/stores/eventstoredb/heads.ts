@@ -15,8 +15,6 @@ export type Heads = {
   readonly reached: (stream: string) => number;
   /** An event of the stream was acknowledged, at its place in the log where that was said. */
   readonly acknowledge: (stream: string, revision: number, position: string | null) => void;
-  /** The server says that a stream does not reach further. */
-  readonly limit: (stream: string, revision: number) => void;
   /** The newest place in the log that was acknowledged. */
   readonly position: () => string | null;
 };
@@ -56,10 +54,6 @@ export function createHeads(): Heads {
       const entry = known(stream);
       entry.reached = Math.max(entry.reached, revision);
       if (position !== null && (newest === null || comparePositions(position, newest) > 0)) newest = position;
-    },
-    limit(stream, revision) {
-      const entry = known(stream);
-      entry.reached = Math.min(entry.reached, revision);
     },
     position: () => newest,
   };

@@ -1,7 +1,8 @@
 import { comparePositions, type StoredEnvelope } from "../../log/ports/event-store.ts";
 import { envelopeOf } from "./envelope.ts";
-import { createRetryPolicy, Failure } from "./failure.ts";
+import { Failure } from "./failure.ts";
 import type { ReadMessage, RecordedEvent } from "./messages.ts";
+import { forPart, type Patience } from "./patience.ts";
 import { type ReadCallOptions, readMessages } from "./read-call.ts";
 import type { Session } from "./session.ts";
 
@@ -62,7 +63,7 @@ export type LogOptions = {
   /** A place that the reading has to get to: what lies before it was seen by others, or acknowledged. */
   readonly to: string | null;
   /** How long to go on without success. */
-  readonly forMs: number;
+  readonly patience: Patience;
   /** Ends it, with an error. */
   readonly signal: AbortSignal;
 };
@@ -75,31 +76,34 @@ export async function* readLogToEnd(
   session: Session,
   options: LogOptions,
 ): AsyncGenerator<readonly RecordedEvent[], void> {
-  const { connection, address } = session;
-  const { cursor, to, signal } = options;
-  const retry = createRetryPolicy({ forMs: options.forMs, signal });
+  const { connection, address, sameStore } = session;
+  const { cursor, to, patience, signal } = options;
+  await expectReached(session, cursor.position(), { patience: forPart(patience), signal });
   for (;;) {
     try {
-      if (to !== null) await expectReadable(session, to, signal);
+      await sameStore.confirm(patience, signal);
+      if (to !== null && !(await isReached(session, to, { patience, signal })))
+        throw new Failure("passing", `what was written at ${to} cannot be read yet`);
       const request = connection.messages.subscribe({ from: cursor.position(), pattern: cursor.pattern });
-      const call = { signal, silenceMs: address.silenceMs.read };
+      const call = { signal, silenceMs: Math.min(address.silenceMs.read, patience.leftMs()) };
       let last: readonly RecordedEvent[] | null = null;
       for await (const messages of readMessages(connection, request, call)) {
-        retry.restore();
+        patience.restore();
         const events = cursor.take(messages);
+        sameStore.note(events.at(-1));
         if (messages.some(({ isCaughtUp }) => isCaughtUp)) {
           last = events;
           break;
         }
         if (events.length > 0) yield events;
-        retry.restore();
+        patience.restore();
       }
       if (last === null) throw new Failure("passing", "the server ended the reading");
       // By now the call is over, so that nobody waits for its place.
       if (last.length > 0) yield last;
       return;
     } catch (error) {
-      await retry.wait(named(error, cursor));
+      await patience.wait(named(error, cursor));
       if (signal.aborted) throw error;
     }
   }
@@ -108,20 +112,44 @@ export async function* readLogToEnd(
 /** The place of the newest event of the whole log that can be read; null when there is none. */
 export async function endOfLog(
   session: Session,
-  options: Pick<ReadCallOptions, "signal" | "beside">,
+  { patience, ...options }: Pick<ReadCallOptions, "signal" | "beside"> & { readonly patience: Patience },
 ): Promise<string | null> {
   const { connection, address } = session;
-  const call = { ...options, silenceMs: address.silenceMs.read, isShort: true };
+  const call = { ...options, silenceMs: Math.min(address.silenceMs.read, patience.leftMs()), isShort: true };
   for await (const messages of readMessages(connection, connection.messages.endOfLog(), call))
     for (const { event } of messages) if (event !== null) return event.position;
   return null;
 }
 
-/** @throws {Failure} when the server's index has not come so far: then an end that it tells is none. */
-async function expectReadable(session: Session, position: string, signal: AbortSignal): Promise<void> {
-  const end = await endOfLog(session, { signal });
-  if (end !== null && comparePositions(end, position) >= 0) return;
-  throw new Failure("passing", `what was written at ${position} cannot be read yet`);
+type Reaching = { readonly patience: Patience; readonly signal: AbortSignal };
+
+/** Whether the log that can be read comes so far; while its index does not, an end that the server tells is none. */
+async function isReached(session: Session, position: string, reaching: Reaching): Promise<boolean> {
+  const end = await endOfLog(session, reaching);
+  return end !== null && comparePositions(end, position) >= 0;
+}
+
+/**
+ * Resolves when the log comes as far as a place from which it is to be read. From one beyond the end the server would pass
+ * over what comes, without a word.
+ *
+ * @throws {Failure} of kind `behind` when it does not in time.
+ */
+export async function expectReached(
+  session: Session,
+  position: string | null,
+  { patience, signal }: Reaching,
+): Promise<void> {
+  if (position === null) return;
+  for (;;) {
+    try {
+      if (await isReached(session, position, { patience, signal })) return;
+      throw new Failure("behind", `its log ends before ${position}`);
+    } catch (error) {
+      await patience.wait(error);
+      if (signal.aborted) throw error;
+    }
+  }
 }
 
 /** A refused position with its name, which the server does not repeat. */

@@ -65,6 +65,16 @@ export function createMessages({ streams, shared }: Pick<Driver, "streams" | "sh
   const empty = new shared.Empty();
   const identifier = (name: string) => new shared.StreamIdentifier().setStreamName(encoder.encode(name));
   const options = () => new Options().setUuidOption(new Options.UUIDOption().setString(empty));
+  const placeOf = (position: string) => {
+    const { commit, prepare } = parsePosition(position);
+    return new Options.Position().setCommitPosition(commit).setPreparePosition(prepare);
+  };
+  const directionOf = (direction: StreamRange["direction"]) =>
+    direction === "forwards" ? ReadDirection.FORWARDS : ReadDirection.BACKWARDS;
+  const oneOf = (all: InstanceType<typeof Options.AllOptions>, direction: StreamRange["direction"]): ReadReq => {
+    const asked = options().setAll(all).setNoFilter(empty).setCount("1");
+    return new ReadReq().setOptions(asked.setReadDirection(directionOf(direction)));
+  };
 
   return {
     readStream({ name, from, direction, count }: StreamRange): ReadReq {
@@ -72,19 +82,13 @@ export function createMessages({ streams, shared }: Pick<Driver, "streams" | "sh
       if (from === "end") stream.setEnd(empty);
       else stream.setRevision(String(from));
       const asked = options().setStream(stream).setNoFilter(empty).setCount(countText(count));
-      return new ReadReq().setOptions(
-        asked.setReadDirection(direction === "forwards" ? ReadDirection.FORWARDS : ReadDirection.BACKWARDS),
-      );
+      return new ReadReq().setOptions(asked.setReadDirection(directionOf(direction)));
     },
     /** The newest event of the whole log. */
-    endOfLog: (): ReadReq =>
-      new ReadReq().setOptions(
-        options()
-          .setAll(new Options.AllOptions().setEnd(empty))
-          .setNoFilter(empty)
-          .setCount("1")
-          .setReadDirection(ReadDirection.BACKWARDS),
-      ),
+    endOfLog: (): ReadReq => oneOf(new Options.AllOptions().setEnd(empty), "backwards"),
+
+    /** The event at a place of the log. */
+    eventAt: (position: string): ReadReq => oneOf(new Options.AllOptions().setPosition(placeOf(position)), "forwards"),
 
     /**
      * The events of the log, and from the end on those that come. A read with a filter would say nothing until something
@@ -93,10 +97,7 @@ export function createMessages({ streams, shared }: Pick<Driver, "streams" | "sh
     subscribe({ from, pattern }: LogRange): ReadReq {
       const all = new Options.AllOptions();
       if (from === null) all.setStart(empty);
-      else {
-        const { commit, prepare } = parsePosition(from);
-        all.setPosition(new Options.Position().setCommitPosition(commit).setPreparePosition(prepare));
-      }
+      else all.setPosition(placeOf(from));
       const expression = new Options.FilterOptions.Expression().setRegex(pattern);
       const filter = new Options.FilterOptions().setStreamIdentifier(expression);
       filter.setMax(searchWindow).setCheckpointintervalmultiplier(1);

@@ -144,7 +144,8 @@ function createLimit(limitMs: number, onOver: () => void): Limit {
     start() {
       isRunning = true;
       // One timer that is set back: making one for each message would cost more than the message.
-      if (timer === undefined) timer = setTimeout(() => isRunning && onOver(), limitMs);
+      // After a time in which the event loop stood still, something may have come that was not looked at.
+      if (timer === undefined) timer = setTimeout(() => setImmediate(() => isRunning && onOver()), limitMs);
       else timer.refresh();
     },
     stop() {

@@ -23,7 +23,7 @@ export type Reads = {
 };
 
 export function createReads(session: Session): Reads {
-  const { address, heads, names, refuseIfClosed, translate } = session;
+  const { heads, names, refuseIfClosed, translate } = session;
   const tail = createTail(session);
   let ending: Promise<string | null> | null = null;
 
@@ -60,7 +60,8 @@ export function createReads(session: Session): Reads {
     const range: OwnRange = { from: options.from ?? (direction === "forwards" ? 0 : "end"), direction, count: limit };
     // The server is told how many are wanted: the call ends by itself.
     return reading({ action: "read", stream }, signal === undefined ? {} : { signal }, async function* (end) {
-      for await (const events of readOwnStream(session, stream, range, end)) yield envelopesOf(events, stream);
+      const how = { patience: session.patience(end), signal: end };
+      for await (const events of readOwnStream(session, stream, range, how)) yield envelopesOf(events, stream);
     });
   }
 
@@ -68,7 +69,7 @@ export function createReads(session: Session): Reads {
     const { streamPrefix = "", after = null } = options;
     return reading({ action: "read", stream: `${streamPrefix}*` }, options, async function* (signal) {
       const cursor = createCursor(names.pattern(streamPrefix), after);
-      const log = readLogToEnd(session, { cursor, to: heads.position(), forMs: address.timeoutMs, signal });
+      const log = readLogToEnd(session, { cursor, to: heads.position(), patience: session.patience(signal), signal });
       for await (const events of log) yield ownEnvelopes(session, events, streamPrefix);
     });
   }
@@ -92,6 +93,21 @@ export function createReads(session: Session): Reads {
     }
   }
 
+  /** The end of the log, of the store that was opened. */
+  async function readEnd(): Promise<string | null> {
+    const signal = endOf(session, undefined);
+    const patience = session.patience(signal);
+    for (;;) {
+      try {
+        await session.sameStore.confirm(patience, signal);
+        return await endOfLog(session, { patience, signal });
+      } catch (error) {
+        await patience.wait(error);
+        if (signal.aborted) throw error;
+      }
+    }
+  }
+
   return {
     readStream,
     readLog,
@@ -99,7 +115,7 @@ export function createReads(session: Session): Reads {
     async end() {
       refuseIfClosed();
       // All who ask at once are given one answer.
-      ending ??= endOfLog(session, { signal: endOf(session, undefined) }).finally(() => {
+      ending ??= readEnd().finally(() => {
         ending = null;
       });
       try {

@@ -5,6 +5,8 @@ import type { Connection } from "./connection.ts";
 import { Failure, portError } from "./failure.ts";
 import { createHeads, type Heads } from "./heads.ts";
 import type { RecordedEvent } from "./messages.ts";
+import { createPatience, type Patience } from "./patience.ts";
+import { createSameStore, type SameStore } from "./same-store.ts";
 
 /** What the parts of an open store share. */
 export type Session = {
@@ -12,6 +14,9 @@ export type Session = {
   readonly names: Names;
   readonly connection: Connection;
   readonly heads: Heads;
+  readonly sameStore: SameStore;
+  /** The deadline of one call of the store, which begins now; for ever for what follows the log. */
+  readonly patience: (signal?: AbortSignal, how?: "for ever") => Patience;
   /** Aborts when the store is closed. */
   readonly closing: AbortSignal;
   readonly refuseIfClosed: () => void;
@@ -24,12 +29,21 @@ export type Session = {
 };
 
 export function createSession(options: Pick<Session, "address" | "connection" | "closing" | "warn">): Session {
-  const { address, closing, warn } = options;
+  const { address, connection, closing, warn } = options;
+  const names = createNames(address.namespace);
+  const { deadlineMs } = address;
   const warned = new Set<string>();
   return {
     ...options,
-    names: createNames(address.namespace),
+    names,
     heads: createHeads(),
+    sameStore: createSameStore(connection, { address, names, closing }),
+    patience: (signal, how) =>
+      createPatience({
+        forMs: how === undefined ? deadlineMs : Number.POSITIVE_INFINITY,
+        behindMs: deadlineMs,
+        ...(signal === undefined ? {} : { signal }),
+      }),
     refuseIfClosed() {
       if (closing.aborted) throw new StoreClosedError(`the store at ${address.shown} was closed`);
     },

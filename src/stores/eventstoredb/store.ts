@@ -22,8 +22,8 @@ export type EventStoreDbOptions = {
   readonly mustExist?: boolean;
   /** Where views and snapshots are kept; by default a file in the user's cache folder, by the store's id. */
   readonly viewsPath?: string;
-  /** How long opening waits for a server that is starting or has no leader; 3,000 by default. */
-  readonly readyTimeoutMs?: number;
+  /** How long opening, an append, or a read without progress is tried; by default what the address says, else 10,000. */
+  readonly deadlineMs?: number;
   /** Is told what an operator should know; by default a process warning. */
   readonly warn?: (message: string) => void;
 };
@@ -43,15 +43,16 @@ export type EventStoreDbOptions = {
  * @throws {StoreTooNewError} when a newer turnlog has written it.
  */
 export async function openEventStoreDb(url: string, options: EventStoreDbOptions = {}): Promise<EventStoreDbStore> {
-  const { mustExist = false, readyTimeoutMs = 3_000, warn = emitWarning } = options;
-  const address = parseAddress(url);
+  const { mustExist = false, warn = emitWarning } = options;
+  const address = parseAddress(url, options.deadlineMs);
   const connection = await connect(address);
   const closing = new AbortController();
   // Every read under way listens to it.
   setMaxListeners(0, closing.signal);
   const session = createSession({ address, connection, closing: closing.signal, warn });
   try {
-    const storeId = await openIdentity(session, { mustExist, readyTimeoutMs });
+    const storeId = await openIdentity(session, mustExist);
+    session.sameStore.opened(storeId);
     return createStore(session, closing, { storeId, viewsPath: options.viewsPath ?? defaultViewsPath(storeId) });
   } catch (error) {
     connection.release();
@@ -81,6 +82,7 @@ function createStore(session: Session, closing: AbortController, { storeId, view
 
   return {
     storeId,
+    deadlineMs: session.address.deadlineMs,
     viewsPath,
     snapshots: views.snapshots,
     views: views.views,

@@ -1,11 +1,15 @@
 import { isJsonObject } from "../../base/json.ts";
 import { StoreCorruptedError } from "../../log/ports/event-store.ts";
-import { createRetryPolicy, Failure } from "./failure.ts";
+import { Failure } from "./failure.ts";
 import { type RecordedEvent, type StreamRange, textOf } from "./messages.ts";
+import { forPart, type Patience } from "./patience.ts";
 import { readMessages } from "./read-call.ts";
 import type { Session } from "./session.ts";
 
 export type OwnRange = Omit<StreamRange, "name">;
+
+/** How long a reading goes on, and what ends it. */
+export type StreamReading = { readonly patience: Patience; readonly signal: AbortSignal };
 
 /**
  * The events of one of the store's streams, as many at a time as have come. What was acknowledged to this process is
@@ -18,10 +22,11 @@ export async function* readOwnStream(
   session: Session,
   stream: string,
   range: OwnRange,
-  signal: AbortSignal,
+  reading: StreamReading,
 ): AsyncGenerator<readonly RecordedEvent[], void> {
-  const { address, heads, names } = session;
-  const retry = createRetryPolicy({ forMs: address.timeoutMs, signal });
+  const { heads, names } = session;
+  const { patience, signal } = reading;
+  const part = { patience: forPart(patience), signal };
   const due = heads.reached(stream);
   let { from, count } = range;
   for (;;) {
@@ -29,7 +34,7 @@ export async function* readOwnStream(
     for await (const events of readServerStream(
       session,
       { ...range, name: names.toServer(stream), from, count },
-      signal,
+      part,
     )) {
       const [first, last] = [events[0], events.at(-1)];
       if (first === undefined || last === undefined) continue;
@@ -38,11 +43,11 @@ export async function* readOwnStream(
       count -= events.length;
       isShort = isDue(range, from, due) && count > 0;
       yield events;
-      retry.restore();
+      patience.restore();
     }
     if (!isShort) return;
-    await checkSettings(session, stream, signal);
-    await retry.wait(new Failure("passing", `revision ${due} of ${stream} is there, and cannot be read yet`));
+    await checkSettings(session, stream, part);
+    await patience.wait(new Failure("passing", `revision ${due} of ${stream} is there, and cannot be read yet`));
     signal.throwIfAborted();
   }
 }
@@ -62,18 +67,19 @@ const isOlder = (newest: RecordedEvent, from: number | "end", due: number): bool
  * @throws {StoreCorruptedError} when revisions are missing that were there.
  */
 export async function* readServerStream(
-  session: Pick<Session, "address" | "connection">,
+  session: Session,
   range: StreamRange,
-  signal: AbortSignal,
+  { patience, signal }: StreamReading,
 ): AsyncGenerator<readonly RecordedEvent[], void> {
-  const { address, connection } = session;
-  const retry = createRetryPolicy({ forMs: address.timeoutMs, signal });
+  const { address, connection, sameStore } = session;
   const step = range.direction === "forwards" ? 1 : -1;
   let { from, count } = range;
   // Below revision 0 there is nothing to ask for.
   while (count > 0 && from !== -1) {
-    const call = { signal, silenceMs: address.silenceMs.read, isShort: count <= maxShort };
     try {
+      await sameStore.confirm(patience, signal);
+      const silenceMs = Math.min(address.silenceMs.read, patience.leftMs());
+      const call = { signal, silenceMs, isShort: count <= maxShort };
       for await (const messages of readMessages(
         connection,
         connection.messages.readStream({ ...range, from, count }),
@@ -87,17 +93,18 @@ export async function* readServerStream(
           events.push(event);
         }
         count -= events.length;
-        retry.restore();
+        sameStore.note(events.at(-1));
+        patience.restore();
         if (events.length > 0) yield events;
         // The time that the reader took is not the server's.
-        retry.restore();
+        patience.restore();
       }
       // The server has no more, though there must be.
       if (count > 0 && step < 0 && typeof from === "number" && from >= 0 && from !== range.from)
         throw truncated(range.name, from);
       return;
     } catch (error) {
-      await retry.wait(error);
+      await patience.wait(error);
       if (signal.aborted) throw error;
     }
   }
@@ -125,11 +132,11 @@ function truncated(name: string, revision: number): StoreCorruptedError {
  *
  * @throws {StoreCorruptedError} that names the settings.
  */
-export async function checkSettings(session: Session, stream: string, signal: AbortSignal): Promise<void> {
+export async function checkSettings(session: Session, stream: string, reading: StreamReading): Promise<void> {
   const name = session.names.toServer(stream);
   const range = { name: `$$${name}`, from: "end", direction: "backwards", count: 1 } as const;
   try {
-    for await (const events of readServerStream(session, range, signal)) {
+    for await (const events of readServerStream(session, range, reading)) {
       for (const event of events) if (dropsEvents(textOf(event.data))) throw truncated(name, 0);
     }
   } catch (error) {

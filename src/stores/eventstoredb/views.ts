@@ -6,7 +6,7 @@ import { StoreCorruptedError, StoreTooNewError, StoreUnavailableError } from "..
 import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
 import { createGuarded, patiently } from "../sqlite/guarded.ts";
-import { defaultBusyTimeoutMs, openDatabase } from "../sqlite/open.ts";
+import { defaultDeadlineMs, openDatabase } from "../sqlite/open.ts";
 import { isOfKind } from "../sqlite/schema.ts";
 import { createSqliteSnapshots } from "../sqlite/snapshots.ts";
 import { createSqliteViews } from "../sqlite/views.ts";
@@ -20,7 +20,7 @@ type Derived = { readonly snapshots: SnapshotStore; readonly views: ViewStore };
 export function createViews(path: string, refuseIfClosed: () => void): Views {
   let opened: (Derived & { readonly database: DatabaseSync }) | null = null;
 
-  const guarded = createGuarded({ path, busyTimeoutMs: defaultBusyTimeoutMs, refuseIfClosed });
+  const guarded = createGuarded({ path, deadlineMs: defaultDeadlineMs, refuseIfClosed });
   function open(): Derived {
     refuseIfClosed();
     if (opened === null) {
@@ -32,7 +32,7 @@ export function createViews(path: string, refuseIfClosed: () => void): Views {
   }
   /** Opens the file, if nobody has yet, and waits where another process is making it. */
   const use = async <T>(work: (derived: Derived) => Promise<T>): Promise<T> =>
-    work(await patiently(defaultBusyTimeoutMs, open));
+    work(await patiently(defaultDeadlineMs, open));
 
   return {
     snapshots: {

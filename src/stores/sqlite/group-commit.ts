@@ -1,6 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AppendResult, PreparedAppend } from "../../log/ports/event-store.ts";
+import { realTime, type Time } from "../time.ts";
 import type { AppendInTransaction } from "./append.ts";
+import { isLocked } from "./errors.ts";
 import { patiently } from "./guarded.ts";
 import { createTransactions, type Transactions } from "./transaction.ts";
 
@@ -22,16 +24,19 @@ export type GroupCommitOptions = {
   readonly append: AppendInTransaction;
   /** Called with each append that comes in; what it throws refuses it. */
   readonly admit: (prepared: PreparedAppend) => void;
-  /** How long a group waits for another process's lock. */
-  readonly busyTimeoutMs: number;
+  /** How long an append waits for another process's lock, from when it is called. */
+  readonly deadlineMs: number;
   /** Called before a transaction is committed; what it throws undoes all of it. */
   readonly confirmPlace: () => void;
   readonly translate: (error: unknown) => unknown;
   /** Called after each transaction that wrote something. */
   readonly onCommit: () => void;
+  readonly time?: Time;
 };
 
 type Job = {
+  /** When its time is over. */
+  readonly until: number;
   readonly prepared: PreparedAppend;
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: unknown) => void;
@@ -43,7 +48,8 @@ type Job = {
  * and while another process has the file.
  */
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
-  const transactions = createTransactions(options.database);
+  const { database, deadlineMs, time = realTime } = options;
+  const transactions = createTransactions(database);
   const queue: Job[] = [];
   let isWorking = false;
   let whenIdle: (() => void)[] = [];
@@ -58,16 +64,21 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   }
   // No promise where nobody has to wait: an append is little more than its wait for the disk.
   function commitNext(): void {
-    const waiting = commit(queue.splice(0, groupLength(queue)), transactions, options);
-    if (waiting === null) goOn();
-    else void waiting.then(goOn);
+    const group = queue.splice(0, groupLength(queue));
+    const goOnWith = (left: readonly Job[]): void => {
+      queue.unshift(...left);
+      goOn();
+    };
+    const waiting = commit(group, transactions, { ...options, time });
+    if (waiting instanceof Promise) void waiting.then(goOnWith);
+    else goOnWith(waiting);
   }
 
   return {
     append: (prepared) =>
       new Promise((resolve, reject) => {
         options.admit(prepared);
-        queue.push({ prepared, resolve, reject });
+        queue.push({ until: time.nowMs() + deadlineMs, prepared, resolve, reject });
         if (!isWorking) goOn();
       }),
     idle: () =>
@@ -89,24 +100,33 @@ function groupLength(queue: readonly Job[]): number {
   return queue.length;
 }
 
-/** Answers the appends of a group; a promise where another process's lock has to be waited for. */
-function commit(group: readonly Job[], transactions: Transactions, options: GroupCommitOptions): Promise<void> | null {
-  const { busyTimeoutMs, translate, onCommit } = options;
-  const succeed = (answers: readonly (() => void)[]): void => {
+/**
+ * Answers the appends of a group, in a promise where another process's lock has to be waited for. Gives back those whose time
+ * was not over when that of the oldest was.
+ */
+function commit(
+  group: readonly Job[],
+  transactions: Transactions,
+  options: GroupCommitOptions & { readonly time: Time },
+): readonly Job[] | Promise<readonly Job[]> {
+  const { translate, onCommit, time } = options;
+  const succeed = (answers: readonly (() => void)[]): readonly Job[] => {
     for (const answer of answers) answer();
     onCommit();
+    return [];
   };
-  const fail = (error: unknown): void => {
-    for (const job of group) job.reject(translate(error));
+  const fail = (error: unknown): readonly Job[] => {
+    const isLeft = ({ until }: Job): boolean => isLocked(error) && until > time.nowMs();
+    for (const job of group) if (!isLeft(job)) job.reject(translate(error));
+    return group.filter(isLeft);
   };
+  const leftMs = Math.min(...group.map(({ until }) => until)) - time.nowMs();
   try {
-    const answers = patiently(busyTimeoutMs, () => write(group, transactions, options));
-    if (answers instanceof Promise) return answers.then(succeed).catch(fail);
-    succeed(answers);
+    const answers = patiently(leftMs, () => write(group, transactions, options), time);
+    return answers instanceof Promise ? answers.then(succeed).catch(fail) : succeed(answers);
   } catch (error) {
-    fail(error);
+    return fail(error);
   }
-  return null;
 }
 
 /** Writes a group in one transaction; how to answer its appends once it is durable. */

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { realTime, type Time } from "../time.ts";
 import { isLocked, storeError } from "./errors.ts";
 
 /** Does work on a database: refuses where it may not be used, waits for other processes' locks, and translates errors. */
@@ -7,17 +7,17 @@ export type Guarded = <T>(work: () => T) => Promise<T>;
 export type GuardedOptions = {
   readonly path: string;
   /** How long the work waits for another process's lock. */
-  readonly busyTimeoutMs: number;
+  readonly deadlineMs: number;
   readonly refuseIfClosed: () => void;
   /** Called after the work; what it throws stands for what came of the work. */
   readonly confirm?: () => void;
 };
 
 export function createGuarded(options: GuardedOptions): Guarded {
-  const { path, busyTimeoutMs, refuseIfClosed, confirm = () => undefined } = options;
+  const { path, deadlineMs, refuseIfClosed, confirm = () => undefined } = options;
   return async (work) => {
     try {
-      return await patiently(busyTimeoutMs, () => {
+      return await patiently(deadlineMs, () => {
         refuseIfClosed();
         try {
           return work();
@@ -40,22 +40,22 @@ const pauseMs = 20;
  * Does work that another process's lock may keep from being done, and tries again until the time is over. The event loop
  * turns between two tries, so what the work finds there may have changed. What nothing is in the way of is done at once.
  */
-export function patiently<T>(timeoutMs: number, work: () => T): T | Promise<T> {
+export function patiently<T>(timeoutMs: number, work: () => T, time: Time = realTime): T | Promise<T> {
   try {
     return work();
   } catch (error) {
     if (!isLocked(error) || timeoutMs <= 0) throw error;
-    return tryAgain(timeoutMs, work);
+    return tryAgain(time.nowMs() + timeoutMs, work, time);
   }
 }
 
-async function tryAgain<T>(timeoutMs: number, work: () => T): Promise<T> {
-  for (let waitedMs = pauseMs; ; waitedMs += standStillMs + pauseMs) {
-    await sleep(pauseMs);
+async function tryAgain<T>(until: number, work: () => T, time: Time): Promise<T> {
+  for (;;) {
+    await time.wait(Math.min(pauseMs, Math.max(0, until - time.nowMs())));
     try {
       return work();
     } catch (error) {
-      if (!isLocked(error) || waitedMs >= timeoutMs) throw error;
+      if (!isLocked(error) || time.nowMs() >= until) throw error;
     }
   }
 }

@@ -15,8 +15,8 @@ export type SqliteOpenOptions = {
   readonly mustExist?: boolean;
   /** Opens also what this user may only read; appends are refused then. */
   readonly mayBeReadOnly?: boolean;
-  /** How long a write waits for another process to finish its own; the event loop turns meanwhile. */
-  readonly busyTimeoutMs?: number;
+  /** How long opening, a write and a look wait for another process's lock, 5,000 by default; the event loop turns meanwhile. */
+  readonly deadlineMs?: number;
   /** Is told what an operator should know; by default a process warning. */
   readonly warn?: (message: string) => void;
 };
@@ -33,7 +33,7 @@ export type OpenDatabase = {
 };
 
 /** How long work waits for another process's lock, unless the caller says. */
-export const defaultBusyTimeoutMs = 5_000;
+export const defaultDeadlineMs = 5_000;
 
 /** Opens a file, creating a store in it unless told not to. Another process's lock is waited for a moment only. */
 export function openDatabase(path: string, options: SqliteOpenOptions): OpenDatabase {

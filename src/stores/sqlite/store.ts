@@ -15,7 +15,7 @@ import { storeError } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createGuarded, patiently } from "./guarded.ts";
 import { createHeadsBeside, type HeadsBeside } from "./heads-beside.ts";
-import { defaultBusyTimeoutMs, emitWarning, type OpenDatabase, openDatabase, type SqliteOpenOptions } from "./open.ts";
+import { defaultDeadlineMs, emitWarning, type OpenDatabase, openDatabase, type SqliteOpenOptions } from "./open.ts";
 import { createPlaceCheck } from "./place.ts";
 import { createPages, maxPageRows, orphanEvents } from "./read.ts";
 import { createEnvelopes, type EventRow } from "./rows.ts";
@@ -42,20 +42,20 @@ export type SqliteStoreOptions = SqliteOpenOptions & {
  * @throws {StoreTooNewError} when a newer turnlog has written it.
  */
 export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<SqliteStore> {
-  const { busyTimeoutMs = defaultBusyTimeoutMs, pollMs = 50 } = options;
-  const opened = await patiently(busyTimeoutMs, () => openDatabase(path, options));
-  return createStore(opened, { path, busyTimeoutMs, pollMs, warn: options.warn ?? emitWarning });
+  const { deadlineMs = defaultDeadlineMs, pollMs = 50 } = options;
+  const opened = await patiently(deadlineMs, () => openDatabase(path, options));
+  return createStore(opened, { path, deadlineMs, pollMs, warn: options.warn ?? emitWarning });
 }
 
-type StoreOptions = Required<Pick<SqliteStoreOptions, "busyTimeoutMs" | "pollMs" | "warn">> & { readonly path: string };
+type StoreOptions = Required<Pick<SqliteStoreOptions, "deadlineMs" | "pollMs" | "warn">> & { readonly path: string };
 
-function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }: StoreOptions): SqliteStore {
+function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: StoreOptions): SqliteStore {
   const { database, storeId, isReadOnly, version, confirm } = opened;
   const pages = createPages(database);
   const envelopeOf = createEnvelopes();
   const watch = createWatch(version, pollMs);
   const { append, idle } = createGroupCommit({
-    ...{ database, append: createAppend(database), busyTimeoutMs, confirmPlace: createPlaceCheck(path) },
+    ...{ database, append: createAppend(database), deadlineMs, confirmPlace: createPlaceCheck(path) },
     admit(prepared) {
       refuseIfClosed();
       checkBounds(prepared);
@@ -66,7 +66,7 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
       watch.notify();
     },
   });
-  const guarded = createGuarded({ path, busyTimeoutMs, refuseIfClosed, confirm });
+  const guarded = createGuarded({ path, deadlineMs, refuseIfClosed, confirm });
   const beside = path === ":memory:" ? null : createHeadsBeside(database, { path, storeId });
   let hasWritten = false;
   let closing: Promise<void> | null = null;
@@ -195,6 +195,7 @@ function createStore(opened: OpenDatabase, { path, busyTimeoutMs, pollMs, warn }
 
   return {
     storeId,
+    deadlineMs,
     snapshots: createSqliteSnapshots(database, guarded),
     views: createSqliteViews(database, guarded),
     ...{ append, readStream, readLog, subscribe, heads, close },

@@ -208,6 +208,26 @@ test("gives up after a bounded number of attempts, with the same bytes each time
   expect(new Set(sent).size).toBe(1);
 });
 
+test("repeats an append within the store's deadline, of which the store's own repeats are a part", async () => {
+  let now = 1_000;
+  const sendsOf = async (tookMs: number): Promise<number> => {
+    let sends = 0;
+    const store: EventStore = {
+      ...createMemoryStore(),
+      deadlineMs: 5_000,
+      async append() {
+        sends += 1;
+        now += tookMs;
+        throw new StoreUnavailableError("the store is down");
+      },
+    };
+    const log = createEventLog(store, sources(), () => now);
+    await expect(log.append(stream, null, fewEvents)).rejects.toThrow(StoreUnavailableError);
+    return sends;
+  };
+  expect([await sendsOf(5_000), await sendsOf(2_000), await sendsOf(0)]).toEqual([1, 3, maxAppendAttempts]);
+});
+
 test("does not repeat an append that failed for another reason", async () => {
   let sends = 0;
   const store: EventStore = {

@@ -17,14 +17,19 @@ describe("an address", () => {
     expect(parseAddress(url)).toMatchObject({ connectionString, shown });
   });
 
-  test("says how long an append may take", () => {
-    expect(parseAddress("esdb://host").timeoutMs).toBe(10_000);
-    expect(parseAddress("esdb://host?defaultDeadline=250").timeoutMs).toBe(250);
+  test("says how long a call may take: its option, then deadlineMs, then the client's own name for it", () => {
+    const address = "esdb://host?defaultDeadline=250";
+    expect(parseAddress("esdb://host").deadlineMs).toBe(10_000);
+    expect(parseAddress(address)).toMatchObject({ deadlineMs: 250, connectionString: address });
+    expect(parseAddress(`${address}&deadlineMs=300`)).toMatchObject({ deadlineMs: 300, connectionString: address });
+    expect(parseAddress(`${address}&deadlineMs=300`, 40).deadlineMs).toBe(40);
   });
 
-  test("gives up on an answer never before the server does, whatever its settings are", () => {
-    expect(parseAddress("esdb://host").silenceMs).toEqual({ append: 5_000, read: 12_500 });
-    expect(parseAddress("esdb://host?defaultDeadline=400").silenceMs).toEqual({ append: 2_500, read: 12_500 });
+  test("tries twice within the deadline, and gives up on an append never before the server does", () => {
+    expect(parseAddress("esdb://host").silenceMs).toEqual({ append: 5_000, read: 5_000 });
+    expect(parseAddress("esdb://host?defaultDeadline=400").silenceMs).toEqual({ append: 2_500, read: 200 });
+    const hasty = "esdb://host?turnlogCommitTimeout=400&turnlogReadTimeout=200";
+    expect(parseAddress(hasty).silenceMs).toEqual({ append: 500, read: 250 });
     const slow = "esdb://host?turnlogCommitTimeout=20000&turnlogReadTimeout=30000";
     expect(parseAddress(slow)).toMatchObject({
       connectionString: "esdb://host",
@@ -46,6 +51,7 @@ describe("an address", () => {
     ["esdb://host?tlsVerifyCert=false", "tlsCAFile"],
     ["esdb://host?defaultDeadline=soon", "defaultDeadline is a whole number"],
     ["esdb://host?defaultDeadline=0", "defaultDeadline is greater than 0"],
+    ["esdb://host?deadlineMs=0", "deadlineMs is greater than 0"],
     ["esdb://host?turnlogCommitTimeout=0", "turnlogCommitTimeout is greater than 0"],
     ["esdb://host?turnlogNamespace=a-b", "turnlogNamespace"],
     ["esdb://host?nodePreference=nearest", "leader"],
@@ -80,12 +86,12 @@ test.each([
   ],
   ["a host that is not known", "esdb://turnlog.invalid?tls=false", "correct the host"],
 ])("names %s", async (_, url, advice) => {
-  await expect(opened(url, { readyTimeoutMs: 100 })).rejects.toThrow(StoreUnavailableError);
-  await expect(opened(url, { readyTimeoutMs: 100 })).rejects.toThrow(advice);
+  await expect(opened(url, { deadlineMs: 1_000 })).rejects.toThrow(StoreUnavailableError);
+  await expect(opened(url, { deadlineMs: 1_000 })).rejects.toThrow(advice);
 });
 
 test("tells TLS without TLS from a certificate that is not trusted", async () => {
-  const options = { readyTimeoutMs: 100 };
+  const options = { deadlineMs: 1_000 };
   const plain = await startServer();
   const withTls = plain.connectionString.replace("tls=false", "tls=true");
   await expect(opened(withTls, options)).rejects.toThrow("add tls=false to the address");

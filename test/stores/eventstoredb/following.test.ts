@@ -59,7 +59,7 @@ test(`${followed} conversations of a process that are all followed go on, on one
   timeout: 300_000,
 }, async () => {
   const server = await startServer();
-  await using store = await openStore(server.connectionString, { viewsPath: ":memory:" });
+  await using store = await openStore(server.connectionString, { viewsPath: ":memory:", deadlineMs: 60_000 });
   const conversations = Array.from({ length: followed }, (_, n) => store.conversation(`cnv_many${n}`));
   const seen = new Map<string, number>();
   const following = conversations.map((conversation) => {
@@ -99,7 +99,7 @@ test.each(["readStream", "readLog", "subscribe"] as const)(
   "%s goes on where a slow reader was when the server dropped his connection, however long ago",
   async (how) => {
     const server = await startServer({ unkindness: { stalledReaderMs: 300 } });
-    const store = await opened(withSetting(server.connectionString, "defaultDeadline=100&turnlogReadTimeout=1000"));
+    const store = await opened(withSetting(server.connectionString, "deadlineMs=250&turnlogReadTimeout=1000"));
     const stream = "conversation-long";
     const sent = writeAside(server, { stream, data: Array.from({ length: 800 }, () => text(10_000)) });
     const reading = {
@@ -120,9 +120,9 @@ test.each(["readStream", "readLog", "subscribe"] as const)(
 test.each(["readStream", "readLog", "subscribe"] as const)(
   "%s does not count the time that its reader took as the server's, when the call was lost meanwhile",
   async (how) => {
-    const server = await startServer({ unkindness: { replicationMs: 300 } });
-    const store = await opened(withSetting(server.connectionString, "defaultDeadline=200&turnlogReadTimeout=1000"));
+    const server = await startServer({ unkindness: { replicationMs: 900 } });
     const writer = await opened(server.connectionString);
+    const store = await opened(withSetting(server.connectionString, "deadlineMs=600&turnlogReadTimeout=1000"));
     const { sent } = await append(writer, { stream: "conversation-read", count: 20 });
     for (const on of ["read", "subscribe"] as const)
       server.inject({ on, outcome: "reset", afterEvents: 5, everySince: true });
@@ -143,7 +143,7 @@ test.each(["readStream", "readLog", "subscribe"] as const)(
 
 test("reads the log to its end over so much foreign data that a filter says nothing for longer than anybody waits", async () => {
   const server = await startServer({ unkindness: { searchMs: 80 } });
-  const store = await opened(withSetting(server.connectionString, "defaultDeadline=200&turnlogReadTimeout=800"));
+  const store = await opened(withSetting(server.connectionString, "deadlineMs=1000&turnlogReadTimeout=800"));
   const { sent } = await append(store, { count: 2 });
   server.write(
     "order-1",

@@ -12,7 +12,7 @@ const images = [
 ];
 
 /** An empty store at a server that others use too. */
-const freshAt = (url: string): ReturnType<typeof opened> => opened(freshAddress(url), { readyTimeoutMs: 10_000 });
+const freshAt = (url: string): ReturnType<typeof opened> => opened(freshAddress(url), { deadlineMs: 10_000 });
 
 for (const url of runningServers) describeEventStore("the server of TURNLOG_TEST_ESDB", () => freshAt(url));
 
@@ -39,7 +39,7 @@ function withContainer(image: string, prefix: string): void {
       container = await startContainer({ image, environment: Object.fromEntries(named), port: 2113 });
       url = `esdb://${container.getHost()}:${container.getMappedPort(2113)}?tls=false`;
       // Its health check says that it lives, and not that it has a leader: itself.
-      await (await openEventStoreDb(url, { viewsPath: ":memory:", readyTimeoutMs: 120_000 })).close();
+      await (await openEventStoreDb(url, { viewsPath: ":memory:", deadlineMs: 120_000 })).close();
     }, 600_000);
     afterAll(async () => {
       await container?.stop();

@@ -170,7 +170,7 @@ describe("silence", () => {
 
   test("is not what the server calls waiting: an append that takes as long as its own limit is sent once", async () => {
     const server = await startServer({ unkindness: { replicationMs: 300 } });
-    const store = await opened(withSetting(server.connectionString, "defaultDeadline=400&turnlogCommitTimeout=400"));
+    const store = await opened(withSetting(server.connectionString, "deadlineMs=1000&turnlogCommitTimeout=400"));
     server.clear();
     const { sent, result } = await append(store, {});
     expect(result.status).toBe("appended");

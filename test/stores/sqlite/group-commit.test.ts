@@ -68,7 +68,7 @@ async function openGroup() {
     database,
     append: createAppend(database),
     admit: () => undefined,
-    busyTimeoutMs: 0,
+    deadlineMs: 0,
     confirmPlace: () => undefined,
     translate: (error) => storeError(error, path),
     onCommit: () => {

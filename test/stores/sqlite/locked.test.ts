@@ -1,9 +1,16 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { all, append, headAfter, prepared } from "../../../src/contracts/prepared.ts";
-import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import { type AppendResult, StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
+import { openStore } from "../../../src/open-store.ts";
 import { createViews } from "../../../src/stores/eventstoredb/views.ts";
+import { createAppend } from "../../../src/stores/sqlite/append.ts";
+import { storeError } from "../../../src/stores/sqlite/errors.ts";
+import { createGroupCommit } from "../../../src/stores/sqlite/group-commit.ts";
+import { patiently } from "../../../src/stores/sqlite/guarded.ts";
+import { openDatabase } from "../../../src/stores/sqlite/open.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import type { Time } from "../../../src/stores/time.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 const key = { stream: "conversation-1", projection: "turn", version: 1 };
@@ -15,9 +22,11 @@ function lock(path: string): { readonly release: () => void } {
     other.close();
   });
   other.exec("BEGIN IMMEDIATE");
+  let isHeld = true;
   return {
     release: () => {
-      other.exec("COMMIT");
+      if (isHeld) other.exec("COMMIT");
+      isHeld = false;
     },
   };
 }
@@ -78,7 +87,7 @@ test("a store that is closed while it waits for a lock still writes what it was 
 
 test("a lock that is not let go is told, for appends and for everything else", async () => {
   const path = temporaryFolder().file("store.db");
-  await using store = await openSqliteStore(path, { busyTimeoutMs: 20 });
+  await using store = await openSqliteStore(path, { deadlineMs: 20 });
   const { release } = lock(path);
   for (const work of [() => append(store, {}), () => store.snapshots.put(key, { revision: 1, data: "x" })]) {
     const refused = work();
@@ -87,6 +96,67 @@ test("a lock that is not let go is told, for appends and for everything else", a
   }
   release();
   await append(store, {});
+});
+
+test.each([
+  ["the option", { deadlineMs: 60 }, ""],
+  ["the address", {}, "?deadlineMs=60"],
+])("a message waits for a lock as long as %s says, repeats included", async (_, options, query) => {
+  const path = temporaryFolder().file("store.db");
+  const repeats: number[] = [];
+  const pause = async (repeat: number): Promise<void> => void repeats.push(repeat);
+  await using store = await openStore(`sqlite:${path}${query}`, { ...options, pause });
+  expect(store.events.deadlineMs).toBe(60);
+  const { release } = lock(path);
+  await expect(store.conversation("cnv_locked").append("Hello")).rejects.toThrow("locked by another process");
+  expect(repeats).toEqual([]);
+  release();
+  await store.conversation("cnv_locked").append("Hello");
+});
+
+test("opening waits for a lock no longer than its deadline, by a clock that goes on while it waits", async () => {
+  let now = 0;
+  const time: Time = {
+    nowMs: () => now,
+    async wait(ms) {
+      now += ms;
+    },
+  };
+  let tries = 0;
+  const locked = (): never => {
+    tries += 1;
+    // Each try stands still for a while, which counts.
+    now += 5;
+    throw Object.assign(new Error("database is locked"), { errcode: 5 });
+  };
+  await expect(patiently(100, locked, time)).rejects.toThrow("locked");
+  expect(now).toBeLessThanOrEqual(110);
+  expect(tries).toBeGreaterThan(3);
+});
+
+test("an append that is called while others wait for a lock has its own time, from when it is called", async () => {
+  const path = temporaryFolder().file("store.db");
+  const { database } = openDatabase(path, {});
+  onTestFinished(() => database.close());
+  let now = 0;
+  const { release } = lock(path);
+  const group = createGroupCommit({
+    ...{ database, append: createAppend(database), admit: () => undefined, confirmPlace: () => undefined },
+    ...{ deadlineMs: 100, translate: (error: unknown) => storeError(error, path), onCommit: () => undefined },
+    time: {
+      nowMs: () => now,
+      async wait(ms) {
+        now += ms;
+        if (now >= 70 && late === null) late = group.append(prepared({}));
+        if (now >= 130) release();
+        await turns(1);
+      },
+    },
+  });
+  let late: Promise<AppendResult> | null = null;
+  await expect(group.append(prepared({}))).rejects.toThrow("locked by another process");
+  expect(late).not.toBeNull();
+  await expect(late).resolves.toMatchObject({ status: "appended" });
 });
 
 test("a file of views that another process is making is waited for", async () => {

@@ -223,7 +223,7 @@ test("says what to do when the file cannot be created", async () => {
 
 test("reports a file that another process keeps locked, and goes on when it is free again", async () => {
   const path = temporaryFolder().file("store.db");
-  await using store = await openSqliteStore(path, { busyTimeoutMs: 20 });
+  await using store = await openSqliteStore(path, { deadlineMs: 20 });
   using other = openRaw(path);
   other.run("BEGIN IMMEDIATE");
   const sent = prepared({});

@@ -86,11 +86,17 @@ export class EventLog {
 
   /** As when another node becomes the leader: what only the former one had is gone. */
   loseUnreplicated(): void {
+    this.setBack(this.#replicated);
+  }
+
+  /** As when a backup is restored: what was written since is gone, and its places are given again. */
+  setBack(count: number): void {
     this.#isHeld = false;
-    if (this.#replicated === this.#records.length) return;
-    this.#records = this.#records.slice(0, this.#replicated);
+    this.#replicated = Math.min(this.#replicated, count);
+    if (count >= this.#records.length) return;
+    this.#records = this.#records.slice(0, count);
     for (const [name, events] of this.#streams) {
-      const kept = events.filter(({ index }) => index < this.#replicated);
+      const kept = events.filter(({ index }) => index < count);
       if (kept.length === 0) this.#streams.delete(name);
       else this.#streams.set(name, kept);
     }

@@ -24,7 +24,7 @@ export type Failure =
   | { readonly kind: "not-leader"; readonly leader: Endpoint | null }
   | { readonly kind: "bad-request"; readonly message: string }
   | { readonly kind: "missing-metadata"; readonly property: string }
-  | { readonly kind: "invalid-position" }
+  | { readonly kind: "invalid-position"; readonly operation: "read" | "subscribe" }
   | { readonly kind: "bad-count" }
   | { readonly kind: "too-slow" }
   | { readonly kind: "status"; readonly code: status; readonly details: string };
@@ -113,7 +113,9 @@ function trailersOf(failure: Failure): readonly [status, string, Readonly<Record
         { exception: "missing-required-metadata-property", "required-metadata-properties": "type,content-type" },
       ];
     case "invalid-position":
-      return [status.UNKNOWN, "Unexpected FilteredReadAllResult: InvalidPosition", {}];
+      return failure.operation === "read"
+        ? [status.UNKNOWN, "Unexpected FilteredReadAllResult: InvalidPosition", {}]
+        : [status.INVALID_ARGUMENT, "Trying to read from an invalid position.", {}];
     case "bad-count":
       return [status.UNKNOWN, "Exception was thrown by handler. ArgumentOutOfRangeException: count", {}];
     case "too-slow":

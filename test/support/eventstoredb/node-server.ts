@@ -33,6 +33,11 @@ export interface EventStoreDbServer extends AsyncDisposable {
   kill(): Promise<void>;
   /** Dies (`kill`, the default) or shuts down, and comes back on the same port with its data; a dead one just comes back. */
   restart(how?: "kill" | "stop"): Promise<void>;
+  /**
+   * Dies and comes back on the same port with the first so many records of `events()`, as when a backup was restored; with
+   * none, as a database in memory that was restarted.
+   */
+  setBack(records?: number): Promise<void>;
   /** As a follower does that lags, or an index: what is written from now on is not seen on this node until `thaw`. */
   freeze(): void;
   thaw(): void;
@@ -123,6 +128,13 @@ export class NodeServer implements EventStoreDbServer {
     this.#node.log.forgetIds();
     await (how === "kill" ? this.#node.kill() : this.#node.stop());
     if (!this.#node.isAlive) await this.#node.start();
+  }
+
+  async setBack(records?: number): Promise<void> {
+    await this.kill();
+    if (records === undefined) this.#node.log.clear();
+    else this.#node.log.setBack(records);
+    await this.#node.start();
   }
 
   freeze(): void {

@@ -6,7 +6,7 @@ import { admit, type NodeContext } from "./node-context.ts";
 import { streamName } from "./proposed.ts";
 import { streams } from "./protocol.ts";
 import { type Position, type ReadRequest, type ReadResponse, ReadSender } from "./read-sender.ts";
-import { subscribeToAll, subscribeToStream } from "./subscribe.ts";
+import { isBetweenRecords, subscribeToAll, subscribeToStream } from "./subscribe.ts";
 import { firstWhere, PAGE_SIZE, visibleStream } from "./visible-events.ts";
 
 /** Where a request begins. */
@@ -38,8 +38,8 @@ export function serveRead(node: NodeContext, call: ServerWritableStream<ReadRequ
     };
     const from = position ?? (all?.hasEnd() === true ? "end" : "start");
     const filter = eventFilter(options?.getFilter());
-    refuseBetweenRecords(node, from);
     if (operation === "subscribe") return subscribeToAll({ node, sender, from, filter });
+    if (isBetweenRecords(node, from)) throw new CallError({ kind: "invalid-position", operation });
     return readAll({ node, sender, from, count, isBackwards, filter });
   };
   serve().then(
@@ -144,11 +144,3 @@ const atOrAfter =
   ({ commit, prepare }: Position) =>
   ({ position }: StoredEvent): boolean =>
     position > commit || (position === commit && position >= prepare);
-
-/** A position inside the log has to be where a record begins; one beyond its end is waited for. */
-function refuseBetweenRecords(node: NodeContext, from: From<Position>): void {
-  if (typeof from === "string" || (from.commit === 0n && from.prepare === 0n)) return;
-  const record = node.log.records[firstWhere(node.log.records, ({ position }) => position >= from.commit)];
-  const end = node.log.records.at(-1)?.end ?? 0n;
-  if (record?.position !== from.commit && from.commit < end) throw new CallError({ kind: "invalid-position" });
-}

@@ -86,14 +86,26 @@ interface AllSubscription {
   readonly filter: EventFilter | null;
 }
 
-/** Follows the whole log until the reader goes. Only a filtered subscription tells checkpoints. */
+/** A position inside the log has to be where a record begins; one beyond its end is no error, and waited for in silence. */
+export function isBetweenRecords({ log }: NodeContext, from: AllSubscription["from"]): boolean {
+  if (typeof from === "string" || (from.commit === 0n && from.prepare === 0n)) return false;
+  const record = log.records[firstWhere(log.records, ({ position }) => position >= from.commit)];
+  return record?.position !== from.commit && from.commit < (log.records.at(-1)?.end ?? 0n);
+}
+
+/**
+ * Follows the whole log until the reader goes. Only a filtered subscription tells checkpoints. What comes is not given
+ * while it lies before the position, which it does where that is beyond the end.
+ */
 export async function subscribeToAll({ node, sender, from, filter }: AllSubscription): Promise<void> {
   const grown = watch(node);
   try {
     await sender.confirmation(randomUUID());
+    if (isBetweenRecords(node, from)) throw new CallError({ kind: "invalid-position", operation: "subscribe" });
+    const isGiven = given(from, filter);
     const begin = from === "start" ? 0 : from === "end" ? node.limit() : firstWhere(node.log.records, isAfter(from));
     const { checkpointBeyondEnd, endsSlowConsumers } = node.unkindness;
-    const options = { filter, from: typeof from === "string" ? null : from, checkpointBeyondEnd };
+    const options = { filter, isGiven, from: typeof from === "string" ? null : from, checkpointBeyondEnd };
     const progress = new Progress(sender, options);
     let cursor = begin;
     let isLive = cursor >= node.limit();
@@ -111,7 +123,7 @@ export async function subscribeToAll({ node, sender, from, filter }: AllSubscrip
         continue;
       }
       sender.page();
-      const page = pageOf(node, cursor, filter);
+      const page = pageOf(node, cursor, { isGiven, window: filter?.window ?? PAGE_SIZE });
       await sender.search(page.end - cursor - page.events.length);
       await progress.page(page.events, { considered: page.end - cursor, isLast: page.end >= node.limit() });
       progress.next(node.log.records[page.end - 1]);
@@ -125,18 +137,27 @@ export async function subscribeToAll({ node, sender, from, filter }: AllSubscrip
   }
 }
 
+/** Which events a subscription gives: those that match, and lie behind its position. */
+function given(from: AllSubscription["from"], filter: EventFilter | null): (event: StoredEvent) => boolean {
+  const follows = typeof from === "string" ? () => true : isAfter(from);
+  return (event) => follows(event) && (filter === null || filter.matches(event));
+}
+
 const isAfter =
   ({ commit, prepare }: Position) =>
   ({ position }: StoredEvent): boolean =>
     position > commit || (position === commit && position > prepare);
 
-function pageOf(node: NodeContext, start: number, filter: EventFilter | null) {
+function pageOf(
+  node: NodeContext,
+  start: number,
+  { isGiven, window }: Pick<ProgressOptions, "isGiven"> & { readonly window: number },
+) {
   const events: StoredEvent[] = [];
-  const window = filter?.window ?? PAGE_SIZE;
   let end = start;
   while (end < node.limit() && end - start < window && events.length < PAGE_SIZE) {
     const event = node.log.records[end];
-    if (event !== undefined && (filter === null || filter.matches(event))) events.push(event);
+    if (event !== undefined && isGiven(event)) events.push(event);
     end += 1;
   }
   return { events, end };
@@ -144,6 +165,7 @@ function pageOf(node: NodeContext, start: number, filter: EventFilter | null) {
 
 interface ProgressOptions {
   readonly filter: EventFilter | null;
+  readonly isGiven: (event: StoredEvent) => boolean;
   readonly from: Position | null;
   readonly checkpointBeyondEnd: boolean;
 }
@@ -159,6 +181,7 @@ const beyondEnd: Position = { commit: 2n ** 64n - 1n, prepare: 2n ** 64n - 1n };
 class Progress {
   readonly #sender: ReadSender;
   readonly #filter: EventFilter | null;
+  readonly #isGiven: ProgressOptions["isGiven"];
   #checkpoint: Position | null;
   #pageStart: Position | null;
   #told: Position | null = null;
@@ -166,9 +189,10 @@ class Progress {
   /** Whether nothing but the beginning was told or given: then some versions know no checkpoint at the end, and say so. */
   #isBlank: boolean;
 
-  constructor(sender: ReadSender, { filter, from, checkpointBeyondEnd }: ProgressOptions) {
+  constructor(sender: ReadSender, { filter, isGiven, from, checkpointBeyondEnd }: ProgressOptions) {
     this.#sender = sender;
     this.#filter = filter;
+    this.#isGiven = isGiven;
     this.#checkpoint = from;
     this.#pageStart = from;
     this.#isBlank = checkpointBeyondEnd && from === null;
@@ -199,7 +223,7 @@ class Progress {
 
   async live(event: StoredEvent | undefined): Promise<void> {
     if (event === undefined) return;
-    if (this.#filter === null || this.#filter.matches(event)) await this.#send(event);
+    if (this.#isGiven(event)) await this.#send(event);
     this.#considered += 1;
     if (this.#filter === null || this.#considered < this.#filter.checkpointEvery) return;
     this.#considered = 0;

@@ -37,7 +37,7 @@ export async function playRandomly(seed: number, appends: number): Promise<Playe
   const stores = await Promise.all(
     ["one", "two"].map((name) =>
       openEventStoreDb(withSetting(cluster.connectionString, `${settings}&connectionName=${name}`), {
-        ...{ viewsPath: ":memory:", readyTimeoutMs: 10_000, warn: () => undefined },
+        ...{ viewsPath: ":memory:", warn: () => undefined },
       }),
     ),
   );

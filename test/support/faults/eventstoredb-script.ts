@@ -33,7 +33,7 @@ export type Disturbed = {
  * subscriber has seen all of it once and in order.
  */
 export async function playThrough({ server, url, onRound }: Disturbed): Promise<void> {
-  const store = await openEventStoreDb(url, { viewsPath: ":memory:", readyTimeoutMs: 5_000, warn: () => undefined });
+  const store = await openEventStoreDb(url, { viewsPath: ":memory:", warn: () => undefined });
   const seen: string[] = [];
   const stop = new AbortController();
   const following = follow(store, seen, stop.signal);

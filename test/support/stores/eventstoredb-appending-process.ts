@@ -8,7 +8,7 @@ import { openEventStoreDb } from "../../../src/stores/eventstoredb/store.ts";
  * acknowledged, a line `stream revision id` each: `node eventstoredb-appending-process.ts <url> <appends> <stream>…`
  */
 const [url = "", appends = "", ...streams] = process.argv.slice(2);
-const store = await openEventStoreDb(url, { viewsPath: ":memory:", readyTimeoutMs: 30_000 });
+const store = await openEventStoreDb(url, { viewsPath: ":memory:" });
 const headByStream = new Map<string, Head | null>();
 const lines: string[] = [];
 

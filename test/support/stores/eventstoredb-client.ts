@@ -74,6 +74,20 @@ export function describeClient(name: string, load: () => Promise<Driver>): void 
       expect(client.isCurrent(refused)).toBe(true);
     });
 
+    test("counts a connection that is lost while no call is open, and nothing while it holds", async () => {
+      const server = await startServer();
+      const { client, messages } = await connected(server.connectionString);
+      const range = { name: stream, from: 0, direction: "forwards", count: 1 } as const;
+      const reads = async () =>
+        read(await client.startCall((grpc, ...args) => grpc.read(messages.readStream(range), ...args)));
+      for (const _ of [1, 2]) await reads();
+      expect(client.losses()).toBe(0);
+      await server.restart();
+      await expect.poll(() => client.losses()).toBe(1);
+      await reads();
+      expect(client.losses()).toBe(1);
+    });
+
     test("goes to the leader that a follower names", async () => {
       const { leader, follower } = await startCluster();
       const { follow } = await connected(follower.connectionString);

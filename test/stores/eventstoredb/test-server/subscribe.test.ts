@@ -165,3 +165,39 @@ test("says again that a slow subscriber has caught up, after it fell behind, and
   expect(types).toEqual(Array.from({ length: 200 }, (_, index) => `E${index}`));
   await subscription.unsubscribe();
 });
+
+test.each(["with", "without"])(
+  "%s a filter: confirms a position beyond the end, has caught up, and passes over what comes before that position",
+  async (how) => {
+    await using server = await startEventStoreDbServer();
+    await using bare = connect(server.connectionString);
+    server.write(stream, [anEvent("A")]);
+    const beyond = (server.events().at(-1)?.end ?? 0n) + 150n;
+    const subscription = bare.client.subscribeToAll({
+      fromPosition: { commit: beyond, prepare: beyond },
+      ...(how === "with" ? { filter: streamNameFilter({ prefixes }) } : {}),
+    });
+    const told: string[] = [];
+    subscription.on("confirmation", () => told.push("confirmation"));
+    subscription.on("data", ({ event }) => told.push(event?.type ?? ""));
+    await once(subscription, "caughtUp");
+    for (const name of ["First", "Second", "Third"]) server.write(stream, [anEvent(name)]);
+    while (!told.includes("Third")) await once(subscription, "data");
+    const given = server.events(stream).filter(({ position }) => position > beyond);
+    expect(given.length).toBeLessThan(3);
+    expect(told).toEqual(["confirmation", ...given.map(({ type }) => type)]);
+    await subscription.unsubscribe();
+  },
+);
+
+test("refuses a position between two records after it was confirmed", async () => {
+  await using server = await startEventStoreDbServer();
+  await using bare = connect(server.connectionString);
+  server.write(stream, [anEvent("A")]);
+  const between = (server.events().at(-1)?.position ?? 0n) + 1n;
+  const subscription = bare.client.subscribeToAll({ fromPosition: { commit: between, prepare: between } });
+  const confirmed = once(subscription, "confirmation");
+  const failed = once(subscription, "error");
+  await confirmed;
+  expect(String((await failed)[0])).toContain("Trying to read from an invalid position.");
+});

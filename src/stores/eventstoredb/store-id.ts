@@ -1,0 +1,27 @@
+import { objectOf } from "../../base/json.ts";
+import { StoreCorruptedError, StoreTooNewError } from "../../log/ports/event-store.ts";
+import { formatVersion } from "./envelope.ts";
+import { type RecordedEvent, textOf } from "./messages.ts";
+
+/** The id that a store's first event gives it. */
+export function storeIdOf(event: RecordedEvent, shown: string): string {
+  const [data, metadata] = [parse(event.data), parse(event.metadata)];
+  const version = objectOf(metadata)["turnlog"];
+  if (typeof version === "number" && version > formatVersion) {
+    throw new StoreTooNewError(`${shown} was written by a newer turnlog (format ${version}): update turnlog`);
+  }
+  const storeId = objectOf(data)["storeId"];
+  // It becomes a part of a file's name.
+  if (version !== undefined && typeof storeId === "string" && /^[0-9a-f-]{36}$/.test(storeId)) return storeId;
+  throw new StoreCorruptedError(
+    `${shown} has a stream turnlog-store that turnlog did not write: give turnlog names of its own (turnlogNamespace=… in the address)`,
+  );
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(textOf(bytes));
+  } catch {
+    return null;
+  }
+}

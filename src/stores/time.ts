@@ -1,0 +1,13 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** A clock that only ever goes on, whatever the time of day is set to, and waits by it. */
+export type Time = {
+  readonly nowMs: () => number;
+  /** An abort ends the wait early, without an error. */
+  readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>;
+};
+
+export const realTime: Time = {
+  nowMs: () => performance.now(),
+  wait: (ms, signal) => sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => undefined),
+};
