@@ -57,7 +57,7 @@ const timings = all(
 
 /** Host, boot and the rest of where a run was are its owner's. */
 const ownership = all(
-  kept("epoch", "owner.processId", "owner.pid", "owner.startedAt"),
+  kept("epoch", "owner.processId", "owner.pid", "owner.startedAt", "owner.lease.storeId", "owner.lease.id"),
   named("owner.bootId", "owner.host", "owner.pidNamespace"),
   kept("stack[].name", "stack[].version", "stack[].configDigest"),
 );

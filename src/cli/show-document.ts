@@ -6,7 +6,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Turn } from "../domain/turn.ts";
 import { contextsOf, countedIn } from "../engine/planning/contexts.ts";
 import { splitTurn } from "../engine/planning/instruction-blocks.ts";
-import { lifeOf } from "../log/writer/owner.ts";
+import type { Life } from "../log/writer/owner.ts";
 import { lastChange } from "../projections/blame.ts";
 import { labelIn } from "../projections/block-labels.ts";
 import { describeEvent } from "../projections/describe-event.ts";
@@ -39,8 +39,8 @@ export class ShowFolds {
     if (recorded.runId !== null) this.#heardAt = recorded.at;
   }
 
-  /** `isNow` says whether the place is the newest event, so that its run's process can be looked for. */
-  documentOf(place: FoundPlace, isNow: boolean): ShowDocument {
+  /** `life` is that of the owner of the run that is open there; null where the place is not the newest event, so that none was looked for. */
+  documentOf(place: FoundPlace, life: Life | null): ShowDocument {
     const { conversation, past, words } = place;
     const { event: recorded, revision, view } = past;
     // Nobody else gets it, so it need not be frozen.
@@ -55,7 +55,7 @@ export class ShowFolds {
       origin: this.#origin,
       event: { type: event.type, at, actor, runId, frame, words: describeEvent(words, recorded) },
       turn: toldBlocks(place, turn),
-      run: this.#runOf(place, working, isNow),
+      run: this.#runOf(place, working, life),
       serverContexts: contextsOfServers(past, working),
       usage: this.#costs.rows,
       budget: this.#budgetOf(past),
@@ -71,7 +71,7 @@ export class ShowFolds {
     return { maxInputTokens, maxTotalTokens, onExceeded, countedTokens, usedTokens: totalTokens(view.spent) };
   }
 
-  #runOf(place: FoundPlace, working: Turn, isNow: boolean): RunDocument | null {
+  #runOf(place: FoundPlace, working: Turn, life: Life | null): RunDocument | null {
     const { run, view, event } = place.past;
     const open = view.client.run;
     if (run === null || open === null) return null;
@@ -81,7 +81,7 @@ export class ShowFolds {
       state: run.state,
       startedRevision: run.startedRevision,
       resumptions: run.resumptions,
-      owner: owner === null ? null : { host: owner.host, pid: owner.pid, life: isNow ? lifeOf(owner) : null },
+      owner: owner === null ? null : { host: owner.host, pid: owner.pid, life },
       lastEventAt: this.#heardAt ?? event.at,
       openCalls: turns.openCalls.map((call) => {
         const blockId = idOf(call);

@@ -3,7 +3,7 @@ import { checkOptions, checkText, checkWhole, kindOf, type OptionNames } from ".
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import { isHidden } from "../domain/labels.ts";
 import { comparePositions, type EventStore } from "../log/ports/event-store.ts";
-import { lifeOf } from "../log/writer/owner.ts";
+import { lifeIn } from "../log/writer/owner.ts";
 import {
   type ConversationListView,
   type ConversationSummary,
@@ -86,7 +86,7 @@ export async function listConversations(events: EventStore, options: ListOptions
     after === undefined ? newestFirst : newestFirst.filter(({ position }) => comparePositions(position, after) < 0);
   const page = left.slice(0, limit);
   return {
-    conversations: page.flatMap(listed),
+    conversations: (await Promise.all(page.map((row) => listed(row, events)))).flat(),
     total: found.length,
     hidden: wanted.length - found.length,
     next: left.length > page.length ? (page.at(-1)?.position ?? null) : null,
@@ -102,14 +102,17 @@ function checkLabels(labels: unknown): void {
 const hasLabels = (summary: ConversationSummary, labels: Readonly<Record<string, string>>): boolean =>
   Object.entries(labels).every(([name, value]) => summary.labels[name] === value);
 
-function listed({ key, view, quarantine }: ProjectedView<ConversationListView>): readonly ListedConversation[] {
+async function listed(
+  { key, view, quarantine }: ProjectedView<ConversationListView>,
+  events: EventStore,
+): Promise<readonly ListedConversation[]> {
   const id = conversationOfStream(key);
   const { openRun, ...summary } = view.summary;
-  const run = openRun && { id: openRun.id, state: stateOf(openRun), inDoubt: openRun.inDoubt.length };
+  const run = openRun && { id: openRun.id, state: await stateOf(openRun, events), inDoubt: openRun.inDoubt.length };
   return id === null ? [] : [{ id, ...summary, openRun: run, isDamaged: quarantine !== null }];
 }
 
-function stateOf({ owner, inDoubt }: ListedRun): OpenRunState {
+async function stateOf({ owner, inDoubt }: ListedRun, events: EventStore): Promise<OpenRunState> {
   if (owner === null) return inDoubt.length > 0 ? "parked" : "cut-off";
-  return ({ alive: "running", dead: "cut-off", unknown: "elsewhere" } as const)[lifeOf(owner)];
+  return ({ alive: "running", dead: "cut-off", unknown: "elsewhere" } as const)[await lifeIn(events, owner)];
 }

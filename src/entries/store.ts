@@ -5,6 +5,7 @@
 export { TurnlogError, type TurnlogErrorCode } from "../base/turnlog-error.ts";
 export type { Check } from "../contracts/check.ts";
 export { eventStoreChecks } from "../contracts/event-store.ts";
+export { livenessChecks, type StoreWithLiveness } from "../contracts/liveness.ts";
 export { type StoreWithSnapshots, snapshotStoreChecks } from "../contracts/snapshot-store.ts";
 export { type StoreWithViews, viewStoreChecks } from "../contracts/view-store.ts";
 export type { Actor } from "../domain/actor.ts";
@@ -31,6 +32,7 @@ export {
   StoreTooNewError,
   StoreUnavailableError,
 } from "../log/ports/event-store.ts";
+export type { Liveness } from "../log/ports/liveness.ts";
 export type { Snapshot, SnapshotKey, SnapshotStore } from "../log/ports/snapshot-store.ts";
 export type {
   Checkpoint,

@@ -48,6 +48,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
     ...(store.deadlineMs === undefined ? {} : { deadlineMs: store.deadlineMs }),
     ...(store.snapshots === undefined ? {} : { snapshots: guardedSnapshots(store.snapshots, allowed) }),
     ...(store.views === undefined ? {} : { views: guardedViews(store.views, allowed) }),
+    ...(store.liveness === undefined ? {} : { liveness: store.liveness }),
     append: (prepared) => allowed({ action: "append", stream: prepared.stream }, () => store.append(prepared)),
     readStream: (stream, options) => after({ action: "read", stream }, () => store.readStream(stream, options)),
     readLog: (options) => after({ action: "read", stream: all(options?.streamPrefix) }, () => store.readLog(options)),

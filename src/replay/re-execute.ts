@@ -16,6 +16,7 @@ import { policiesOf } from "../engine/stack/run-policies.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { CommitResult } from "../log/writer/conversation-writer.ts";
+import { thisProcess } from "../log/writer/owner.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { newRunRecord, noteRun } from "../projections/run-record.ts";
 import { differenceAt, type ReplayDifference } from "./difference.ts";
@@ -169,6 +170,7 @@ class WouldWriteError extends Error {
 const readOnlyStream = (name: string, view: ConversationView): RunStream => ({
   name,
   view,
+  owner: () => Promise.resolve(thisProcess),
   lastAt: null,
   lastRunRevision: null,
   // That the run goes on is no event of the recording: an acknowledgement that never came due asks for it to be written first.

@@ -75,7 +75,8 @@ export function syncPath(path: string): void {
   }
 }
 
-function takeAfter(path: string, { mode, uid, gid }: Stats): void {
+/** Gives a new file the mode of another one, and its owner and group as far as the system lets this user. */
+export function takeAfter(path: string, { mode, uid, gid }: Stats): void {
   const own = statSync(path);
   if (own.uid !== uid) tryTo(() => chownSync(path, uid, own.gid));
   const isOfItsGroup = own.gid === gid || tryTo(() => chownSync(path, statSync(path).uid, gid));

@@ -79,6 +79,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["TurnCompacted+window", ["window"]],
   ["RunStarted+kept-reasoning", []],
   ["RunStarted+budget", ["again", "options", "budget"]],
+  ["RunStarted+lease", ["again", "options"]],
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["timings"]],
   ["InferenceRequested+connection", ["timings"]],

@@ -21,6 +21,7 @@ export function watchStore(store: EventStore, around: AroundAppend = (_, append)
     storeId: store.storeId,
     ...(store.snapshots === undefined ? {} : { snapshots: store.snapshots }),
     ...(store.views === undefined ? {} : { views: store.views }),
+    ...(store.liveness === undefined ? {} : { liveness: store.liveness }),
     written,
     async append(prepared) {
       asked += 1;

@@ -4,6 +4,7 @@ import type { Settlement } from "../../domain/events/tool-events.ts";
 import { type BlockId, conversationStream } from "../../domain/ids.ts";
 import { settleable } from "../../engine/run/settle.ts";
 import { idInDoubt } from "../../engine/stack/doubt.ts";
+import type { EventStore } from "../../log/ports/event-store.ts";
 import { counted, excerpt, printable } from "../../projections/wording.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { resumeDocument } from "../documents/running.ts";
@@ -37,7 +38,7 @@ export const resume = commandCode({
     const engine = stack === undefined ? null : await loadEngine(stack);
     await using store = await context.openStore("write");
     const conversation = await findConversation(store, name);
-    const settled = await settleAll(conversation, settle);
+    const settled = await settleAll(store.events, conversation, settle);
     // Told at once: it stays settled, whatever comes of the run below.
     if (settled.length > 0) context.note(`settled: ${settled.join(", ")}`);
     const before = (await store.events.head(conversationStream(conversation.id)))?.revision ?? -1;
@@ -71,12 +72,13 @@ export const resume = commandCode({
 
 /** All of them, or none: one that is not in doubt is refused before any is written. Gives their block ids. */
 async function settleAll(
+  events: EventStore,
   conversation: Conversation,
   settlements: readonly TypedSettlement[],
 ): Promise<readonly string[]> {
   if (settlements.length === 0) return [];
   const { run } = (await (await conversation.at(-1)).load()).view.client;
-  const inDoubt: ReadonlyMap<BlockId, string> = run === null ? new Map() : settleable(run);
+  const inDoubt: ReadonlyMap<BlockId, string> = run === null ? new Map() : await settleable(run, events);
   const named = new Map<BlockId, Settlement>();
   for (const { call, settlement } of settlements) {
     const blockId = idOf(call, inDoubt);

@@ -1,6 +1,7 @@
 import { describeActor } from "../../domain/actor.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { conversationStream } from "../../domain/ids.ts";
+import { lifeIn } from "../../log/writer/owner.ts";
 import { describeOrigin } from "../../projections/describe-event.ts";
 import { describeReason } from "../../projections/reasons.ts";
 import {
@@ -42,8 +43,10 @@ export const show = commandCode({
         begun.take(recorded);
       };
     });
-    const { stream, revision } = place.past.event;
-    yield folds.documentOf(place, (await store.events.head(stream))?.revision === revision);
+    const { event, view } = place.past;
+    const owner = view.client.run?.owner ?? null;
+    const isNow = owner !== null && (await store.events.head(event.stream))?.revision === event.revision;
+    yield folds.documentOf(place, isNow ? await lifeIn(store.events, owner) : null);
   },
 
   render(document, screen, { options: { full = false } }: CommandInput<Options>) {

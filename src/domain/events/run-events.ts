@@ -14,6 +14,8 @@ const ownerSchema = z.strictObject({
   pid: z.number().int(),
   startedAt: z.string(),
   pidNamespace: z.string(),
+  /** By which the store tells whether the owner lives, and the id of that store: a copy of the events elsewhere cannot ask it. */
+  lease: z.exactOptional(z.strictObject({ storeId: z.string(), id: z.string() })),
 });
 export type Owner = z.infer<typeof ownerSchema>;
 

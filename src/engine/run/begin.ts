@@ -12,7 +12,7 @@ import { ConversationMovedError, RunUnfinishedError } from "../session/errors.ts
 import { engineWith } from "../stack/adjusted-engine.ts";
 import type { RecordedPolicy } from "../stack/chain-policy.ts";
 import { type SummaryOptions, summaryPolicy } from "../stack/compact-policy.ts";
-import { takeoverAfterMsDefault } from "../stack/create-engine.ts";
+import { stopwatch, takeoverAfterMsDefault } from "../stack/create-engine.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import type { RunResult } from "../stack/result.ts";
 import { giveAgain } from "./given-again.ts";
@@ -118,13 +118,13 @@ const withoutEnd = ({ onPart }: Pick<RunNow, "onPart">): Pick<RunNow, "onPart"> 
       };
 
 /** Goes on with the run that is open, which its caller takes from an owner that is gone; null where it was given up. */
-function finishOpen(
+async function finishOpen(
   stream: ConversationWriter,
   run: OpenRun,
   engine: EngineOptions,
   options: RunRequest,
 ): Promise<RunResult | null> {
-  mustBeFree(stream, run, engine, options);
+  await mustBeFree(stream, run, engine, options);
   if (options.unfinished === "throw") throw new RunUnfinishedError(run.id);
   return finish(stream, run, engine, { onStackChanged: "abandon", ...options });
 }
@@ -232,7 +232,7 @@ export async function resumeConversation(
       const { run } = (await stream.refresh()).client;
       if (run === null) return null;
       throwIfCancelled(options.signal, run.id);
-      mustBeFree(stream, run, engine, options);
+      await mustBeFree(stream, run, engine, options);
       try {
         return await finish(stream, run, engine, { onStackChanged: "throw", ...options });
       } catch (error) {
@@ -257,7 +257,7 @@ export async function abandonRun(
     for (let attempt = 1; ; attempt += 1) {
       const { run } = (await stream.refresh()).client;
       if (run === null) return null;
-      mustBeFree(stream, run, { clock: Date.now, takeoverAfterMs: takeoverAfterMsDefault }, { takeover });
+      await mustBeFree(stream, run, { stopwatch, takeoverAfterMs: takeoverAfterMsDefault }, { takeover });
       try {
         await abandon(stream, run, { kind: "abandoned", actor });
         return run.id;

@@ -32,7 +32,7 @@ import { outsideOfRuns } from "./run-queue.ts";
 /** What a run needs of its conversation's writer: the folds at the head, and the way to append. */
 export type RunStream = Pick<
   ConversationWriter,
-  "name" | "view" | "lastAt" | "lastRunRevision" | "commit" | "turnReader" | "readAll"
+  "name" | "view" | "owner" | "lastAt" | "lastRunRevision" | "commit" | "turnReader" | "readAll"
 >;
 
 /** A run as it begins, or as it is taken up. */

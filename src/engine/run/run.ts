@@ -2,11 +2,10 @@ import { innerSignal } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { openCalls } from "../../domain/calls.ts";
-import type { RunStatus } from "../../domain/events/run-events.ts";
+import type { Owner, RunStatus } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { randomId } from "../../log/codec/ids.ts";
-import { thisProcess } from "../../log/writer/owner.ts";
 import { countBrought } from "../../projections/answers.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
 import { inferStep } from "../inference/infer.ts";
@@ -56,13 +55,14 @@ export async function executeRun(
   const { runId, before } = beginning;
   const { onPart, interceptor = null, signal = new AbortController().signal } = options;
   throwIfCancelled(signal, runId);
+  const owner = await stream.owner();
   // What cannot be recorded any more must not go on: calls and tools in flight end when the run is lost.
   const { signal: running, end } = innerSignal(signal);
   const session = openSession({ stream, engine, beginning, signal, running, interceptor, onPart, onFailure: end });
   try {
     // What goes wrong here ends no run: none has begun.
-    if (before === null) recordStart(session, beginning);
-    else recordResumption(session, beginning.epoch, before.doubts);
+    if (before === null) recordStart(session, beginning, owner);
+    else recordResumption(session, { epoch: beginning.epoch, owner }, before.doubts);
     if (isInDoubt(beginning)) return await park(session, beginning, { stream, options });
     return await runToEnd(session, { stream, beginning, options });
   } finally {
@@ -129,7 +129,7 @@ async function drainAcknowledgements({ acknowledgements, acknowledging, recorder
   await Promise.allSettled(acknowledging);
 }
 
-function recordStart(session: RunSession, { base, again = false, options = {} }: RunStart): void {
+function recordStart(session: RunSession, { base, again = false, options = {} }: RunStart, owner: Owner): void {
   const { engine } = session;
   const { provider } = engine;
   const settings = requestSettings(engine, provider.capabilities, []);
@@ -143,7 +143,7 @@ function recordStart(session: RunSession, { base, again = false, options = {} }:
   );
   const data = {
     epoch: 0,
-    owner: thisProcess,
+    owner,
     stack: engine.layers.map(describeLayer),
     provider: { name: provider.name, scope: provider.scope, codec: provider.codec.name },
     settingsDigest: digest,
@@ -158,8 +158,12 @@ function recordStart(session: RunSession, { base, again = false, options = {} }:
 }
 
 /** The first thing that the new owner writes, in one append with what it does first. */
-function recordResumption({ engine, recorder }: RunSession, epoch: number, doubts: Doubts | null): void {
-  const data = { epoch, owner: thisProcess, stack: engine.layers.map(describeLayer) };
+function recordResumption(
+  { engine, recorder }: RunSession,
+  { epoch, owner }: { readonly epoch: number; readonly owner: Owner },
+  doubts: Doubts | null,
+): void {
+  const data = { epoch, owner, stack: engine.layers.map(describeLayer) };
   recorder.record({ type: "RunResumed", version: 1, data }, { actor: { kind: "recovery" }, frame: "0" });
   for (const { event, ...by } of doubts?.events ?? []) recorder.record(event, by);
 }

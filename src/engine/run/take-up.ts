@@ -1,7 +1,7 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
-import { isDead, RunInProgressError, thisProcess } from "../../log/writer/owner.ts";
+import { lifeIn, RunInProgressError, thisProcess } from "../../log/writer/owner.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";
@@ -92,18 +92,24 @@ const abandonedBecause = {
   abandoned: "it was given up by hand",
 } as const;
 
-/** A run may be taken up when nobody owns it, or its owner is dead or silent. */
-export function mustBeFree(
+/**
+ * A run may be taken up when nobody owns it, or its owner is dead. A living owner keeps it, however long it is silent; one of which
+ * nothing is known keeps it until this process itself has waited `takeoverAfterMs` for a sign of it (rule: Run ownership).
+ *
+ * @throws {RunInProgressError} when it may not.
+ */
+export async function mustBeFree(
   stream: ConversationWriter,
   run: OpenRun,
-  engine: Pick<EngineOptions, "clock" | "takeoverAfterMs">,
+  { stopwatch, takeoverAfterMs }: Pick<EngineOptions, "stopwatch" | "takeoverAfterMs">,
   { takeover = false }: Pick<RunRequest, "takeover">,
-): void {
+): Promise<void> {
   const { owner } = run;
-  if (owner === null || takeover || owner.processId === thisProcess.processId || isDead(owner)) return;
-  const lastSign = { revision: stream.lastRunRevision, at: stream.lastRunAt ?? run.startedAt };
-  if (silenceOf(run.id, lastSign, engine.clock()) <= engine.takeoverAfterMs)
-    throw new RunInProgressError(run.id, owner);
+  if (owner === null || takeover || owner.processId === thisProcess.processId) return;
+  const life = await lifeIn(stream.log.store, owner);
+  if (life === "dead") return;
+  const isSilent = life === "unknown" && waitedMs(run.id, stream.lastRunRevision, stopwatch()) > takeoverAfterMs;
+  if (!isSilent) throw new RunInProgressError(run.id, owner);
 }
 
 async function resumeRun(
@@ -166,20 +172,8 @@ function mustHaveTools({ id, turns }: OpenRun, { tools, provider }: EngineOption
   if (missing.length > 0) throw toolMissing(id, missing, "was cut off in");
 }
 
-type LastSign = {
-  /** The newest event of the run that this process has read. */
-  readonly revision: number | null;
-  readonly at: string;
-};
-
-/**
- * How long nothing was heard of a run, in milliseconds. Its newest event tells the time of its owner's clock; where that is
- * ahead of the reader's, one of the two has jumped, and what counts is how long the reader itself has waited since it first
- * saw that event.
- */
-function silenceOf(runId: string, { revision, at }: LastSign, now: number): number {
-  const happenedAt = Date.parse(at);
-  if (happenedAt <= now) return now - happenedAt;
+/** How long this process has waited since it first saw the newest event of a run, by its own stopwatch: no clock is asked. */
+function waitedMs(runId: string, revision: number | null, now: number): number {
   const seen = seenByRun.get(runId);
   if (seen !== undefined && seen.revision === revision && seen.since <= now) return now - seen.since;
   seenByRun.delete(runId);
@@ -189,7 +183,7 @@ function silenceOf(runId: string, { revision, at }: LastSign, now: number): numb
   return 0;
 }
 
-/** When this process first saw the newest event of a run whose time is still to come. */
+/** When this process first saw the newest event of a run of whose owner nothing is known. */
 const seenByRun = new Map<string, { readonly revision: number | null; readonly since: number }>();
 
 /** A run that is forgotten is waited for anew. */

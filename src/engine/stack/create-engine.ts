@@ -48,7 +48,10 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly maxSteps?: number;
   /** How long a layer may work on its own; ten minutes when absent. */
   readonly layerTimeoutMs?: number;
-  /** How long the owner of a run may be silent before others take it over; fifteen minutes when absent. */
+  /**
+   * How long this process waits for a sign of a run's owner of which nothing is known, before it takes the run over; fifteen minutes
+   * when absent. An owner that is known to live keeps its run.
+   */
   readonly takeoverAfterMs?: number;
   /**
    * A run that was cut off is executed again against its log. Where all layers wait for the engine and none has met anything
@@ -86,6 +89,9 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
 const layerTimeoutMsDefault = 10 * 60_000;
 const stuckAfterMsDefault = 30_000;
 export const takeoverAfterMsDefault = 15 * 60_000;
+
+/** Time that only ever passes, whatever becomes of the clock; in milliseconds. */
+export const stopwatch = (): number => performance.now();
 
 /**
  * Puts provider, tools and middleware together. The tool loop stands outside the layers, so that every layer sees every
@@ -146,6 +152,7 @@ export function createEngine<Context = unknown, Output = undefined>(
     retry: retryPolicy(config.retry, takeoverAfterMs),
     sleep: config.sleep ?? ((ms, signal) => sleep(ms, undefined, { signal })),
     clock: config.clock ?? Date.now,
+    stopwatch: config.clock ?? stopwatch,
     newId: config.newId ?? randomId,
     learned: new Map(),
     observers,

@@ -48,7 +48,7 @@ export type EngineOptions = {
   readonly interruptionNote: true | string | null;
   /** How long a layer may work on its own before the run fails and names it. */
   readonly layerTimeoutMs: number;
-  /** How long an owner of another process may be silent before its run counts as abandoned. */
+  /** How long this process waits for a sign of an owner of which nothing is known before its run counts as abandoned. */
   readonly takeoverAfterMs: number;
   /** How long layers that execute a run again may all wait for the engine without meeting anything of its log. */
   readonly stuckAfterMs: number;
@@ -65,6 +65,8 @@ export type EngineOptions = {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
+  /** Milliseconds that have passed here, whatever became of the clock. */
+  readonly stopwatch: () => number;
   /** A new id with this prefix. */
   readonly newId: (prefix: "run" | "inf") => string;
   /** What this process has seen the endpoint do, whichever conversation it was. */

@@ -1,5 +1,6 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
+import type { Liveness } from "./liveness.ts";
 import type { SnapshotStore } from "./snapshot-store.ts";
 import type { ViewStore } from "./view-store.ts";
 
@@ -116,6 +117,9 @@ export interface EventStore extends AsyncDisposable {
 
   /** Where projections keep their rows, disposable as well. */
   readonly views?: ViewStore;
+
+  /** Tells whether the processes live that own runs; without it, others judge an owner by its process, and else wait. */
+  readonly liveness?: Liveness;
 
   /**
    * Appends all events or none, provided the stream is still at `prepared.expected`.

@@ -4,6 +4,7 @@ import { decide, type Rejection } from "../../domain/conversation.ts";
 import { draftState, evolve } from "../../domain/conversation-state.ts";
 import { type ConversationEvent, recordable } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
+import type { Owner } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
@@ -19,6 +20,7 @@ import { readContents, readUnsent } from "../snapshots/contents.ts";
 import type { ConversationFold } from "../snapshots/conversation-fold.ts";
 import { foldAll, newFold, type OpenFold, openFold, takeEvent, turnOf } from "../snapshots/fold.ts";
 import { answeredBy, appendedBy, holdNames } from "../snapshots/look-up.ts";
+import { ownerIn } from "./owner.ts";
 
 export type CommitResult =
   | { readonly status: "committed"; readonly events: readonly RecordedEvent[] }
@@ -67,6 +69,11 @@ export class ConversationWriter {
   /** The newest event of the run that is open. */
   get lastRunRevision(): number | null {
     return this.#fold.lastOfRun?.revision ?? null;
+  }
+
+  /** This process, as the owner of a run here. */
+  owner(): Promise<Owner> {
+    return ownerIn(this.log.store);
   }
 
   /** The stream's own events, from a revision on. */

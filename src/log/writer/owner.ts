@@ -3,6 +3,7 @@ import { hostname, uptime } from "node:os";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
 import { randomId } from "../codec/ids.ts";
+import type { EventStore } from "../ports/event-store.ts";
 
 /** What a start begins with that can be compared. */
 const ticks = "ticks-";
@@ -20,8 +21,29 @@ export const thisProcess: Owner = {
   pidNamespace: pidNamespace(),
 };
 
+/** This process, as the owner of a store's runs: while it lives, the store says so (rule: Run ownership). */
+export async function ownerIn({ storeId, liveness }: OwnedStore): Promise<Owner> {
+  const id = (await liveness?.hold()) ?? null;
+  return id === null ? thisProcess : { ...thisProcess, lease: { storeId, id } };
+}
+
+type OwnedStore = Pick<EventStore, "storeId" | "liveness">;
+
 /**
- * What can be said of an owner here; nothing of one on another machine, of another boot of this one, or in another
+ * What is known of an owner of a store's run. A process that the system knows to be dead is dead; else the owner's lease says it, where
+ * the store keeps leases and the owner has one of it.
+ */
+export async function lifeIn({ storeId, liveness }: OwnedStore, owner: Owner): Promise<Life> {
+  const { lease } = owner;
+  if (isDead(owner) || liveness === undefined || lease?.storeId !== storeId) return lifeOf(owner);
+  return (await liveness.isAlive(lease.id)) ? "alive" : "dead";
+}
+
+/** Whether an owner is certainly dead: the same boot of the same machine, and no process of that number and start. */
+export const isDead = (owner: Owner): boolean => lifeOf(owner) === "dead";
+
+/**
+ * What the system can say of an owner here; nothing of one on another machine, of another boot of this one, or in another
  * container, where the same process number is another process.
  */
 export type Life = "alive" | "dead" | "unknown";
@@ -32,11 +54,8 @@ export function lifeOf(owner: Owner): Life {
   return isGone(owner) ? "dead" : "alive";
 }
 
-/** Whether an owner is certainly dead: the same boot of the same machine, and no process of that number and start. */
-export const isDead = (owner: Owner): boolean => lifeOf(owner) === "dead";
-
 function isGone({ pid, startedAt }: Owner): boolean {
-  if (!exists(pid)) return true;
+  if (!exists(pid) || isZombie(pid)) return true;
   const start = startOf(pid);
   // Where the system told no start, a process of that number may be the owner: it counts as gone once it is silent.
   return start !== null && startedAt.startsWith(ticks) && start !== startedAt;
@@ -75,13 +94,20 @@ function pidNamespace(): string {
 
 /** When a process began, in clock ticks since boot; null where the system does not tell: only Linux has `/proc`. */
 function startOf(pid: number): string | null {
+  const start = statOf(pid)[19];
+  return start === undefined ? null : `${ticks}${start}`;
+}
+
+/** Whether a process has ended, and its parent has not asked how: it keeps its number, and does nothing any more. */
+const isZombie = (pid: number): boolean => /^[ZX]$/.test(statOf(pid)[0] ?? "");
+
+/** The fields of `/proc/<pid>/stat` from the third on (proc(5)): the second may hold spaces and ends with the last parenthesis. */
+function statOf(pid: number): readonly string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The 22nd field (proc(5)); the second may hold spaces and ends with the last parenthesis.
-    const start = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
-    return start === undefined ? null : `${ticks}${start}`;
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   } catch {
-    return null;
+    return [];
   }
 }
 

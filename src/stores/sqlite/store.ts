@@ -8,6 +8,7 @@ import {
   StoreClosedError,
   type StoredEnvelope,
 } from "../../log/ports/event-store.ts";
+import type { Liveness } from "../../log/ports/liveness.ts";
 import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
 import { createAppend } from "./append.ts";
@@ -15,6 +16,7 @@ import { storeError } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createGuarded, patiently } from "./guarded.ts";
 import { createHeadsBeside, type HeadsBeside } from "./heads-beside.ts";
+import { createSqliteLiveness } from "./liveness.ts";
 import { defaultDeadlineMs, emitWarning, type OpenDatabase, openDatabase, type SqliteOpenOptions } from "./open.ts";
 import { createPlaceCheck } from "./place.ts";
 import { createPages, maxPageRows, orphanEvents } from "./read.ts";
@@ -23,7 +25,12 @@ import { createSqliteSnapshots } from "./snapshots.ts";
 import { createSqliteViews } from "./views.ts";
 import { createWatch } from "./watch.ts";
 
-export type SqliteStore = EventStore & { readonly snapshots: SnapshotStore; readonly views: ViewStore };
+export type SqliteStore = EventStore & {
+  readonly snapshots: SnapshotStore;
+  readonly views: ViewStore;
+  /** Absent of one in memory, which only this process has. */
+  readonly liveness?: Liveness;
+};
 
 export type { SqliteOpenOptions };
 
@@ -68,6 +75,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
   });
   const guarded = createGuarded({ path, deadlineMs, refuseIfClosed, confirm });
   const beside = path === ":memory:" ? null : createHeadsBeside(database, { path, storeId });
+  const liveness = path === ":memory:" ? null : createSqliteLiveness({ path, refuseIfClosed, warn });
   let hasWritten = false;
   let closing: Promise<void> | null = null;
 
@@ -177,6 +185,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
     watch.notify();
     watch.stop();
     await idle();
+    liveness?.end();
     if (hasWritten)
       saveHeads((heads) => {
         heads.add();
@@ -198,6 +207,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
     deadlineMs,
     snapshots: createSqliteSnapshots(database, guarded),
     views: createSqliteViews(database, guarded),
+    ...(liveness === null ? {} : { liveness }),
     ...{ append, readStream, readLog, subscribe, heads, close },
     orphanEvents: () => guarded(() => orphanEvents(database)),
     savedHeads: () => guarded(() => beside?.read() ?? new Map<string, Head>()),

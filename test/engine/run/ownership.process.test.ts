@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { lifeIn } from "../../../src/log/writer/owner.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { type Aside, startAside, supportFile } from "../../support/process.ts";
@@ -105,4 +106,37 @@ test("a run of another thread of this process is left to it", async () => {
   thread.postMessage("go on");
   expect(await once(thread, "message")).toEqual(["an answer of the thread"]);
   expect((await conversation.turn()).last?.text).toBe("an answer of the thread");
+});
+
+test("a run of a thread that was terminated is free at once", async () => {
+  const path = temporaryFolder().file("store.db");
+  const store = await openAt(path);
+  const conversation = store.conversation("cnv_thread");
+  await conversation.append("hello");
+  const thread = new Worker(supportFile("run/running-thread.ts"), {
+    workerData: { url: `sqlite:${path}`, id: conversation.id },
+  });
+  expect(await once(thread, "message")).toEqual(["began"]);
+  await thread.terminate();
+  expect(await conversation.run(answering())).toMatchObject({ text: "an answer", resumed: true });
+});
+
+test("a run of a container that was killed is free at once in the next one, and locked while the first lives", async () => {
+  const path = temporaryFolder().file("store.db");
+  const store = await openAt(path);
+  const conversation = store.conversation("cnv_container");
+  await conversation.append("hello");
+  const { readTo, tell, kill } = startRunner(path, "hang", ["cnv_container"]);
+  await readTo(/^open/);
+  tell("go");
+  await readTo(/^began/);
+  const { run } = (await (await conversation.at(-1)).load()).view.client;
+  if (run?.owner == null) throw new Error("no run is open");
+  // As the log has it where the process numbers of the owner cannot be understood.
+  run.owner = { ...run.owner, pidNamespace: "pid:[1]", pid: 1 };
+  const inTheOther = { ...run.owner };
+  expect(await lifeIn(store.events, inTheOther)).toBe("alive");
+  await kill();
+  expect(await lifeIn(store.events, inTheOther)).toBe("dead");
+  expect(await conversation.run(answering())).toMatchObject({ text: "an answer", resumed: true });
 });

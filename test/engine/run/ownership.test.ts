@@ -5,7 +5,10 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
 import type { Owner } from "../../../src/domain/events/run-events.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
+import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
+import type { EventStore } from "../../../src/log/ports/event-store.ts";
+import { thisProcess } from "../../../src/log/writer/owner.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { gated, untilAborted } from "../../support/gates.ts";
 import {
@@ -30,10 +33,10 @@ const foreignRunId = "run_of_someone_else00";
 const digest = "0".repeat(64);
 
 /** Opens a run that another process owns. */
-async function startElsewhere(conversation: Conversation): Promise<void> {
+async function startElsewhere(conversation: Conversation, owner: Owner = elsewhere): Promise<void> {
   const data = {
     epoch: 0,
-    owner: elsewhere,
+    owner,
     stack: [],
     provider: { name: "scripted", scope: "elsewhere", codec: "codec" },
     settingsDigest: digest,
@@ -49,6 +52,17 @@ const inRun = (event: ProposedEvent["event"], runId = foreignRunId): ProposedEve
   runId,
   frame: "0",
 });
+
+/** A store that knows these leases to be alive. */
+const withLeases = (alive: readonly string[]): EventStore => ({
+  ...createMemoryStore(),
+  liveness: { hold: async () => "lse_of_this_one", isAlive: async (id) => alive.includes(id) },
+});
+
+/** Has this process see the run of an owner of which it knows nothing: its waiting begins. */
+async function firstLook(conversation: Conversation, engine: Engine): Promise<void> {
+  expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress", owner: elsewhere });
+}
 
 /** Ends a run as someone does who takes it over. */
 const endOf = (runId: string, after: string): ProposedEvent =>
@@ -94,11 +108,14 @@ test("of two runs that begin at once on two writers of one stream, one waits and
   expect(typesOf(await eventsOf(conversation)).filter((type) => type === "RunStarted")).toHaveLength(1);
 });
 
-test("a run of another machine is left alone until its owner has been silent for too long", async () => {
+test("a run of an owner of which nothing is known is left alone until this process has waited for too long", async () => {
   const { conversation, clock, ...workshop } = createWorkshop();
   await conversation.append("hello");
   await startElsewhere(conversation);
   const { engine } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
+  // That it was silent before says nothing: this process did not wait for it.
+  clock.now += 100_000;
+  await firstLook(conversation, engine);
   clock.now += 100_000;
   const refused = await rejectionOf(conversation.run(engine));
   expect(refused).toMatchObject({ code: "run-in-progress", owner: elsewhere });
@@ -143,14 +160,57 @@ test("an owner whose clock is ahead keeps its run with every sign of life", asyn
   }
 });
 
+test("an owner that is known to live keeps its run, however long it is silent and whatever the clocks say", async () => {
+  const events = withLeases(["lse_of_another"]);
+  const { conversation, clock, ...workshop } = createWorkshop({ events });
+  const lease = { storeId: events.storeId, id: "lse_of_another" };
+  const others: readonly Owner[] = [
+    { ...elsewhere, lease },
+    // A thread of this process, and a process of this machine, as they were named before there were leases.
+    { ...thisProcess, processId: "prc_thread" },
+  ];
+  for (const [n, owner] of others.entries()) {
+    const each = n === 0 ? conversation : workshop.store.conversation("cnv_other");
+    await each.append("hello");
+    await startElsewhere(each, owner);
+    const { engine } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
+    for (const wait of [0, 100_001, 3 * 24 * 60 * 60_000]) {
+      clock.now += wait;
+      expect(await rejectionOf(each.run(engine))).toMatchObject({ code: "run-in-progress", owner });
+    }
+    expect((await each.run(engine, { unfinished: "abandon", takeover: true })).closedRun).toBe(foreignRunId);
+  }
+});
+
+test("a run whose owner holds no lease any more is free at once, on whatever machine it was", async () => {
+  const events = withLeases([]);
+  const { conversation, ...workshop } = createWorkshop({ events });
+  await conversation.append("hello");
+  const lease = { storeId: events.storeId, id: "lse_of_a_container_that_was" };
+  await startElsewhere(conversation, { ...elsewhere, lease });
+  const { engine } = workshop.scripted(["an answer"]);
+  expect((await conversation.run(engine, { unfinished: "abandon" })).closedRun).toBe(foreignRunId);
+});
+
+test("a lease of another store says nothing here: the events were copied, and nothing is known of their owner", async () => {
+  const events = withLeases([]);
+  const { conversation, ...workshop } = createWorkshop({ events });
+  await conversation.append("hello");
+  await startElsewhere(conversation, { ...elsewhere, lease: { storeId: "another", id: "lse_there" } });
+  expect(await rejectionOf(conversation.run(workshop.scripted(["an answer"]).engine))).toMatchObject({
+    code: "run-in-progress",
+  });
+});
+
 test("users who go on talking do not keep the run of a silent owner open", async () => {
   const { conversation, clock, ...workshop } = createWorkshop();
   await conversation.append("hello");
   await startElsewhere(conversation);
+  const { engine } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
+  await firstLook(conversation, engine);
   clock.now += 90_000;
   await conversation.append("anybody there?");
   clock.now += 10_001;
-  const { engine } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
   expect((await conversation.run(engine, { unfinished: "abandon" })).closedRun).toBe(foreignRunId);
 });
 
@@ -178,6 +238,7 @@ test.each([
   await conversation.append("hello");
   await startElsewhere(conversation);
   const { engine, provider } = workshop.scripted(["an answer"], { takeoverAfterMs: 100_000 });
+  await firstLook(conversation, engine);
   clock.now += 100_001;
   const running = conversation.run(engine, { unfinished });
   expect(await rejectionOf(running)).toMatchObject({ code: "run-in-progress", owner: elsewhere });
@@ -191,6 +252,7 @@ test("two processes that close one abandoned run do it once, and one of them goe
   await conversation.append("hello");
   await startElsewhere(conversation);
   await others.turn();
+  await firstLook(conversation, workshop.scripted([]).engine);
   clock.now += 16 * 60_000;
   const engines = [workshop.scripted(["one"]), workshop.scripted(["two"])];
   const runs = [conversation, others].map((each, n) =>
@@ -207,6 +269,7 @@ test("a user who speaks while an abandoned run is closed is heard", async () => 
   await conversation.append("hello");
   await startElsewhere(conversation);
   await conversation.append("still there?");
+  await firstLook(conversation, workshop.scripted([]).engine);
   clock.now += 16 * 60_000;
   const turn = await (
     await conversation.run(workshop.scripted(["an answer"]).engine, { unfinished: "abandon" })

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { isDead, lifeOf, thisProcess } from "../../../src/log/writer/owner.ts";
-import { startAside } from "../../support/process.ts";
+import { start, startAside } from "../../support/process.ts";
 
 test("another thread of this process, or another copy of turnlog in it, is alive", () => {
   const other = { ...thisProcess, processId: "prc_another_thread" };
@@ -14,6 +14,18 @@ test("an owner in another pid namespace, on another boot or another machine is n
   for (const other of [{ pidNamespace: "pid:[1]" }, { bootId: "another" }, { host: "another" }]) {
     expect(lifeOf({ ...gone, ...other })).toBe("unknown");
   }
+});
+
+const tellsStates = process.platform === "linux";
+if (!tellsStates) console.warn("1 test skipped: this system does not tell the state of a process");
+
+test.skipIf(!tellsStates)("a process that ended, and whose parent did not ask how, is dead", async () => {
+  // The shell starts a child that ends, and becomes a program that never asks for it.
+  const { child, firstLine } = start("/bin/sh", ["-c", "sleep 0 & echo $!; exec sleep 60"]);
+  const owner = { ...thisProcess, processId: "prc_zombie", pid: Number(await firstLine), startedAt: "not told" };
+  await expect.poll(() => lifeOf(owner)).toBe("dead");
+  expect(process.kill(owner.pid, 0)).toBe(true);
+  child.kill();
 });
 
 test("a process is gone when its number is, and alive until then", async () => {

@@ -3,6 +3,7 @@ import {
   type Check,
   type EventStore,
   eventStoreChecks,
+  livenessChecks,
   snapshotStoreChecks,
   viewStoreChecks,
 } from "../../../src/entries/store.ts";
@@ -16,6 +17,10 @@ function describeChecks(name: string, checks: readonly Check[]): void {
 
 export const describeEventStore = (name: string, create: () => Promise<EventStore>): void => {
   describeChecks(`${name} as an event store`, eventStoreChecks(create));
+};
+
+export const describeLiveness = (name: string, ...given: Parameters<typeof livenessChecks>): void => {
+  describeChecks(`${name}, asked whether owners live`, livenessChecks(...given));
 };
 
 export const describeViews = (name: string, create: Parameters<typeof viewStoreChecks>[0]): void => {
