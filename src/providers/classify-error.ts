@@ -38,9 +38,11 @@ export function classifyFailure({ status, body, headers, cause }: FailedAnswer):
     return { ...untold, ...classifyNetworkFailure(cause) };
   }
   const report = readErrorBody(body);
-  const known = status ?? report.status;
+  // Some servers tell an error under 200, and its status within.
+  const known = isFailure(status ?? null) ? (status ?? null) : (report.status ?? status ?? null);
   const kind = kindOf(report, known);
-  const shouldRetry = isFailure(status ?? null) ? saidToRetry(headers ?? null) : null;
+  const said = isFailure(status ?? null) ? saidToRetry(headers ?? null) : null;
+  const shouldRetry = said ?? (isUsedUp(report, known) ? false : null);
   return {
     kind,
     outcome: shouldRetry === true ? "rejected" : outcomeOf(kind, known),
@@ -48,7 +50,7 @@ export function classifyFailure({ status, body, headers, cause }: FailedAnswer):
     providerCode: report.code,
     param: report.param,
     message: messageOf(report, { kind, known }),
-    retryAfterMs: retryAfter(headers ?? null, report.message),
+    retryAfterMs: retryAfter(headers ?? null, report),
     shouldRetry,
     requestId: requestIdOf(headers ?? null),
     contentFilters: contentFiltersOfError(typeof body === "string" ? jsonOf(body) : body),
@@ -80,6 +82,17 @@ function saidToRetry(headers: Pick<Headers, "get"> | null): boolean | null {
   return said === "true" || said === "false" ? said === "true" : null;
 }
 
+/** A limit that waiting does not lift: the account has to be paid for, or given more. */
+const isUsedUp = ({ code, type }: ErrorReport, status: number | null): boolean =>
+  status === paymentRequired || [code, type].some((name) => name !== null && usedUp.has(name));
+
+const usedUp: ReadonlySet<string> = new Set([
+  ...["insufficient_quota", "insufficient_credits", "usage_not_included"],
+  ...["billing_error", "billing_hard_limit_reached", "billing_not_active"],
+]);
+
+const paymentRequired = 402;
+
 /** What a provider calls the request: OpenAI, most proxies, Azure. */
 export function requestIdOf(headers: Pick<Headers, "get"> | null): string | null {
   const ids = ["x-request-id", "request-id", "apim-request-id", "x-ms-request-id"].map((name) => headers?.get(name));
@@ -105,6 +118,10 @@ const kindByCode: ReadonlyMap<string, FailureKind> = new Map([
   ["slow_down", "rate-limited"],
   ["too_many_requests", "rate-limited"],
   ["insufficient_quota", "rate-limited"],
+  ["insufficient_credits", "rate-limited"],
+  ["billing_hard_limit_reached", "rate-limited"],
+  ["billing_not_active", "rate-limited"],
+  ["overloaded_error", "server-error"],
   ["usage_limit_reached", "rate-limited"],
   ["usage_not_included", "rate-limited"],
   ["content_filter", "content-filtered"],
@@ -178,6 +195,7 @@ function ofAnchor({ code, type, param, message }: ErrorReport, status: number | 
 function byStatus(status: number | null): FailureKind | null {
   if (status === null || status < 400) return null;
   if (status === 401 || status === 403) return "authentication";
+  if (status === paymentRequired || status === 429) return "rate-limited";
   return isRefusal(status) ? "invalid-request" : "server-error";
 }
 
@@ -195,18 +213,18 @@ function byFamily({ code, type, message }: ErrorReport): FailureKind | null {
 /** Whether the server says no before it infers; 408 is a time limit and tells nothing. */
 const isRefusal = (status: number): boolean => status === 501 || (status >= 400 && status < 500 && status !== 408);
 
-/** The server has no room for the request now. */
-const unavailable = 503;
+/** The server has no room for the request now; 529 is what Anthropic, and servers behind its wire, say. */
+const unavailable: ReadonlySet<number | null> = new Set([503, 529]);
 
 const mayHaveActed: ReadonlySet<FailureKind> = new Set(["server-error", "unknown"]);
 
 function outcomeOf(kind: FailureKind, status: number | null): "rejected" | "unknown" {
-  if (status !== null && (isRefusal(status) || status === unavailable)) return "rejected";
+  if (status !== null && (isRefusal(status) || unavailable.has(status))) return "rejected";
   return mayHaveActed.has(kind) ? "unknown" : "rejected";
 }
 
-/** `retry-after-ms`, `retry-after` in seconds or as a date (against the answer's own date), or the message's own words. */
-function retryAfter(headers: Pick<Headers, "get"> | null, message: string | null): number | null {
+/** `retry-after-ms`, `retry-after` in seconds or as a date (against the answer's own date), what the body says, or the message's own words. */
+function retryAfter(headers: Pick<Headers, "get"> | null, { message, retryAfterMs }: ErrorReport): number | null {
   const ms = numberOf(headers?.get("retry-after-ms"));
   if (ms !== null) return ms;
   const after = headers?.get("retry-after") ?? null;
@@ -214,6 +232,7 @@ function retryAfter(headers: Pick<Headers, "get"> | null, message: string | null
   if (seconds !== null) return Math.min(seconds * 1000, Number.MAX_SAFE_INTEGER);
   const until = Date.parse(after ?? "") - Date.parse(headers?.get("date") ?? "");
   if (!Number.isNaN(until)) return Math.max(0, until);
+  if (retryAfterMs !== null) return retryAfterMs;
   const [, amount, unit] = /\b(?:try again|retry) in (\d+(?:\.\d+)?)(ms|s)\b/.exec(message ?? "") ?? [];
   const said = numberOf(amount);
   return said === null ? null : unit === "ms" ? said : said * 1000;

@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectsOf } from "../base/json.ts";
 import { jsonOf } from "./json-text.ts";
 
 /** What a failed answer says of itself, whichever of the known shapes its body has (OpenAI's guide to error codes, and answers that were seen). */
@@ -8,6 +8,8 @@ export type ErrorReport = {
   readonly type: string | null;
   readonly param: string | null;
   readonly message: string | null;
+  /** What Google's `RetryInfo` asks to wait. */
+  readonly retryAfterMs: number | null;
 };
 
 /**
@@ -23,12 +25,13 @@ export function readErrorBody(body: JsonValue | undefined): ErrorReport {
   const outer = isJsonObject(value["response"]) ? value["response"] : value;
   const inner = isJsonObject(outer["error"]) ? outer["error"] : (firstIn(outer["errors"]) ?? outer);
   return {
-    status: typeof value["status"] === "number" ? value["status"] : googleStatus(inner),
+    status: typeof value["status"] === "number" ? value["status"] : statusOf(inner["code"] ?? outer["code"]),
     code: text(inner["code"]) ?? text(outer["code"]),
     // Google's APIs say there what others call the type.
     type: text(inner["type"]) ?? text(inner["status"]),
     param: text(inner["param"]),
     message: text(inner["message"]) ?? text(outer["error"]) ?? detail(outer["detail"]) ?? text(outer["message"]),
+    retryAfterMs: retryInfo(inner["details"]),
   };
 }
 
@@ -36,11 +39,23 @@ export function readErrorBody(body: JsonValue | undefined): ErrorReport {
 const firstIn = (errors: JsonValue | undefined): JsonObject | undefined =>
   isJsonList(errors) ? errors.find(isJsonObject) : undefined;
 
-const nothing: ErrorReport = { status: null, code: null, type: null, param: null, message: null };
+const nothing: ErrorReport = { status: null, code: null, type: null, param: null, message: null, retryAfterMs: null };
 
-/** Google's APIs repeat the HTTP status as the code, also in a stream. */
-const googleStatus = ({ code, status }: JsonObject): number | null =>
-  typeof code === "number" && typeof status === "string" ? code : null;
+/** Google's APIs, OpenRouter and vLLM repeat the HTTP status as the code, also in a stream and under 200. */
+function statusOf(code: JsonValue | undefined): number | null {
+  const status = typeof code === "string" && /^\d{3}$/.test(code) ? Number(code) : code;
+  return typeof status === "number" && Number.isInteger(status) && status >= 400 && status < 600 ? status : null;
+}
+
+/** `{"@type": "…google.rpc.RetryInfo", "retryDelay": "34.07s"}` among the details. */
+function retryInfo(details: JsonValue | undefined): number | null {
+  for (const { "@type": type, retryDelay } of objectsOf(details)) {
+    const isInfo = typeof type === "string" && type.endsWith("google.rpc.RetryInfo");
+    const [, seconds] = (isInfo && typeof retryDelay === "string" && /^(\d+(?:\.\d+)?)s$/.exec(retryDelay)) || [];
+    if (seconds !== undefined) return Math.round(Number(seconds) * 1000);
+  }
+  return null;
+}
 
 /** FastAPI's `detail`: a text, an object, or a list of what is wrong with the request. */
 function detail(value: JsonValue | undefined): string | null {

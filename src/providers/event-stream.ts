@@ -1,5 +1,5 @@
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import type { JsonValue } from "../base/json.ts";
+import { isJsonList, type JsonValue } from "../base/json.ts";
 import { jsonOf } from "./json-text.ts";
 import type { MeteredBody } from "./metered-body.ts";
 
@@ -31,7 +31,8 @@ export async function* serverEvents({ body, chunks }: Opened): AsyncGenerator<Se
         const told = text.trim();
         if (told === "[DONE]") return;
         const data = told === "" ? undefined : jsonOf(told);
-        if (data !== undefined) yield { event, data };
+        // Google's servers put an error into a list.
+        if (data !== undefined) for (const each of isJsonList(data) ? data : [data]) yield { event, data: each };
         else if (told !== "" && !isKeepAlive(event)) throw new SyntaxError("an event of the stream is no JSON");
       }
     }

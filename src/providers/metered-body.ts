@@ -49,6 +49,9 @@ export class MeteredBody {
     if (this.#failure !== null) throw this.#failure;
     if (this.#reader === null) return null;
     const { done, value } = await this.#timed(this.#reader);
+    // A reader that is cancelled because nothing came says that this was all.
+    const { failure } = this;
+    if (failure !== null) throw failure;
     if (done) return null;
     this.#bytes += value.byteLength;
     this.#eventBytes += value.byteLength;

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { utf8Length } from "../base/utf8.ts";
 import { ProviderError, type StreamDelta } from "../engine/stack/provider.ts";
 import type { AnswerForm, AnswerStream } from "./answer-form.ts";
@@ -197,11 +197,18 @@ export function broken(deadline: Deadline, cause: unknown, { partial, body }: Br
   return interruption(deadline, partial) ?? new ProviderError(text, told);
 }
 
+/** What came in the place of an answer. An error under 200 is what it says. */
 export function notAResponse({ status, headers, url }: Response, body: string): ProviderError {
+  if (tellsError(jsonOf(body))) return providerError({ status, headers, body });
   const failure = classifyFailure({ status, headers, body });
   const { message } = readErrorBody(body);
   const said = message ?? body.trim().slice(0, 200);
   const advice = isHtmlPage(said) ? `; ${addressAdvice(url)}` : "";
   const what = body.trim() === "" ? "an empty body" : `what is no response: ${said}${advice}`;
   return new ProviderError(`the provider answered with ${what}`, { ...failure, outcome: "unknown", body });
+}
+
+function tellsError(body: JsonValue | undefined): boolean {
+  const [told = body] = isJsonList(body) ? body : [];
+  return isJsonObject(told) && (isJsonObject(told["error"]) || typeof told["error"] === "string");
 }

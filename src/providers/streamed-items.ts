@@ -11,6 +11,7 @@ export class StreamedItems {
   readonly #complete: (open: OpenItem) => JsonObject;
   readonly #done = new Map<number, JsonObject>();
   readonly #open = new Map<number, OpenItem>();
+  #isTooLarge = false;
 
   /**
    * @param itemBytes - The most that an item may have that is not complete.
@@ -22,9 +23,15 @@ export class StreamedItems {
     this.#complete = complete;
   }
 
-  /** Whether an item that is not complete has more bytes than it may. */
+  /** Whether an item that was not complete had more bytes than it may. */
   get isTooLarge(): boolean {
-    return [...this.#open.values()].some(({ bytes }) => bytes > this.#itemBytes);
+    return this.#isTooLarge;
+  }
+
+  /** More of an item has come. It is asked after every event, so that looking at all items then would be quadratic. */
+  grow(open: OpenItem, bytes: number): void {
+    open.bytes += bytes;
+    if (open.bytes > this.#itemBytes) this.#isTooLarge = true;
   }
 
   /** The items that are complete, and what was said so far in those that are not; null: nothing that is worth keeping. */

@@ -11,15 +11,15 @@ import {
 } from "./refusals.ts";
 import { isArray, isObject, type Json, type JsonObject, stringOf } from "./wire.ts";
 
-/** Top-level fields, from ResponseCreateParams of openai 7.57.0. */
+/** Top-level fields, from ResponseCreateParams of openai 7.57.0, and `client_metadata`, which the codex client sends with every request. */
 const fields =
-  "access_programs background context_management conversation image include input instructions max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user".split(
+  "access_programs background client_metadata context_management conversation image include input instructions max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user".split(
     " ",
   );
 
 const strings = "instructions previous_response_id prompt_cache_key safety_identifier service_tier truncation user";
 const booleans = "background parallel_tool_calls store stream";
-const objects = "metadata moderation prompt prompt_cache_options reasoning stream_options text";
+const objects = "client_metadata metadata moderation prompt prompt_cache_options reasoning stream_options text";
 const arrays = "context_management include tools";
 
 /** A rule for each field whose shape is known: null is as good as nothing. */

@@ -71,7 +71,7 @@ test("the body of a refusal is cut, and the refusal is what its status says", as
   expect(JSON.stringify(failure.body).length).toBeLessThan(150_000);
 });
 
-test.each(["", "event: response.created\ndata: {}\n\n"])(
+test.each(["", "event: response.created\ndata: {}\n\n", '{"id":"resp_1","object":"response","output":['])(
   "an answer that pauses for too long is given up, whatever came before (%j)",
   async (start) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { classifyFailure } from "../../src/providers/classify-error.ts";
 import { catalogue } from "../support/providers/error-catalogue.ts";
-import { dialects, inStream, transport } from "../support/providers/error-dialects.ts";
+import { dialects, inStream, numbered, transport } from "../support/providers/error-dialects.ts";
 import { error } from "../support/providers/error-row.ts";
 
 describe.each([
@@ -9,6 +9,7 @@ describe.each([
   ["other servers", dialects],
   ["HTTP", transport],
   ["streams", inStream],
+  ["codes that are numbers", numbered],
 ])("%s", (_, rows) => {
   test.each(rows.map((row) => [row.of, row.kind, row] as const))("%s: %s", (_of, kind, row) => {
     const { status = null, body, outcome = "rejected" } = row;
@@ -18,6 +19,36 @@ describe.each([
     // The content type is not asked: the same body as text means the same.
     expect(classifyFailure({ status, body: typeof body === "string" ? body : JSON.stringify(body) })).toEqual(failure);
   });
+});
+
+test.each(numbered)("$of: under HTTP 200 it means the same", ({ body, kind, outcome = "rejected" }) => {
+  expect(classifyFailure({ status: 200, body })).toMatchObject({ kind, outcome });
+});
+
+describe("a quota that is used up is not worth another attempt", () => {
+  test.each([
+    [429, { code: "insufficient_quota" }],
+    [429, { type: "insufficient_quota" }],
+    [402, {}],
+    [402, { type: "billing_error" }],
+    [null, { code: 402 }],
+    [429, { code: "billing_hard_limit_reached" }],
+  ])("HTTP %s %j", (status, fields) => {
+    const body = error("You exceeded your current quota", fields);
+    expect(classifyFailure({ status, body })).toMatchObject({
+      ...{ kind: "rate-limited", outcome: "rejected", shouldRetry: false },
+    });
+  });
+
+  test("but where the server says otherwise", () => {
+    const headers = new Headers({ "x-should-retry": "true" });
+    const body = error("?", { code: "insufficient_quota" });
+    expect(classifyFailure({ status: 429, headers, body }).shouldRetry).toBe(true);
+  });
+});
+
+test.each([503, 529])("HTTP %i says that there is no room: nothing was done", (status) => {
+  expect(classifyFailure({ status, body: "" })).toMatchObject({ kind: "server-error", outcome: "rejected" });
 });
 
 describe("without a status", () => {
@@ -92,6 +123,23 @@ describe("when to come back", () => {
   test("is read from the message where no header says it", () => {
     expect(retryAfter({}, "Rate limit reached. Please try again in 28ms. Visit us.")).toBe(28);
     expect(retryAfter({}, "Rate limit reached. Please try again in 1.5s.")).toBe(1500);
+  });
+  test.each([
+    ["34.074s", 34_074],
+    ["5s", 5_000],
+    ["0s", 0],
+    ["soon", null],
+    [{ seconds: 3 }, null],
+  ])("is read from the RetryInfo of Google's errors (%j)", (retryDelay, expected) => {
+    const details = [
+      { "@type": "type.googleapis.com/google.rpc.QuotaFailure", violations: [] },
+      { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay },
+    ];
+    const body = { error: { code: 429, status: "RESOURCE_EXHAUSTED", message: "Quota.", details } };
+    expect(classifyFailure({ status: 429, body }).retryAfterMs).toBe(expected);
+    expect(classifyFailure({ body: [body] }).retryAfterMs).toBe(expected);
+    const headers = new Headers({ "retry-after": "2" });
+    expect(classifyFailure({ status: 429, headers, body }).retryAfterMs).toBe(2_000);
   });
   test("is not known otherwise", () => {
     expect(retryAfter({ "retry-after": "soon" })).toBeNull();

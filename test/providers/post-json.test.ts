@@ -83,3 +83,13 @@ test("a codec that does not say how runs ask otherwise takes a model and instruc
     "the codec mine/1 does not say how a request is asked with another temperature, topP: give defineCodec an adjust(settings, adjustments)",
   );
 });
+
+test("an answer that pauses for too long is told as that, and not as nonsense", async () => {
+  await using server = await serve((response) => void response.write('{"id":"1","text":"and so'));
+  const asked = postJson(
+    server.baseURL,
+    { bodyText: "{}", signal: new AbortController().signal },
+    { limits: { idleMs: 30 } },
+  );
+  await expect(asked).rejects.toMatchObject({ kind: "answer-stalled", outcome: "unknown" });
+});

@@ -48,6 +48,8 @@ test.each<readonly [string, JsonObject]>([
   ["accepted", { input: [{ role: "assistant", content: "a", phase: "commentary", status: null }] }],
   ["accepted", { input: [assistant({ type: "refusal", refusal: "no" })] }],
   ["invalid_type instructions", { input: "a", instructions: 7 }],
+  ["accepted", { input: "a", client_metadata: { originator: "codex_cli_rs" } }],
+  ["invalid_type client_metadata", { input: "a", client_metadata: "codex" }],
   ["invalid_type store", { input: "a", store: "yes" }],
   ["invalid_type tools[0]", { input: "a", tools: ["f"] }],
   ["missing_required_parameter tools[0].name", { input: "a", tools: [{ type: "function" }] }],

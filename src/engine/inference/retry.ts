@@ -34,7 +34,8 @@ function mayBeSentAgain({ outcome, shouldRetry, kind, status }: ProviderError): 
     kind === "rate-limited" ||
     kind === "conversation-locked" ||
     kind === "connection" ||
-    status === 503
+    status === 503 ||
+    status === 529
   );
 }
 

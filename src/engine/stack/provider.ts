@@ -127,7 +127,7 @@ export class ProviderError extends TurnlogError<"provider-failed"> {
   readonly partial: readonly JsonObject[];
   /** How long the server asked to wait before the request is sent again. */
   readonly retryAfterMs: number | null;
-  /** Whether the server said that the request may be sent again (`x-should-retry`); null where it did not say. */
+  /** Whether the server said that the request may be sent again (`x-should-retry`; false also for a quota that is used up); null where it did not say. */
   readonly shouldRetry: boolean | null;
   /** What the provider calls the request, for its support (`x-request-id`). */
   readonly requestId: string | null;

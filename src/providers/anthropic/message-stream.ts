@@ -106,7 +106,7 @@ export class MessageStream implements AnswerStream {
   }
 
   #tell(open: OpenItem, outputIndex: number, text: string): void {
-    open.bytes += utf8Length(text);
+    this.#blocks.grow(open, utf8Length(text));
     const type = deltaType(open.item);
     if (type !== undefined && text !== "") this.#onDelta({ type, outputIndex, text });
   }

@@ -1,5 +1,4 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, type JsonObject, type JsonValue, listOf, objectsOf, textOrEmpty } from "../../base/json.ts";
@@ -35,7 +34,7 @@ export async function runCli({ args, stdin }: Invocation, running: Running): Pro
   if (deadline.caller.aborted) throw abortedBeforeSending(deadline.caller);
   const [program, ...before] = command;
   const child = spawn(program, [...before, ...args], { cwd, env: { ...process.env, ...env }, stdio: "pipe" });
-  const ended = endOf(child);
+  const exited = exitOf(child);
   const started = await startOf(child, program, cwd);
   if (started !== null) throw started;
   const stderr = tailOf(child);
@@ -47,7 +46,7 @@ export async function runCli({ args, stdin }: Invocation, running: Running): Pro
   try {
     const result = await readLines(child, lines, running);
     isDone = true;
-    if (result === null) throw await diedError(ended, stderr);
+    if (result === null) throw await diedError(exited, stderr);
     if (result["is_error"] === true || result["subtype"] !== "success") throw failureOf(result, stderr());
     return { lines };
   } catch (error) {
@@ -55,15 +54,16 @@ export async function runCli({ args, stdin }: Invocation, running: Running): Pro
       ? withPartial(error, lines)
       : error;
   } finally {
-    await stop(child, ended, isDone);
+    await stop(child, exited, isDone);
   }
 }
 
 type End = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
-const endOf = (child: ChildProcessWithoutNullStreams): Promise<End> =>
+/** Its pipes may stay open behind it: a process that it started holds them. */
+const exitOf = (child: ChildProcessWithoutNullStreams): Promise<End> =>
   new Promise((done) => {
-    child.once("close", (code, signal) => done({ code, signal }));
+    child.once("exit", (code, signal) => done({ code, signal }));
   });
 
 /** Null once it runs. Nothing was given to one that does not. */
@@ -105,41 +105,84 @@ async function readLines(
   lines: JsonObject[],
   { limits, deadline, onDelta }: Running,
 ): Promise<JsonObject | null> {
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  stopped.catch(() => undefined);
-  const onAbort = (): void => reject(interruption(deadline) ?? deadline.signal.reason);
-  deadline.signal.addEventListener("abort", onAbort, { once: true });
-  if (deadline.signal.aborted) onAbort();
-  let idle: NodeJS.Timeout | undefined;
-  const wait = (): void => {
-    clearTimeout(idle);
-    idle = setTimeout(() => reject(limitError("idleMs", limits)), limits.idleMs);
-  };
-  const printed = linesOf(child.stdout.setEncoding("utf8"));
-  let bytes = 0;
+  using patience = patienceWith(child, { limits, deadline });
+  const printed = linesOf(metered(child.stdout.setEncoding("utf8"), limits, patience));
+  const next = (): Promise<IteratorResult<string, void>> => Promise.race([printed.next(), patience.over]);
   let told = 0;
-  try {
-    for (;;) {
-      wait();
-      const next = await Promise.race([printed.next(), stopped]);
-      if (next.done === true) return null;
-      if (next.value.trim() === "") continue;
-      bytes += utf8Length(next.value);
-      if (bytes > limits.streamBytes) throw limitError("streamBytes", limits);
-      const line = jsonOf(next.value);
-      if (!isJsonObject(line)) {
-        // One that dies leaves its last line unfinished.
-        const isLast = next.value.startsWith("{") && (await Promise.race([printed.next(), stopped])).done === true;
-        if (isLast) return null;
-        throw nonsense(next.value);
-      }
-      lines.push(line);
-      told = tell(line, told, onDelta);
-      if (line["type"] === "result") return line;
+  for (;;) {
+    const { done, value } = await next();
+    if (done === true) return null;
+    if (value.trim() === "") continue;
+    const line = jsonOf(value);
+    if (!isJsonObject(line)) {
+      // One that dies leaves its last line unfinished.
+      if (value.startsWith("{") && (await next()).done === true) return null;
+      throw nonsense(value);
     }
-  } finally {
-    clearTimeout(idle);
-    deadline.signal.removeEventListener("abort", onAbort);
+    lines.push(line);
+    told = tell(line, told, onDelta);
+    if (line["type"] === "result") return line;
+  }
+}
+
+/** How long more is waited for. */
+type Patience = Disposable & {
+  /** Something came. */
+  readonly renew: () => void;
+  /** Rejects when nobody waits any longer; says that this was all where the process is gone and nothing more comes. */
+  readonly over: Promise<{ readonly done: true; readonly value: undefined }>;
+};
+
+function patienceWith(
+  child: ChildProcessWithoutNullStreams,
+  { limits, deadline }: Pick<Running, "limits" | "deadline">,
+): Patience {
+  const { promise: over, resolve, reject } = Promise.withResolvers<{ done: true; value: undefined }>();
+  over.catch(() => undefined);
+  const stopped = (): void => reject(interruption(deadline) ?? deadline.signal.reason);
+  let timer: NodeJS.Timeout | undefined;
+  const renew = (): void => {
+    clearTimeout(timer);
+    // What it started may hold its pipes for as long as it likes.
+    timer = isGone(child)
+      ? setTimeout(() => resolve({ done: true, value: undefined }), graceMs)
+      : setTimeout(() => reject(limitError("idleMs", limits)), limits.idleMs);
+  };
+  deadline.signal.addEventListener("abort", stopped, { once: true });
+  if (deadline.signal.aborted) stopped();
+  child.once("exit", renew);
+  renew();
+  return {
+    renew,
+    over,
+    [Symbol.dispose]() {
+      clearTimeout(timer);
+      child.off("exit", renew);
+      deadline.signal.removeEventListener("abort", stopped);
+    },
+  };
+}
+
+const isGone = ({ exitCode, signalCode }: ChildProcessWithoutNullStreams): boolean =>
+  exitCode !== null || signalCode !== null;
+
+/** What is printed, held to the limits while it comes: a line that never ends is not kept. */
+async function* metered(
+  pieces: AsyncIterable<string>,
+  limits: AnswerLimits,
+  { renew }: Patience,
+): AsyncGenerator<string, void> {
+  let bytes = 0;
+  let lineBytes = 0;
+  for await (const piece of pieces) {
+    renew();
+    bytes += utf8Length(piece);
+    if (bytes > limits.streamBytes) throw limitError("streamBytes", limits);
+    for (const [place, part] of piece.split("\n").entries()) {
+      lineBytes = utf8Length(part) + (place === 0 ? lineBytes : 0);
+      if (lineBytes > limits.bodyBytes) throw limitError("bodyBytes", limits);
+    }
+    yield piece;
   }
 }
 
@@ -167,11 +210,12 @@ function nonsense(line: string): ProviderError {
   return new ProviderError(text, { kind: "server-error", outcome: "unknown", body: line.slice(0, maxTail) });
 }
 
-async function diedError(ended: Promise<End>, stderr: () => string): Promise<ProviderError> {
-  const { code, signal } = await ended;
+async function diedError(exited: Promise<End>, stderr: () => string): Promise<ProviderError> {
+  const end = await within(exited, graceMs);
   const said = stderr();
   if (isUnknownSession(said)) return lostSession(said);
-  const how = signal === null ? `ended with code ${code ?? "unknown"}` : `was ended by ${signal}`;
+  const code = `ended with code ${end?.code ?? "unknown"}`;
+  const how = end === null ? "closed its output" : end.signal === null ? code : `was ended by ${end.signal}`;
   const text = `the Claude CLI ${how} before it gave a result${said === "" ? "" : `: ${said}`}`;
   return new ProviderError(text, { kind: "stream-cut", outcome: "unknown", body: said });
 }
@@ -197,30 +241,23 @@ const lostSession = (message: string): ProviderError =>
   new ProviderError(message, { kind: "lost-state", outcome: "rejected" });
 
 /** Waits for a process that has said its last to end, and ends one that has not: kindly, and if it does not listen, at once. */
-async function stop(child: ChildProcessWithoutNullStreams, ended: Promise<End>, isDone: boolean): Promise<void> {
+async function stop(child: ChildProcessWithoutNullStreams, exited: Promise<End>, isDone: boolean): Promise<void> {
   child.stdout.resume();
-  const exited = Promise.race([ended, exitOf(child)]);
   for (const signal of [...(isDone ? [null] : []), "SIGTERM", "SIGKILL"] as const) {
     if (signal !== null) child.kill(signal);
-    if (await isWithin(exited, graceMs)) break;
+    if ((await within(exited, graceMs)) !== null) break;
   }
   // What it started may outlive it, and holds its ends of these pipes: nobody waits for that.
   for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy();
 }
 
-const exitOf = async (child: ChildProcessWithoutNullStreams): Promise<void> => {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  await once(child, "exit");
-};
-
-async function isWithin(ended: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const later = new Promise<boolean>((done) => {
-    timer = setTimeout(done, ms, false);
-  });
-  const isEnded = await Promise.race([ended.then(() => true), later]);
+/** How it ended, or null where it has not in that time. */
+async function within(exited: Promise<End>, ms: number): Promise<End | null> {
+  const later = Promise.withResolvers<null>();
+  const timer = setTimeout(later.resolve, ms, null);
+  const end = await Promise.race([exited, later.promise]);
   clearTimeout(timer);
-  return isEnded;
+  return end;
 }
 
 const graceMs = 2_000;

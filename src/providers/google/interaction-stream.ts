@@ -88,7 +88,7 @@ export class InteractionStream implements AnswerStream {
   /** A step may begin with a part of what it says. */
   #begin(index: number, given: JsonObject): void {
     const open = this.#steps.begin(index, given);
-    open.bytes = utf8Length(JSON.stringify(open.item));
+    this.#steps.grow(open, utf8Length(JSON.stringify(open.item)));
     for (const [name, type] of saying)
       for (const part of objectsOf(open.item[name])) {
         const { text } = part;
@@ -99,7 +99,7 @@ export class InteractionStream implements AnswerStream {
   #grow(index: number, { type, ...members }: JsonObject): void {
     const open = this.#steps.at(index);
     if (open === undefined) return;
-    open.bytes += utf8Length(JSON.stringify(members));
+    this.#steps.grow(open, utf8Length(JSON.stringify(members)));
     const { arguments: json, content, signature } = members;
     if (type === "arguments_delta") {
       if (typeof json !== "string") return;

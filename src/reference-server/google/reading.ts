@@ -22,7 +22,7 @@ export function readingOf(body: JsonObject): Reading {
   };
 }
 
-/** A text of nothing only carries a signature. */
+/** A text of nothing carries a signature, or says nothing. */
 const isRead = ({ text }: JsonObject): boolean => text !== "";
 
 function toolsIn({ functionDeclarations: declared = null, ...others }: JsonObject): readonly JsonObject[] {

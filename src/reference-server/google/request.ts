@@ -48,10 +48,9 @@ function checkContent(content: JsonObject, at: number): Refusal | undefined {
   if (role !== "user" && role !== "model") return refuse.unknownRole();
   const parts = partsOf(content);
   if (parts.length === 0) return refuse.noParts(at);
+  // A text of nothing is data: the server takes it.
   const empty = parts.findIndex((part) => !dataMembers.some((name) => name in part));
-  const silent = parts.findIndex(({ text, thoughtSignature: signed }) => text === "" && signed === undefined);
-  const wrong = empty >= 0 ? empty : silent;
-  return wrong >= 0 ? refuse.noData(at, wrong) : undefined;
+  return empty >= 0 ? refuse.noData(at, empty) : undefined;
 }
 
 const callsIn = (content: JsonObject | undefined): readonly JsonObject[] =>

@@ -46,6 +46,7 @@ describe("a request that the server did not act on", () => {
   test.each([
     ["429", refusal(429)],
     ["503", refusal(503)],
+    ["529", refusal(529)],
     ["500 with x-should-retry", refusal(500, { "x-should-retry": "true" })],
   ])("is sent again after a while (%s), and each attempt is an event", async (_, fault) => {
     const talk = await talkTo(fault, fault);

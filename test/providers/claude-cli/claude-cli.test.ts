@@ -205,6 +205,26 @@ describe("one clear error is told, and no process is left, when the CLI", () => 
     expect(pipes()).toBeLessThanOrEqual(before);
   });
 
+  test("dies, and a process that it started holds its pipes", async () => {
+    const failure = await failing("well", { command: ["sh", "-c", 'sleep 600 & echo "left $!" >&2; exit 3'] });
+    process.kill(Number(/left (\d+)/.exec(failure.message)?.[1]));
+    expect(failure).toMatchObject({ kind: "stream-cut", outcome: "unknown" });
+    expect(failure.message).toMatch(/^the Claude CLI ended with code 3 before it gave a result: left \d+$/);
+  }, 20_000);
+
+  test("closes its output, and stays", async () => {
+    const failure = await failing("well", { command: ["sh", "-c", "exec >&- 2>&-; exec sleep 600"] });
+    expect(failure).toMatchObject({ kind: "stream-cut", outcome: "unknown" });
+    expect(failure.message).toBe("the Claude CLI closed its output before it gave a result");
+  }, 20_000);
+
+  test("prints a line without an end, or more than it may", async () => {
+    const line = await failing("well", { command: ["sh", "-c", "yes a | tr -d '\\n'"], limits: { bodyBytes: 1e6 } });
+    expect(line).toMatchObject({ kind: "body-too-large", outcome: "unknown" });
+    const endless = { command: ["sh", "-c", "yes '{}'"], limits: { streamBytes: 1e5 } } as const;
+    expect(await failing("well", endless)).toMatchObject({ kind: "stream-too-large", outcome: "unknown" });
+  }, 20_000);
+
   test("is waited for no longer", async () => {
     const controller = new AbortController();
     const onDelta = (): void => controller.abort();

@@ -124,7 +124,6 @@ test.each([
 test.each([
   ["an HTML page", "<html><title>Welcome</title></html>", /HTML page: Welcome/],
   ["an empty body", "", /empty body/],
-  ["an error in a 200", { error: { code: "previous_response_not_found", message: "gone" } }, /gone/],
   ["half a document", '{"id":"resp_1","outp', /no response/],
   ["nothing of use", "[]", /no response: \[\]$/],
   [
@@ -137,6 +136,13 @@ test.each([
   const failure = await failureOf(ask(provider(server)));
   expect(failure.message).toMatch(text);
   expect(failure.outcome).toBe("unknown");
+});
+
+test("an error with status 200 is what it says", async () => {
+  await using server = await serve(answering({ error: { code: "previous_response_not_found", message: "gone" } }));
+  expect(await failureOf(ask(provider(server)))).toMatchObject({
+    ...{ kind: "lost-state", outcome: "rejected", message: "gone" },
+  });
 });
 
 test("a response that failed is an error that keeps it whole", async () => {

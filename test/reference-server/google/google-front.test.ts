@@ -104,11 +104,22 @@ test("says what the model read: instructions, tools, calls and results without i
   ]);
 });
 
+test("takes a text of nothing, of which the model reads nothing", async () => {
+  const contents = [
+    user({ text: "" }, { text: "Hi!" }),
+    model({ text: "" }, { text: "Hello." }),
+    user({ text: "So?" }),
+  ];
+  expect((await asked(contents)).status).toBe(200);
+  expect(server.reading(0)?.items).toHaveLength(3);
+  expect((await asked([user({ text: "" })])).status).toBe(200);
+});
+
 describe("refuses", () => {
   const rows: readonly (readonly [string, readonly JsonObject[], RegExp])[] = [
     ["no contents", [], /contents is not specified/],
     ["a content without parts", [user()], /contents\[0\].parts: contents.parts must not be empty/],
-    ["a part without data", [user({ text: "" })], /parts\[0\].data: required oneof field 'data'/],
+    ["a part without data", [user({})], /parts\[0\].data: required oneof field 'data'/],
     ["another role", [{ role: "assistant", parts: [{ text: "a" }] }], /valid role: user, model/],
     ["a result without its call", [hi, user(result("f"))], /function response turn comes immediately after/],
     [

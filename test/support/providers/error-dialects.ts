@@ -184,6 +184,36 @@ export const transport: readonly Row[] = [
   { of: "an empty detail", status: 400, body: { detail: "" }, kind: "invalid-request" },
 ];
 
+/** Servers that repeat the HTTP status as the code, in a stream or under 200 (OpenRouter, vLLM, Google). */
+export const numbered: readonly Row[] = [
+  { of: "OpenRouter, a key", body: error("No auth credentials found", { code: 401 }), kind: "authentication" },
+  { of: "OpenRouter, credits", body: { error: { code: 402, message: "Insufficient credits" } }, kind: "rate-limited" },
+  {
+    of: "OpenRouter, a limit",
+    body: { error: { code: 429, message: "Provider returned error" } },
+    kind: "rate-limited",
+  },
+  {
+    of: "OpenRouter, a provider that is down, in mid-stream",
+    body: { id: "gen-1", choices: [], error: { code: 502, message: "Provider disconnected" } },
+    kind: "server-error",
+    outcome: "unknown",
+  },
+  {
+    of: "OpenRouter, no provider left",
+    body: { error: { code: 503, message: "No instances available" } },
+    kind: "server-error",
+  },
+  {
+    of: "vLLM, flat",
+    body: { object: "error", message: "The model `x` does not exist.", type: "NotFoundError", param: null, code: 404 },
+    kind: "invalid-request",
+  },
+  { of: "a code that is a text of digits", body: { error: { code: "429", message: "?" } }, kind: "rate-limited" },
+  { of: "an overloaded server", body: { error: { code: 529, message: "Overloaded" } }, kind: "server-error" },
+  { of: "a number that is no status", body: error("?", { code: 7, type: "?" }), kind: "unknown", outcome: "unknown" },
+];
+
 export const inStream: readonly Row[] = [
   {
     of: "a flat error event",
