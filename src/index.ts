@@ -30,6 +30,7 @@ export type { ReadableConversation, WhatIfOptions } from "./conversation/readabl
 export type { ReasoningBlock, ReasoningForecast, ReasoningSize } from "./conversation/reasoning-forecast.ts";
 export type { ComparedReasoning, ReasoningReport } from "./conversation/reasoning-report.ts";
 export type { SentRequest } from "./conversation/recorded-request.ts";
+export type { RequestBefore } from "./conversation/request-before.ts";
 export type { RunnableConversation } from "./conversation/runnable-conversation.ts";
 export type { SearchHit, SearchOptions, SearchResult } from "./conversation/search.ts";
 export type { ServerWindow } from "./conversation/server-window.ts";
@@ -110,7 +111,7 @@ export {
 export { OutputMismatchError } from "./engine/stack/output.ts";
 export { type ConnectOptions, type Provider, ProviderError } from "./engine/stack/provider.ts";
 export type { ReasoningPolicy } from "./engine/stack/reasoning-policy.ts";
-export type { Loss, RunResult, RunStep, Usage } from "./engine/stack/result.ts";
+export type { Loss, Repaired, RunResult, RunStep, Usage } from "./engine/stack/result.ts";
 export type { FailedProvider, Route, RouteQuestion } from "./engine/stack/route.ts";
 export type { RunPart } from "./engine/stack/run-part.ts";
 export type { ModelSettings, RunSettings, ToolChoice } from "./engine/stack/run-settings.ts";

@@ -1,5 +1,5 @@
 import { counted, grouped, printable, shortId } from "../projections/wording.ts";
-import type { OtherStep, StepFacts } from "../replay/compared-steps.ts";
+import type { CounterfactualStep, OtherStep, StepFacts } from "../replay/compared-steps.ts";
 import type { Counterfactual } from "../replay/counterfactual.ts";
 import type { Screen } from "./context.ts";
 import type { CounterfactualDocument, StepBodyDocument, StepDocument } from "./documents/running.ts";
@@ -11,7 +11,7 @@ export function describeCounterfactual(
   { steps, unknown, turn }: Counterfactual,
   { savedAs, ...about }: Pick<CounterfactualDocument, "conversation" | "to" | "savedAs">,
 ): CounterfactualDocument {
-  const first = steps.findIndex(({ isSame }) => !isSame);
+  const first = steps.findIndex((step) => !isAsRecorded(step));
   return {
     ...about,
     steps: steps.map(({ otherwise, ...step }) => ({ ...step, otherwise: otherwise && withoutBody(otherwise) })),
@@ -23,6 +23,10 @@ export function describeCounterfactual(
     savedAs,
   };
 }
+
+/** Sent as it was, and read as it was: the same bytes say something else behind another context. */
+export const isAsRecorded = ({ isSame, readsSame }: Pick<CounterfactualStep, "isSame" | "readsSame">): boolean =>
+  isSame && readsSame;
 
 const withoutBody = ({ bodyText: _, ...facts }: OtherStep): StepFacts => facts;
 
@@ -56,7 +60,7 @@ export function describeStepBody(
 export function renderCounterfactual(document: CounterfactualDocument, { style, print, table, note }: Screen): void {
   const { steps, recorded, otherwise, firstDifference, unknown, savedAs } = document;
   table(steps.map((step, index) => rowOf(step, index, style)));
-  const differing = steps.filter(({ isSame }) => !isSame).length;
+  const differing = steps.filter((step) => !isAsRecorded(step)).length;
   const which = firstDifference === null ? "" : `, the first of them step ${firstDifference + 1}`;
   print(style.bold(`${grouped(differing)} of ${counted(steps.length, "step")} different${which}`));
   const different = firstDifference === null ? undefined : steps[firstDifference];
@@ -72,13 +76,14 @@ export function renderCounterfactual(document: CounterfactualDocument, { style, 
 }
 
 function rowOf(
-  { recorded, otherwise, isSame }: CounterfactualDocument["steps"][number],
+  { recorded, otherwise, isSame, readsSame }: CounterfactualDocument["steps"][number],
   index: number,
   style: Style,
 ): readonly Cell[] {
   const number = `${index + 1}`;
-  if (isSame) return [number, placeOf(recorded), planOf(recorded), { text: "the same", style: style.dim }];
-  const then = otherwise === null ? "not asked" : planOf(otherwise);
+  if (isSame && readsSame) return [number, placeOf(recorded), planOf(recorded), { text: "the same", style: style.dim }];
+  const read = otherwise !== null && readsSame ? ", read the same" : "";
+  const then = isSame ? "the same bytes, read otherwise" : `${planOf(otherwise)}${read}`;
   return [number, placeOf(recorded), planOf(recorded), { text: then, style: style.warn }];
 }
 

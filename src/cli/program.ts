@@ -154,8 +154,6 @@ const otherWords: ReadonlyMap<string, string> = new Map([
   ["follow", "log CONVERSATION --follow"],
   ["transcript", "log CONVERSATION --transcript"],
   ["grep", "search TEXT"],
-  ["delete", "hide CONVERSATION"],
-  ["rm", "hide CONVERSATION"],
   ["redact", "export CONVERSATION --redact -o FILE"],
   ["backup", "store backup FILE"],
   ["restore", "store restore FILE"],
@@ -164,7 +162,7 @@ const otherWords: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** What people type who want something gone: no other command may seem to do that. */
-const erasing: ReadonlySet<string> = new Set(["erase", "forget", "purge", "wipe"]);
+const erasing: ReadonlySet<string> = new Set(["delete", "erase", "forget", "purge", "remove", "rm", "wipe"]);
 
 function hintFor(refusal: string): string | null {
   const [, typed = ""] = /unknown command '([^']*)'/.exec(refusal) ?? [];

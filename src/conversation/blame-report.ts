@@ -1,4 +1,8 @@
-import { idOf } from "../domain/block.ts";
+import { type Block, idOf } from "../domain/block.ts";
+import { blockFromJson } from "../domain/block-json.ts";
+import { blocksIn } from "../domain/events/blocks-in.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { type EventReader, eventAt } from "../log/codec/event-log.ts";
 import type { ChangedEvent } from "../log/codec/watched-log.ts";
 import { type Blame, type BlockChange, lastChange } from "../projections/blame.ts";
 import { type ReadPlace, turnSpokenOf } from "./place.ts";
@@ -19,7 +23,11 @@ export type BlockStory = {
 export type BlamedBlock = PlacedBlock & BlockStory & { readonly changed: BlockChange | null };
 
 /** A block that is not in the Turn, and who took it out; null where nobody did, and it waits for the end of an open run. */
-export type RemovedBlock = BlockStory & { readonly removed: BlockChange | null };
+export type RemovedBlock = BlockStory & {
+  readonly removed: BlockChange | null;
+  /** What it said last; null where the log does not tell. */
+  readonly block: Block | null;
+};
 
 /** Who made and last changed the blocks of a Turn, and who took out those that are gone. */
 export type BlameReport = {
@@ -35,10 +43,11 @@ export type BlameReport = {
  *
  * @param only - The id of the one block that is asked for; null for all.
  */
-export function blameReport(
+export async function blameReport(
+  log: EventReader,
   place: ReadPlace & { readonly changed: readonly ChangedEvent[] },
   only: string | null = null,
-): BlameReport {
+): Promise<BlameReport> {
   const { past, words } = place;
   const { blames } = past;
   const isWanted = ({ id }: BlockStory): boolean => only === null || id === only;
@@ -54,9 +63,10 @@ export function blameReport(
   const removed = [...blames.keys()]
     .filter((id) => !present.has(id))
     .map((id) => ({ ...story(id), removed: removalOf(place, id) }))
-    .filter(({ id, removed: by }) => by !== null || id === only);
+    .filter(({ id, removed: by }) => by !== null || id === only)
+    .filter(isWanted);
   return {
-    ...{ revision: past.revision, blocks: blocks.filter(isWanted), removed: removed.filter(isWanted) },
+    ...{ revision: past.revision, blocks: blocks.filter(isWanted), removed: await withContent(log, removed) },
     changedEvents: place.changed,
   };
 }
@@ -64,3 +74,21 @@ export function blameReport(
 /** While a run is open, what its layers have left out so far is gone as well. */
 const removalOf = ({ past: { view, blames } }: ReadPlace, id: string): BlockChange | null =>
   view.client.run?.removed.get(id) ?? blames.get(id)?.removed ?? null;
+
+type Removed = Omit<RemovedBlock, "block">;
+
+/** No Turn has them any more, so what they said last is read where the log has it. */
+async function withContent(log: EventReader, removed: readonly Removed[]): Promise<readonly RemovedBlock[]> {
+  const events = new Map<string, RecordedEvent | null>();
+  const told: RemovedBlock[] = [];
+  for (const story of removed) {
+    const { digest, change } = story.versions.at(-1) ?? {};
+    const place = `${change?.stream ?? ""}@${change?.revision ?? ""}`;
+    if (change !== undefined && !events.has(place))
+      events.set(place, await eventAt(log, change.stream, change.revision));
+    const event = events.get(place)?.event;
+    const json = event && blocksIn(event).find((block) => block.id === story.id && block.digest === digest);
+    told.push({ ...story, block: json === undefined ? null : blockFromJson(json) });
+  }
+  return told;
+}

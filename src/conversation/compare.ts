@@ -1,10 +1,12 @@
+import { isJsonObject } from "../base/json.ts";
+import { kindOf } from "../base/options.ts";
 import type { Block } from "../domain/block.ts";
 import { equalBeginning } from "../domain/turn-difference.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { forksOf } from "../log/history/lineage.ts";
 import type { BlockChange } from "../projections/blame.ts";
 import { lastChange } from "../projections/blame.ts";
-import type { LoadedPast } from "./past.ts";
+import { LoadedPast } from "./past.ts";
 
 /** Where two conversations part. */
 export type MergeBase = {
@@ -20,12 +22,28 @@ export type MergeBase = {
 /** The first block that is another, and who last changed it. */
 export type TurnDeparture = { readonly block: Block; readonly change: BlockChange | null };
 
-/** Compares two conversations, each at a revision: what they share by descent, and what their Turns begin with. */
+/**
+ * Compares two conversations, each at a revision: what they share by descent, and what their Turns begin with.
+ *
+ *     const [left, right] = await Promise.all([one, other].map(async (each) => (await each.at(-1)).load()));
+ *     const { blocks } = await compareConversations(store.log, left, right);
+ *
+ * @throws {TypeError} for what is no log, and for a revision that was not loaded.
+ */
 export async function compareConversations(
   reader: EventReader,
   left: LoadedPast,
   right: LoadedPast,
 ): Promise<MergeBase> {
+  const log: unknown = reader;
+  if (!isJsonObject(log) || typeof log["read"] !== "function")
+    throw new TypeError(`compareConversations: the log is ${kindOf(log)}: give store.log`);
+  for (const [name, past] of Object.entries<unknown>({ left, right })) {
+    if (past instanceof LoadedPast) continue;
+    throw new TypeError(
+      `compareConversations: ${name} is ${kindOf(past)}: give a revision with its contents, await (await conversation.at(-1)).load()`,
+    );
+  }
   const event = lastShared(await stretchesOf(reader, left), await stretchesOf(reader, right));
   const blocks = equalBeginning(left.turn, right.turn);
   return { event, blocks, left: departure(left, blocks), right: departure(right, blocks) };

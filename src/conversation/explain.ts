@@ -5,6 +5,7 @@ import { type BlockChange, lastChange } from "../projections/blame.ts";
 import { labelIn } from "../projections/block-labels.ts";
 import { type ContextCandidate, candidatesOf } from "./candidates.ts";
 import type { FoundRequest } from "./recorded-request.ts";
+import { type RequestBefore, requestBefore } from "./request-before.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
 
 /** A block that a request sent: what it is in a word or two, and who last changed it. */
@@ -45,6 +46,11 @@ export type RequestExplanation = {
   readonly candidates: readonly ContextCandidate[];
   /** Who made the newest context useless, and where; null while the chain holds. */
   readonly brokenBy: (Divergence & { readonly block: string }) | null;
+  /**
+   * What this endpoint was sent before, where the request continues from nothing and no context speaks of it: who changed what of that. Null
+   * elsewhere, and for the first request of an endpoint.
+   */
+  readonly before: RequestBefore | null;
   /** What layers did on the way that no Turn shows. */
   readonly timings: NonNullable<InferenceRequestedData["timings"]>;
   /** The blocks that were sent, with their places in the Turn. */
@@ -78,6 +84,7 @@ export function explainRequest(found: FoundRequest): RequestExplanation {
     fullBytes: codecs.has(encoder) ? planAgain(view, recorded, codecs, { full: "policy" }).bytes : null,
     candidates: candidatesOf(found),
     brokenBy: divergence === null ? null : { ...divergence, block: labels.get(divergence.blockId ?? "") ?? "block" },
+    before: requestBefore(found),
     timings,
     sent: inputTurn(view, recorded).after(sendFrom).map(sentBlock),
   };

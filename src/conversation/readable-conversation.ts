@@ -187,7 +187,7 @@ export class ReadableConversation {
     const { log, changed } = watchedLog(this.#log);
     const place = await readPlace(log, this.#stream.name, revision);
     turnSpokenOf(place.past).frozen();
-    return blameReport({ ...place, changed: changed() });
+    return blameReport(log, { ...place, changed: changed() });
   }
 
   /**

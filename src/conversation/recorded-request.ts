@@ -2,6 +2,7 @@ import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationEvent, type ConversationEventOf, isRequest } from "../domain/events/event.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { isAside } from "../domain/frame.ts";
 import { conversationOfStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { type Codecs, rebuildRequest, requestOf } from "../engine/planning/recorded-request.ts";
@@ -65,8 +66,12 @@ export async function findRequest(log: EventLog, place: RequestPlace): Promise<F
     const told = follow?.();
     return (recorded, view) => {
       told?.(recorded, view);
-      if (recorded.event.type !== "ResponseReceived") return;
+      const { event } = recorded;
+      if (event.type !== "ResponseReceived") return;
       for (const { context, turn } of view.newest.values()) contextTurns.set(context.inferenceId, turn);
+      // Nothing names it to continue from, and a reader compares it all the same.
+      const answered = isAside(recorded.frame) ? null : view.client.run?.turns.response(event.data.inferenceId);
+      if (answered != null) contextTurns.set(event.data.inferenceId, answered);
     };
   });
   const { event: recorded, view } = past;

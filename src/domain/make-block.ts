@@ -64,10 +64,22 @@ export function image(url: string, detail = "auto"): JsonObject {
   throw new TypeError(`image: the address ${what}: give https://…, or the content as data:image/png;base64,…`);
 }
 
-/** A file part: by the provider's id, or its content as a data URL with a name. */
-export const file = (
+const fileFields = { fileId: true, name: true, data: true } as const;
+
+/**
+ * A file part: by the provider's id, or its content as a data URL with a name.
+ *
+ * @throws {TypeError} for a member that files do not have, and for one that is missing: no server could read it.
+ */
+export function file(
   fields: { readonly fileId: string } | { readonly name: string; readonly data: string },
-): JsonObject => ({ type: "file", ...fields });
+): JsonObject {
+  checkOptions("file", fields, fileFields);
+  const needed = "fileId" in fields ? { fileId: fields.fileId } : { name: fields.name, data: fields.data };
+  for (const [name, value] of Object.entries(needed))
+    checkText(`file: ${name}`, value, "{ fileId } as the provider calls it, or { name, data } with data:…;base64,…");
+  return { type: "file", ...fields };
+}
 
 /** An audio part: base64 data and its format. */
 export const audio = (data: string, format: string): JsonObject => ({ type: "audio", audio: { data, format } });

@@ -30,8 +30,9 @@ type Shown = { readonly form: Block; readonly conversationId: string; readonly a
  * A layer that shows the model another form of each block than the client keeps: redaction, shortening, translation.
  *
  * On the way back every hidden form gives way to the very block that it was made of, so the Turn keeps its authors, and
- * blocks that the answer brought are restored. Hidden forms are the same in every step, so requests stay chained; where
- * `hide(restore(block))` is not what the model said, each answer with something to restore costs a rebased request.
+ * blocks that the answer brought are restored. Hidden forms are the same in every step, so requests stay chained. Where
+ * `hide(restore(block))` is not what the model said, the next request goes on from before that answer, and where every answer is
+ * rewritten so, each request sends the whole Turn.
  *
  * Reasoning is handed out as it came: no server takes it back edited.
  */

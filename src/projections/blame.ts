@@ -1,3 +1,4 @@
+import { canonicalJson } from "../base/canonical-json.ts";
 import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -52,6 +53,8 @@ type Ending = {
   readonly result: Turn;
   /** Who left blocks out in this run. */
   readonly removals: ReadonlyMap<BlockId, Actor>;
+  /** When a pass left each of them out last, and by whom. */
+  readonly removed?: ReadonlyMap<string, BlockChange>;
   /** Where the run began. */
   readonly started: Pick<BlockChange, "stream" | "revision">;
 };
@@ -62,13 +65,17 @@ type Ending = {
  */
 export function noteResult(view: BlameView | null, end: Ending, recorded: RecordedEvent): void {
   if (view === null) return;
-  const { base, result, removals, started } = end;
+  const { base, result, removals, removed, started } = end;
   const shared = base.commonPrefixLength(result);
   const kept = new Set(result.after(shared).map(idOf));
   const noteRemoval = (id: BlockId): void => {
     const blame = view.get(id);
     if (blame === undefined || kept.has(id)) return;
-    blame.removed = { ...changeOf(recorded), actor: removals.get(id) ?? recorded.actor };
+    const actor = removals.get(id) ?? recorded.actor;
+    const edit = removed?.get(id);
+    // On another branch of the run somebody else may have left it out since.
+    const isThat = edit !== undefined && canonicalJson(edit.actor) === canonicalJson(actor);
+    blame.removed = isThat ? edit : { ...changeOf(recorded), actor };
   };
   for (const block of base.after(shared)) noteRemoval(idOf(block));
   for (const id of removals.keys()) {

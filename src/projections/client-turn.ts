@@ -175,7 +175,7 @@ type Closing = {
 
 function closeRun(view: ClientTurnView, run: OpenRun, { result, removals, recorded }: Closing): void {
   const started = { stream: run.stream, revision: run.startedRevision };
-  noteResult(view.blame, { base: run.turns.base, result, removals, started }, recorded);
+  noteResult(view.blame, { base: run.turns.base, result, removals, removed: run.removed, started }, recorded);
   view.committed = result.append(...run.pending);
   view.run = null;
 }

@@ -10,6 +10,7 @@ import type {
 } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { RunStatus } from "../domain/events/run-events.ts";
+import type { Compaction } from "../domain/events/shared.ts";
 import { isAside } from "../domain/frame.ts";
 import { entersTurn } from "./open-run.ts";
 import { isSuspect } from "./server-contexts.ts";
@@ -48,8 +49,17 @@ export type Loss =
       readonly inferenceId: string;
       readonly blocks: readonly Block[];
     }
-  /** A request would have been refused as it was, and was sent with this change. The Turn keeps what it had. */
-  | { readonly kind: "repair"; readonly frame: string; readonly inferenceId: string; readonly repair: Repair }
+  /** The model did not get something, so that the request was taken: told once, by the first request. The Turn keeps what it had. */
+  | ({ readonly kind: "repair" } & Repaired)
+  /** The engine made the Turn shorter: what it cut or left out is in the log, and not in the Turn any more. */
+  | {
+      readonly kind: "compacted";
+      readonly frame: string;
+      readonly compaction: Compaction;
+      /** Blocks that are shorter now, and blocks that are gone. */
+      readonly cut: readonly string[];
+      readonly removed: readonly string[];
+    }
   /** Reasoning was sent, or held by the server, and the server says that the model did not get it. */
   | {
       readonly kind: "withheld-reasoning";
@@ -62,6 +72,9 @@ export type Loss =
   /** Encrypted reasoning that the server cannot read any more: it stays in the Turn and is not sent again. */
   | { readonly kind: "quarantined-reasoning"; readonly blockIds: readonly string[]; readonly reason: string };
 
+/** A change that a request was sent with. */
+export type Repaired = { readonly frame: string; readonly inferenceId: string; readonly repair: Repair };
+
 /** What the events of one run tell of it. */
 export type RunRecord = {
   readonly runId: string;
@@ -69,6 +82,10 @@ export type RunRecord = {
   /** Model calls that layers made beside the conversation. */
   readonly asides: RunStep[];
   readonly losses: Loss[];
+  /** Changes of requests that lose nothing: the model got all of it, said otherwise. */
+  readonly restated: Repaired[];
+  /** Changes that were told: a later request has those of an earlier one again. */
+  readonly toldRepairs: Set<string>;
   /** Whether it was cut off, and taken up again. */
   isResumed: boolean;
   /** Null until it has completed. */
@@ -82,6 +99,8 @@ export const newRunRecord = (runId: string): RunRecord => ({
   steps: [],
   asides: [],
   losses: [],
+  restated: [],
+  toldRepairs: new Set(),
   isResumed: false,
   status: null,
   requests: new Map(),
@@ -102,7 +121,15 @@ export function noteRun(
     case "InferenceRequested": {
       const { inferenceId, decision } = event.data;
       requests.set(inferenceId, { frame, request: event.data });
-      for (const repair of decision.repairs) losses.push({ kind: "repair", frame, inferenceId, repair });
+      for (const repair of decision.repairs) noteRepair(record, { frame, inferenceId, repair });
+      return;
+    }
+    case "TurnEdited": {
+      const { compaction, edits } = event.data;
+      if (compaction === undefined) return;
+      const cut = edits.flatMap((edit) => (edit.op === "replace" ? [edit.blockId] : []));
+      const removed = edits.flatMap((edit) => (edit.op === "remove" ? edit.blockIds : []));
+      losses.push({ kind: "compacted", frame, compaction, cut, removed });
       return;
     }
     case "ResponseReceived": {
@@ -145,4 +172,15 @@ export function noteRun(
       return;
     default:
   }
+}
+
+function noteRepair({ losses, restated, toldRepairs }: RunRecord, repaired: Repaired): void {
+  const { rule, index, detail } = repaired.repair;
+  const key = JSON.stringify([rule, index, detail]);
+  if (toldRepairs.has(key)) return;
+  toldRepairs.add(key);
+  // A compaction stands for what is left out before it.
+  const isLost = rule === "omit" ? detail["reason"] !== "compacted" : rule === "omit-parts" || rule === "answer";
+  if (isLost) losses.push({ kind: "repair", ...repaired });
+  else restated.push(repaired);
 }

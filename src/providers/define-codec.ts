@@ -28,6 +28,7 @@ const members: OptionNames<CodecDefinition> = {
     encodeRequest: true,
     restated: true,
     lessonOf: true,
+    ownEffects: true,
     mayPause: true,
     readAnswer: true,
     writeAnswer: true,

@@ -18,6 +18,7 @@ export interface Script {
 }
 
 export function createScript({ script, answer }: ReferenceServerOptions): Script {
+  for (const [index, scripted] of (script ?? []).entries()) checkItems(scripted, `script[${index}]`);
   let accepted = 0;
   async function scripted({ body, reading, arrival }: Asked, request: number): Promise<ScriptedAnswer> {
     if (script !== undefined) {
@@ -36,7 +37,9 @@ export function createScript({ script, answer }: ReferenceServerOptions): Script
   return {
     async answer(asked) {
       accepted += 1;
-      const answered = await scripted(asked, accepted - 1);
+      const request = accepted - 1;
+      const answered = await scripted(asked, request);
+      checkItems(answered, `the answer to request ${request}`);
       return asked.fault?.kind === "duplicate-call" ? { ...answered, output: doubled(answered.output) } : answered;
     },
     clear() {
@@ -51,4 +54,16 @@ function doubled(output: readonly ScriptedItem[]): readonly ScriptedItem[] {
   if (call === undefined) return output;
   const twin = { ...call, item: { ...call.item, call_id: call.item["call_id"] ?? "call_twice" } };
   return [...output.slice(0, at), twin, twin, ...output.slice(at + 1)];
+}
+
+/** @throws {TypeError} for an item as a wire has it: the server would say nothing of it. */
+function checkItems(answer: ScriptedAnswer, where: string): void {
+  for (const [index, scripted] of answer.output.entries()) {
+    if ("item" in scripted) continue;
+    const given: { readonly type?: unknown } = scripted;
+    const what = typeof given.type === "string" ? `a raw item of type ${given.type}` : "no scripted item";
+    throw new TypeError(
+      `${where}: output[${index}] is ${what}: write message("…"), functionCall("…", "{}") or reasoning({ summary: "…" }), and hosted(item) for one that stands as it is`,
+    );
+  }
 }

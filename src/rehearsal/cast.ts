@@ -1,3 +1,4 @@
+import { expectWholeTurns } from "../engine/inference/whole-turns.ts";
 import { type Mode, modes } from "../engine/stack/chain-policy.ts";
 import { createEngine, type EngineConfig } from "../engine/stack/create-engine.ts";
 import type { Engine } from "../engine/stack/engine.ts";
@@ -69,7 +70,9 @@ async function openPlayer(
     const middleware = [editingLayer(stage), measuringLayer(stage, provider)];
     // One of several that cannot do what is asked for takes part as it can.
     const own = isAlone || modeProblem(mode, provider) === null ? mode : "stateless";
-    return createEngine({ provider, mode: own, middleware, ...sources });
+    const engine = createEngine({ provider, mode: own, middleware, ...sources });
+    expectWholeTurns(engine);
+    return engine;
   };
   let engine = open();
   opened.push({ [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() });

@@ -1,11 +1,10 @@
 import { utf8Length } from "../base/utf8.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { blockAppending } from "../domain/events/blocks-in.ts";
-import { blockIdSchema, conversationStream } from "../domain/ids.ts";
+import { conversationStream, keyedBlockId } from "../domain/ids.ts";
 import { RunFailedError } from "../engine/session/errors.ts";
 import type { Mode } from "../engine/stack/chain-policy.ts";
 import type { Engine } from "../engine/stack/engine.ts";
-import { randomId } from "../log/codec/ids.ts";
 import { conversationView } from "../projections/conversation-view.ts";
 import { type Cast, drawPlayer, type Player } from "./cast.ts";
 import type { ChatDocument } from "./chat-format.ts";
@@ -83,7 +82,7 @@ export async function playConversation(playing: Playing): Promise<void> {
       { event: { type: "ConversationStarted", version: 1, data }, actor: { kind: "app", name: "rehearse" } },
     ]);
     for (const [request, { appended, answer }] of play.exchanges.entries()) {
-      await append(conversation, appended);
+      await append(conversation, appended, `request ${request}`);
       entries = [...entries, ...appended];
       const edit = drawEdit(entries, { conversation: document.id, request }, edits);
       const outgoing = edit === null ? entries : changeEntries(entries, edit.change);
@@ -110,7 +109,7 @@ export async function playConversation(playing: Playing): Promise<void> {
       held = [...outgoing, ...answered];
       entries = [...(edit?.isOnce === true ? entries : outgoing), ...answered];
     }
-    await append(conversation, play.rest);
+    await append(conversation, play.rest, "rest");
   } finally {
     await foldFrom(next, playing);
     for (const { server } of cast) {
@@ -136,10 +135,12 @@ async function foldFrom(first: number, { conversation, stage, counts }: Playing)
   return next;
 }
 
-async function append(conversation: Conversation, entries: readonly Entry[]): Promise<void> {
+async function append(conversation: Conversation, entries: readonly Entry[], key: string): Promise<void> {
   const blocks = entries.flatMap((entry) => (entry.kind === "reasoning" ? [] : [blockOf(entry)]));
   // Committed as they are: a document may have results that answer nothing, and a request leaves them out.
-  const events = blocks.map((block) => blockAppending(block.withId(blockIdSchema.parse(randomId("blk")))));
+  const events = blocks.map((block, index) =>
+    blockAppending(block.withId(keyedBlockId(conversation.id, `rehearse ${key}`, index))),
+  );
   await conversation.commit(events.map((event) => ({ event, actor: { kind: "user" } })));
 }
 

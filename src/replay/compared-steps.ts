@@ -35,6 +35,11 @@ export type CounterfactualStep = {
   readonly otherwise: OtherStep | null;
   /** Whether both sent the same bytes. */
   readonly isSame: boolean;
+  /**
+   * Whether the model reads the same, whatever was sent of it: the same Turn, under the same settings. The same bytes behind a context
+   * that is another now are read otherwise.
+   */
+  readonly readsSame: boolean;
 };
 
 /** What the other stack was given, and the bodies that it would have sent, by their digests. */
@@ -46,20 +51,31 @@ export function compareSteps(
   events: readonly RecordedEvent[],
   { answers, bodies }: Other,
 ): readonly CounterfactualStep[] {
-  const recorded = new Map(factsOf(run.events).map((facts) => [facts.revision, facts]));
-  const pairs = factsOf(events).map((facts) => {
+  const recorded = new Map(factsOf(run.events).map((step) => [step.facts.revision, step]));
+  const pairs = factsOf(events).map(({ facts, reading }) => {
     const step = answers.stepOf(facts.frame);
-    const before = step === null ? null : (recorded.get(step.request.revision) ?? null);
+    const before = step === null ? undefined : recorded.get(step.request.revision);
     const otherwise = { ...facts, revision: null, bodyText: bodies.get(facts.requestDigest) ?? null };
-    return { runId: run.id, recorded: before, otherwise, isSame: before?.requestDigest === facts.requestDigest };
+    const isSame = before?.facts.requestDigest === facts.requestDigest;
+    return {
+      runId: run.id,
+      recorded: before?.facts ?? null,
+      otherwise,
+      isSame,
+      readsSame: before?.reading === reading,
+    };
   });
-  const unused = answers.unused.map(({ request }) => recorded.get(request.revision) ?? null);
-  return [...pairs, ...unused.map((before) => ({ runId: run.id, recorded: before, otherwise: null, isSame: false }))];
+  const unused = answers.unused.map(({ request }) => recorded.get(request.revision)?.facts ?? null);
+  const notMade = { otherwise: null, isSame: false, readsSame: false };
+  return [...pairs, ...unused.map((before) => ({ runId: run.id, recorded: before, ...notMade }))];
 }
 
+/** A step, and what the model reads of it, as one digest of its Turn and its settings. */
+type ReadStep = { readonly facts: StepFacts; readonly reading: string };
+
 /** One for each step: of several attempts the last. */
-function factsOf(events: readonly RecordedEvent[]): readonly StepFacts[] {
-  const all: StepFacts[] = [];
+function factsOf(events: readonly RecordedEvent[]): readonly ReadStep[] {
+  const all: ReadStep[] = [];
   let edits: StepEdit[] = [];
   for (const { event, actor, revision, frame } of events) {
     // What a layer asked beside the conversation is no step.
@@ -69,8 +85,12 @@ function factsOf(events: readonly RecordedEvent[]): readonly StepFacts[] {
       edits.push({ layer, direction, operations: event.data.edits.map(({ op }) => op) });
     }
     if (event.type !== "InferenceRequested") continue;
-    const before = event.data.attempt > 0 && all.at(-1)?.frame === frame ? all.pop() : undefined;
-    all.push(stepFacts(event.data, { revision, frame: frame ?? "0", edits: before?.edits ?? edits }));
+    const before = event.data.attempt > 0 && all.at(-1)?.facts.frame === frame ? all.pop()?.facts : undefined;
+    const { input, settingsDigest } = event.data;
+    all.push({
+      facts: stepFacts(event.data, { revision, frame: frame ?? "0", edits: before?.edits ?? edits }),
+      reading: `${input.outgoing ?? input.turn} ${settingsDigest}`,
+    });
     edits = [];
   }
   return all;

@@ -229,7 +229,7 @@ function otherEngine({ engine, clock, routes }: World, run: RecordedRun): Engine
     // It asks nobody.
     budget: null,
     // The recording has one answer for a step: what came of its last attempt.
-    retry: { ...engine.retry, maxRetries: 0 },
+    retry: { ...engine.retry, maxRetries: 0, unknownOutcome: 0 },
     clock: () => clock.now,
     newId(prefix) {
       if (prefix === "run") return run.id;

@@ -53,6 +53,11 @@ test.each([
     ["erase", "@last"],
     /^turnlog: unknown command 'erase': a store keeps what was said; `turnlog export --redact` copies without it, `turnlog hide` unlists\n$/,
   ],
+  [
+    "a command for what only an operator of the store can do",
+    ["rm", "@last"],
+    /^turnlog: unknown command 'rm': a store keeps what was said; `turnlog export --redact` copies without it, `turnlog hide` unlists\n$/,
+  ],
   ["a command that is like none", ["zebra"], /^turnlog: unknown command 'zebra': `turnlog --help` lists them\n$/],
   ["a missing argument", ["log"], /missing required argument/],
   ["too many arguments", ["ls", "more"], /too many arguments/],

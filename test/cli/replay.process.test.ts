@@ -61,7 +61,7 @@ test("replay tells what would have been without a layer, and keeps it", async ()
   const before = (await run(cwd, "log @last --json")).stdout;
   const name = /"conversation":"(cnv_\w+)"/.exec(before)?.[1];
   const outcome = await run(cwd, `replay ${name} --stack ${stack} --without ask-first --id cnv_kept --json`);
-  expect(outcome).toMatchObject({ code: 1, stderr: "" });
+  expect(outcome).toMatchObject({ code: 5, stderr: "" });
   const { data } = whatIfSchema.parse(documentOf(outcome));
   expect(data.otherwise.broken).toBeLessThan(data.recorded.broken);
   expect(data).toMatchObject({ savedAs: "cnv_kept", unknown: null });
@@ -99,7 +99,7 @@ test("replay shows the body that a step would have sent", async () => {
   const sent = (await run(cwd, "request @last@62")).stdout;
   expect(await run(cwd, `replay @last --with ${stack} --body ${number}`)).toMatchObject({ code: 0, stdout: sent });
   const otherwise = await run(cwd, `replay @last --stack ${stack} --without speak-french --body ${number}`);
-  expect(otherwise).toMatchObject({ code: 1, stderr: "" });
+  expect(otherwise).toMatchObject({ code: 5, stderr: "" });
   expect(sent).toContain("Réponds en français.");
   expect(otherwise.stdout).toContain("previous_response_id");
   expect(otherwise.stdout).not.toContain("Réponds en français.");

@@ -1,6 +1,7 @@
 import { expect, expectTypeOf, test } from "vitest";
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { user } from "../../src/domain/make-block.ts";
+import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import type { Counterfactual } from "../../src/entries/replay.ts";
 import { createStore, type EventStore } from "../../src/entries/store.ts";
@@ -13,7 +14,9 @@ import type {
   Verification,
   WalkedEvent,
 } from "../../src/index.ts";
-import { createWorkshop, type Workshop } from "../support/workshop.ts";
+import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
+import { startReferenceServer } from "../../src/reference-server/server.ts";
+import { createWorkshop, eventsOf, type Workshop } from "../support/workshop.ts";
 
 test("the head is that of the newest event, and null before the first", async () => {
   const { conversation, store } = createWorkshop();
@@ -137,6 +140,46 @@ test("why tells who broke the chain, diff and blame who changed what", async () 
     ["hi", "provider", "provider"],
     ["MORE", "user", "middleware"],
     ["yes", "provider", "provider"],
+  ]);
+});
+
+test("why compares with the request before where an endpoint can continue from nothing, and names who changed it", async () => {
+  await using server = await startReferenceServer();
+  const { conversation, ...workshop } = createWorkshop();
+  const claude = anthropic({ model: "claude-sonnet-5", apiKey: "none", baseURL: server.url });
+  const shout = defineMiddleware(
+    { name: "shout", version: "1.0.0" },
+    (next) => (turn) =>
+      next(turn.map((block) => (block.text === "one" ? block.withText(block.text.toUpperCase()) : block))),
+  );
+  const ask = async (said: string, config: Partial<EngineConfig> = {}) => {
+    await conversation.append(said);
+    await conversation.run(workshop.engine({ provider: claude, ...config }));
+    return conversation.why();
+  };
+  expect(await ask("one")).toMatchObject({ before: null, brokenBy: null });
+  const second = await ask("two");
+  expect(second.decision.reason).toBe("provider-cannot-chain");
+  expect(second.before).toMatchObject({ divergence: null, changedSettings: [] });
+  const third = await ask("three", { middleware: [shout] });
+  expect(third.before?.revision).toBeGreaterThan(second.revision);
+  expect(third.before).toMatchObject({ divergence: { index: 0, change: "edited", actor: { name: "shout" } } });
+  const other = anthropic({ model: "claude-sonnet-5", apiKey: "none", baseURL: server.url, instructions: "Be brief." });
+  expect((await ask("four", { provider: other })).before?.changedSettings).toEqual(["instructions"]);
+});
+
+test("blame names the revision of the edit that took a block out, and what the block said", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const forget = defineMiddleware(
+    { name: "forget", version: "1.0.0" },
+    (next) => (turn) => next(turn.filter(({ text }) => text !== "a secret")),
+  );
+  await conversation.append("a secret");
+  await conversation.append("hello");
+  await conversation.run(workshop.scripted(["hi"], { middleware: [forget] }).engine);
+  const edit = (await eventsOf(conversation)).find(({ event }) => event.type === "TurnEdited");
+  expect((await conversation.blame()).removed).toMatchObject([
+    { removed: { actor: { name: "forget" }, revision: edit?.revision }, block: { text: "a secret" } },
   ]);
 });
 

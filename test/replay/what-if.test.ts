@@ -180,6 +180,34 @@ test("tells of steps that would not have been made", async () => {
   expect(answer.turn.blocks.map(({ text }) => text)).toEqual(["Is it?", "Yes."]);
 });
 
+test("the same bytes behind a context that is another are not read the same", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const provider = scripted(["one", "two"]);
+  const marking = (mark: string) =>
+    defineMiddleware(
+      { name: "marking", version: "1.0.0" },
+      (next) => (turn) => next(turn.map((block) => (block.text === "first" ? block.withText(`first ${mark}`) : block))),
+    );
+  for (const said of ["first", "second"]) {
+    await conversation.append(said);
+    await conversation.run(workshop.engine({ provider, middleware: [marking("a")] }));
+  }
+  const asked = async (config: Partial<EngineConfig>) =>
+    (await conversation.whatIf(createEngine({ provider, ...config }))).steps.map(({ isSame, readsSame }) => [
+      isSame,
+      readsSame,
+    ]);
+  expect(await asked({ middleware: [marking("a")] })).toEqual([
+    [true, true],
+    [true, true],
+  ]);
+  // Of the second step only what follows the first is sent: the same bytes.
+  expect(await asked({ middleware: [marking("b")] })).toEqual([
+    [false, false],
+    [true, false],
+  ]);
+});
+
 test("gives the bodies that would have been sent, where they are asked for", async () => {
   const { ask, conversation } = await played([noisy]);
   const bodies = (await ask([noisy], "noisy", true)).steps.map(({ otherwise }) => otherwise?.bodyText ?? "");

@@ -1,4 +1,4 @@
-import { blameReport } from "../../conversation/blame-report.ts";
+import { type BlameReport, blameReport } from "../../conversation/blame-report.ts";
 import { turnSpokenOf } from "../../conversation/place.ts";
 import { describeActor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
@@ -19,7 +19,8 @@ export const blame = commandCode({
   async *run(context, { arguments: [text = "", wanted] }) {
     await using store = await context.openStore("read");
     const place = await openPlace(store, text);
-    yield documentOf(place, wanted === undefined ? null : blockIdOf(place, wanted));
+    const only = wanted === undefined ? null : blockIdOf(place, wanted);
+    yield documentOf(place, await blameReport(store.log, place, only));
   },
 
   render(document, screen, { arguments: [, wanted] }) {
@@ -44,15 +45,16 @@ function blockIdOf({ past }: FoundPlace, name: string): string {
   return only;
 }
 
-function documentOf(place: FoundPlace, only: string | null): BlameDocument {
-  const { revision, blocks, removed, changedEvents } = blameReport(place, only);
+function documentOf(place: FoundPlace, { revision, blocks, removed, changedEvents }: BlameReport): BlameDocument {
   const flat = (versions: Blame["versions"]) => versions.map(({ digest, change }) => ({ digest, ...change }));
   return {
     ...{ conversation: place.conversation.id, revision },
     blocks: blocks.map(({ block, versions, ...told }) => {
       return { ...told, versions: flat(versions), digest: block.digest, removed: null, text: shownText(block) };
     }),
-    removed: removed.map(({ versions, ...told }) => ({ ...told, versions: flat(versions) })),
+    removed: removed.map(({ versions, block, ...told }) => {
+      return { ...told, versions: flat(versions), text: block === null ? null : shownText(block) };
+    }),
     changedEvents,
   };
 }
@@ -76,11 +78,12 @@ function renderAll({ conversation, revision, blocks, removed }: BlameDocument, o
   if (removed.length === 0) return;
   print(`\n${style.bold("No longer in the Turn")}`);
   table(
-    removed.map(({ id, label, made, removed: change }) => [
+    removed.map(({ id, label, made, removed: change, text }) => [
       `  ${label}`,
       made === null ? "?" : changeWords(made, own),
       { text: change === null ? "" : `removed by ${changeWords(change, own)}`, style: style.warn },
       { text: id, style: style.dim },
+      { text: excerpt(text ?? "", 160), style: style.dim },
     ]),
   );
 }
@@ -103,5 +106,5 @@ function renderOne({ blocks, removed }: BlameDocument, own: string, { style, pri
     ),
     ...(story.removed === null ? [] : [row("removed", story.removed, false)]),
   ]);
-  if (block !== undefined) print(`\n${printable(block.text)}`);
+  if (story.text !== null) print(`\n${printable(story.text)}`);
 }

@@ -9,7 +9,12 @@ import { reexecute } from "../../replay/re-execute.ts";
 import { eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext, Screen } from "../context.ts";
-import { describeCounterfactual, describeStepBody, renderCounterfactual } from "../counterfactual-report.ts";
+import {
+  describeCounterfactual,
+  describeStepBody,
+  isAsRecorded,
+  renderCounterfactual,
+} from "../counterfactual-report.ts";
 import { type ReplayedDocument, replayDocument } from "../documents/running.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision, newConversation } from "../find.ts";
@@ -45,7 +50,7 @@ export const replay = commandCode({
     }
     const { document, isSame } = await ask(context, asked);
     yield document;
-    return isSame ? exitCodes.ok : exitCodes.failure;
+    return isSame ? exitCodes.ok : exitCodes.replay;
   },
 
   render(document, screen) {
@@ -122,7 +127,7 @@ async function ask(context: CliContext, { store, conversation, to, options }: As
       body === undefined
         ? describeCounterfactual(answer, { ...about, savedAs: saved?.id ?? null })
         : describeStepBody(answer, { ...about, step: body }),
-    isSame: answer.steps.every(({ isSame }) => isSame),
+    isSame: answer.steps.every(isAsRecorded),
   };
 }
 

@@ -111,7 +111,8 @@ function askedWords({ scope, route, model, failedBefore }: WhyDocument): string 
   return `asked ${named}${endpointLabel(scope)}${of}${before}`;
 }
 
-function reasonLines({ decision, brokenBy, timings, mode, modeChosen }: WhyDocument): readonly string[] {
+function reasonLines(document: WhyDocument): readonly string[] {
+  const { decision, brokenBy, timings, mode, modeChosen } = document;
   const { anchor, reason, rejected, changedSettings, repairs } = decision;
   const lines: string[] = [];
   if (modeChosen !== null)
@@ -126,9 +127,24 @@ function reasonLines({ decision, brokenBy, timings, mode, modeChosen }: WhyDocum
     );
   if (changedSettings.length > 0)
     lines.push(`settings changed since then: ${changedSettings.map(inOneLine).join(", ")}`);
+  lines.push(...beforeLines(document));
   for (const repair of repairs) lines.push(`repaired: ${repairWords(repair)}`);
   for (const timing of timings) lines.push(...layerAsides(timing));
   return lines;
+}
+
+/** Nothing can be continued from there, and what the endpoint was sent before may still stand as it was. */
+function beforeLines({ conversation, before }: WhyDocument): readonly string[] {
+  if (before === null) return [];
+  const { divergence, changedSettings } = before;
+  const place = eventPlace(before, conversationStream(conversation));
+  const settings = changedSettings.map(inOneLine).join(", ");
+  return [
+    divergence === null
+      ? `all that was sent and answered at ${place} stands at its beginning`
+      : `of what was sent and answered at ${place} it differs: ${describeDivergence(divergence)} (${divergence.block})`,
+    ...(settings === "" ? [] : [`settings changed since then: ${settings}`]),
+  ];
 }
 
 const anchorWords = ({ kind, id }: AnchorId): string => describeAnchor({ kind, id: shortId(id) });

@@ -129,6 +129,8 @@ export const blameDocument = z.strictObject({
       made: change.nullable(),
       versions,
       removed: change.nullable(),
+      /** What it said last; null where the log does not tell. */
+      text: z.string().nullable(),
     }),
   ),
   changedEvents,

@@ -120,6 +120,15 @@ export const whyDocument = z.strictObject({
   candidates: list(candidate),
   /** Who made the newest context useless, and where; null while the chain holds. */
   brokenBy: brokenBy.nullable(),
+  /** What the endpoint was sent before, where nothing is continued from: what of it is another now. */
+  before: z
+    .strictObject({
+      stream: z.string(),
+      revision: z.int(),
+      divergence: brokenBy.nullable(),
+      changedSettings: list(z.string()),
+    })
+    .nullable(),
   /** What layers did on the way that no Turn shows. */
   timings: list(layerTimingSchema),
   /** With `--reasoning`: what became of the Turn's reasoning. */

@@ -150,7 +150,13 @@ export const counterfactualDocument = z.strictObject({
   to: revision,
   /** Null on the side that did not make the step. */
   steps: list(
-    z.strictObject({ runId: z.string(), recorded: step.nullable(), otherwise: step.nullable(), isSame: z.boolean() }),
+    z.strictObject({
+      runId: z.string(),
+      recorded: step.nullable(),
+      otherwise: step.nullable(),
+      isSame: z.boolean(),
+      readsSame: z.boolean(),
+    }),
   ),
   recorded: figures,
   otherwise: figures,

@@ -15,7 +15,7 @@ import { ProviderError } from "../stack/provider.ts";
 import type { ConversationObjects } from "../stack/stored-responses.ts";
 import { askedFor } from "./prepare-request.ts";
 import type { Retry } from "./reactions.ts";
-import { retryDelayMs } from "./retry.ts";
+import { noRetries, retryDelayMs } from "./retry.ts";
 import type { Step } from "./step-request.ts";
 
 /** More calls than this for one request, and a new object is made instead: the listing, and one for each item to delete. */
@@ -206,8 +206,8 @@ async function patiently<T>({ session, step }: Aligning, signal: AbortSignal, ca
     try {
       return await call();
     } catch (error) {
-      const delayMs =
-        error instanceof ProviderError ? retryDelayMs(session, { error, frame: step.frame, retries }) : null;
+      const asked = { frame: step.frame, retries: { ...noRetries, rejected: retries }, settings: {} };
+      const delayMs = error instanceof ProviderError ? retryDelayMs(session, { error, ...asked }) : null;
       if (delayMs === null) throw error;
       await session.engine.sleep(delayMs, signal);
     }

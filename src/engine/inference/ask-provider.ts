@@ -22,7 +22,7 @@ import type { FollowUp } from "./follow-up.ts";
 import type { Prepared } from "./prepare-request.ts";
 import { learn, type Retry } from "./reactions.ts";
 import { type Failed, type Received, recordAnswer } from "./record-answer.ts";
-import { retryDelayMs } from "./retry.ts";
+import { type Retries, retryDelayMs } from "./retry.ts";
 
 export type Attempt = {
   readonly prepared: Prepared;
@@ -37,7 +37,7 @@ export type Attempt = {
 export async function ask(
   session: RunSession,
   frame: string,
-  { prepared, scope, retry, otherwise, retries }: Attempt & { readonly retries: number },
+  { prepared, scope, retry, otherwise, retries }: Attempt & { readonly retries: Retries },
 ): Promise<Received | Failed> {
   const { request, bodyText } = prepared;
   await session.recorder.flush();
@@ -66,7 +66,8 @@ export async function ask(
   return recordAnswer(session, frame, prepared, {
     answer,
     // What the server began in the background it has acted on, whatever became of the waiting for it.
-    retryInMs: (error) => (isUnderWay ? null : retryDelayMs(session, { error, frame, retries })),
+    retryInMs: (error) =>
+      isUnderWay ? null : retryDelayMs(session, { error, frame, retries, settings: prepared.settings }),
     otherwise: (error) => otherwise(error, null),
     prove: () => learn(session, retry),
   });

@@ -7,6 +7,7 @@ import type { ProviderError } from "../stack/provider.ts";
 import type { FailedProvider } from "../stack/route.ts";
 import type { Prepared } from "./prepare-request.ts";
 import { type Reaction, type Retry, reactionTo } from "./reactions.ts";
+import type { Retries } from "./retry.ts";
 import { isRouted, routed, sessionOn } from "./routing.ts";
 import { type Shorter, shorterOf } from "./shrink.ts";
 import type { Step } from "./step-request.ts";
@@ -17,7 +18,7 @@ export type StepState = {
   isShrunk: boolean;
   retry: Retry;
   /** How often the same provider was sent the same again. */
-  retries: number;
+  retries: Retries;
   /** How often each refusal was reacted to. */
   readonly reactions: Map<string, number>;
   /** Who has failed for good. */

@@ -12,7 +12,7 @@ import { followUpOf, type StepState } from "./follow-up.ts";
 import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { applyReaction, forgetEvicted } from "./reactions.ts";
 import type { Failed, Received } from "./record-answer.ts";
-import { waitToRetry } from "./retry.ts";
+import { countRetry, noRetries, waitToRetry } from "./retry.ts";
 import { type Asked, countStep, firstAsked, sessionOn } from "./routing.ts";
 import type { Step } from "./step-request.ts";
 import { checkContinued } from "./suspect-answer.ts";
@@ -48,7 +48,7 @@ async function exchange(
 ): Promise<{ readonly at: RunSession; readonly prepared: Prepared; readonly received: Received }> {
   const { frame, scope } = step;
   const state: StepState = {
-    ...{ outgoing: step.outgoing, isShrunk: step.aside !== undefined, retry: {}, retries: 0 },
+    ...{ outgoing: step.outgoing, isShrunk: step.aside !== undefined, retry: {}, retries: noRetries },
     ...{ reactions: new Map(), failed: [] },
   };
   meetObjectEffects(session, step.frame);
@@ -93,7 +93,7 @@ async function goOn(
   if ("reaction" in followUp) applyReaction(at, followUp.reaction);
   switch (followUp.how) {
     case "retry": {
-      if (error.outcome === "rejected") state.retries += 1;
+      state.retries = countRetry(state.retries, error);
       const { retryInMs } = followUp;
       // An attempt that the log has was waited for then.
       if (!at.journal.hasInference(frame, attempt + 1)) await waitToRetry(at, scope, { retryInMs, failedAt });
@@ -113,7 +113,7 @@ async function goOn(
       state.failed.push({ provider: at.engine.provider, error });
       // What one refused says nothing of another.
       state.reactions.clear();
-      [state.retry, state.retries] = [{}, 0];
+      [state.retry, state.retries] = [{}, noRetries];
       return followUp.to;
     case "stand":
       throw followUp.error;

@@ -17,6 +17,7 @@ import { warnOfAge } from "./aged-reasoning.ts";
 import { keepBudget } from "./budget.ts";
 import type { Retry } from "./reactions.ts";
 import { type StepRequest, stepRequest } from "./step-request.ts";
+import { warnOfWholeTurns } from "./whole-turns.ts";
 
 /** One request as it was decided, encoded and recorded. */
 export type Prepared = {
@@ -74,6 +75,7 @@ export function prepare(
   record(session, { type: "SettingsDeclared", version: 1, data: { digest, settings } }, declarer, frame);
   record(session, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
   session.turns.request(frame);
+  warnOfWholeTurns(session, decision);
   return { request, settings, bodyText, shaped };
 }
 

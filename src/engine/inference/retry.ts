@@ -1,25 +1,45 @@
 import { sha256Hex } from "../../base/sha256.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import type { RunSession } from "../session/session.ts";
+import type { Settings } from "../stack/codec.ts";
+import { ownEffectsOf } from "../stack/own-effects.ts";
 import type { ProviderError } from "../stack/provider.ts";
 
 type Refused = {
   readonly error: ProviderError;
   readonly frame: string;
   /** How often the step was sent again already. */
-  readonly retries: number;
+  readonly retries: Retries;
+  /** The settings of the request. */
+  readonly settings: Settings;
 };
 
+/** How often a step was sent again: where the server had refused it, and where it may have acted on it. */
+export type Retries = { readonly rejected: number; readonly unknown: number };
+
+export const noRetries: Retries = { rejected: 0, unknown: 0 };
+
+/** What was sent again when its sender had died is not the doing of this policy. */
+export const countRetry = (retries: Retries, { kind, outcome }: Pick<ProviderError, "kind" | "outcome">): Retries =>
+  outcome === "rejected" || brokenOff.has(kind) ? { ...retries, [outcome]: retries[outcome] + 1 } : retries;
+
 /**
- * How long is waited before a refused request is sent again, in milliseconds; null where it is not. Twice as long each time,
+ * How long is waited before a failed request is sent again, in milliseconds; null where it is not. Twice as long each time,
  * never shorter than the server asks, and jittered by what follows from run and frame, so that the same run waits the same.
  */
-export function retryDelayMs({ runId, engine }: RunSession, { error, frame, retries }: Refused): number | null {
-  const { maxRetries, maxDelayMs } = engine.retry;
+export function retryDelayMs(
+  { runId, engine }: RunSession,
+  { error, frame, retries, settings }: Refused,
+): number | null {
+  const { maxRetries, unknownOutcome, maxDelayMs } = engine.retry;
+  const isRefused = error.outcome === "rejected";
   const askedMs = error.retryAfterMs ?? 0;
-  if (!mayBeSentAgain(error) || retries >= maxRetries || askedMs > maxDelayMs) return null;
-  const backoffMs = Math.min(maxBackoffMs, backoffMsMin * 2 ** retries);
-  const chance = Number.parseInt(sha256Hex(`${runId} ${frame} retry ${retries}`).slice(0, 8), 16) / 2 ** 32;
+  const isLeft = isRefused ? retries.rejected < maxRetries : retries.unknown < unknownOutcome;
+  const mayBe = isRefused ? mayBeSentAgain(error) : mayBeSentTwice(error, engine, settings);
+  if (!isLeft || !mayBe || askedMs > maxDelayMs) return null;
+  const times = retries.rejected + retries.unknown;
+  const backoffMs = Math.min(maxBackoffMs, backoffMsMin * 2 ** times);
+  const chance = Number.parseInt(sha256Hex(`${runId} ${frame} retry ${times}`).slice(0, 8), 16) / 2 ** 32;
   return Math.round(Math.min(maxDelayMs, askedMs + backoffMs * (0.5 + chance / 2)));
 }
 
@@ -27,8 +47,8 @@ const backoffMsMin = 500;
 const maxBackoffMs = 8_000;
 
 /** Only what was refused before the server acted, and may be taken at another time as it stands. */
-function mayBeSentAgain({ outcome, shouldRetry, kind, status }: ProviderError): boolean {
-  if (outcome !== "rejected" || shouldRetry === false) return false;
+function mayBeSentAgain({ shouldRetry, kind, status }: ProviderError): boolean {
+  if (shouldRetry === false) return false;
   return (
     shouldRetry === true ||
     kind === "rate-limited" ||
@@ -37,6 +57,21 @@ function mayBeSentAgain({ outcome, shouldRetry, kind, status }: ProviderError): 
     status === 503 ||
     status === 529
   );
+}
+
+/** How a server, or the way to it, breaks off. What a caller aborted, and what no answer of a server is, is not sent again. */
+const brokenOff: ReadonlySet<string> = new Set([
+  ...["server-error", "connection", "stream-cut", "answer-stalled", "timeout", "rate-limited"],
+]);
+
+/** The server may have acted on it: the caller has to have asked for it, and doing it twice may only cost twice. */
+function mayBeSentTwice(
+  { shouldRetry, kind }: ProviderError,
+  { chain, provider }: RunSession["engine"],
+  settings: Settings,
+): boolean {
+  if (shouldRetry === false || !brokenOff.has(kind) || chain.mode === "conversation") return false;
+  return ownEffectsOf(provider.codec, settings) === null;
 }
 
 /** A failure after which the step is asked again, and when it came. */

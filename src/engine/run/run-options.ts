@@ -7,6 +7,7 @@ import { type Mode, modes } from "../stack/chain-policy.ts";
 import type { SummaryOptions } from "../stack/compact-policy.ts";
 import { type AnyEngine, checkedEngine, type EngineOptions } from "../stack/engine.ts";
 import { checkMode } from "../stack/engine-checks.ts";
+import { checkUnknownOutcome } from "../stack/own-effects.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { checkRunSettings, type RunSettings, runSettingNames } from "../stack/run-settings.ts";
 import { outputSchemaOf, type StandardSchema } from "../stack/schema.ts";
@@ -147,7 +148,10 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
   if (mode !== undefined) checkChoice(`${where}: mode`, mode, modes);
   const { context, output, ...engine } = checkedEngine(where, made);
   const chain = mode === undefined ? engine.chain : { ...engine.chain, mode };
-  if (mode !== undefined) checkMode(where, mode, { provider: engine.provider, chain });
+  if (mode !== undefined) {
+    checkMode(where, mode, { provider: engine.provider, chain });
+    checkUnknownOutcome(where, { ...engine, chain });
+  }
   const budget = options.budget === undefined ? engine.budget : recordedBudget(where, options.budget);
   const asked = { context: options.context ?? context, output: options.output ?? output };
   const given = { ...engine, chain, budget, ...asked };

@@ -111,6 +111,11 @@ export interface Codec {
   lessonOf?(refusal: Refusal, settings: Settings): Lesson | null;
 
   /**
+   * What the model's side may do besides answering, beyond what settings say by `background` and by `tools` that are no functions, in
+   * words for people; null for nothing. Absent: nothing. Such a request is not sent again where its outcome is unknown.
+   */
+  ownEffects?(settings: Settings): string | null;
+  /**
    * Whether a server that is asked with these settings may pause an answer (`isPaused`), so that an engine without tools needs its
    * tool loop as well: that asks it on. Absent: it never does.
    */

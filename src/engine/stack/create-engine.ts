@@ -12,6 +12,7 @@ import { checkConfig, checkMode, checkNames, refuseBesideLoop, refuseProvider } 
 import { EngineLife } from "./engine-life.ts";
 import { checkTimeLimit, type RetryPolicy, retryPolicy } from "./limits.ts";
 import type { Layer } from "./middleware.ts";
+import { checkUnknownOutcome } from "./own-effects.ts";
 import type { Provider } from "./provider.ts";
 import { type ReasoningPolicy, reasoningPolicy } from "./reasoning-policy.ts";
 import { providersOf, type Route, type Routing } from "./route.ts";
@@ -158,6 +159,7 @@ export function createEngine<Context = unknown, Output = undefined>(
     observers,
   };
   checkMode("createEngine", mode, options);
+  checkUnknownOutcome("createEngine", options);
   checkNames(options.layers, options.tools);
   checkTimeLimits(options);
   return engineOf(engineWith(options, {}));

@@ -1,4 +1,4 @@
-import { checkOptions, kindOf } from "../../base/options.ts";
+import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
 
 /** A timer that is set for longer ends at once. */
 export const maxTimerMs = 2 ** 31 - 1;
@@ -18,15 +18,22 @@ export function checkTimeLimit(what: string, timeoutMs: number, takeoverAfterMs:
   throw new RangeError(`${what} may take ${timeoutMs} ms: a limit is from 1 to ${maxTimerMs} ms`);
 }
 
-/** What becomes of a request that the server provably did not act on. */
+/** How often a failed request is sent again. */
 export type RetryPolicy = {
-  /** How often one step is sent again; 2 when absent, 0 for never. */
+  /** How often one step is sent again where the server provably did not act on it; 2 when absent, 0 for never. */
   readonly maxRetries: number;
+  /**
+   * How often one step is sent again where the server may have acted on it: a 500, 502 or 504, a connection that broke, a stream that
+   * was cut off. What it did then may be paid for twice. 0 when absent, for never.
+   */
+  readonly unknownOutcome: number;
   /** The longest wait before that, in milliseconds: a server that asks for a longer one fails the step at once. A minute. */
   readonly maxDelayMs: number;
 };
 
 const retriesLimit = 100;
+
+const retryNames: OptionNames<RetryPolicy> = { maxRetries: true, unknownOutcome: true, maxDelayMs: true };
 
 /**
  * The policy with its defaults.
@@ -34,12 +41,13 @@ const retriesLimit = 100;
  * @throws {RangeError} for numbers that are none, and for a wait after which others would have taken the run over.
  */
 export function retryPolicy(given: Partial<RetryPolicy> = {}, takeoverAfterMs: number): RetryPolicy {
-  checkOptions("createEngine's retry", given, { maxRetries: true, maxDelayMs: true });
-  const { maxRetries = 2, maxDelayMs = Math.min(60_000, takeoverAfterMs) } = given;
-  if (!Number.isInteger(maxRetries) || maxRetries < 0 || maxRetries > retriesLimit) {
-    throw new RangeError(`retry.maxRetries is ${maxRetries}: give a whole number from 0 to ${retriesLimit}`);
+  checkOptions("createEngine's retry", given, retryNames);
+  const { maxRetries = 2, unknownOutcome = 0, maxDelayMs = Math.min(60_000, takeoverAfterMs) } = given;
+  for (const [name, value] of Object.entries({ maxRetries, unknownOutcome })) {
+    if (!Number.isInteger(value) || value < 0 || value > retriesLimit)
+      throw new RangeError(`retry.${name} is ${value}: give a whole number from 0 to ${retriesLimit}`);
   }
   if (!(maxDelayMs >= 0)) throw new RangeError(`retry.maxDelayMs is ${maxDelayMs}: give milliseconds`);
   if (maxDelayMs > 0) checkTimeLimit("a wait before a request is sent again", maxDelayMs, takeoverAfterMs);
-  return { maxRetries, maxDelayMs };
+  return { maxRetries, unknownOutcome, maxDelayMs };
 }

@@ -4,12 +4,12 @@ import type { ContentFilter } from "../../domain/events/inference-events.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { Loss, RunRecord, RunStep } from "../../projections/run-record.ts";
+import type { Loss, Repaired, RunRecord, RunStep } from "../../projections/run-record.ts";
 import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
 import { answerText, withOutput } from "./output.ts";
 import type { SchemaIssue, StandardSchema } from "./schema.ts";
 
-export type { Loss, RunStep } from "../../projections/run-record.ts";
+export type { Loss, Repaired, RunStep } from "../../projections/run-record.ts";
 export type { Usage } from "../../projections/usage.ts";
 
 /** How a run ended; frozen through and through. */
@@ -46,8 +46,13 @@ export type RunResult<Output = unknown> = {
   readonly inDoubt: readonly { readonly blockId: BlockId; readonly name: string }[];
   /** Calls that wait for an answer from outside the engine. */
   readonly openCalls: readonly Block[];
-  /** What did not get through on the way: broken-off answers, repaired requests, refused reasoning. */
+  /**
+   * What did not get through on the way, each once: broken-off answers, what requests left out, refused reasoning, and what the engine
+   * itself cut or dropped to make the Turn shorter.
+   */
   readonly losses: readonly Loss[];
+  /** What requests said otherwise than it stands, so that a server took them: nothing of it was lost. */
+  readonly restated: readonly Repaired[];
   /** What the content filters of the server found in the conversation's steps, in their order; most servers say nothing. */
   readonly contentFilters: readonly ContentFilter[];
   /** Of all its model calls, those of layers included. */
@@ -74,7 +79,7 @@ type Ended = {
 
 /** A run that has completed, or waits: what its events tell, and the Turn that it left. What it made of that has to be read. */
 export async function resultOf(
-  { runId, steps, asides, losses, isResumed, status }: RunRecord,
+  { runId, steps, asides, losses, restated, isResumed, status }: RunRecord,
   { answered, brought, turn, isNew, closedRun, inDoubt = [], output: schema }: Ended,
 ): Promise<RunResult> {
   const blocks = answered.after(answered.length - brought);
@@ -92,6 +97,7 @@ export async function resultOf(
     inDoubt: inDoubt.map(([blockId, name]) => ({ blockId, name })),
     openCalls: status === "calls-open" ? openCalls(madeIn(runId, answered)) : [],
     losses: [...losses],
+    restated: [...restated],
     contentFilters: steps.flatMap(({ contentFilters }) => contentFilters),
     usage: [...steps, ...asides].map(({ usage }) => usage).reduce(addUsage, usageOf(undefined)),
     steps: [...steps],

@@ -29,6 +29,7 @@ import { callDraft, countSaid } from "../server-said.ts";
 export const claudeCliCodec: Codec = defineCodec({
   name: "claude-cli/1",
   // The session keeps its id and goes on: it is continued once from where it stands. Its own answers are the rest of it.
+  ownEffects: () => "the model runs its tools by itself",
   anchors: { session: { isLinear: true, takes: ({ kind }) => kind === "user" } },
   ...{ adjust, offer },
   offeredTools: () => [],

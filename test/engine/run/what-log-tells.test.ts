@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
-import { assistant } from "../../../src/domain/make-block.ts";
+import * as z from "zod";
+import { assistant, toolResult } from "../../../src/domain/make-block.ts";
 import { ProviderError } from "../../../src/engine/stack/provider.ts";
+import { tool } from "../../../src/engine/stack/tool.ts";
 import { scripted } from "../../../src/providers/scripted.ts";
 import { gated } from "../../support/gates.ts";
 import { layer } from "../../support/run/scene.ts";
@@ -144,6 +146,38 @@ test("an answer that broke off is a loss of its run, with what had come of it", 
   });
   const failed = (await wordsOf(workshop)).find((words) => words.startsWith("failed"));
   expect(failed).toContain("; 1 item had come by then, and is in no Turn");
+});
+
+test("what every request leaves out again is lost once, and what is only said otherwise is no loss", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const provider = scripted([calling(["lookup", "{}", "c1"]), calling(["add", "{}", "c2"]), "an answer", "another"]);
+  const add = tool({ name: "add", description: "", inputSchema: z.object({}), execute: () => "2" });
+  await conversation.append("look it up");
+  await conversation.run(workshop.engine({ provider }));
+  await conversation.append("add");
+  const engine = workshop.engine({ provider, tools: [add], mode: "stateless" });
+  const { losses, restated, steps } = await conversation.run(engine);
+  expect(steps).toHaveLength(2);
+  expect(losses).toMatchObject([{ kind: "repair", repair: { rule: "answer" } }]);
+  expect(restated).toEqual([]);
+  await conversation.append(toolResult({ callId: "c1", output: "42" }));
+  const late = await conversation.run(engine);
+  expect(late.restated).toMatchObject([{ repair: { rule: "late-result" } }]);
+  expect(late.losses).toMatchObject([{ kind: "repair", repair: { rule: "answer" } }]);
+});
+
+test("what the engine itself cut is a loss of its run", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const long = tool({ name: "long", description: "", inputSchema: z.object({}), execute: () => "x".repeat(10_000) });
+  const provider = scripted([calling(["long", "{}", "c1"]), "done"]);
+  const compact = { afterRun: 1, how: ["truncate-results"], maxResultLength: 2_000 } as const;
+  await conversation.append("go on");
+  const { losses, turn } = await conversation.run(workshop.engine({ provider, tools: [long], compact }));
+  const cut = (await turn()).blocks.find(({ kind }) => kind === "tool_result");
+  expect(cut?.text.length).toBeLessThan(2_000);
+  expect(losses).toMatchObject([
+    { kind: "compacted", compaction: { how: "truncate-results", because: "after-run" }, cut: [cut?.id], removed: [] },
+  ]);
 });
 
 test("a request that was repaired is a loss of its run", async () => {

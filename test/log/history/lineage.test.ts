@@ -169,3 +169,15 @@ test("a sound event counts although somebody wrote that it was skipped", async (
   await store.log.append(stream, await store.events.head(stream), [skip]);
   expect((await createWorkshop({ events: store.events }).conversation.turn()).length).toBe(2);
 });
+
+test("what cannot be compared is told by what would do", async () => {
+  const { conversation, store } = createWorkshop();
+  await conversation.append("hello");
+  const past = await conversation.at(-1);
+  const loaded = await past.load();
+  const odd = (value: unknown) => value as never;
+  await expect(compareConversations(odd(store), loaded, loaded)).rejects.toThrow(/the log is .*: give store\.log/);
+  await expect(compareConversations(store.log, loaded, odd(past))).rejects.toThrow(
+    /right is .*: give a revision with its contents, await \(await conversation\.at\(-1\)\)\.load\(\)/,
+  );
+});

@@ -157,6 +157,10 @@ class World {
         mode,
         ...(compact === null ? {} : { compact }),
         maxSteps: 6,
+        // An object would hold a request twice.
+        ...(mode === "conversation" || this.#dialect.hasOwnTools === true
+          ? {}
+          : { retry: { unknownOutcome: this.#answering.below(3) } }),
         onUnsendablePart: isStrict ? "throw" : "omit",
         interruptionNote: note,
         sleep: async () => undefined,

@@ -242,6 +242,11 @@ export const engineMistakes: readonly Mistake[] = [
     "retry.maxRetries is NaN: give a whole number from 0 to 100",
   ],
   [
+    "createEngine({ retry: { unknownOutcome: -1 } })",
+    () => engine({ retry: { unknownOutcome: -1 } }),
+    "retry.unknownOutcome is -1: give a whole number from 0 to 100",
+  ],
+  [
     "createEngine({ onLostResponse: 'again' })",
     () => engine({ onLostResponse: "again" }),
     "createEngine: onLostResponse is 'again': give 'retry' or 'fail'",

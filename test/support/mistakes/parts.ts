@@ -5,6 +5,7 @@ import {
   assistant,
   defineMiddleware,
   ephemeral,
+  file,
   image,
   lens,
   logging,
@@ -298,6 +299,21 @@ export const partMistakes: readonly Mistake[] = [
     "image(bytes)",
     () => image(odd(new Uint8Array(1))),
     "image: the address is an object: give https://…, or the content as data:image/png;base64,…",
+  ],
+  [
+    "file({ dta })",
+    () => file(odd({ name: "a.pdf", dta: "data:application/pdf;base64,AA==" })),
+    "file has no option 'dta': did you mean 'data'?",
+  ],
+  [
+    "file({ name })",
+    () => file(odd({ name: "a.pdf" })),
+    "file: data is undefined: give { fileId } as the provider calls it, or { name, data } with data:…;base64,…",
+  ],
+  [
+    "startReferenceServer({ script: [{ output: [a raw item] }] })",
+    () => startReferenceServer(odd({ script: [{ output: [{ type: "message", content: [] }] }] })),
+    'script[0]: output[0] is a raw item of type message: write message("…"), functionCall("…", "{}") or reasoning({ summary: "…" }), and hosted(item) for one that stands as it is',
   ],
   [
     "scripted([{ call }])",
