@@ -65,6 +65,15 @@ export class GrownObject {
   }
 }
 
+/** What a member is, with one more piece of it: a list with more items, an object with more members; of all else the new value. */
+export function grownValue(before: JsonValue | undefined, value: JsonValue): JsonValue {
+  const isSame = (isJsonList(before) && isJsonList(value)) || (isJsonObject(before) && isJsonObject(value));
+  if (before === undefined || !isSame) return value;
+  const both = new GrownObject({ isPiece: () => false });
+  for (const each of [before, value]) both.take({ both: each });
+  return both.member("both") ?? value;
+}
+
 type Grown = JsonValue | GrownObject | GrownList;
 
 class GrownList {

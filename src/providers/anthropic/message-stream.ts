@@ -1,8 +1,9 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, setMember } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
 import type { AnswerForm, AnswerStream } from "../answer-form.ts";
 import { withPartial } from "../classify-error.ts";
+import { grownValue } from "../grown.ts";
 import { type OpenItem, StreamedItems } from "../streamed-items.ts";
 import { inputOf } from "./content-blocks.ts";
 import { messagesError } from "./errors.ts";
@@ -80,18 +81,17 @@ export class MessageStream implements AnswerStream {
 
   /** The counts are of all that came so far; what the first event alone says stays. */
   #count(usage: JsonObject): void {
-    const before = this.#message["usage"];
-    const all = { ...(isJsonObject(before) ? before : {}), ...usage };
+    const all = countsOf(this.#message["usage"], usage);
     setMember(this.#message, "usage", all);
     this.#onDelta({ type: "usage", usage: tokensIn(all) });
   }
 
-  #grow(index: number, { type: _, citation, partial_json: json, ...members }: JsonObject): void {
-    const open = this.#blocks.at(index);
+  #grow(index: number, { type, citation, partial_json: json, ...members }: JsonObject): void {
+    const open = this.#blocks.at(index) ?? this.#begun(index, type);
     if (open === undefined) return;
     if (typeof json === "string") {
       open.json += json;
-      this.#tell(open, index, json);
+      this.#tell(open, json);
     }
     if (citation !== undefined) {
       const before = open.item["citations"];
@@ -100,16 +100,36 @@ export class MessageStream implements AnswerStream {
     for (const [name, value] of Object.entries(members)) {
       if (value === undefined) continue;
       const before = open.item[name];
-      setMember(open.item, name, typeof value === "string" && typeof before === "string" ? before + value : value);
-      if (typeof value === "string" && name !== "signature") this.#tell(open, index, value);
+      const isText = typeof value === "string" && typeof before === "string";
+      setMember(open.item, name, isText ? before + value : grownValue(before, value));
+      if (typeof value === "string" && name !== "signature") this.#tell(open, value);
     }
   }
 
-  #tell(open: OpenItem, outputIndex: number, text: string): void {
+  /** Some servers begin a block with its first delta. */
+  #begun(index: number, type: JsonValue | undefined): OpenItem | undefined {
+    const begun = typeof type === "string" ? begunBy.get(type) : undefined;
+    return begun === undefined ? undefined : this.#blocks.begin(index, begun);
+  }
+
+  #tell(open: OpenItem, text: string): void {
     this.#blocks.grow(open, utf8Length(text));
     const type = deltaType(open.item);
-    if (type !== undefined && text !== "") this.#onDelta({ type, outputIndex, text });
+    if (type !== undefined && text !== "") this.#onDelta({ type, outputIndex: open.place, text });
   }
+}
+
+/** The newest counts; null and 0 take back nothing of what an earlier event has counted. */
+function countsOf(before: JsonValue | undefined, now: JsonObject): JsonObject {
+  const known = objectOf(before);
+  const counts: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries({ ...known, ...now })) {
+    const earlier = known[name];
+    if (value === undefined) continue;
+    if (isJsonObject(value)) setMember(counts, name, countsOf(earlier, value));
+    else setMember(counts, name, (value === null || value === 0) && earlier !== undefined ? earlier : value);
+  }
+  return counts;
 }
 
 /** A block as a message that came whole has it. */
@@ -118,6 +138,13 @@ function complete({ item, json }: OpenItem): JsonObject {
   const called = { ...item, input: inputOf(json) };
   return item["type"] === "tool_use" ? withText(called, json) : called;
 }
+
+/** What a block is that begins with a delta of this type. */
+const begunBy: ReadonlyMap<string, JsonObject> = new Map([
+  ["text_delta", { type: "text", text: "" }],
+  ["thinking_delta", { type: "thinking", thinking: "" }],
+  ["input_json_delta", { type: "tool_use", input: {} }],
+]);
 
 const deltaTypes: ReadonlyMap<string, "text-delta" | "reasoning-delta" | "tool-call-delta"> = new Map([
   ["text", "text-delta"],

@@ -126,12 +126,17 @@ function failureIn({ message, type }: JsonObject): NonNullable<Answer["failure"]
 /** What a message, or an event of its stream, says that it has cost: what was read from a cache, or written to it, was read too. */
 export function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
-  const cached = countSaid(told["cache_read_input_tokens"]);
+  const beside = objectsOf(told["iterations"]).filter(({ type }) => countedBeside.has(textOrEmpty(type)));
+  const sumOf = (name: string): number => [told, ...beside].reduce((sum, counts) => sum + countSaid(counts[name]), 0);
   const details = objectOf(told["output_tokens_details"]);
+  const cached = sumOf("cache_read_input_tokens");
   return {
-    inputTokens: countSaid(told["input_tokens"]) + countSaid(told["cache_creation_input_tokens"]) + cached,
+    inputTokens: sumOf("input_tokens") + sumOf("cache_creation_input_tokens") + cached,
     cachedInputTokens: cached,
-    outputTokens: countSaid(told["output_tokens"]),
+    outputTokens: sumOf("output_tokens"),
     reasoningTokens: countSaid(details["thinking_tokens"]),
   };
 }
+
+/** What the server asked of a model within the answer, and does not count in the sums above its list. */
+const countedBeside: ReadonlySet<string> = new Set(["advisor_message", "compaction"]);

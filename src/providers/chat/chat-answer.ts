@@ -15,6 +15,7 @@ import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/co
 import { callIdIn, plainDraft, takeText, usageOf } from "../answer-parts.ts";
 import { callDraft, callsSaid, countSaid, failureOfCalls, partsSaid } from "../server-said.ts";
 import type { ChatDialect } from "./chat-dialects.ts";
+import { detailedReasoning, withExtras } from "./chat-extras.ts";
 import { assistantMessage } from "./chat-messages.ts";
 
 /** Reads a completion: the first choice is the answer, the others stay as they came. */
@@ -79,8 +80,9 @@ function wordsOf(message: JsonObject, { reasoningMember }: ChatDialect): readonl
   const thought = [reasoningMember ?? "reasoning", "reasoning_content", "reasoning"]
     .map((name) => message[name])
     .find(isFilledText);
+  const detailed = detailedReasoning(message["reasoning_details"], thought);
   return [
-    ...(thought === undefined ? [] : [plainDraft(reasoning(thought))]),
+    ...(detailed === null ? (thought === undefined ? [] : [plainDraft(reasoning(thought))]) : [detailed]),
     ...thinking.map(thinkingDraft),
     ...(said.length === 0 ? [] : [saidDraft(said)]),
     ...(isFilledText(refusal) ? [saidDraft([{ type: "refusal", refusal }])] : []),
@@ -109,7 +111,8 @@ function callsOf(
     const isCustom = isJsonObject(custom);
     const { name, arguments: given, input } = objectOf(custom ?? called);
     const call = { name, arguments: isCustom ? input : given, isCustom };
-    return { said, draft: callDraft(call, callIdIn(id, inferenceId, place)) };
+    const draft = callDraft(call, callIdIn(id, inferenceId, place));
+    return { said, draft: draft === null ? null : withExtras(draft, objectOf(said)) };
   });
 }
 

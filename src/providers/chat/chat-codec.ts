@@ -7,6 +7,7 @@ import { keptByGoogle } from "../google-files.ts";
 import { outputFormat } from "../output-format.ts";
 import { readAnswer, writeAnswer } from "./chat-answer.ts";
 import { type ChatDialect, type ChatDialectName, chatDialects } from "./chat-dialects.ts";
+import { isSigned, unsigned } from "./chat-extras.ts";
 import { callIdFor, messagesOf, partRefusal, refusalOf, restated } from "./chat-messages.ts";
 
 /**
@@ -23,6 +24,7 @@ export const defineChatCodec = (dialect: ChatDialect): Codec =>
     offeredTools: offeredFunctions,
     adjust: (settings, adjustments) => adjust(settings, adjustments, dialect),
     unsendableReason: (block: Block) => refusalOf(block, dialect),
+    standInRule: (block, { isForeign }) => (isForeign && isSigned(block) ? "foreign-signature" : null),
     unsendablePart: (part, block) =>
       keptByGoogle(part) ?? partRefusal(part, block, dialect.codec.replace(/\/[^/]*$/, "")),
     encodeRequest: (parts) => encodeRequest(parts, dialect),
@@ -44,7 +46,7 @@ export const chatCodecs: Readonly<Record<ChatDialectName, Codec>> = {
 function encodeRequest({ settings, input, transport }: RequestParts, dialect: ChatDialect): string {
   const { instructions, tools, ...members } = settings;
   const said = messagesOf(
-    input.map(({ block }) => block),
+    input.map(({ block, standIn = false }) => (standIn ? unsigned(block) : block)),
     dialect,
   );
   const told = instructions ?? null;

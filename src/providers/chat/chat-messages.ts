@@ -4,6 +4,7 @@ import type { Block } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
 import type { ChatDialect } from "./chat-dialects.ts";
+import { callExtras, detailsIn, hasDetails } from "./chat-extras.ts";
 
 /** A block as far as a message is made of it: one that was recorded, or a draft. */
 type Said = Pick<Block, "kind" | "payload"> & { readonly wire?: Draft["wire"] };
@@ -43,7 +44,7 @@ export function assistantMessage(blocks: readonly Said[], dialect: ChatDialect):
   const parts = blocks.flatMap(({ kind, payload }) => (kind === "assistant" ? partsIn(payload) : []));
   const calls = blocks.filter(({ kind }) => kind === "tool_call");
   const { reasoningMember: member, hasThinkingParts } = dialect;
-  const thinking = hasThinkingParts === true ? thoughts.map(thinkingPart) : [];
+  const thinking = hasThinkingParts === true ? thoughts.filter((each) => !hasDetails(each)).map(thinkingPart) : [];
   const refusal = parts.find(({ type }) => type === "refusal")?.["refusal"];
   const said = parts.filter(({ type }) => type !== "refusal").map(wirePart);
   return {
@@ -51,6 +52,7 @@ export function assistantMessage(blocks: readonly Said[], dialect: ChatDialect):
     content: contentOf([...thinking, ...said]),
     ...(refusal === undefined ? {} : { refusal }),
     ...(member === null || thoughts.length === 0 ? {} : { [member]: thoughts.map(thoughtOf).join("\n\n") }),
+    ...detailsIn(thoughts),
     ...(calls.length === 0 ? {} : { tool_calls: calls.map(callOf) }),
   };
 }
@@ -82,11 +84,11 @@ function contentOf(parts: readonly JsonObject[]): JsonValue {
   return isPlain && text !== undefined ? text : parts;
 }
 
-function callOf({ payload }: Said): JsonObject {
-  const { type, callId: id, name, arguments: given, input } = payload;
+function callOf(call: Said): JsonObject {
+  const { type, callId: id, name, arguments: given, input } = call.payload;
   return type === "custom"
-    ? { id, type: "custom", custom: { name, input: input ?? given } }
-    : { id, type: "function", function: { name, arguments: given } };
+    ? { id, type: "custom", custom: { name, input: input ?? given }, ...callExtras(call) }
+    : { id, type: "function", function: { name, arguments: given }, ...callExtras(call) };
 }
 
 /** The id of a call as the server takes it. */
@@ -142,7 +144,9 @@ export function refusalOf(
   const wire = codec.replace(/\/[^/]*$/, "");
   switch (kind) {
     case "reasoning":
-      return reasoningMember === null && hasThinkingParts !== true ? `${wire} takes no reasoning back` : null;
+      return reasoningMember === null && hasThinkingParts !== true && !hasDetails(block)
+        ? `${wire} takes no reasoning back`
+        : null;
     case "tool_call":
       return type === "function" || (type === "custom" && isOpenai === true)
         ? null

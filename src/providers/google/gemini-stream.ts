@@ -1,19 +1,13 @@
-import {
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  listOf,
-  numberOrZero,
-  objectsOf,
-  setMember,
-} from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, listOf, objectsOf, setMember } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
+import { GrownObject } from "../grown.ts";
+import { countSaid } from "../server-said.ts";
 import { failureIn, tokensIn } from "./gemini-answer.ts";
 import { partsIn } from "./gemini-parts.ts";
 
 /**
  * Puts a streamed response of generateContent together: each chunk is a part of one. Texts are joined where neither is signed and
- * both are thoughts or neither is; of other members the last word counts (Google's reference of `streamGenerateContent`).
+ * both are thoughts or neither is; what is said of a candidate grows, and of other members the last word counts (Google's reference of `streamGenerateContent`).
  */
 export class GeminiStream {
   readonly #onDelta: (delta: StreamDelta) => void;
@@ -28,7 +22,7 @@ export class GeminiStream {
   /** Whether the server has said how the answer ended: nothing else marks the end of a stream. */
   get isFinished(): boolean {
     const first = this.#candidates.get(0);
-    return typeof first?.members["finishReason"] === "string" || failureIn(this.#response) !== null;
+    return typeof first?.members.member("finishReason") === "string" || failureIn(this.#response) !== null;
   }
 
   /** The characters of the longest text so far. */
@@ -40,7 +34,10 @@ export class GeminiStream {
   get response(): JsonObject {
     if (this.#candidates.size === 0) return this.#response;
     const inOrder = [...this.#candidates].toSorted(([left], [right]) => left - right);
-    const candidates = inOrder.map(([, { members, role, parts }]) => ({ content: { parts, ...role }, ...members }));
+    const candidates = inOrder.map(([, { members, role, parts }]) => ({
+      content: { parts, ...role },
+      ...members.toObject(),
+    }));
     return { candidates, ...this.#response };
   }
 
@@ -55,17 +52,16 @@ export class GeminiStream {
       if (value !== undefined) setMember(this.#response, name, value);
     for (const candidate of objectsOf(candidates)) {
       const { index } = candidate;
-      this.#takeCandidate(numberOrZero(index), candidate);
+      this.#takeCandidate(countSaid(index), candidate);
     }
     const { usageMetadata: usage } = members;
     if (usage !== undefined) this.#onDelta({ type: "usage", usage: tokensIn(usage) });
   }
 
   #takeCandidate(index: number, { content, ...members }: JsonObject): void {
-    const candidate = this.#candidates.get(index) ?? { members: {}, role: {}, parts: [] };
+    const candidate = this.#candidates.get(index) ?? { members: new GrownObject(saidAgain), role: {}, parts: [] };
     this.#candidates.set(index, candidate);
-    for (const [name, value] of Object.entries(members))
-      if (value !== undefined) setMember(candidate.members, name, joined(candidate.members[name], value));
+    candidate.members.take(members);
     if (!isJsonObject(content)) return;
     const { parts, ...role } = content;
     Object.assign(candidate.role, role);
@@ -93,7 +89,7 @@ export class GeminiStream {
 }
 
 type Candidate = {
-  readonly members: Record<string, JsonValue>;
+  readonly members: GrownObject;
   readonly role: Record<string, JsonValue>;
   readonly parts: JsonObject[];
 };
@@ -103,9 +99,8 @@ function textOf({ text, thought: _, ...others }: JsonObject): string | null {
   return typeof text === "string" && Object.keys(others).length === 0 ? text : null;
 }
 
-/** What is said of an answer grows member by member; an empty word takes nothing back. */
-const joined = (before: JsonValue | undefined, value: JsonValue): JsonValue =>
-  isJsonObject(before) && isJsonObject(value) ? { ...before, ...value } : value;
+/** What chunks say of a candidate beside its parts grows; a text is said whole, if again. */
+const saidAgain = { isPiece: () => false };
 
 /** Shows an answer that came whole, part by part. */
 export function tellParts({ candidates }: JsonObject, onDelta: (delta: StreamDelta) => void): void {

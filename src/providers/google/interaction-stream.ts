@@ -3,6 +3,7 @@ import { utf8Length } from "../../base/utf8.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
 import type { AnswerStream } from "../answer-form.ts";
 import { providerError, withPartial } from "../classify-error.ts";
+import { grownValue } from "../grown.ts";
 import { jsonOf } from "../json-text.ts";
 import { type OpenItem, StreamedItems } from "../streamed-items.ts";
 import { tokensIn } from "./interaction-answer.ts";
@@ -92,7 +93,7 @@ export class InteractionStream implements AnswerStream {
     for (const [name, type] of saying)
       for (const part of objectsOf(open.item[name])) {
         const { text } = part;
-        if (typeof text === "string" && text !== "") this.#onDelta({ type, outputIndex: index, text });
+        if (typeof text === "string" && text !== "") this.#onDelta({ type, outputIndex: open.place, text });
       }
   }
 
@@ -104,20 +105,21 @@ export class InteractionStream implements AnswerStream {
     if (type === "arguments_delta") {
       if (typeof json !== "string") return;
       open.json += json;
-      if (json !== "") this.#onDelta({ type: "tool-call-delta", outputIndex: index, text: json });
+      if (json !== "") this.#onDelta({ type: "tool-call-delta", outputIndex: open.place, text: json });
     } else if (type === "thought_signature") {
       const { signature: before = "" } = open.item;
       if (typeof signature === "string")
         open.item["signature"] = `${typeof before === "string" ? before : ""}${signature}`;
     } else if (type === "thought_summary") {
-      if (isJsonObject(content)) this.#say(open, "summary", content, index);
+      if (isJsonObject(content)) this.#say(open, "summary", content, open.place);
     } else if (type === "text_annotation_delta") {
       annotate(open.item, members);
     } else if (open.item["type"] === "model_output") {
-      this.#say(open, "content", { type: type ?? "", ...members }, index);
+      this.#say(open, "content", { type: type ?? "", ...members }, open.place);
     } else {
       // What a tool of Google's does comes as members of its step.
-      for (const [name, value] of Object.entries(members)) if (value !== undefined) setMember(open.item, name, value);
+      for (const [name, value] of Object.entries(members))
+        if (value !== undefined) setMember(open.item, name, grownValue(open.item[name], value));
     }
   }
 

@@ -14,6 +14,7 @@ import {
 } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
+import { blocksOf } from "../../../src/engine/planning/response.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import type { Draft } from "../../../src/engine/stack/codec.ts";
 import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
@@ -222,3 +223,59 @@ test("tools are offered as functions, beside those that the settings have", () =
     { type: "function", function: { name: "look-up", description: "Looks up.", parameters: { type: "object" } } },
   ]);
 });
+
+/** The blocks of an answer as the log has them, of an endpoint. */
+function received(answer: JsonObject, scope = "mine", codec = chatCodecs.openai): readonly Block[] {
+  const asked = { inferenceId: "inf_0000000000000001", settings: {}, capabilities: {} };
+  const from = { scope, inferenceId: asked.inferenceId, isMasked: false, newBlockId: freshBlockId };
+  return blocksOf(codec.readAnswer(answer, asked), from);
+}
+
+/** The messages that an endpoint is sent, shaped as a run shapes them. */
+function shapedMessages(blocks: readonly Block[], scope = "mine", codec = chatCodecs.openai): readonly JsonObject[] {
+  const turn = Turn.of(blocks.map((block) => (block.id === null ? block.withId(freshBlockId()) : block)));
+  const options = { ...{ scope, codec, itemIds: false }, quarantined: new Set<string>() };
+  const repairs = shape(turn, 0, { ...options, heldFrom: 0, settings: {} });
+  const input = shapedBlocks(turn, 0, repairs, options);
+  const body = parseJson(codec.encodeRequest({ settings: {}, input, anchor: null, transport: "json" }));
+  return (body as { readonly messages: readonly JsonObject[] }).messages;
+}
+
+const signed = { google: { thought_signature: "c2ln" } };
+
+test("what a call has beside it goes back to the server that gave it, and to no other", () => {
+  const answer = completion(
+    { content: null, tool_calls: [{ ...call("call_1"), extra_content: signed }] },
+    "tool_calls",
+  );
+  const blocks = [user("Where?"), ...received(answer), toolResult({ callId: "call_1", output: "Rome" })];
+  const extras = (scope: string) => shapedMessages(blocks, scope)[1]?.["tool_calls"];
+  expect(extras("mine")).toEqual([{ ...call("call_1"), extra_content: signed }]);
+  expect(extras("another")).toEqual([call("call_1")]);
+});
+
+test("reasoning in details goes back as it came, also where a dialect takes no other, and to no other server", () => {
+  const details = [
+    { type: "reasoning.text", index: 0, text: "Where?", signature: "c2ln" },
+    { type: "reasoning.encrypted", index: 1, data: "QQ==" },
+  ];
+  for (const reasoning of [{ reasoning: "Where?" }, {}]) {
+    const answer = completion({ content: "In Rome.", ...reasoning, reasoning_details: details });
+    const blocks = [user("Where?"), ...received(answer), user("And?")];
+    expect(blocks[1]?.text).toBe("Where?");
+    expect(shapedMessages(blocks)[1]).toEqual({ role: "assistant", content: "In Rome.", reasoning_details: details });
+    expect(shapedMessages(blocks, "another")[1]).toEqual({ role: "assistant", content: "In Rome." });
+  }
+  const [, sealed = {}] = details;
+  const secret = completion({ content: null, tool_calls: [call("call_1")], reasoning_details: [sealed] }, "tool_calls");
+  const blocks = [user("Where?"), ...received(secret), toolResult({ callId: "call_1", output: "Rome" })];
+  expect(shapedMessages(blocks)[1]).toMatchObject({ reasoning_details: [sealed], tool_calls: [call("call_1")] });
+});
+
+for (const { name, run } of codecChecks(chatCodecs.openai, {
+  answers: [
+    completion({ content: null, tool_calls: [{ ...call("call_1"), extra_content: signed }] }, "tool_calls"),
+    completion({ content: "A.", reasoning: "B.", reasoning_details: [{ type: "reasoning.text", text: "B." }] }),
+  ],
+}))
+  test(`with what servers want back: ${name}`, run);
