@@ -1,11 +1,10 @@
 import { sha256Hex } from "../base/sha256.ts";
-import { SecretReference } from "../log/codec/references.ts";
 import { type AnswerLimits, answerLimits } from "./answer-limits.ts";
-import { isCredentialName } from "./credential-names.ts";
+import { filledHeaders, headerCredentials, longEnough, queryCredentials } from "./credentials.ts";
 import type { ConnectionOptions } from "./openai-options.ts";
 import { maskedBeside, type RequestKeys, requestKeys } from "./request-keys.ts";
 import type { Masked } from "./secret-spans.ts";
-import { type Secrets, secretLengthMin, secretValue } from "./secrets.ts";
+import { maskable, secretValue } from "./secrets.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
 /** Where requests go, and as whom. */
@@ -53,6 +52,8 @@ export type ServerPlace = {
   /** The variables that are read in the place of `apiKey` and `baseURL`. */
   readonly keyVariable: string;
   readonly addressVariable: string | null;
+  /** The variables that are read in the place of `organization` and `project`, which other servers know nothing of. */
+  readonly variables?: { readonly organization: string; readonly project: string };
   /** Servers of one's own ask for no key. */
   readonly needsKey: boolean;
 };
@@ -60,6 +61,7 @@ export type ServerPlace = {
 export const openaiPlace: ServerPlace = {
   baseURL: "https://api.openai.com/v1",
   ...{ keyVariable: "OPENAI_API_KEY", addressVariable: "OPENAI_BASE_URL", needsKey: true },
+  variables: { organization: "OPENAI_ORG_ID", project: "OPENAI_PROJECT_ID" },
 };
 
 /** Options as far as they say where a server is, and who asks. */
@@ -82,21 +84,18 @@ export function endpointOf(options: PlaceOptions, keyHeader: KeyHeader, place: S
   if (apiKey === "" && !isOpen)
     throw new ProviderSettingsError(`there is no API key: set ${place.keyVariable}, or give apiKey`);
   const { address, basic } = addressOf(options, place);
-  const isOpenai = place === openaiPlace;
-  const headers = Object.entries(options.headers ?? {}).map(
-    ([name, value]) => [name, secretValue(`headers.${name}`, value, secrets)] as const,
-  );
+  const { organization, project } = place.variables ?? {};
   return {
     apiKey: isOpen ? "none" : apiKey,
     keys: isAsked ? requestKeys(given) : null,
     baseURL: address,
-    organization: options.organization ?? ((isOpenai && process.env["OPENAI_ORG_ID"]) || null),
-    project: options.project ?? ((isOpenai && process.env["OPENAI_PROJECT_ID"]) || null),
+    organization: options.organization ?? ((organization && process.env[organization]) || null),
+    project: options.project ?? ((project && process.env[project]) || null),
     headers: {
       ...(isOpen ? { Authorization: null } : {}),
       ...(keyHeader === "api-key" ? { "api-key": apiKey, Authorization: null } : {}),
       ...(basic === null ? {} : { authorization: `Basic ${basic.token}` }),
-      ...Object.fromEntries(headers),
+      ...filledHeaders(options.headers ?? {}, secrets),
     },
     timeoutMs: options.timeoutMs ?? 600_000,
     limits: answerLimits(options.limits),
@@ -128,40 +127,20 @@ export function credentialsOf(
   { apiKey, keys }: Endpoint,
   place: ServerPlace = openaiPlace,
 ): () => Masked {
-  const { secrets = {} } = options;
-  const { search, searchParams, basic } = addressOf(options, place);
-  const values = [
-    ...Object.entries(secrets).map(([name, value]) => [name, value ?? ""] as const),
-    ["apiKey", keys === null ? apiKey : ""] as const,
-    ...Object.entries(options.headers ?? {}).flatMap(([name, value]) => headerValues(name, value, secrets)),
-    ...(basic === null ? [] : [basic.password, basic.token].map((value) => ["baseURL", value] as const)),
-    ["baseURL", search] as const,
-    ...[...searchParams].filter(([name]) => isCredentialName(name)).map(([, value]) => ["baseURL", value] as const),
+  const { secrets = {}, headers = {} } = options;
+  const { address, basic } = addressOf(options, place);
+  const lasting = [
+    ...maskable({ ...secrets, ...(keys === null ? { apiKey } : {}) }),
+    ...headerCredentials(headers, secrets),
+    ...longEnough([basic?.password, basic?.token].map((value = "") => ({ name: "baseURL", value }))),
+    ...queryCredentials(address),
   ];
-  const lasting = values
-    .map(([name, value]) => ({ name, value }))
-    .filter(({ value }) => value.length >= secretLengthMin);
   return maskedBeside(keys, lasting);
-}
-
-/** `Bearer TOKEN`: a server repeats the one or the other. */
-function headerValues(
-  name: string,
-  given: string | SecretReference,
-  secrets: Secrets,
-): readonly (readonly [string, string])[] {
-  const isSecret = given instanceof SecretReference;
-  if (!isSecret && !isCredentialName(name)) return [];
-  const value = secretValue(`headers.${name}`, given, secrets);
-  const called = isSecret ? given.$secret : `headers.${name}`;
-  return [value, value.slice(value.lastIndexOf(" ") + 1)].map((text) => [called, text] as const);
 }
 
 type Address = {
   /** Without user and password, which `fetch` refuses to send in an address. */
   readonly address: string;
-  readonly search: string;
-  readonly searchParams: URLSearchParams;
   readonly basic: { readonly password: string; readonly token: string } | null;
 };
 
@@ -175,12 +154,11 @@ function addressOf({ baseURL }: PlaceOptions, place: ServerPlace): Address {
     throw new ProviderSettingsError(`the base URL is no URL: ${shown}; it begins with https:// or http://`);
   }
   const [user, password] = [url.username, url.password].map(decoded);
-  const { search, searchParams } = url;
-  if (!user && !password) return { address: given, search, searchParams, basic: null };
+  if (!user && !password) return { address: given, basic: null };
   const token = Buffer.from(`${user}:${password}`).toString("base64");
   url.username = "";
   url.password = "";
-  return { address: url.href, search, searchParams, basic: { password: password ?? "", token } };
+  return { address: url.href, basic: { password: password ?? "", token } };
 }
 
 /** As the server will read it; what is no escape stands for itself. */

@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import { NumberLiteral } from "../base/number-literal.ts";
-import { secretReference } from "../log/codec/references.ts";
+import { SecretReference, secretReference } from "../log/codec/references.ts";
 import { heldBack, type Masked, needlesOf, replaced, spansOf } from "./secret-spans.ts";
 
 /** Takes secrets out of what a provider says. Pure, but for `hasMasked`. */
@@ -55,6 +55,21 @@ export function createMask(masked: Masked): Mask {
     return masked === written ? value : masked;
   }
 
+  /** Readers put the texts of one speaker together, also where a server has split them over messages. */
+  function maskAcross(value: JsonValue): JsonValue {
+    if (needles.length === 0) return value;
+    const said = textsWithin(value);
+    const masked = new Map<string, string[]>();
+    let isSame = true;
+    for (const [speaker, texts] of Map.groupBy(said, (each) => each.speaker)) {
+      const given = texts.map(({ text }) => text);
+      const changed = texts.length < 2 ? given : maskTexts(given);
+      isSame &&= changed === given;
+      masked.set(speaker, [...changed]);
+    }
+    return isSame ? value : withTexts(value, (speaker, text) => masked.get(speaker)?.shift() ?? text);
+  }
+
   function maskList(list: readonly JsonValue[], options: MaskOptions): readonly JsonValue[] {
     // Readers put the texts of parts together, so they are searched together.
     const said = options.isEcho === true ? [] : list.map(partText);
@@ -86,7 +101,8 @@ export function createMask(masked: Masked): Mask {
     text: (given) => text(given),
     cutText: (given) => text(given, true),
     // Only texts, and names of members, are others: the shape is the same.
-    json: <Json extends JsonValue>(value: Json, options: MaskOptions = {}) => maskValue(value, options) as Json,
+    json: <Json extends JsonValue>(value: Json, options: MaskOptions = {}) =>
+      maskValue(options.isEcho === true ? value : maskAcross(value), options) as Json,
     heldBack: (given) => heldBack(given, needles),
   };
 }
@@ -114,6 +130,41 @@ export function currentMask(masked: () => Masked): Mask {
     heldBack: (given) => current().heldBack(given),
   };
 }
+
+type SaidText = { readonly speaker: string; readonly text: string };
+
+/** The texts of a value in their order, each with what says of the objects around it who speaks, and how. */
+function textsWithin(value: JsonValue): readonly SaidText[] {
+  const said: SaidText[] = [];
+  withTexts(value, (speaker, text) => {
+    said.push({ speaker, text });
+    return text;
+  });
+  return said;
+}
+
+/** The value with another text in the place of each; the same object where none is another. */
+function withTexts(value: JsonValue, replace: (speaker: string, text: string) => string, around = ""): JsonValue {
+  if (isJsonList(value)) {
+    const items = value.map((item) => withTexts(item, replace, around));
+    return items.every((item, index) => item === value[index]) ? value : items;
+  }
+  if (!isJsonObject(value) || value instanceof SecretReference) return value;
+  const speaker = `${around} ${JSON.stringify([value["type"], value["role"], value["thought"]])}`;
+  const copy: Record<string, JsonValue> = {};
+  let isSame = true;
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    const isText = typeof member === "string" && textMembers.has(name);
+    const changed = isText ? replace(`${speaker} ${name}`, member) : withTexts(member, replace, speaker);
+    isSame &&= changed === member;
+    setMember(copy, name, changed);
+  }
+  return isSame ? value : copy;
+}
+
+/** What wires call the text of a part, or of a message that is no list of parts. */
+const textMembers: ReadonlySet<string> = new Set(["text", "refusal", "content", "thinking"]);
 
 type PartText = { readonly item: JsonObject; readonly member: string; readonly text: string };
 

@@ -5,7 +5,16 @@ import type { Mask } from "./mask.ts";
 /** The same error without secrets, in what it says and in what caused it. One that has none stays the same object. */
 export function maskedError(error: unknown, mask: Mask): unknown {
   if (error instanceof ProviderError) return maskedFailure(error, mask);
-  return error instanceof Error ? maskedCause(error, mask) : error;
+  return error instanceof Error ? maskedCause(error, mask) : maskedThrown(error, mask);
+}
+
+/** Anything may be thrown, and be a cause: of an object that holds a secret its printed form is kept. */
+function maskedThrown(thrown: unknown, mask: Mask): unknown {
+  if (typeof thrown === "string") return mask.cutText(thrown);
+  if (typeof thrown !== "object" || thrown === null) return thrown;
+  const shown = inspect(thrown, shownWhole);
+  const masked = mask.text(shown);
+  return masked === shown ? thrown : masked;
 }
 
 /** What a server says of an error may have been cut off anywhere, as what came of a stream that broke. */
@@ -30,7 +39,7 @@ function maskedFailure(error: ProviderError, mask: Mask): ProviderError {
 
 /** Printing an error shows its members too: of one that holds a secret anywhere only the words are kept. */
 function maskedCause(error: Error, mask: Mask): Error {
-  const shown = inspect(error, { depth: shownDepth, maxStringLength: null, maxArrayLength: null });
+  const shown = inspect(error, shownWhole);
   if (mask.text(shown) === shown && mask.cutText(error.message) === error.message) return error;
   const masked = new Error(mask.cutText(error.message), { cause: maskedError(error.cause, mask) });
   masked.name = mask.text(error.name);
@@ -43,4 +52,4 @@ function withStackOf<Masked extends Error>({ message, stack }: Error, masked: Ma
   return masked;
 }
 
-const shownDepth = 20;
+const shownWhole = { depth: 20, maxStringLength: null, maxArrayLength: null } as const;

@@ -1,19 +1,84 @@
-import { type JsonObject, type JsonValue, setMember } from "../base/json.ts";
-import type { InferenceRequest, InferenceResponse, Provider, StreamDelta } from "../engine/stack/provider.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
+import { checkOptions, kindOf, type OptionNames } from "../base/options.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../engine/stack/provider.ts";
 import type { StoredChain } from "../engine/stack/stored-responses.ts";
+import { HeldParts } from "./held-parts.ts";
 import { currentMask, type Mask } from "./mask.ts";
 import { maskedError } from "./masked-error.ts";
-import type { OpenaiResponses } from "./openai-options.ts";
+import { rememberedKeys } from "./request-keys.ts";
 import type { Masked } from "./secret-spans.ts";
-import type { InputItemsPage } from "./stored-responses.ts";
+import { checkSecrets, filledRequest, maskable, type Secrets } from "./secrets.ts";
 
-/** The same provider, of whose answers, parts of them and errors nobody reads a secret. It does nothing but infer. */
-export function maskedInference(provider: Provider, masked: () => Masked): Provider {
-  return { ...provider, infer: (request) => saying(masked, (mask) => infer(provider, request, mask)) };
+export type MaskedOptions = {
+  /**
+   * Values of 8 characters or more, by name: those of `secret("NAME")` in the provider's settings, and whatever else its requests carry,
+   * such as a key. Give a function for values that change; turnlog calls it whenever it looks for them.
+   */
+  readonly secrets: Secrets | (() => Secrets);
+};
+
+const optionNames: OptionNames<MaskedOptions> = { secrets: true };
+
+/**
+ * A provider of your own that keeps secrets as turnlog's do: `secret("NAME")` in its settings is sent as its value and recorded as its
+ * name, and each value is masked as `[secret NAME]` in all that the provider gives: answers, parts of answers, ids and errors.
+ *
+ * @example
+ * const provider = masked(myProvider(url), { secrets: { KEY: process.env.MY_KEY } });
+ * @throws {ProviderSettingsError} for a secret that has less than 8 characters, or that the settings name and `secrets` lacks.
+ * @throws {TypeError} for what is no provider, and for an option that is none.
+ */
+export function masked<Given extends Provider>(provider: Given, options: MaskedOptions): Given {
+  // Callers may have no types.
+  const given: unknown = provider;
+  if (!isJsonObject(given) || typeof given["infer"] !== "function")
+    throw new TypeError(`masked takes a provider, not ${kindOf(given)}`);
+  checkOptions("masked", options, optionNames);
+  const { secrets } = options;
+  if (typeof secrets === "function") {
+    const keys = rememberedKeys();
+    return maskedProvider(provider, () => keys.with(maskable(secrets())), secrets);
+  }
+  if (!isJsonObject(secrets)) throw new TypeError(`masked: secrets is ${kindOf(secrets)}: give { NAME: value }`);
+  checkSecrets(provider.settings, secrets);
+  const lasting = maskable(secrets);
+  return maskedProvider(
+    provider,
+    () => lasting,
+    () => secrets,
+  );
 }
 
-async function saying<T>(masked: () => Masked, work: (mask: Mask) => Promise<T>): Promise<T> {
-  const mask = currentMask(masked);
+/**
+ * The same provider with all members that it has, of which nobody reads a secret: what it is asked for with secrets in its settings it is
+ * asked for with their values, and what comes of any of its calls is masked.
+ */
+export function maskedProvider<Given extends Provider>(
+  provider: Given,
+  masks: () => Masked,
+  secrets: () => Secrets = () => ({}),
+): Given {
+  const own: Partial<Provider> = {
+    infer: (request) => saying(masks, (mask) => infer(provider, filledRequest(request, secrets()), mask)),
+    waitFor: (responseId, options) =>
+      saying(masks, async (mask) => {
+        if (provider.waitFor === undefined) throw new TypeError("the provider waits for no responses");
+        const parts = new HeldParts(options.onDelta ?? (() => undefined), mask);
+        const answer = await provider.waitFor(responseId, { ...options, onDelta: (delta) => parts.take(delta) });
+        parts.tellRest();
+        return maskedResponse(answer, options.settings, mask);
+      }),
+  };
+  return withMembers(provider, (name, value) => {
+    if (name === "conversations" && isJsonObject(value))
+      return withMembers(value, (_, each) => saidBy(value, each, masks));
+    return (Object.hasOwn(own, name) ? Reflect.get(own, name) : undefined) ?? saidBy(provider, value, masks);
+  });
+}
+
+/** Does work of a call; the values that are secret by then are masked in its error. */
+export async function saying<T>(masks: () => Masked, work: (mask: Mask) => Promise<T>): Promise<T> {
+  const mask = currentMask(masks);
   try {
     return await work(mask);
   } catch (error) {
@@ -21,50 +86,49 @@ async function saying<T>(masked: () => Masked, work: (mask: Mask) => Promise<T>)
   }
 }
 
-/** The same for the Responses API, with all that its endpoint can be asked beside inferences. */
-export function maskedProvider(provider: OpenaiResponses, masked: () => Masked): OpenaiResponses {
-  const { conversations } = provider;
-  return {
-    ...provider,
-    ...(provider.connect === undefined
-      ? {}
-      : { connect: (...given) => saying(masked, async () => provider.connect?.(...given)) }),
-    infer: (request) => saying(masked, (mask) => infer(provider, request, mask)),
-    waitFor: (responseId, options) =>
-      saying(masked, async (mask) => {
-        const parts = new HeldParts(options.onDelta ?? (() => undefined), mask);
-        const answer = await provider.waitFor(responseId, { ...options, onDelta: (delta) => parts.take(delta) });
-        parts.tellRest();
-        return maskedResponse(answer, options.settings, mask);
-      }),
-    cancel: (...given) => saying(masked, () => provider.cancel(...given)),
-    retrieve: (...given) => saying(masked, async (mask) => mask.json(await provider.retrieve(...given))),
-    delete: (...given) => saying(masked, () => provider.delete(...given)),
-    deleteConversation: (...given) => saying(masked, () => provider.deleteConversation(...given)),
-    inputItems: (...given) => saying(masked, async (mask) => maskedPage(await provider.inputItems(...given), mask)),
-    conversationItems: (...given) =>
-      saying(masked, async (mask) => maskedPage(await provider.conversationItems(...given), mask)),
-    storedChain: (...given) => saying(masked, async (mask) => maskedChain(await provider.storedChain(...given), mask)),
-    storedConversation: (...given) =>
-      saying(masked, async (mask) => maskedChain(await provider.storedConversation(...given), mask)),
-    countInputTokens: (...given) => saying(masked, () => provider.countInputTokens(...given)),
-    compact: (...given) => saying(masked, async (mask) => mask.json(await provider.compact(...given))),
-    ...(conversations === undefined
-      ? {}
-      : {
-          conversations: {
-            create: (...given) => saying(masked, () => conversations.create(...given)),
-            newestItems: (...given) => saying(masked, () => conversations.newestItems(...given)),
-            deleteItem: (...given) => saying(masked, () => conversations.deleteItem(...given)),
-          },
-        }),
+/**
+ * An object with the members of the given one, also those of its class, each as `memberOf` makes it. What is computed when it is read
+ * is computed then.
+ */
+function withMembers<Given extends object>(
+  given: Given,
+  memberOf: (name: PropertyKey, value: unknown) => unknown,
+): Given {
+  const copy = {};
+  for (let from: object | null = given; from !== null && from !== Object.prototype; from = prototypeOf(from)) {
+    for (const name of Reflect.ownKeys(from)) {
+      if (name === "constructor" || Object.hasOwn(copy, name)) continue;
+      const isComputed = Object.getOwnPropertyDescriptor(from, name)?.get !== undefined;
+      const member = isComputed
+        ? { get: (): unknown => memberOf(name, Reflect.get(given, name)) }
+        : { value: memberOf(name, Reflect.get(given, name)), writable: true };
+      Object.defineProperty(copy, name, { ...member, enumerable: true, configurable: true });
+    }
+  }
+  // It has every member, and a function in the place of each function.
+  return copy as Given;
+}
+
+// The type of the library says nothing of what it gives.
+const prototypeOf = (value: object): object | null => Object.getPrototypeOf(value) as object | null;
+
+/** A function whose promises are kept with masked values, and broken with masked errors; anything else as it is. */
+function saidBy(owner: object, member: unknown, masks: () => Masked): unknown {
+  if (typeof member !== "function") return member;
+  return (...given: readonly unknown[]): unknown => {
+    const result: unknown = Reflect.apply(member, owner, given);
+    return result instanceof Promise ? saying(masks, async (mask) => maskedValue(await result, mask)) : result;
   };
 }
 
-const maskedPage = ({ items, ...page }: InputItemsPage, mask: Mask): InputItemsPage => ({
-  ...page,
-  items: items.map((item) => mask.json(item)),
-});
+function maskedValue(value: unknown, mask: Mask): unknown {
+  if (isStoredChain(value)) return maskedChain(value, mask);
+  const isPlain = isJsonObject(value) && [Object.prototype, null].includes(prototypeOf(value));
+  return typeof value === "string" || isJsonList(value) || isPlain ? mask.json(value) : value;
+}
+
+const isStoredChain = (value: unknown): value is StoredChain =>
+  isJsonObject(value) && isJsonList(value["responses"]) && "before" in value;
 
 function maskedChain({ responses, before }: StoredChain, mask: Mask): StoredChain {
   const masked = responses.map(({ id, input, response, settings }) => {
@@ -91,7 +155,7 @@ async function infer(provider: Provider, request: InferenceRequest, mask: Mask):
 }
 
 /** What comes back of the settings is named as it was in them; the server read its value there, as it does with each request. */
-function maskedResponse(answer: InferenceResponse, settings: JsonObject, mask: Mask): InferenceResponse {
+export function maskedResponse(answer: InferenceResponse, settings: JsonObject, mask: Mask): InferenceResponse {
   const masked = maskedMembers(answer.response, settings, mask);
   const requestId = typeof answer.requestId === "string" ? mask.text(answer.requestId) : answer.requestId;
   const told = {
@@ -109,53 +173,4 @@ function maskedMembers(response: JsonObject, settings: JsonObject, mask: Mask): 
     setMember(masked, mask.text(name), mask.json(value, { isEcho: Object.hasOwn(settings, name) }));
   }
   return masked;
-}
-
-type TextDelta = Exclude<StreamDelta, { readonly type: "item-done" | "usage" }>;
-
-/** The parts of an answer, each told once no secret can begin in it that ends in a later one. */
-class HeldParts {
-  readonly #onDelta: (delta: StreamDelta) => void;
-  readonly #mask: Mask;
-  /** The end of each text that was not told yet, by item and kind of text. */
-  readonly #held = new Map<string, TextDelta>();
-
-  constructor(onDelta: (delta: StreamDelta) => void, mask: Mask) {
-    this.#onDelta = onDelta;
-    this.#mask = mask;
-  }
-
-  take(delta: StreamDelta): void {
-    if (delta.type === "usage") {
-      this.#onDelta(delta);
-      return;
-    }
-    if (delta.type === "item-done") {
-      this.#tellHeld(delta.outputIndex);
-      this.#onDelta({ ...delta, item: this.#mask.json(delta.item) });
-      return;
-    }
-    const key = `${delta.outputIndex} ${delta.type}`;
-    const text = (this.#held.get(key)?.text ?? "") + delta.text;
-    const length = text.length - this.#mask.heldBack(text);
-    this.#held.set(key, { ...delta, text: text.slice(length) });
-    this.#tell({ ...delta, text: text.slice(0, length) });
-  }
-
-  /** The answer is whole: what was held back was the beginning of no secret. */
-  tellRest(): void {
-    this.#tellHeld(null);
-  }
-
-  #tellHeld(outputIndex: number | null): void {
-    for (const [key, delta] of this.#held) {
-      if (outputIndex !== null && delta.outputIndex !== outputIndex) continue;
-      this.#held.delete(key);
-      this.#tell(delta);
-    }
-  }
-
-  #tell(delta: TextDelta): void {
-    if (delta.text !== "") this.#onDelta({ ...delta, text: this.#mask.text(delta.text) });
-  }
 }

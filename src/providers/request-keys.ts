@@ -20,15 +20,33 @@ export type RequestKeys = {
 };
 
 export function requestKeys(source: KeySource): RequestKeys {
-  let given: Masked = [];
+  const keys = rememberedKeys();
   return {
     async next(deadline, asked = { isRefused: false }) {
       const key = await keyOf(() => source(asked), deadline);
-      if (key.length >= secretLengthMin && given[0]?.value !== key)
-        given = [{ name: "apiKey", value: key }, ...given.filter(({ value }) => value !== key)].slice(0, maxGiven);
+      if (key.length >= secretLengthMin) keys.with([{ name: "apiKey", value: key }]);
       return key;
     },
-    given: () => given,
+    given: () => keys.with([]),
+  };
+}
+
+/** Credentials that do not last: the newest of them, to be masked. */
+export type RememberedKeys = {
+  /** Remembers these too; another list only once there is another. */
+  readonly with: (used: Masked) => Masked;
+};
+
+export function rememberedKeys(): RememberedKeys {
+  let all: Masked = [];
+  const isKnown = ({ name, value }: Masked[number]): boolean =>
+    all.some((known) => known.name === name && known.value === value);
+  return {
+    with(used) {
+      const news = used.filter((each) => !isKnown(each));
+      if (news.length > 0) all = [...news, ...all].slice(0, maxGiven + used.length);
+      return all;
+    },
   };
 }
 
@@ -45,7 +63,7 @@ export function maskedBeside(keys: RequestKeys | null, lasting: Masked): () => M
 }
 
 /** An answer may repeat the key of a request that was sent a while ago. */
-const maxGiven = 8;
+const maxGiven = 32;
 
 async function keyOf(source: () => string | Promise<string>, deadline: Deadline): Promise<string> {
   const { signal } = deadline;

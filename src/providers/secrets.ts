@@ -1,6 +1,8 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../base/json.ts";
 import { kindOf } from "../base/options.ts";
-import { SecretReference } from "../log/codec/references.ts";
+import { type InferenceRequest, ProviderError } from "../engine/stack/provider.ts";
+import { SecretReference, secretReference } from "../log/codec/references.ts";
+import type { Masked } from "./secret-spans.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
 /**
@@ -12,18 +14,71 @@ export type Secrets = Readonly<Record<string, string | undefined>>;
 /** Shorter values would be found in ordinary words: masking those would spoil what the provider says. */
 export const secretLengthMin = 8;
 
+/** The secrets that can be found in what a provider says. */
+export const maskable = (secrets: Secrets): Masked =>
+  Object.entries(secrets).flatMap(([name, value]) =>
+    typeof value === "string" && value.length >= secretLengthMin ? [{ name, value }] : [],
+  );
+
+type Fillable = Partial<Pick<InferenceRequest, "bodyWith" | "settings">> & Pick<InferenceRequest, "bodyText">;
+
 /**
- * A body with the values of its secrets. They stand in its settings, with which it begins; what looks like one elsewhere (in
- * the input, or in an object of the caller's own) stays what it is.
+ * The request with the values of its secrets. The codec encodes it once more, with names in the settings that are nowhere else in the
+ * body: these are replaced, and what looks like a secret elsewhere (in the input, or in an object of the caller's own) stays what it is.
+ *
+ * @throws {ProviderError} `invalid-request` where a secret stands within a text, and where the body is not what the codec made.
  */
-export function fillSecrets(bodyText: string, settings: JsonObject, secrets: Secrets): string {
-  const named = JSON.stringify(settings).slice(0, -1);
-  const filling = (_: string, value: unknown): unknown =>
-    value instanceof SecretReference ? secretValue("a setting", value, secrets) : value;
-  const filled = JSON.stringify(settings, filling).slice(0, -1);
-  if (filled === named) return bodyText;
-  if (!bodyText.startsWith(named)) throw new Error("the body of a request does not begin with its settings");
-  return filled + bodyText.slice(named.length);
+export function filledRequest<Request extends Fillable>(request: Request, secrets: Secrets): Request {
+  const { bodyText, bodyWith, settings = {} } = request;
+  const names = namesIn(settings);
+  if (names.size === 0) return request;
+  const mark = unusedIn([bodyText, ...names, ...Object.values(secrets)].join(" "));
+  const marked = bodyWith?.(replacedIn(settings, (name) => secretReference(mark + name))) ?? null;
+  const bodyOf = (written: (name: string) => JsonValue): string =>
+    [...names].reduce(
+      (text, name) =>
+        text.replaceAll(JSON.stringify(secretReference(mark + name)), () => JSON.stringify(written(name))),
+      marked ?? "",
+    );
+  const filled = bodyOf((name) => secretValue("a setting", secretReference(name), secrets));
+  const problem =
+    bodyOf(secretReference) !== bodyText
+      ? "the body was changed on its way, so nothing says where its secrets stand"
+      : filled.includes(mark)
+        ? "a secret stands within a text of the body: let it be the whole value of a setting"
+        : null;
+  if (problem !== null)
+    throw new ProviderError(`${problem}; nothing was sent`, { kind: "invalid-request", outcome: "rejected" });
+  return { ...request, bodyText: filled, settings: filledSettings(settings, secrets) };
+}
+
+/** Settings with the values of their secrets: for a body that is these settings. */
+export const filledSettings = (settings: JsonObject, secrets: Secrets): JsonObject =>
+  replacedIn(settings, (name) => secretValue("a setting", secretReference(name), secrets));
+
+/** A text that does not stand in the given one. */
+function unusedIn(text: string): string {
+  let mark = "turnlog-secret-";
+  while (text.includes(mark)) mark += "-";
+  return mark;
+}
+
+function replacedIn(settings: JsonObject, replacement: (name: string) => JsonValue): JsonObject {
+  const replaced = (value: JsonValue): JsonValue => {
+    if (value instanceof SecretReference) return replacement(value.$secret);
+    if (isJsonList(value)) return value.map(replaced);
+    return isJsonObject(value) ? replacedIn(value, replacement) : value;
+  };
+  const members: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(settings))
+    if (value !== undefined) setMember(members, name, replaced(value));
+  return members;
+}
+
+function namesIn(value: JsonValue | undefined, names = new Set<string>()): ReadonlySet<string> {
+  if (value instanceof SecretReference) names.add(value.$secret);
+  else if (isJsonList(value) || isJsonObject(value)) for (const each of Object.values(value)) namesIn(each, names);
+  return names;
 }
 
 /**
@@ -72,10 +127,8 @@ function checkLength(name: string, value: unknown): void {
   throw new ProviderSettingsError(text);
 }
 
-function checkNamed(value: JsonValue | undefined, secrets: Secrets): void {
-  if (value instanceof SecretReference) secretValue("a setting", value, secrets);
-  else if (isJsonList(value)) for (const item of value) checkNamed(item, secrets);
-  else if (isJsonObject(value)) for (const member of Object.values(value)) checkNamed(member, secrets);
+function checkNamed(settings: JsonObject, secrets: Secrets): void {
+  for (const name of namesIn(settings)) secretValue("a setting", secretReference(name), secrets);
 }
 
 /**
@@ -85,12 +138,6 @@ function checkNamed(value: JsonValue | undefined, secrets: Secrets): void {
  */
 export function refuseSecretsIn(settings: JsonObject, names: readonly string[]): void {
   for (const name of names)
-    if (holdsSecret(settings[name]))
+    if (namesIn(settings[name]).size > 0)
       throw new ProviderSettingsError(`${name} hold a secret, which a message cannot carry: give a text without it`);
-}
-
-function holdsSecret(value: JsonValue | undefined): boolean {
-  if (value instanceof SecretReference) return true;
-  if (isJsonList(value)) return value.some(holdsSecret);
-  return isJsonObject(value) && Object.values(value).some(holdsSecret);
 }

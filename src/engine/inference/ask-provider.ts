@@ -50,6 +50,7 @@ export async function ask(
     responseOf(session, scope.signal, (call) =>
       provider.infer({
         bodyText,
+        bodyWith: prepared.bodyWith,
         settings: prepared.settings,
         transport: decision.transport,
         ...(provider.connection === undefined ? {} : { connection: connectionOf(session, decision) }),

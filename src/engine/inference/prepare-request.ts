@@ -4,7 +4,7 @@ import type { Block } from "../../domain/block.ts";
 import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { buildRequest, shapedBlocks } from "../planning/build-request.ts";
+import { type BuiltRequest, buildRequest, shapedBlocks } from "../planning/build-request.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
 import { toldLate } from "../planning/late-result.ts";
@@ -24,6 +24,7 @@ export type Prepared = {
   readonly request: InferenceRequestedData;
   readonly settings: JsonObject;
   readonly bodyText: string;
+  readonly bodyWith: BuiltRequest["bodyWith"];
   readonly shaped: readonly SentBlock[];
 };
 
@@ -48,7 +49,7 @@ export function prepare(
   const { turn: input, settings, settingsDigest: digest } = asked;
   keepBudget(session, frame, asked);
   const built = buildRequest(asked);
-  const { decision, shaped, bodyText } = built;
+  const { decision, shaped, bodyText, bodyWith } = built;
   const isMissingChain = decision.strategy === "full" && !startsAnew.has(decision.reason);
   if (engine.chain.require === true && isMissingChain && aside === undefined)
     throw new TurnlogError(
@@ -76,7 +77,7 @@ export function prepare(
   record(session, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
   session.turns.request(frame);
   warnOfWholeTurns(session, decision);
-  return { request, settings, bodyText, shaped };
+  return { request, settings, bodyText, bodyWith, shaped };
 }
 
 /** Why the newest block is not sent is what its author can mend. */
@@ -144,6 +145,7 @@ export function preparedBefore(session: RunSession, frame: string, { outgoing, r
     request,
     settings,
     bodyText: "",
+    bodyWith: () => "",
     shaped: shapedBlocks(input, decision.sendFrom, decision.repairs, carriage),
   };
 }

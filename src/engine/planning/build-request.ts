@@ -51,6 +51,8 @@ export type BuiltRequest = {
   readonly shaped: readonly SentBlock[];
   /** The exact body. */
   readonly bodyText: string;
+  /** The same body with other settings. */
+  readonly bodyWith: (settings: Settings) => string;
   /** The body's length in UTF-8. */
   readonly bytes: number;
   /** sha256 of the body's UTF-8 bytes. */
@@ -67,9 +69,11 @@ export function buildRequest(request: PlanRequest, decision: Decision = plan(req
   const { turn, scope, codec, settings, contexts } = request;
   const { anchor, sendFrom, repairs, capabilities, transport, details } = decision;
   const shaped = shapedBlocks(turn, sendFrom, repairs, { codec, scope, itemIds: capabilities["itemIds"] === true });
-  const bodyText = encoded(codec, { settings, input: shaped, anchor, transport, details });
+  const bodyWith = (others: Settings): string =>
+    encoded(codec, { settings: others, input: shaped, anchor, transport, details });
+  const bodyText = bodyWith(settings);
   return {
-    ...{ decision, shaped, bodyText },
+    ...{ decision, shaped, bodyText, bodyWith },
     get bytes() {
       return utf8Length(bodyText);
     },

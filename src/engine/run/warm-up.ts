@@ -7,7 +7,7 @@ import type { ConversationWriter } from "../../log/writer/conversation-writer.ts
 import { RunInProgressError } from "../../log/writer/owner.ts";
 import { type ConversationView, warmUpTurn } from "../../projections/conversation-view.ts";
 import { failureData } from "../inference/failure-data.ts";
-import { buildRequest, newRequest } from "../planning/build-request.ts";
+import { type BuiltRequest, buildRequest, newRequest } from "../planning/build-request.ts";
 import { chosenPolicy } from "../planning/choose-mode.ts";
 import { contextsOf, learnedCapabilities } from "../planning/contexts.ts";
 import { plan, refusalOf } from "../planning/plan.ts";
@@ -153,7 +153,10 @@ function neededFor(request: PlanRequest): "warm" | "connected" | null {
   return plan(request).repairs.some(({ rule }) => rule === "answer") ? "connected" : null;
 }
 
-type Asked = { readonly request: PlanRequest; readonly data: InferenceRequestedData; readonly bodyText: string };
+type Asked = { readonly request: PlanRequest; readonly data: InferenceRequestedData } & Pick<
+  BuiltRequest,
+  "bodyText" | "bodyWith"
+>;
 
 /** Durable before it is sent. */
 async function recordRequest(
@@ -181,20 +184,20 @@ async function recordRequest(
     mustBeFree(view);
     if (contextsOf(view).newest(scope)?.context.inferenceId !== planned) throw new ConversationMovedError();
   });
-  return { request, data, bodyText: built.bodyText };
+  return { request, data, bodyText: built.bodyText, bodyWith: built.bodyWith };
 }
 
 async function answerTo(
   stream: ConversationWriter,
   { engine, signal: caller }: WarmingUp,
-  { request: { settings }, data: { decision }, bodyText }: Asked,
+  { request: { settings }, data: { decision }, bodyText, bodyWith }: Asked,
 ): Promise<InferenceResponse | ProviderError> {
   const { provider } = engine;
   const { transport, lives = null, details = {} } = decision;
   try {
     const connection = { conversation: stream.name, lives, details };
     return await callProvider({ signal: caller, deadlineMs: deadlineOf(provider, engine) }, ({ signal }) =>
-      provider.infer({ bodyText, settings, transport, connection, signal, onDelta: () => undefined }),
+      provider.infer({ bodyText, bodyWith, settings, transport, connection, signal, onDelta: () => undefined }),
     );
   } catch (error) {
     if (error instanceof ProviderError) return error;

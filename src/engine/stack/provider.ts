@@ -8,8 +8,10 @@ import type { ConversationObjects, StoredChain } from "./stored-responses.ts";
 export type InferenceRequest = {
   /** The exact text to send, but for the values of secrets in its settings. */
   readonly bodyText: string;
-  /** The settings that the body begins with. In them, and nowhere else in it, `secret("NAME")` stands for a value. */
+  /** The settings that the body was made of. In them, and nowhere else in it, `secret("NAME")` stands for a value. */
   readonly settings: Settings;
+  /** The same body with other settings, as values are filled in for secrets; absent from a request that no engine made. */
+  readonly bodyWith?: (settings: Settings) => string;
   readonly transport: string;
   /** Where it goes out, of a provider that keeps connections. */
   readonly connection?: RequestConnection;

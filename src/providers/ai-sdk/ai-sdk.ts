@@ -8,12 +8,18 @@ import {
   ProviderError,
 } from "../../engine/stack/provider.ts";
 import { checkedSettings, checkGiven, type OptionWords } from "../checked-settings.ts";
+import { variableCredentials } from "../credentials.ts";
 import { createDeadline, type Deadline, interruption } from "../deadline.ts";
+import { maskedProvider } from "../masked-provider.ts";
+import type { TextOrSecret } from "../openai-options.ts";
+import { rememberedKeys } from "../request-keys.ts";
+import { checkSecrets, maskable, type Secrets } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { callOptions, unknownOption } from "./call-options.ts";
 import { aiSdkCodec } from "./codec.ts";
 import { failureOf } from "./failure.ts";
 import { GeneratedStream } from "./generated.ts";
+import { modelCredentials } from "./model-credentials.ts";
 import { plainJson } from "./plain-json.ts";
 import { createWireCapture } from "./wire-capture.ts";
 
@@ -29,7 +35,7 @@ export type AiSdkModel = {
 
 /** What requests say besides the Turn, in the words of the AI SDK's call options; recorded, and sent, as they stand. */
 export type AiSdkSettings = {
-  readonly instructions?: string;
+  readonly instructions?: TextOrSecret;
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
   readonly topP?: number;
@@ -62,6 +68,11 @@ export type AiSdkOptions = AiSdkSettings & {
   readonly transport?: "json" | "sse";
   /** For a whole answer; ten minutes when absent. */
   readonly timeoutMs?: number;
+  /**
+   * Values for what is `secret("NAME")` in settings, of 8 characters or more: given to the model, never recorded, and masked wherever it
+   * repeats them. Give the key here that the model was made with, too, unless it stands in the environment.
+   */
+  readonly secrets?: Secrets;
 };
 
 const settingNames: OptionNames<AiSdkSettings> = {
@@ -70,7 +81,7 @@ const settingNames: OptionNames<AiSdkSettings> = {
   ...{ responseFormat: true, tools: true, providerOptions: true },
 };
 const connectionNames: OptionNames<Omit<AiSdkOptions, keyof AiSdkSettings>> = {
-  ...{ model: true, endpoint: true, transport: true, timeoutMs: true },
+  ...{ model: true, endpoint: true, transport: true, timeoutMs: true, secrets: true },
 };
 
 const atModel = "give it to the package of the AI SDK that makes the model";
@@ -100,18 +111,23 @@ export function aiSdk(options: AiSdkOptions): Provider {
   checkGiven("aiSdk", options);
   const { model: given, ...others } = options;
   const named = checkedSettings(others, words);
-  const { endpoint = "", transport = "sse", timeoutMs = 600_000 } = options;
-  const capture = typeof given === "function" ? createWireCapture() : null;
+  const { endpoint = "", transport = "sse", timeoutMs = 600_000, secrets = {} } = options;
+  const used = rememberedKeys();
+  const capture = typeof given === "function" ? createWireCapture((credentials) => used.with(credentials)) : null;
   const model = typeof given === "function" ? given({ fetch: capture?.fetch ?? globalThis.fetch }) : given;
   checkModel(model);
   const settings: JsonObject = { model: model.modelId, ...named };
   if (settings["reasoning"] !== undefined && model.specificationVersion === "v3")
     throw new ProviderSettingsError(noWord("reasoning").message);
+  checkSecrets(settings, secrets);
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
     const unknown = unknownOption(request.bodyText, model.specificationVersion);
     if (unknown !== null) throw noWord(unknown);
     using deadline = createDeadline(request.signal, timeoutMs);
+    used.with(variableCredentials(process.env));
+    // The model waits for its headers as well, and then for its server.
+    void modelCredentials(model).then(used.with);
     const ask = (): Promise<JsonObject> =>
       request.transport === "sse" ? stream(model, request, deadline) : generate(model, request, deadline);
     if (capture === null) return { response: await ask() };
@@ -119,7 +135,7 @@ export function aiSdk(options: AiSdkOptions): Provider {
     return { response: { ...result, wire } };
   }
 
-  return {
+  const provider: Provider = {
     name: "ai-sdk",
     scope: `ai-sdk provider=${model.provider} endpoint=${endpoint} codec=${aiSdkCodec.family}`,
     codec: aiSdkCodec,
@@ -129,6 +145,11 @@ export function aiSdk(options: AiSdkOptions): Provider {
     timeoutMs,
     infer,
   };
+  return maskedProvider(
+    provider,
+    () => used.with(maskable(secrets)),
+    () => secrets,
+  );
 }
 
 function checkModel(model: unknown): asserts model is AiSdkModel {

@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { JsonObject } from "../../base/json.ts";
+import { headerCredentials, queryCredentials } from "../credentials.ts";
+import type { Masked } from "../secret-spans.ts";
 
 /** What went over the wire for one call of a model whose `fetch` is ours. */
 export type WireCapture = {
@@ -16,12 +18,16 @@ type Exchange = {
   readonly text: Promise<string>;
 };
 
-export function createWireCapture(): WireCapture {
+/** @param onSent - Gets what a request carries and nobody may read, before it goes out. */
+export function createWireCapture(onSent: (credentials: Masked) => void): WireCapture {
   const calls = new AsyncLocalStorage<Exchange[]>();
   return {
     async fetch(address, init) {
+      const url = new URL(address instanceof Request ? address.url : address);
+      const headers = new Headers(init?.headers ?? (address instanceof Request ? address.headers : {}));
+      onSent([...headerCredentials(Object.fromEntries(headers)), ...queryCredentials(url.href)]);
       const answer = await globalThis.fetch(address, init);
-      const { origin, pathname } = new URL(address instanceof Request ? address.url : address);
+      const { origin, pathname } = url;
       const copy = answer.clone();
       // An answer that breaks off tells what had come.
       const text = textSoFar(copy);

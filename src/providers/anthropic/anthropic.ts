@@ -1,4 +1,4 @@
-import { type JsonValue, objectOf, omitMembers } from "../../base/json.ts";
+import { type JsonValue, objectOf } from "../../base/json.ts";
 import { meant } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
@@ -6,13 +6,13 @@ import { requestIdOf } from "../classify-error.ts";
 import { createDeadline } from "../deadline.ts";
 import { credentialsOf, type Endpoint, endpointOf, type ServerPlace, scopeOf } from "../endpoint.ts";
 import { createSender } from "../http-sender.ts";
-import { maskedInference } from "../masked-provider.ts";
+import { maskedProvider } from "../masked-provider.ts";
 import { readAnswer } from "../read-answer.ts";
-import { checkSecrets, fillSecrets } from "../secrets.ts";
+import { checkSecrets } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { messagesError } from "./errors.ts";
 import { MessageStream, messageForm } from "./message-stream.ts";
-import { messagesCodec, rewrittenMembers } from "./messages-codec.ts";
+import { messagesCodec } from "./messages-codec.ts";
 import type { AnthropicOptions } from "./options.ts";
 import { settingsOf } from "./provider-settings.ts";
 import { asksForThreads, threadsBeta } from "./threads.ts";
@@ -41,13 +41,11 @@ export function anthropic(options: AnthropicOptions): Provider {
   const sender = createSender(endpoint, messagesError);
   const { limits, timeoutMs } = endpoint;
 
-  async function infer({ bodyText: text, settings: asked, ...request }: InferenceRequest): Promise<InferenceResponse> {
-    const { transport, onDelta, signal } = request;
-    const members = omitMembers(asked, new Set(rewrittenMembers));
+  async function infer({ bodyText, transport, onDelta, signal }: InferenceRequest): Promise<InferenceResponse> {
     using deadline = createDeadline(signal, timeoutMs);
     const answer = await sender.send({
       ...{ method: "POST", path: betas.length === 0 ? "/v1/messages" : "/v1/messages?beta=true" },
-      bodyText: fillSecrets(text, members, secrets),
+      bodyText,
       accept: transport === "sse" ? "text/event-stream" : "application/json",
       deadline,
     });
@@ -68,7 +66,7 @@ export function anthropic(options: AnthropicOptions): Provider {
     timeoutMs,
     infer,
   };
-  return maskedInference(provider, credentialsOf(options, endpoint, place));
+  return maskedProvider(provider, credentialsOf(options, endpoint, place), () => secrets);
 }
 
 const place: ServerPlace = {

@@ -4,9 +4,9 @@ import { requestIdOf } from "../classify-error.ts";
 import { createDeadline } from "../deadline.ts";
 import { credentialsOf, endpointOf, openaiPlace, type ServerPlace, scopeOf } from "../endpoint.ts";
 import { createSender } from "../http-sender.ts";
-import { maskedInference } from "../masked-provider.ts";
+import { maskedProvider } from "../masked-provider.ts";
 import { readAnswer } from "../read-answer.ts";
-import { checkSecrets, fillSecrets, refuseSecretsIn } from "../secrets.ts";
+import { checkSecrets, refuseSecretsIn } from "../secrets.ts";
 import { chatCodecs } from "./chat-codec.ts";
 import { type ChatDialectName, chatDialectNames } from "./chat-dialects.ts";
 import { type ChatCompletionsOptions, chatConnectionNames, chatSettingNames } from "./chat-options.ts";
@@ -42,9 +42,7 @@ export function chatCompletions(options: ChatCompletionsOptions): Provider {
   const { limits, timeoutMs } = endpoint;
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
-    const { onDelta } = request;
-    const members = Object.fromEntries(Object.entries(request.settings).filter(([name]) => !rewritten.includes(name)));
-    const bodyText = fillSecrets(request.bodyText, members, secrets);
+    const { bodyText, onDelta } = request;
     using deadline = createDeadline(request.signal, timeoutMs);
     const accept = request.transport === "sse" ? "text/event-stream" : "application/json";
     const answer = await sender.send({ method: "POST", path: "/chat/completions", bodyText, accept, deadline });
@@ -58,7 +56,7 @@ export function chatCompletions(options: ChatCompletionsOptions): Provider {
     scope: scopeOf(endpoint, codec.family, options.credentialsOwner),
     ...{ codec, capabilities: {}, transport, settings, timeoutMs, infer },
   };
-  return maskedInference(provider, credentialsOf(options, endpoint, place));
+  return maskedProvider(provider, credentialsOf(options, endpoint, place), () => secrets);
 }
 
 /** Settings that stand in a body otherwise than they were given. */

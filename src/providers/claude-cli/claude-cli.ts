@@ -4,10 +4,11 @@ import { kindOf, type OptionNames } from "../../base/options.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
 import { type AnswerLimits, answerLimits } from "../answer-limits.ts";
 import { checkedSettings, type OptionWords } from "../checked-settings.ts";
-import { isCredentialName } from "../credential-names.ts";
+import { variableCredentials } from "../credentials.ts";
 import { createDeadline } from "../deadline.ts";
-import { maskedInference } from "../masked-provider.ts";
-import { secretLengthMin } from "../secrets.ts";
+import { maskedProvider } from "../masked-provider.ts";
+import type { TextOrSecret } from "../openai-options.ts";
+import { checkSecrets, maskable, type Secrets, secretValue } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { claudeCliCodec, invocationOf } from "./claude-cli-codec.ts";
 import { runCli } from "./run-cli.ts";
@@ -22,7 +23,9 @@ export type ClaudeCliConnection = {
   /** Where it works, and keeps its sessions by; the folder of this process when absent. */
   readonly cwd?: string | undefined;
   /** Beside the environment of this process: `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`. Values of names that end in key or token are masked. */
-  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly env?: Readonly<Record<string, TextOrSecret>> | undefined;
+  /** Values for what is `secret("NAME")` in arguments and `env`, of 8 characters or more: given to it, never recorded, and masked in what it says. */
+  readonly secrets?: Secrets | undefined;
   /** For a whole answer, with all that its tools do; ten minutes when absent. For more, raise `takeoverAfterMs` of the engine too. */
   readonly timeoutMs?: number | undefined;
   /** How much it may print, and how long it may pause. */
@@ -33,7 +36,7 @@ export type ClaudeCliConnection = {
 export type ClaudeCliSettings = {
   readonly model?: string | undefined;
   /** Added to its own system prompt. */
-  readonly instructions?: string | undefined;
+  readonly instructions?: TextOrSecret | undefined;
   /** Further arguments: `["--max-turns", "5", "--allowed-tools", "Read"]`. */
   readonly args?: readonly string[] | undefined;
 };
@@ -41,7 +44,7 @@ export type ClaudeCliSettings = {
 export type ClaudeCliOptions = ClaudeCliConnection & ClaudeCliSettings;
 
 const connectionNames: OptionNames<ClaudeCliConnection> = {
-  ...{ command: true, cwd: true, env: true, timeoutMs: true, limits: true },
+  ...{ command: true, cwd: true, env: true, secrets: true, timeoutMs: true, limits: true },
 };
 const settingNames: OptionNames<ClaudeCliSettings> = { model: true, instructions: true, args: true };
 
@@ -67,7 +70,13 @@ const words: OptionWords = {
 export function claudeCli(options: ClaudeCliOptions = {}): Provider {
   const settings = checkedSettings(options, words);
   checkArguments(options.args ?? []);
-  const { env = {}, timeoutMs = 600_000 } = options;
+  const { secrets = {}, timeoutMs = 600_000 } = options;
+  checkSecrets(settings, secrets);
+  const env = Object.fromEntries(
+    Object.entries(options.env ?? {}).map(
+      ([name, value]) => [name, secretValue(`env.${name}`, value, secrets)] as const,
+    ),
+  );
   const command = programOf(options.command ?? "claude");
   const cwd = resolve(textOf("cwd", options.cwd ?? "."));
   const limits = answerLimits(options.limits);
@@ -86,10 +95,12 @@ export function claudeCli(options: ClaudeCliOptions = {}): Provider {
     capabilities: { chain: true, echo: "none", counts: "none" },
     ...{ transport: "stdio", settings, systemAs: "instructions", timeoutMs, infer },
   };
-  const secrets = Object.entries({ ...process.env, ...env }).flatMap(([name, value = ""]) =>
-    isCredentialName(name) && value.length >= secretLengthMin ? [{ name, value }] : [],
+  const lasting = [...maskable(secrets), ...variableCredentials({ ...process.env, ...env })];
+  return maskedProvider(
+    provider,
+    () => lasting,
+    () => secrets,
   );
-  return maskedInference(provider, () => secrets);
 }
 
 /** A program, with what stands before the arguments. */

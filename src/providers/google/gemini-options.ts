@@ -3,10 +3,10 @@ import type { OptionNames } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { AnswerLimits } from "../answer-limits.ts";
 import type { OptionWords } from "../checked-settings.ts";
-import { isCredentialName } from "../credential-names.ts";
+import { filledHeaders, headerCredentials } from "../credentials.ts";
 import type { KeySource, TextOrSecret } from "../openai-options.ts";
 import type { Masked } from "../secret-spans.ts";
-import { type Secrets, secretLengthMin, secretValue } from "../secrets.ts";
+import { maskable, type Secrets } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 
 /** How a model of Google is asked. These are recorded with the requests, and any text in them may be `secret("NAME")`. */
@@ -109,16 +109,8 @@ export function headersOf({ headers = {}, secrets = {} }: GeminiConnection): {
   readonly headers: Readonly<Record<string, string>>;
   readonly masked: Masked;
 } {
-  const values = Object.entries(headers).map(
-    ([name, value]) => [name, secretValue(`headers.${name}`, value, secrets)] as const,
-  );
-  const named = values
-    .filter(([name]) => isCredentialName(name))
-    .flatMap(([name, value]) =>
-      // A server repeats the one or the other of `Bearer TOKEN`.
-      [value, value.slice(value.lastIndexOf(" ") + 1)].map((text) => ({ name: `headers.${name}`, value: text })),
-    );
-  const told = Object.entries(secrets).map(([name, value]) => ({ name, value: value ?? "" }));
-  const masked = [...told, ...named].filter(({ value }) => value.length >= secretLengthMin);
-  return { headers: Object.fromEntries(values), masked };
+  return {
+    headers: filledHeaders(headers, secrets),
+    masked: [...maskable(secrets), ...headerCredentials(headers, secrets)],
+  };
 }

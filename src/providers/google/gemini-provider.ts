@@ -1,5 +1,4 @@
 import { isJsonObject, type JsonObject, textOrEmpty } from "../../base/json.ts";
-import type { Settings } from "../../engine/stack/codec.ts";
 import {
   type InferenceRequest,
   type InferenceResponse,
@@ -12,9 +11,9 @@ import { requestIdOf } from "../classify-error.ts";
 import { createDeadline, type Deadline } from "../deadline.ts";
 import { sendHttp } from "../http-sender.ts";
 import { jsonOf } from "../json-text.ts";
-import { maskedInference } from "../masked-provider.ts";
+import { maskedProvider } from "../masked-provider.ts";
 import { maskedBeside, type RequestKeys, requestKeys } from "../request-keys.ts";
-import { checkSecrets, fillSecrets, secretLengthMin } from "../secrets.ts";
+import { checkSecrets, secretLengthMin } from "../secrets.ts";
 import { geminiContents } from "./gemini-codec.ts";
 import {
   addressOf,
@@ -26,7 +25,6 @@ import {
   headersOf,
   scopeOf,
 } from "./gemini-options.ts";
-import { bodySettings } from "./gemini-settings.ts";
 import { readGemini } from "./read-gemini.ts";
 
 /** Where a model of Google's is, and whose it is. */
@@ -54,8 +52,6 @@ export type GeminiEndpoint = GoogleEndpoint & {
 
 /** What is said there, and how it is answered. */
 export type GoogleWire = Pick<Provider, "codec" | "capabilities" | "settings"> & {
-  /** What the body of a request begins with. */
-  readonly bodySettings: (settings: Settings) => JsonObject;
   /** What of the address comes behind the base, with its query. */
   readonly path: (asked: { readonly model: string; readonly transport: string }) => string;
   /** What is sent for a body. */
@@ -73,7 +69,7 @@ export type Wrap = (body: JsonObject, asked: { readonly model: string }) => Json
 export function geminiProvider(options: GeminiSettings & GeminiConnection, endpoint: GeminiEndpoint): Provider {
   const { where, unwrap = (answer: JsonObject): JsonObject => answer } = endpoint;
   return googleProvider(options, endpoint, {
-    ...{ codec: geminiContents, capabilities: {}, bodySettings },
+    ...{ codec: geminiContents, capabilities: {} },
     settings: checkedSettings(options, {
       ...geminiWords,
       ...{ provider: where, connectionNames: { ...connectionNames, ...endpoint.options } },
@@ -100,10 +96,9 @@ export function googleProvider(options: GeminiConnection, endpoint: GoogleEndpoi
   const sender = { endpoint, wire, keys, limits, address, headers, fetch: options.fetch };
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
-    const { onDelta, settings: asked, signal } = request;
-    const filled = fillSecrets(request.bodyText, wire.bodySettings(asked), secrets);
+    const { onDelta, signal } = request;
     using deadline = createDeadline(signal, timeoutMs);
-    const answer = await send({ ...request, bodyText: filled }, deadline, sender);
+    const answer = await send(request, deadline, sender);
     const response = await wire.read(answer, { limits, deadline, onDelta });
     return { response, requestId: requestIdOf(answer.headers) };
   }
@@ -116,7 +111,7 @@ export function googleProvider(options: GeminiConnection, endpoint: GoogleEndpoi
   };
   const isSecret = typeof key === "string" && key.length >= secretLengthMin;
   const lasting = isSecret ? [...masked, { name: "apiKey", value: key }] : masked;
-  return maskedInference(provider, maskedBeside(keys, lasting));
+  return maskedProvider(provider, maskedBeside(keys, lasting), () => secrets);
 }
 
 type Sender = {

@@ -9,7 +9,6 @@ import { googleProvider } from "./gemini-provider.ts";
 import { type GoogleKey, googleApi, keyOption } from "./google-api.ts";
 import { interactionForm } from "./interaction-answer.ts";
 import { interactionSteps } from "./interaction-codec.ts";
-import { bodySettings } from "./interaction-settings.ts";
 import { InteractionStream } from "./interaction-stream.ts";
 
 /** How a model is asked by interactions, in Google's names. Recorded with the requests; any text may be `secret("NAME")`. */
@@ -48,7 +47,7 @@ export function googleInteractions(options: GoogleInteractionsOptions): Provider
     options,
     { ...{ where, name: "google-interactions", options: keyOption }, ...googleApi(options) },
     {
-      ...{ codec: interactionSteps, settings, bodySettings },
+      ...{ codec: interactionSteps, settings },
       // Whether a streamed answer says what it continues from is not documented.
       capabilities: { chain: options.store === true, echo: "none" },
       path: () => "/interactions",

@@ -4,17 +4,21 @@ import { kindOf, type OptionNames } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import type { AnswerLimits } from "../answer-limits.ts";
 import { checkedSettings, checkGiven, type OptionWords } from "../checked-settings.ts";
+import type { TextOrSecret } from "../openai-options.ts";
+import type { Secrets } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { decidedMembers } from "./ollama-codec.ts";
 
 /** Where Ollama is. None of this is recorded, but for the address. */
 export type OllamaConnection = {
-  /** `OLLAMA_HOST`, else `http://127.0.0.1:11434`, when absent. */
+  /** `OLLAMA_HOST`, else `http://127.0.0.1:11434`, when absent. A query goes with every request, and is masked; it is no part of the scope. */
   readonly baseURL?: string | undefined;
   /** Sent as `Authorization: Bearer KEY`, as ollama.com wants it; `OLLAMA_API_KEY` when absent, and none where that is absent too. */
-  readonly apiKey?: string | undefined;
+  readonly apiKey?: TextOrSecret | undefined;
   /** The values of `authorization`, and of others whose name ends in key, token, secret or cookie, are masked as the key is. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly headers?: Readonly<Record<string, TextOrSecret>> | undefined;
+  /** Values for what is `secret("NAME")`, of 8 characters or more: sent, never recorded, and masked in what the server says. */
+  readonly secrets?: Secrets | undefined;
   /** How answers come: line by line (`ndjson`, when absent), or whole. */
   readonly transport?: "ndjson" | "json" | undefined;
   /** For a whole answer, loading the model included; ten minutes when absent. */
@@ -28,7 +32,7 @@ export type OllamaConnection = {
 export type OllamaSettings = {
   readonly model: string;
   /** The first system message of every request. */
-  readonly instructions?: string | undefined;
+  readonly instructions?: TextOrSecret | undefined;
   /** As `{ name, description, parameters }`, or as the wire has them. Tools of the engine need not be here. */
   readonly tools?: readonly JsonObject[] | undefined;
   /** `json`, or a JSON Schema. */
@@ -45,7 +49,16 @@ export type OllamaSettings = {
 export type OllamaOptions = OllamaConnection & OllamaSettings;
 
 const connectionNames: OptionNames<OllamaConnection> = {
-  ...{ baseURL: true, apiKey: true, headers: true, transport: true, timeoutMs: true, limits: true, fetch: true },
+  ...{
+    baseURL: true,
+    apiKey: true,
+    headers: true,
+    secrets: true,
+    transport: true,
+    timeoutMs: true,
+    limits: true,
+    fetch: true,
+  },
 };
 
 const settingNames: OptionNames<OllamaSettings> = {
@@ -100,11 +113,11 @@ export function settingsOf(options: OllamaOptions): Settings {
 }
 
 /**
- * The address as Ollama's own client reads it: without a scheme it is http, and the port 11434.
+ * The address and its query, as Ollama's own client reads them: without a scheme it is http, and the port 11434.
  *
  * @throws {ProviderSettingsError} for what is no address, and for one with a user, which `fetch` refuses to send.
  */
-export function addressOf(given: string): string {
+export function addressOf(given: string): { readonly address: string; readonly query: string } {
   const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(given);
   const text = given === "" ? "http://127.0.0.1:11434" : hasScheme ? given : `http://${given}`;
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -118,5 +131,5 @@ export function addressOf(given: string): string {
     );
   // A port of 80 reads as none.
   if (!hasScheme && !/:\d+(\/|$)/.test(text)) url.port = "11434";
-  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+  return { address: `${url.origin}${url.pathname.replace(/\/+$/, "")}`, query: url.search };
 }

@@ -1,14 +1,13 @@
 import { kindOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
-import { answerLimits } from "../answer-limits.ts";
-import { isCredentialName } from "../credential-names.ts";
+import { SecretReference } from "../../log/codec/references.ts";
 import { createDeadline } from "../deadline.ts";
-import { sendHttp } from "../http-sender.ts";
-import { maskedInference } from "../masked-provider.ts";
+import { credentialsOf, endpointOf, type ServerPlace } from "../endpoint.ts";
+import { createSender } from "../http-sender.ts";
+import { maskedProvider } from "../masked-provider.ts";
 import { readStreamed } from "../read-streamed.ts";
-import type { Masked } from "../secret-spans.ts";
-import { secretLengthMin } from "../secrets.ts";
+import { checkSecrets, secretValue } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { ollamaCodec } from "./ollama-codec.ts";
 import { advised } from "./ollama-error.ts";
@@ -27,45 +26,41 @@ export type { OllamaConnection, OllamaOptions, OllamaSettings } from "./ollama-o
  */
 export function ollama(options: OllamaOptions): Provider {
   const settings = settingsOf(options);
-  const { transport = "ndjson", timeoutMs = 600_000, headers = {} } = options;
-  const apiKey = options.apiKey ?? process.env["OLLAMA_API_KEY"] ?? "";
-  if (typeof apiKey !== "string") throw new ProviderSettingsError(`ollama: apiKey is ${kindOf(apiKey)}: give a text`);
-  const baseURL = addressOf(options.baseURL ?? process.env["OLLAMA_HOST"] ?? "");
-  const limits = answerLimits(options.limits);
-  // Looked up at each request, so that a replaced global one is used.
-  const fetch = options.fetch ?? ((address, init) => globalThis.fetch(address, init));
-  const sent = { ...(apiKey === "" ? {} : { authorization: `Bearer ${apiKey}` }), ...headers };
+  const { transport = "ndjson", secrets = {} } = options;
+  checkSecrets(settings, secrets);
+  const given: unknown = options.apiKey ?? process.env[place.keyVariable] ?? "";
+  if (typeof given !== "string" && !(given instanceof SecretReference))
+    throw new ProviderSettingsError(`ollama: apiKey is ${kindOf(given)}: give a text, or secret("NAME")`);
+  const { address, query } = addressOf(options.baseURL ?? process.env["OLLAMA_HOST"] ?? "");
+  const connection = { ...options, apiKey: given, baseURL: address + query };
+  const endpoint = endpointOf(connection, "authorization", place);
+  const { limits, timeoutMs } = endpoint;
+  const sender = createSender(endpoint);
 
   async function infer({ bodyText, transport, signal, onDelta }: InferenceRequest): Promise<InferenceResponse> {
     using deadline = createDeadline(signal, timeoutMs);
     const accept = transport === "json" ? "application/json" : "application/x-ndjson";
-    const posting = { method: "POST", bodyText, headers: sent, accept, fetch, limits, deadline } as const;
     const stream = new OllamaStream(onDelta, limits.itemBytes);
     try {
-      const answer = await sendHttp(`${baseURL}/api/chat`, posting);
+      const answer = await sender.send({ method: "POST", path: "/api/chat", bodyText, accept, deadline });
       return { response: await readStreamed(answer, { limits, deadline, stream }) };
     } catch (error) {
       throw advised(error);
     }
   }
 
+  const apiKey = secretValue("apiKey", given, secrets);
   const owner = apiKey === "" ? "" : sha256Hex(apiKey).slice(0, 12);
   const provider: Provider = {
     name: "ollama",
-    scope: `ollama ${baseURL} codec=${ollamaCodec.family} owner=${owner}`,
+    scope: `ollama ${address} codec=${ollamaCodec.family} owner=${owner}`,
     codec: ollamaCodec,
     capabilities: {},
     ...{ transport, settings, timeoutMs, infer },
   };
-  const secrets = maskedOf(apiKey, headers);
-  return maskedInference(provider, () => secrets);
+  return maskedProvider(provider, credentialsOf(connection, endpoint, place), () => secrets);
 }
 
-/** All that requests carry and nobody may read in what the server says. */
-function maskedOf(apiKey: string, headers: Readonly<Record<string, string>>): Masked {
-  const named = Object.entries(headers).filter(([name]) => isCredentialName(name));
-  const values = named.flatMap(([name, value]) =>
-    [value, value.slice(value.lastIndexOf(" ") + 1)].map((text) => ({ name: `headers.${name}`, value: text })),
-  );
-  return [{ name: "apiKey", value: apiKey }, ...values].filter(({ value }) => value.length >= secretLengthMin);
-}
+const place: ServerPlace = {
+  ...{ baseURL: "http://127.0.0.1:11434", keyVariable: "OLLAMA_API_KEY", addressVariable: null, needsKey: false },
+};

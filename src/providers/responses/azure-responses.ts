@@ -1,4 +1,5 @@
 import { checkGiven } from "../checked-settings.ts";
+import type { ServerPlace } from "../endpoint.ts";
 import type { KeySource, OpenaiResponses, OpenaiResponsesOptions, TextOrSecret } from "../openai-options.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { responsesProvider } from "./openai-responses.ts";
@@ -53,11 +54,16 @@ export function azureResponses(options: AzureResponsesOptions): OpenaiResponses 
   const common = { ...rest, baseURL, credentialsOwner, capabilities };
   if (token !== undefined && apiKey !== undefined) throw refused("both an apiKey and a token: give one of them");
   if (token !== undefined)
-    return responsesProvider({ ...common, apiKey: token }, { where, keyHeader: "authorization" });
+    return responsesProvider({ ...common, apiKey: token }, { where, keyHeader: "authorization", place });
   const key = apiKey ?? process.env["AZURE_OPENAI_API_KEY"] ?? "";
   if (key === "") throw refused("no key: set AZURE_OPENAI_API_KEY, or give apiKey, or token for Entra");
-  return responsesProvider({ ...common, apiKey: key }, { where, keyHeader: "api-key" });
+  return responsesProvider({ ...common, apiKey: key }, { where, keyHeader: "api-key", place });
 }
+
+/** A resource has neither organization nor project: the variables that name OpenAI's go nowhere else. */
+const place: ServerPlace = {
+  ...{ baseURL: "", keyVariable: "AZURE_OPENAI_API_KEY", addressVariable: null, needsKey: true },
+};
 
 const refused = (what: string): ProviderSettingsError => new ProviderSettingsError(`azureResponses has ${what}`);
 

@@ -3,14 +3,22 @@ import type { InferenceRequest, InferenceResponse, Provider, WaitOptions } from 
 import { capabilitiesOf } from "../capabilities.ts";
 import { requestIdOf } from "../classify-error.ts";
 import { createDeadline, type Deadline } from "../deadline.ts";
-import { credentialsOf, type Endpoint, endpointOf, type KeyHeader, scopeOf } from "../endpoint.ts";
+import {
+  credentialsOf,
+  type Endpoint,
+  endpointOf,
+  type KeyHeader,
+  openaiPlace,
+  type ServerPlace,
+  scopeOf,
+} from "../endpoint.ts";
 import { createSender } from "../http-sender.ts";
 import { jsonOf } from "../json-text.ts";
 import { maskedProvider } from "../masked-provider.ts";
 import type { OpenaiResponses, OpenaiResponsesOptions } from "../openai-options.ts";
 import { settingsOf } from "../provider-settings.ts";
 import { readAnswer } from "../read-answer.ts";
-import { checkSecrets, fillSecrets } from "../secrets.ts";
+import { checkSecrets } from "../secrets.ts";
 import { followToEnd, idUnderWay, idUnfinished, isBrokenOff } from "./background.ts";
 import { conversationObjects } from "./conversation-objects.ts";
 import { responseForm, tellItems } from "./response-answers.ts";
@@ -48,25 +56,25 @@ export const openaiResponses = (options: OpenaiResponsesOptions): OpenaiResponse
 type ResponsesMaker = {
   readonly where: string;
   readonly keyHeader: KeyHeader;
+  readonly place?: ServerPlace;
   readonly timing?: SocketTiming;
 };
 
 /** @internal The same, for endpoints that want their key in another header. */
 export function responsesProvider(
   options: OpenaiResponsesOptions,
-  { where, keyHeader, timing }: ResponsesMaker,
+  { where, keyHeader, place = openaiPlace, timing }: ResponsesMaker,
 ): OpenaiResponses {
   const settings = settingsOf(options, where);
   const { secrets = {} } = options;
   checkSecrets(settings, secrets);
-  const endpoint = endpointOf(options, keyHeader);
+  const endpoint = endpointOf(options, keyHeader, place);
   const sender = createSender(endpoint);
   const { limits } = endpoint;
   const sockets = options.transport === "websocket" ? new SocketPool(endpoint, timing) : null;
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
-    const { transport, onDelta } = request;
-    const bodyText = fillSecrets(request.bodyText, request.settings, secrets);
+    const { bodyText, transport, onDelta } = request;
     using deadline = createDeadline(request.signal, endpoint.timeoutMs);
     if (transport === "websocket" && sockets !== null) return await sockets.infer(request, { bodyText, deadline });
     const accept = transport === "sse" ? "text/event-stream" : "application/json";
@@ -159,7 +167,7 @@ export function responsesProvider(
     // What is not stored is in no conversation.
     ...(settings["store"] === false ? {} : { conversations: conversationObjects({ sender, ...endpoint }) }),
   };
-  return maskedProvider(provider, credentialsOf(options, endpoint));
+  return maskedProvider(provider, credentialsOf(options, endpoint, place), () => secrets);
 }
 
 const overSockets = (sockets: SocketPool, { timeoutMs }: Endpoint): Partial<Provider> => ({

@@ -4,7 +4,7 @@ import { createDeadline, type Deadline } from "../deadline.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpSender } from "../http-sender.ts";
 import { readObject } from "../read-answer.ts";
-import { fillSecrets, type Secrets } from "../secrets.ts";
+import { filledSettings, type Secrets } from "../secrets.ts";
 import type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "../stored-responses.ts";
 
 /** What the endpoints are called with. */
@@ -26,7 +26,7 @@ export function responsesEndpoints({ sender, endpoint, model, secrets }: Calling
   ): Promise<JsonObject> {
     using deadline = createDeadline(signal, timeoutMs);
     const { method, path, body } = request;
-    const bodyText = body === undefined ? {} : { bodyText: fillSecrets(JSON.stringify(body), body, secrets) };
+    const bodyText = body === undefined ? {} : { bodyText: JSON.stringify(filledSettings(body, secrets)) };
     const answer = await sender.send({ method, path, ...bodyText, accept: "application/json", deadline });
     return await read(answer, deadline);
   }
