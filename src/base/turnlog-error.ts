@@ -54,6 +54,7 @@ export const turnlogErrorCodes = [
   "run-cancelled",
   "run-failed",
   "run-in-progress",
+  "run-parked",
   "run-taken-over",
   "run-unfinished",
   "run-within-run",

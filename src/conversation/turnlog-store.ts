@@ -2,8 +2,14 @@ import { type StoreVerifyOptions, storeVerifyNames, type Verification, verificat
 import { checkOptions } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
+import { resumeConversation } from "../engine/run/begin.ts";
+import { parkRuns } from "../engine/run/parking.ts";
+import { checkedRun, type ResumeOptions, type WithContext } from "../engine/run/run-options.ts";
 import type { Codec } from "../engine/stack/codec.ts";
+import type { Engine } from "../engine/stack/engine.ts";
+import { maxTimerMs } from "../engine/stack/limits.ts";
 import type { Provider } from "../engine/stack/provider.ts";
+import type { RunResult } from "../engine/stack/result.ts";
 import { createEventLog, type EventLog, type EventLogSources } from "../log/codec/event-log.ts";
 import { createEventIds, randomId } from "../log/codec/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
@@ -19,6 +25,7 @@ import {
 } from "./import-stored.ts";
 import { type ConversationPage, type ListOptions, listConversations } from "./list.ts";
 import { readModels } from "./read-models.ts";
+import { type ResumeAllOptions, type ResumedConversation, resumeAll } from "./resume-all.ts";
 import { type SearchOptions, type SearchResult, searchConversations } from "./search.ts";
 import { WeakValues } from "./weak-values.ts";
 
@@ -30,6 +37,11 @@ export type StoreSources = Partial<EventLogSources> & {
   readonly newId?: (prefix: "cnv" | "blk") => string;
 };
 
+export type CloseOptions = {
+  /** How long runs that go on in this process have to end what they do, in milliseconds; 5,000 when absent. */
+  readonly graceMs?: number;
+};
+
 /** Conversations over an event store. */
 export class TurnlogStore implements AsyncDisposable {
   readonly events: EventStore;
@@ -37,6 +49,7 @@ export class TurnlogStore implements AsyncDisposable {
   readonly newId: (prefix: "cnv" | "blk") => string;
   /** By name, for what reads recorded requests: `replayFolds(store.log, conversation.id, { codecs: store.codecs })`. */
   readonly codecs: ReadonlyMap<string, Codec>;
+  #closing: Promise<void> | null = null;
   // One writer a stream in this process (rule: Run ownership), for as long as anybody holds the conversation or runs it.
   readonly #streams = new WeakValues<ConversationId, ConversationWriter>();
 
@@ -95,13 +108,16 @@ export class TurnlogStore implements AsyncDisposable {
    */
   conversation(id: string = this.newId("cnv")): Conversation {
     const conversationId = checkedConversationId(id);
-    const open = (): ConversationWriter => new ConversationWriter(this.log, conversationStream(conversationId));
-    const stream = this.#streams.get(conversationId, open);
+    const stream = this.#stream(conversationId);
     const { log, newId, codecs } = this;
     return new Conversation(conversationId, stream, {
       ...{ log, newId, codecs, conversation: (other) => this.conversation(other) },
       openScratch: (clock) => new TurnlogStore(createMemoryStore(), { clock, codecs: [...codecs.values()] }),
     });
+  }
+
+  #stream(id: ConversationId): ConversationWriter {
+    return this.#streams.get(id, () => new ConversationWriter(this.log, conversationStream(id)));
   }
 
   /**
@@ -152,6 +168,31 @@ export class TurnlogStore implements AsyncDisposable {
     return verification(this.events, { ...options, codecs: this.codecs, readModels: models });
   }
 
+  /**
+   * Resumes the runs of the store that were cut off or parked and wait for no person, as a process does that begins where another one ended:
+   * eight at once. Says of each what became of it; one that cannot go on keeps no other from it. Runs of living processes are left to them.
+   *
+   *     const resumed = await store.resumeAll(engine, { where: ({ labels }) => labels.app === "support" });
+   *
+   * @param options - Those of `conversation.resume`, and `where`: return true for the conversations to resume.
+   * @throws {TypeError} for what is no engine, for an option that is none, and for a `where` that is no function.
+   */
+  async resumeAll<Context, Made, Output = Made>(
+    engine: Engine<Context, Made>,
+    ...[options = {}]: WithContext<Context, ResumeOptions<Context, Output> & ResumeAllOptions>
+  ): Promise<readonly ResumedConversation<Output>[]> {
+    const { where, ...rest }: ResumeOptions<Context, Output> & ResumeAllOptions = options;
+    checkedRun("resume", engine, rest);
+    return resumeAll<Output>(this.events, {
+      ...(where === undefined ? {} : { where }),
+      resume: async (id) => {
+        const result = await resumeConversation(this.#stream(id), ...checkedRun("resume", engine, rest));
+        // What it is was validated by the schema that has this type.
+        return result as RunResult<Output> | null;
+      },
+    });
+  }
+
   /** The ids of all conversations, in the order of their names. */
   async *conversations(): AsyncIterable<ConversationId> {
     for await (const { stream } of this.events.heads("conversation-")) {
@@ -160,8 +201,22 @@ export class TurnlogStore implements AsyncDisposable {
     }
   }
 
-  async close(): Promise<void> {
-    await this.events.close();
+  /**
+   * Closes the store. Runs that go on in this process are *parked* first: their requests and tools are aborted, and waited for, what came of
+   * them is recorded, and each run stays open without an owner. The next `run` goes on with it, here or in another process: with a tool that did
+   * not end in that time as one in doubt, and with a request that was aborted as one whose answer was lost.
+   *
+   * @param options - `graceMs`: how long is waited, by default five seconds.
+   * @throws {TypeError} for an option that is none.
+   * @throws {RangeError} for a time that is none.
+   */
+  close(options: CloseOptions = {}): Promise<void> {
+    checkOptions("close", options, { graceMs: true });
+    const { graceMs = 5_000 } = options;
+    if (!(graceMs >= 0 && graceMs <= maxTimerMs))
+      throw new RangeError(`close: graceMs is ${graceMs}: give milliseconds, from 0 to ${maxTimerMs}`);
+    this.#closing ??= parkRuns(this.log, graceMs).then(() => this.events.close());
+    return this.#closing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

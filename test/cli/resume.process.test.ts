@@ -401,3 +401,22 @@ test.each([
   expect(oneLine(outcome.stderr)).toBe(true);
   expect(await world.types()).toEqual(before);
 });
+
+test("--all finishes the run of every conversation that was cut off, and says so of each", async () => {
+  const world = await cutOff("inference", "before");
+  const all = (args: readonly string[] = []) => turnlogHere(["resume", "--all", ...args], { cwd: world.folder });
+  expect(await all()).toMatchObject({ code: 2 });
+  expect(await turnlogHere(["resume", "cnv_cutoff", "--all", "--stack", stack], { cwd: world.folder })).toMatchObject({
+    code: 2,
+  });
+  const resumed = await all(["--stack", stack, "--json"]);
+  expect(resumed.code).toBe(0);
+  expect(resumedSchema.parse(documentOf(resumed))).toMatchObject({
+    data: { conversation: "cnv_cutoff", status: "completed" },
+  });
+  expect(await all(["--stack", stack])).toMatchObject({
+    code: 0,
+    stdout: "",
+    stderr: "no run was cut off: nothing to do\n",
+  });
+});

@@ -1,5 +1,7 @@
 import type * as z from "zod";
 import type { Conversation } from "../../conversation/conversation.ts";
+import type { ListedConversation } from "../../conversation/list.ts";
+import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import { type BlockId, conversationStream } from "../../domain/ids.ts";
 import { settleable } from "../../engine/run/settle.ts";
@@ -7,8 +9,9 @@ import { idInDoubt } from "../../engine/stack/doubt.ts";
 import type { EventStore } from "../../log/ports/event-store.ts";
 import { counted, excerpt, printable } from "../../projections/wording.ts";
 import { type CommandInput, commandCode } from "../command.ts";
+import type { CliContext } from "../context.ts";
 import { resumeDocument } from "../documents/running.ts";
-import { exitCodes, UsageError } from "../exit-codes.ts";
+import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 import { settlementWords, type TypedSettlement } from "../option-values.ts";
 import { loadEngine } from "../stack-file.ts";
@@ -20,6 +23,7 @@ type Options = {
   readonly settle?: readonly TypedSettlement[];
   readonly abandon?: boolean;
   readonly takeover?: boolean;
+  readonly all?: boolean;
 };
 
 /**
@@ -29,14 +33,19 @@ type Options = {
 export const resume = commandCode({
   document: resumeDocument,
 
-  async *run(context, { arguments: [name = ""], options }: CommandInput<Options>) {
-    const { stack, settle = [], abandon: isAbandoned = false, takeover = false } = options;
+  async *run(context, { arguments: [name], options }: CommandInput<Options>) {
+    const { stack, settle = [], abandon: isAbandoned = false, takeover = false, all: isAll = false } = options;
+    if (isAll === (name !== undefined)) throw new UsageError("name a conversation, or resume --all of them");
     if (stack === undefined && settle.length === 0 && !isAbandoned)
       throw new UsageError(
         "name the run's engine with --stack FILE, settle a call with --settle CALL=rerun, or give the run up with --abandon",
       );
     const engine = stack === undefined ? null : await loadEngine(stack);
     await using store = await context.openStore("write");
+    if (name === undefined) {
+      if (engine === null) throw new UsageError("name the runs' engine with --stack FILE");
+      return yield* resumeEach(context, store, engine);
+    }
     const conversation = await findConversation(store, name);
     const settled = await settleAll(store.events, conversation, settle);
     // Told at once: it stays settled, whatever comes of the run below.
@@ -69,6 +78,34 @@ export const resume = commandCode({
       );
   },
 });
+
+/** A document for each, and a failure where not all could go on. */
+async function* resumeEach(
+  context: CliContext,
+  store: TurnlogStore,
+  engine: Parameters<TurnlogStore["resumeAll"]>[0],
+): AsyncGenerator<ResumeDocument, ExitCode, undefined> {
+  const before = new Map<string, number>();
+  const where = ({ id, events }: ListedConversation): boolean => {
+    before.set(id, events - 1);
+    return true;
+  };
+  let hasFailed = false;
+  for (const { id, result, error } of await store.resumeAll(engine, { where })) {
+    const conversation = store.conversation(id);
+    if (error !== null) context.note(`${id}: ${error.message}`);
+    hasFailed ||= result === null || result.status === "parked";
+    const did = await didSince(conversation, before.get(id) ?? 0);
+    const { runId, inDoubt } = await stateOf(conversation);
+    const status = result?.status ?? "open";
+    yield {
+      ...{ conversation: id, runId: result?.runId ?? runId, status, settled: [], did, inDoubt },
+      text: result?.text ?? "",
+    };
+  }
+  if (before.size === 0) context.note("no run was cut off: nothing to do");
+  return hasFailed ? exitCodes.failure : exitCodes.ok;
+}
 
 /** All of them, or none: one that is not in doubt is refused before any is written. Gives their block ids. */
 async function settleAll(

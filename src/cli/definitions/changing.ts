@@ -152,7 +152,7 @@ export const goOn: CommandGroup = {
     },
     {
       name: "resume",
-      arguments: "<conversation>",
+      arguments: "[conversation]",
       summary: "finish a run that was cut off, settle what it waits for, or give it up",
       example: "resume @last --stack ./agent.ts",
       options: [
@@ -166,6 +166,10 @@ export const goOn: CommandGroup = {
           "settle",
         ]),
         option("--takeover", "take the run from a process that may still be alive"),
+        option(
+          "--all",
+          "finish the runs of all conversations that were cut off or parked, a document for each",
+        ).conflicts(["settle", "abandon", "takeover"]),
       ],
       load: async () => (await import("../commands/resume.ts")).resume,
     },

@@ -123,6 +123,14 @@ function saveWhileOthersRun(session: RunSession): void {
   });
 }
 
+/** Counts a call as under way until it has ended, whoever waits for it. */
+function underWay<T>({ underWay }: RunSession, working: Promise<T>): Promise<T> {
+  const end = (): void => void underWay.delete(working);
+  underWay.add(working);
+  working.then(end, end);
+  return working;
+}
+
 /** What a tool is told, with what names the call for one that opens a conversation of its own. */
 const contextOf = ({ conversationId, runId, engine }: RunSession, call: Block, signal: AbortSignal): ToolContext => ({
   conversationId,
@@ -137,7 +145,7 @@ const contextOf = ({ conversationId, runId, engine }: RunSession, call: Block, s
 async function answerOf(
   session: RunSession,
   tool: Tool | undefined,
-  { call, resultId, signal }: CallPlace & { readonly signal: AbortSignal },
+  { call, frame, resultId, signal }: CallPlace & { readonly signal: AbortSignal },
 ): Promise<ToolAnswer> {
   if (tool === undefined) return failed(session, new Error(`there is no tool named ${call.name ?? "?"}`));
   const { timeoutMs, name } = tool;
@@ -145,9 +153,11 @@ async function answerOf(
   const onLate = (given: unknown): void => {
     const { output, outcome } = told(session, name, given ?? "");
     const result = resultBlock(call, output).withId(resultId);
-    session.onLate(call, result, { outcome, durationMs: millisecondsSince(began) });
+    session.onLate(call, result, { outcome, durationMs: millisecondsSince(began), frame });
   };
   const limits = { signal, timeoutMs, tooLate: `no answer within ${timeoutMs} ms`, onLate };
-  const ended = await withinTime(limits, (ends) => tool.run(call.arguments, contextOf(session, call, ends)));
+  const ended = await withinTime(limits, (ends) =>
+    underWay(session, Promise.resolve(tool.run(call.arguments, contextOf(session, call, ends)))),
+  );
   return ended.outcome === "ok" ? told(session, name, ended.value ?? "") : failed(session, ended.error, ended.outcome);
 }

@@ -18,6 +18,7 @@ import type { RunResult } from "../stack/result.ts";
 import { giveAgain } from "./given-again.ts";
 import { noteInterruption } from "./interruption-note.ts";
 import { timeAfter } from "./open-session.ts";
+import { parkable } from "./parking.ts";
 import { executeRun, throwIfCancelled } from "./run.ts";
 import type { ResumeOptions, RunRequest } from "./run-options.ts";
 import { oneAfterAnother, type QueueOptions } from "./run-queue.ts";
@@ -139,7 +140,9 @@ async function begin(stream: ConversationWriter, engine: EngineOptions, options:
   const beginning = { runId, base, startedAt, epoch: 0, before: null, again, options: recorded };
   const chain = chosenPolicy(engine, stream.view);
   warnOfDowngrade(engine, chain);
-  return executeRun(stream, engineWith({ ...engine, chain }, recorded), beginning, options);
+  return parkable(stream, (onSession) =>
+    executeRun(stream, engineWith({ ...engine, chain }, recorded), beginning, { ...options, onSession }),
+  );
 }
 
 /**

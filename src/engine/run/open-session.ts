@@ -132,14 +132,19 @@ export function openSession(opening: Opening): RunSession {
     isWhole: true,
     timings: [],
     runningTools: new Set(),
+    underWay: new Set(),
     thrown: new ThrownErrors(),
     watch,
     acknowledgements: [],
     acknowledging: new Set(),
-    onLate: (call, result, told) => {
-      const data = { blockId: idOf(call), result: blockToJson(result), ...told, late: true as const };
+    onLate: (call, result, { frame, ...told }) => {
+      const data = { blockId: idOf(call), result: blockToJson(result), ...told };
       const actor: Actor = { kind: "tool", name: call.name ?? call.type };
-      stream.commit([{ event: { type: "ToolFinished", version: 1, data }, actor, runId }]).catch(() => undefined);
+      const finished = { type: "ToolFinished", version: 1 } as const;
+      // A parked run goes on with what its tools still gave.
+      if (recorder.isParked) recorder.record({ ...finished, data }, { actor, frame });
+      else
+        stream.commit([{ event: { ...finished, data: { ...data, late: true } }, actor, runId }]).catch(() => undefined);
     },
     emit: emitter(opening, { conversationId, turns, journal }),
     ids: createCounters(),

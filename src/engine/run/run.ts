@@ -33,6 +33,8 @@ export type ExecuteOptions = {
   readonly onPart?: (part: RunPart) => void;
   /** Holds the run before and after each of its effects. */
   readonly interceptor?: Interceptor | undefined;
+  /** Told of the run's session before its first event. */
+  readonly onSession?: (session: RunSession) => void;
   /** A run that was cut off and was finished or closed first. */
   readonly closedRun: string | null;
   /** Looks at every step before it is made. */
@@ -59,6 +61,7 @@ export async function executeRun(
   // What cannot be recorded any more must not go on: calls and tools in flight end when the run is lost.
   const { signal: running, end } = innerSignal(signal);
   const session = openSession({ stream, engine, beginning, signal, running, interceptor, onPart, onFailure: end });
+  options.onSession?.(session);
   try {
     // What goes wrong here ends no run: none has begun.
     if (before === null) recordStart(session, beginning, owner);
@@ -208,7 +211,7 @@ async function endRefused(session: RunSession, failure: Refusal, error: unknown)
   if (run?.id !== runId) return failure;
   const told = { kind: failure.code, message: failure.message, ...thrownBy(session, error) };
   const how = { type: "RunFailed", ...told } as const;
-  await recorder.closeRefused(closingEntries({ runId, turns: run.turns, how, actor: engineActor }));
+  await recorder.recordEnd(closingEntries({ runId, turns: run.turns, how, actor: engineActor }));
   await cancelUnderWay(run, session.engine);
   return new RunFailedError(runId, failure.code, failure, session.thrown.throwerOf(error));
 }

@@ -15,6 +15,7 @@ import { stackDifference } from "../stack/middleware.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
 import { policiesOf } from "../stack/run-policies.ts";
 import { cancelUnderWay, closingEntries } from "./close.ts";
+import { parkable } from "./parking.ts";
 import { executeRun } from "./run.ts";
 import type { RunRequest } from "./run-options.ts";
 
@@ -145,10 +146,9 @@ async function resumeRun(
   try {
     // A run keeps the policy and the options that it began with: what its requests were made by is said once.
     const then = engineWith({ ...engine, ...policiesOf(run.started) }, run.started.options ?? {});
-    return await executeRun(stream, then, beginning, {
-      ...options,
-      closedRun: null,
-    });
+    return await parkable(stream, (onSession) =>
+      executeRun(stream, then, beginning, { ...options, closedRun: null, onSession }),
+    );
   } catch (error) {
     if (!(error instanceof ReplayDivergedError)) throw error;
     // Another process may have gone on with the run meanwhile: then this was compared with half of what it did.

@@ -37,6 +37,17 @@ export class RunCancelledError extends TurnlogError<"run-cancelled"> {
   }
 }
 
+/** The store was closed while the run went on: it is open, without an owner, and the next run goes on with it. */
+export class RunParkedError extends TurnlogError<"run-parked"> {
+  override readonly name = "RunParkedError";
+  readonly runId: string;
+
+  constructor(runId: string) {
+    super("run-parked", `run ${runId} was parked, because its store was closed: the next run goes on with it`);
+    this.runId = runId;
+  }
+}
+
 /** Someone wrote before the run's first event was durable: nothing happened yet, and it begins anew. */
 export class ConversationMovedError extends Error {
   override readonly name = "ConversationMovedError";

@@ -43,6 +43,10 @@ export class Recorder {
   #scheduled: Promise<void> | null = null;
   #last: Promise<void> = Promise.resolve();
   #failure: Error | null = null;
+  #hasWritten = false;
+  #isParked = false;
+  /** What a parked run had recorded, and did not append any more. */
+  readonly #unwritten: ProposedEvent[] = [];
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -53,9 +57,14 @@ export class Recorder {
     return this.#failure;
   }
 
+  /** Whether the run is being left as its log has it. */
+  get isParked(): boolean {
+    return this.#isParked;
+  }
+
   record(event: ProposedEvent["event"], origin: RecordedBy): void {
     const proposed = { event, runId: this.#options.runId, ...origin };
-    this.#buffer.push(proposed);
+    if (!this.#isParked || isResult(event)) this.#buffer.push(proposed);
     this.#options.onRecord(proposed);
   }
 
@@ -75,8 +84,25 @@ export class Recorder {
     }
   }
 
-  /** Records the end of a run of which something was refused: it is the last, and past the failure. */
-  async closeRefused(entries: readonly ProposedEvent[]): Promise<void> {
+  /**
+   * Appends nothing more of what the run does, and aborts it. False where the run has failed already, and where nothing of it was written
+   * by this process, so that there is nothing to leave.
+   */
+  async park(reason: Error): Promise<boolean> {
+    this.#isParked = this.#failure === null;
+    this.fail(reason);
+    await this.#last.catch(() => undefined);
+    return this.#isParked && this.#hasWritten;
+  }
+
+  /** What has happened in a parked run and is not in its log: results, and what came before the abort, without what had not begun. */
+  takeUnwritten(): readonly ProposedEvent[] {
+    const left = [...this.#unwritten.splice(0), ...this.#buffer.splice(0)];
+    return left.filter(({ event }) => !intents.has(event.type));
+  }
+
+  /** Records what ends this process's part of a run, past the failure. */
+  async recordEnd(entries: readonly ProposedEvent[]): Promise<void> {
     await this.#options.stream.commit(entries, this.#options.guard);
   }
 
@@ -106,13 +132,17 @@ export class Recorder {
   }
 
   async #append(batch: readonly ProposedEvent[]): Promise<void> {
-    if (this.#failure !== null) throw this.#failure;
+    if (this.#failure !== null) {
+      if (this.#isParked) this.#unwritten.push(...batch);
+      throw this.#failure;
+    }
     if (batch.length === 0) return;
     try {
       const effect = { kind: "append", entries: batch } as const;
       const work = () => this.#options.stream.commit(batch, this.#options.guard);
       const result = await intercept(this.#options.interceptor, effect, { work, injected: notInjected });
       if (result.status === "rejected") throw this.#refusal(result.rejection);
+      this.#hasWritten = true;
       this.#options.onDurable(result.events);
     } catch (error) {
       const failure = error instanceof Error ? error : new Error(messageOf(error));
@@ -134,6 +164,12 @@ export class Recorder {
     }
   }
 }
+
+/** What was asked for has come: it is recorded also where it came after the abort. */
+const isResult = ({ type }: ProposedEvent["event"]): boolean => type === "ResponseReceived" || type === "ToolFinished";
+
+/** What is recorded before something begins. Nothing begins before that is durable. */
+const intents: ReadonlySet<string> = new Set(["ToolStarted", "EffectStarted", "InferenceRequested"]);
 
 /** The end of the run says it as well. */
 function ignoreRefusal(error: unknown): void {

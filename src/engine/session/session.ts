@@ -62,6 +62,8 @@ export type RunSession = {
   /** Layers' own times, until the next event takes them along. */
   readonly timings: LayerTiming[];
   readonly runningTools: Set<BlockId>;
+  /** Calls of tools that have not ended, also those that the run waits for no longer. */
+  readonly underWay: Set<Promise<unknown>>;
   readonly thrown: ThrownErrors;
   readonly watch: LayerWatch;
   /** What waits until a server has answered. */
@@ -69,7 +71,7 @@ export type RunSession = {
   /** Work of layers that waited for a server, and goes on. */
   readonly acknowledging: Set<Promise<unknown>>;
   /** A tool came back after the run had been aborted. */
-  readonly onLate: (call: Block, result: Block, told: Pick<ToolFinished, "outcome" | "durationMs">) => void;
+  readonly onLate: (call: Block, result: Block, told: LateAnswer) => void;
   readonly emit: (part: RunPart) => void;
   readonly ids: Counters;
   /** The time of the newest event delivered to the stack, in milliseconds. */
@@ -77,6 +79,8 @@ export type RunSession = {
   /** The time of what happens now, in milliseconds: never before the stream's newest event, whatever the clock does. */
   readonly now: () => number;
 };
+
+type LateAnswer = Pick<ToolFinished, "outcome" | "durationMs"> & { readonly frame: string };
 
 /** Work of a layer that waits until a server has answered a request made within a call. */
 export type Acknowledgement = {

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
+import type { EventLog } from "../../log/codec/event-log.ts";
+import { StoreClosedError } from "../../log/ports/event-store.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
+import { RunParkedError } from "../session/errors.ts";
+import { engineActor, type RunSession } from "../session/session.ts";
+
+/** A run that goes on in this process. */
+type OngoingRun = { readonly session: RunSession; readonly ended: Promise<unknown> };
+
+/** The runs of a store object in this process, and whether it is being closed: then none begins any more. */
+type OngoingRuns = { readonly runs: Set<OngoingRun>; isClosing: boolean };
+
+const ongoingByLog = new WeakMap<EventLog, OngoingRuns>();
+
+function ongoingOf(log: EventLog): OngoingRuns {
+  const known = ongoingByLog.get(log);
+  if (known !== undefined) return known;
+  const ongoing = { runs: new Set<OngoingRun>(), isClosing: false };
+  ongoingByLog.set(log, ongoing);
+  return ongoing;
+}
+
+/**
+ * Executes a run so that closing the store parks it; `execute` tells its session before the run's first event.
+ *
+ * @throws {StoreClosedError} when the store is being closed.
+ */
+export async function parkable<T>(
+  { log }: Pick<ConversationWriter, "log">,
+  execute: (onSession: (session: RunSession) => void) => Promise<T>,
+): Promise<T> {
+  const ongoing = ongoingOf(log);
+  if (ongoing.isClosing) throw new StoreClosedError("the store is being closed: no run begins here any more");
+  const done = Promise.withResolvers<undefined>();
+  let forget = (): void => undefined;
+  try {
+    return await execute((session) => {
+      const run = { session, ended: done.promise };
+      ongoing.runs.add(run);
+      forget = () => void ongoing.runs.delete(run);
+    });
+  } finally {
+    forget();
+    done.resolve(undefined);
+  }
+}
+
+/**
+ * Ends this process's part of all runs of a store that is about to be closed: aborts what is under way, waits for it, and leaves each run
+ * open, without an owner, as its log has it then. The next `run` goes on from there.
+ */
+export async function parkRuns(log: EventLog, graceMs: number): Promise<void> {
+  const ongoing = ongoingOf(log);
+  ongoing.isClosing = true;
+  await Promise.all([...ongoing.runs].map((run) => park(run, graceMs)));
+}
+
+async function park({ session, ended }: OngoingRun, graceMs: number): Promise<void> {
+  const { runId, recorder, underWay } = session;
+  const isLeft = await recorder.park(new RunParkedError(runId));
+  await within(graceMs, Promise.allSettled([ended, ...underWay]));
+  if (!isLeft) return;
+  const event: ProposedEvent["event"] = { type: "RunParked", version: 1, data: { blockIds: [] } };
+  const entries = [...recorder.takeUnwritten(), { event, actor: engineActor, runId, frame: "0" }];
+  // What cannot be recorded leaves the run as its log has it: the owner's lease ends with the store.
+  await recorder.recordEnd(entries).catch(() => undefined);
+}
+
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  const timer = new AbortController();
+  try {
+    await Promise.race([work, sleep(ms, undefined, { signal: timer.signal })]);
+  } finally {
+    timer.abort();
+  }
+}
