@@ -1,8 +1,10 @@
+import { messageOf } from "../base/error-message.ts";
 import type { OptionNames } from "../base/options.ts";
 import { type ConversationId, conversationOfBlob, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { foundDigest } from "../log/codec/envelope.ts";
 import { createEventReader, type EventReader } from "../log/codec/event-log.ts";
+import { isOfTheStore } from "../log/codec/recorded.ts";
 import { type ForkPoint, statedFork } from "../log/history/lineage.ts";
 import { type RecordedSkip, SkippedEvents, skipsOf } from "../log/history/skipped-events.ts";
 import { type EventStore, envelopeAt, type Head } from "../log/ports/event-store.ts";
@@ -54,7 +56,7 @@ export type VerifyOptions = {
   readonly savedHeads?: ReadonlyMap<string, Head>;
   /** Told of every event that was looked at, of whichever stream. */
   readonly onEvent?: () => void;
-  /** Whose rows are compared with what the events give, as far as they have come; their keys are streams. */
+  /** Whose rows are compared with what the events give, as far as they have come. */
   readonly readModels?: readonly ReadModel[];
 };
 
@@ -144,18 +146,32 @@ async function* strayReports(store: EventStore): AsyncIterable<StreamReport> {
 
 async function viewProblem(readModels: readonly ReadModel[], stream: string): Promise<StreamProblem | null> {
   for (const model of readModels) {
-    const wrong = await model.wrongRow(stream);
-    if (wrong === null) continue;
-    const message = `the events are right, and ${model.name} shows something else: rebuild that projection`;
-    return { revision: wrong.revision, kind: "view", message };
+    try {
+      const wrong = await model.wrongRow(stream);
+      if (wrong === null) continue;
+      const message = `the events are right, and ${model.name} shows something else: rebuild that projection`;
+      return { revision: wrong.revision, kind: "view", message };
+    } catch (error) {
+      return { revision: 0, kind: "view", message: unreadableRows(model, error) };
+    }
   }
   return null;
 }
 
+/** @throws when the store cannot be read now, which says nothing of its rows. */
+function unreadableRows({ name }: ReadModel, error: unknown): string {
+  if (isOfTheStore(error)) throw error;
+  return `the events are right, and rows of ${name} cannot be read (${messageOf(error)}): rebuild that projection`;
+}
+
 async function* strayRowReports(readModels: readonly ReadModel[]): AsyncIterable<StreamReport> {
   for (const model of readModels) {
-    for await (const { key, revision } of model.rowsOfNothing()) {
-      yield nothingRight(key, { revision, kind: "view", message: `${model.name} shows it, and it is not there` });
+    try {
+      for await (const { key, revision } of model.rowsOfNothing()) {
+        yield nothingRight(key, { revision, kind: "view", message: `${model.name} shows it, and it is not there` });
+      }
+    } catch (error) {
+      yield nothingRight(model.name, { revision: 0, kind: "view", message: unreadableRows(model, error) });
     }
   }
 }

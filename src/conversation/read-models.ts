@@ -13,15 +13,10 @@ export type AnyProjector = Pick<
   "name" | "status" | "catchUp" | "rebuild" | "retry" | "read" | "degraded" | "wrongRow" | "rowsOfNothing"
 >;
 
-/** The projections over the whole log that have one row a conversation. */
+/** The projections over the whole log: two that have one row a conversation, and the index of search, which has many. */
 export const readModels = (events: EventStore): readonly AnyProjector[] => [
   createProjector(events, conversationList),
   createProjector(events, usage),
-];
-
-/** Those, and the index of search, which has many. */
-export const allReadModels = (events: EventStore): readonly AnyProjector[] => [
-  ...readModels(events),
   createProjector(events, searchTexts),
 ];
 

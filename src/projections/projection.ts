@@ -13,6 +13,8 @@ export type Projection<View> = {
   readonly lineage: "inherit" | "own";
   /** By the event's place alone, so that the key of an event that cannot be read is known; null where it does not matter. */
   readonly key: (place: EventPlace) => string | null;
+  /** Whose events the view of a key is made of, where keys are not streams themselves and each is made of one stream's events. */
+  readonly streamOf?: (key: string) => string;
   readonly initial: (key: string) => View;
   readonly apply: (view: View, recorded: RecordedEvent) => View;
 };

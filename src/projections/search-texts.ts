@@ -23,6 +23,7 @@ export const searchTexts: Projection<SearchTextsView> = {
   version: 1,
   lineage: "own",
   key: ({ stream, revision }) => `${stream}#${Math.floor(revision / eventsPerRow)}`,
+  streamOf: streamOfRow,
   initial: () => [],
   apply(view, recorded) {
     const { event, revision } = recorded;
@@ -40,7 +41,9 @@ export const searchTexts: Projection<SearchTextsView> = {
 };
 
 /** The stream of a row. */
-export const streamOfRow = (key: string): string => key.slice(0, key.lastIndexOf("#"));
+export function streamOfRow(key: string): string {
+  return key.slice(0, key.lastIndexOf("#"));
+}
 
 /** The rows of a stream with so many events. */
 export const rowsOfStream = (stream: string, events: number): readonly string[] =>

@@ -40,14 +40,36 @@ export async function foldKey<View>(
   return state;
 }
 
-/** Those of its stream, where keys are streams; else all of the log that say so. */
+/** The views that the events of a stream give, up to a checkpoint, one after another: each is made of events that follow each other. */
+export async function* foldStream<View>(
+  { store }: Work,
+  projection: Projection<View>,
+  { stream, checkpoint }: { readonly stream: string; readonly checkpoint: Checkpoint | null },
+): AsyncIterable<ViewState<View>> {
+  if (checkpoint === null) return;
+  let state: ViewState<View> | null = null;
+  for await (const envelope of store.readStream(stream)) {
+    if (comparePositions(envelope.position, checkpoint.position) > 0) break;
+    const key = keyOf(projection, envelope);
+    if (key === null) continue;
+    if (state !== null && state.key !== key) {
+      yield state;
+      state = null;
+    }
+    state = await takeNext(store, projection, { key, state, envelope, reading: await tryToRead(store, envelope) });
+  }
+  if (state !== null) yield state;
+}
+
+/** Those of its stream, where there is one that it is made of; else all of the log that say so. */
 async function* eventsOf<View>(
   { store }: Work,
   projection: Projection<View>,
   key: string,
 ): AsyncIterable<StoredEnvelope> {
-  if ((await store.head(key)) !== null) {
-    yield* store.readStream(key);
+  const stream = projection.streamOf?.(key) ?? key;
+  if ((await store.head(stream)) !== null) {
+    for await (const envelope of store.readStream(stream)) if (keyOf(projection, envelope) === key) yield envelope;
     return;
   }
   for await (const envelope of store.readLog({ streamPrefix: "conversation-" }))

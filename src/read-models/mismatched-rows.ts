@@ -1,11 +1,11 @@
 import { canonicalJson } from "../base/canonical-json.ts";
 import type { JsonValue } from "../base/json.ts";
-import { StoreUnavailableError } from "../log/ports/event-store.ts";
+import { type EventStore, envelopeAt, StoreUnavailableError } from "../log/ports/event-store.ts";
 import type { ViewBuild, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 import { isOfThisLog, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";
-import { foldKey } from "./key-fold.ts";
-import { rowOf } from "./view-state.ts";
+import { foldKey, foldStream } from "./key-fold.ts";
+import { keyOf, rowOf } from "./view-state.ts";
 
 /** A row that is read and is not what its events give, and the newest event that it should have. */
 export type MismatchedRow = { readonly key: string; readonly revision: number };
@@ -14,27 +14,57 @@ export type MismatchedRow = { readonly key: string; readonly revision: number };
  * Compares the row of a key with what its events give, as far as its build has come. Null when they agree; also where no
  * rows of this version and this log are read, and for a row that is marked as one that lacks something.
  */
-export function mismatchedRow<View>(
-  work: Work,
-  projection: Projection<View>,
-  key: string,
-): Promise<MismatchedRow | null> {
+function mismatchedRow<View>(work: Work, projection: Projection<View>, key: string): Promise<MismatchedRow | null> {
   return untilUndisturbed(work, `compare ${key}`, async () => {
     const build = await comparableBuild(work);
     if (build === null) return null;
     const row = await work.views.row(build, key);
     const state = await foldKey(work, projection, { key, checkpoint: build.checkpoint });
     if (row?.quarantine != null || isSame(row, state === null ? null : rowOf(state))) return null;
-    const now = await comparableBuild(work);
-    const isAsItWas = now?.id === build.id && now.saves === build.saves;
-    return isAsItWas ? { key, revision: state?.revision ?? 0 } : "disturbed";
+    return (await isStill(work, build)) ? { key, revision: state?.revision ?? 0 } : "disturbed";
   });
 }
 
-/** The rows of streams that are not there. */
-export async function* orphanRows(work: Work): AsyncIterable<MismatchedRow> {
-  for await (const { key } of readRows(work, () => comparableBuild(work)))
-    if ((await work.store.head(key)) === null) yield { key, revision: 0 };
+/** The same of all rows that the events of a stream give: the first that is another. */
+export function mismatchedRowOf<View>(
+  work: Work,
+  projection: Projection<View>,
+  stream: string,
+): Promise<MismatchedRow | null> {
+  if (projection.streamOf === undefined) return mismatchedRow(work, projection, stream);
+  return untilUndisturbed(work, `compare the rows of ${stream}`, async () => {
+    const build = await comparableBuild(work);
+    if (build === null) return null;
+    for await (const state of foldStream(work, projection, { stream, checkpoint: build.checkpoint })) {
+      const { key, revision } = state;
+      const row = await work.views.row(build, key);
+      if (row?.quarantine != null || isSame(row, rowOf(state))) continue;
+      return (await isStill(work, build)) ? { key, revision } : "disturbed";
+    }
+    return null;
+  });
+}
+
+/** The rows that no event gives. */
+export async function* orphanRows<View>(work: Work, projection: Projection<View>): AsyncIterable<MismatchedRow> {
+  for await (const { key, revision } of readRows(work, () => comparableBuild(work)))
+    if (await isOrphan(work.store, projection, { key, revision })) yield { key, revision: 0 };
+}
+
+async function isOrphan<View>(
+  store: EventStore,
+  projection: Projection<View>,
+  { key, revision }: MismatchedRow,
+): Promise<boolean> {
+  if (projection.streamOf === undefined) return (await store.head(key)) === null;
+  // Its newest event has to be there, and to be one of its own.
+  const newest = await envelopeAt(store, projection.streamOf(key), revision);
+  return newest === null || keyOf(projection, newest) !== key;
+}
+
+async function isStill(work: Work, build: ViewBuild): Promise<boolean> {
+  const now = await comparableBuild(work);
+  return now?.id === build.id && now.saves === build.saves;
 }
 
 async function comparableBuild(work: Work): Promise<ViewBuild | null> {

@@ -15,7 +15,7 @@ import { checkVersion, findBuild, publishedBuild, readRows, untilUndisturbed, ty
 import { ViewFold } from "./fold.ts";
 import { retryKey } from "./key-fold.ts";
 import { LiveViews, newest, type ProjectedView, projectedView } from "./live-views.ts";
-import { type MismatchedRow, mismatchedRow, orphanRows } from "./mismatched-rows.ts";
+import { type MismatchedRow, mismatchedRowOf, orphanRows } from "./mismatched-rows.ts";
 import { catchUp, createSource, type EventSource, goLive, type PumpOptions, type PumpOutcome } from "./pump.ts";
 import { type ProjectorStatus, readStatus } from "./status.ts";
 import { rowOf } from "./view-state.ts";
@@ -167,14 +167,17 @@ export class Projector<View> {
     return row === null ? null : projectedView(row);
   }
 
-  /** Whether the row of a key is another than its events give; null when it is not. It changes nothing: `retry` does. */
-  wrongRow(key: string): Promise<MismatchedRow | null> {
-    return mismatchedRow(this.#work, this.#projection, key);
+  /**
+   * The first row that is another than the events of a stream give, or of a key where keys are no streams; null when there is none.
+   * It changes nothing: `retry` does.
+   */
+  wrongRow(stream: string): Promise<MismatchedRow | null> {
+    return mismatchedRowOf(this.#work, this.#projection, stream);
   }
 
-  /** The rows of streams that are not there, where keys are streams. */
+  /** The rows that no event gives. */
   rowsOfNothing(): AsyncIterable<MismatchedRow> {
-    return orphanRows(this.#work);
+    return orphanRows(this.#work, this.#projection);
   }
 
   async status(): Promise<ProjectorStatus> {

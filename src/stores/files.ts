@@ -5,13 +5,15 @@ import {
   closeSync,
   fsyncSync,
   openSync,
+  readdirSync,
   readlinkSync,
   realpathSync,
   renameSync,
+  rmSync,
   type Stats,
   statSync,
 } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 /** The file that a path stands for, links followed to their end: what is renamed to it replaces the file, not the link. */
 export function namedFile(path: string): string {
@@ -45,13 +47,43 @@ export const privateMode = 0o600;
 
 /** Makes an empty file beside `target`, under a name that nobody can know before, and opens none that is there. */
 export function createBeside(target: string): string {
-  const path = `${target}.${randomUUID()}.tmp`;
+  const path = `${target}.${process.pid}.${randomUUID()}.tmp`;
   closeSync(openSync(path, "wx", privateMode));
   return path;
 }
 
 /** The `target` of a file that `createBeside` made, for messages; any other path as it is. */
-export const targetBeside = (path: string): string => path.replace(/\.[\da-f-]{36}\.tmp$/, "");
+export const targetBeside = (path: string): string => path.replace(besideName, "");
+
+const besideName = /\.(\d+)\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
+
+/** A file that takes longer to be written than this is still written to. */
+const abandonedAfterMs = 60_000;
+
+/** Deletes files in the folder of `target` that `createBeside` made in a process that is gone; answers their paths. */
+export function removeAbandoned(target: string): readonly string[] {
+  const folder = dirname(target);
+  const removed: string[] = [];
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    const pid = Number(besideName.exec(name)?.[1] ?? Number.NaN);
+    const found = Number.isNaN(pid) ? undefined : statSync(path, { throwIfNoEntry: false });
+    // A number says nothing of processes of other machines and containers: a copy that grows is somebody's.
+    if (found === undefined || isRunning(pid) || Date.now() - found.mtimeMs < abandonedAfterMs) continue;
+    for (const end of ["", "-journal", "-wal", "-shm"]) rmSync(`${path}${end}`, { force: true });
+    removed.push(path);
+  }
+  return removed;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
 
 /**
  * Gives a finished file the name of `target`, and makes that durable. Its mode and owner become those of `model`, by default

@@ -3,6 +3,7 @@ import { verifyStore } from "../../src/audit/verify.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { ViewRow, ViewStore } from "../../src/log/ports/view-store.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
+import { searchTexts } from "../../src/projections/search-texts.ts";
 import { usage } from "../../src/projections/usage.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { createProjector } from "../../src/read-models/projector.ts";
@@ -16,6 +17,7 @@ async function world() {
   const readModels = [
     createProjector(store.events, conversationList, { views }),
     createProjector(store.events, usage, { views }),
+    createProjector(store.events, searchTexts, { views }),
   ];
   const journey = store.conversation("cnv_journey");
   await journey.relabel({ title: "A journey to Rome" });
@@ -36,8 +38,13 @@ async function verified({ store, readModels }: World): Promise<readonly string[]
 }
 
 /** Changes what is kept of one row, as whoever can write the file can. */
-async function change(views: ViewStore, key: string, how: (row: ViewRow) => Partial<ViewRow>): Promise<void> {
-  const [build] = await views.builds("conversation-list");
+async function change(
+  views: ViewStore,
+  key: string,
+  how: (row: ViewRow) => Partial<ViewRow>,
+  projection = "conversation-list",
+): Promise<void> {
+  const [build] = await views.builds(projection);
   const row = build === undefined ? null : await views.row(build, key);
   if (build === undefined || row === null) throw new Error(`no row of ${key}`);
   const { checkpoint, events } = build;
@@ -50,6 +57,29 @@ test("rows that are what their events give are right, also when events came sinc
   await here.store.conversation("cnv_other").append("More");
   await here.store.conversation("cnv_newer").append("Newer");
   expect(await verified(here)).toEqual([]);
+});
+
+test("a row of the search index that says something else, and one that no event gives, are named", async () => {
+  const here = await world();
+  for (let n = 0; n < 70; n += 1) await here.store.conversation("cnv_journey").append(`said ${n}`);
+  for (const model of here.readModels) await model.catchUp();
+  expect(await verified(here)).toEqual([]);
+  const forge = (row: ViewRow) => ({ view: row.view.replace("said 65", "said nothing") });
+  await change(here.views, "conversation-cnv_journey#1", forge, "search-texts");
+  expect(await verified(here)).toEqual([
+    "cnv_journey@72 view: the events are right, and search-texts shows something else: rebuild that projection",
+  ]);
+  await here.readModels[2]?.rebuild();
+  await change(here.views, "conversation-cnv_other#0", () => ({ key: "conversation-cnv_other#7" }), "search-texts");
+  expect(await verified(here)).toEqual(["null@0 view: search-texts shows it, and it is not there"]);
+});
+
+test("a row that cannot be read is named, and the rest is verified", async () => {
+  const here = await world();
+  await change(here.views, "conversation-cnv_journey#0", () => ({ view: "[[" }), "search-texts");
+  expect(await verified(here)).toEqual([
+    "cnv_journey@2 view: the events are right, and search-texts shows something else: rebuild that projection",
+  ]);
 });
 
 test("a store that keeps no rows yet has none that are wrong", async () => {

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import { verification } from "../../src/audit/verify.ts";
 import { TurnlogError } from "../../src/base/turnlog-error.ts";
-import { allReadModels } from "../../src/conversation/read-models.ts";
+import { readModels } from "../../src/conversation/read-models.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import type { RunResult } from "../../src/engine/stack/result.ts";
@@ -77,7 +77,7 @@ async function play(events: EventStore, mayFail: boolean) {
 
 /** A view that could not take an event in says so, and is made again when somebody asks for that. */
 async function rebuildDegraded(events: EventStore): Promise<void> {
-  for (const model of allReadModels(events)) {
+  for (const model of readModels(events)) {
     await model.catchUp().catch(() => undefined);
     if ((await model.degraded()).length === 0) continue;
     await model.rebuild();

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { type AnyProjector, allReadModels } from "../../conversation/read-models.ts";
+import { type AnyProjector, readModels } from "../../conversation/read-models.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
 import { rowsOfStream, searchTexts, streamOfRow } from "../../projections/search-texts.ts";
@@ -25,7 +25,7 @@ export const status = commandCode({
   async *run(context, { arguments: [name] }) {
     await using store = await context.openStore("read");
     // The state is that of a projector that runs, and none does here.
-    const states = await Promise.all(chosen(allReadModels(store.events), name).map((projector) => projector.status()));
+    const states = await Promise.all(chosen(readModels(store.events), name).map((projector) => projector.status()));
     yield { projections: states.map(({ state: _, ...told }) => told) };
   },
 
@@ -59,7 +59,7 @@ export const rebuild = commandCode({
     const { signal, storeUrl } = context;
     const total = storeUrl.startsWith("sqlite:") ? await totalEvents(store) : undefined;
     const rebuilt = [];
-    for (const projector of chosen(allReadModels(store.events), name)) {
+    for (const projector of chosen(readModels(store.events), name)) {
       await context.progress(`rebuilding ${projector.name}`, (update) =>
         projector.rebuild({ signal, onProgress: (events) => update(events, total) }),
       );
@@ -101,7 +101,7 @@ export const quarantine = commandCode({
   async *run(context, { arguments: [name] }) {
     await using store = await context.openStore("write");
     const degraded = [];
-    for (const projector of chosen(allReadModels(store.events), name)) {
+    for (const projector of chosen(readModels(store.events), name)) {
       // What is lacking can be said of rows that are up to date.
       await projector.catchUp();
       for (const { key, quarantine: lacking } of await projector.degraded()) {
@@ -140,7 +140,7 @@ export const retry = commandCode({
     await using store = await context.openStore("write");
     const named = name === undefined ? null : conversationStream((await findConversation(store, name)).id);
     const retried: Retried[] = [];
-    for (const projector of allReadModels(store.events)) {
+    for (const projector of readModels(store.events)) {
       await projector.catchUp();
       const degraded = new Set((await projector.degraded()).map(({ key }) => key));
       const keys = named === null ? [...degraded] : await keysOf(store, projector, named);

@@ -1,7 +1,7 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { counted } from "../../projections/wording.ts";
 import { sqliteFile } from "../../stores/sqlite/address.ts";
-import { backUpStore, type CheckedFile, restoreStore } from "../../stores/sqlite/backup.ts";
+import { backUpStore, restoreStore, type WrittenFile } from "../../stores/sqlite/backup.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
 import { backupDocument } from "../documents/stores.ts";
@@ -15,7 +15,7 @@ export const restore = storeCommand("restore", ({ path, file, force }) => restor
 
 type Work = { readonly path: string; readonly file: string; readonly force: boolean };
 
-function storeCommand(action: "backup" | "restore", work: (asked: Work) => CheckedFile) {
+function storeCommand(action: "backup" | "restore", work: (asked: Work) => WrittenFile) {
   return commandCode({
     document: backupDocument,
 
@@ -23,17 +23,18 @@ function storeCommand(action: "backup" | "restore", work: (asked: Work) => Check
       { storeUrl: store },
       { arguments: [file = ""], options: { force = false } }: CommandInput<{ readonly force?: boolean }>,
     ) {
-      const { storeId, streams, events, bytes } = refusing(() => work({ path: sqlitePath(store), file, force }));
-      yield { action, file, store, storeId, streams, events, bytes };
+      const { storeId, streams, events, bytes, removed } = refusing(() => work({ path: sqlitePath(store), file, force }));
+      yield { action, file, store, storeId, streams, events, bytes, removed: [...removed] };
     },
 
-    render({ file, store, streams, events, bytes }, { print }) {
+    render({ file, store, streams, events, bytes, removed }, { print, note }) {
       const what = [counted(streams, "stream"), counted(events, "event"), counted(bytes, "byte")].join(", ");
       print(
         action === "backup"
           ? `${file} holds ${what}, checked`
           : `${sqlitePath(store)} is as in ${file}: ${what}, checked`,
       );
+      for (const path of removed) note(`deleted ${path}, an unfinished copy that a killed backup or restore had left`);
     },
   });
 }
@@ -47,7 +48,7 @@ function sqlitePath(url: string): string {
 }
 
 /** The user named the file that is in the way. */
-function refusing(work: () => CheckedFile): CheckedFile {
+function refusing(work: () => WrittenFile): WrittenFile {
   try {
     return work();
   } catch (error) {

@@ -202,4 +202,6 @@ export const backupDocument = z.strictObject({
   streams: count,
   events: count,
   bytes: count,
+  /** Unfinished copies that a killed backup or restore had left, and that were deleted. */
+  removed: z.array(z.string()),
 });

@@ -3,8 +3,8 @@ import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../log/ports/event-store.ts";
-import { createBeside, kindAt, namedFile, putInPlace, syncPath } from "../files.ts";
-import { isLocked, storeError } from "./errors.ts";
+import { createBeside, kindAt, namedFile, putInPlace, removeAbandoned, syncPath } from "../files.ts";
+import { isLocked, storeError, wayOut } from "./errors.ts";
 import { forgetHeads } from "./heads-beside.ts";
 import { type OpenDatabase, openForReading } from "./open.ts";
 import { orphanEvents } from "./read.ts";
@@ -17,6 +17,9 @@ export type CheckedFile = {
   readonly events: number;
   readonly bytes: number;
 };
+
+/** The same, and the whole copies beside it that a killed backup or restore had left: they are deleted. */
+export type WrittenFile = CheckedFile & { readonly removed: readonly string[] };
 
 export type BackupOptions = {
   /** Takes the place of what is there. */
@@ -33,7 +36,7 @@ export type BackupOptions = {
  * @throws {StoreCorruptedError} when the store is damaged, or the file is another program's database.
  * @throws {StoreUnavailableError} when the file is a store that somebody has open; it is as it was.
  */
-export function backUpStore(path: string, backup: string, { force = false }: BackupOptions = {}): CheckedFile {
+export function backUpStore(path: string, backup: string, { force = false }: BackupOptions = {}): WrittenFile {
   return copyOver(path, backup, { force, whenOpen: "end it, or name another file" });
 }
 
@@ -47,14 +50,14 @@ export function backUpStore(path: string, backup: string, { force = false }: Bac
  * @throws {StoreCorruptedError} when the backup is damaged, or is none; the store is as it was.
  * @throws {StoreUnavailableError} when another process has the store open; it is as it was.
  */
-export function restoreStore(backup: string, path: string, { force = false }: BackupOptions = {}): CheckedFile {
+export function restoreStore(backup: string, path: string, { force = false }: BackupOptions = {}): WrittenFile {
   return copyOver(backup, path, { force, whenOpen: "end it, then restore again" });
 }
 
 type Over = { readonly force: boolean; readonly whenOpen: string };
 
 /** Nothing that may be a store is replaced while somebody has it open: what is written through it after that would be lost. */
-function copyOver(source: string, name: string, { force, whenOpen }: Over): CheckedFile {
+function copyOver(source: string, name: string, { force, whenOpen }: Over): WrittenFile {
   const target = resolve(namedFile(name));
   const kind = kindAt(target);
   if (kind === "folder") throw new TurnlogError("file-exists", `${name} is a folder: name a file in it`);
@@ -77,7 +80,7 @@ function copyOver(source: string, name: string, { force, whenOpen }: Over): Chec
     rmSync(temporary, { force: true });
     old?.close();
   }
-  return checked;
+  return { ...checked, removed: removeAbandoned(target) };
 }
 
 /** By device and number: a file may have several names. */
@@ -140,7 +143,7 @@ function checkFile(path: string, source: string): CheckedFile {
 /** @throws {StoreCorruptedError} when pages are damaged, a stream's head is not its newest event, or events have no stream. */
 function checkDatabase(database: DatabaseSync, source: string): CheckedFile {
   const problem = database.prepare("PRAGMA integrity_check(1)").get()?.["integrity_check"];
-  if (problem !== "ok") throw new StoreCorruptedError(`${source} is damaged: ${String(problem)}`);
+  if (problem !== "ok") throw new StoreCorruptedError(`${source} is damaged (${String(problem)}): ${wayOut}`);
   const wrong = database.prepare(wrongHeads).get()?.["name"];
   if (wrong !== undefined) {
     throw new StoreCorruptedError(`${source} is damaged: ${String(wrong)} does not end with its head`);

@@ -17,9 +17,10 @@ export function storeError(error: unknown, path: string): unknown {
   }
   const corrupted = corruptedReason(error.errcode);
   if (corrupted !== null) {
-    return new StoreCorruptedError(`${path} ${corrupted}: restore it from a copy, or choose another path`, {
-      cause: error,
-    });
+    const advice = isOneOf(error, [resultCodes.notADatabase])
+      ? "restore it from a copy, or choose another path"
+      : wayOut;
+    return new StoreCorruptedError(`${path} ${corrupted}: ${advice}`, { cause: error });
   }
   return new StoreUnavailableError(`${path} ${unavailableReason(error.errcode, path) ?? `failed: ${error.message}`}`, {
     cause: error,
@@ -33,6 +34,10 @@ export const isLocked = (error: unknown): boolean =>
 /** Whether it may be that this user can only read. */
 export const isNotWritable = (error: unknown): boolean =>
   isOneOf(error, [resultCodes.readOnly, resultCodes.permission, resultCodes.cannotOpen]);
+
+/** Rows and snapshots stand in pages of the same file: a copy is of the events alone. */
+export const wayOut =
+  "restore it from a copy, or, where only what is made of the events is damaged, copy the events (`turnlog copy --to sqlite:other.db`)";
 
 const isOneOf = (error: unknown, codes: readonly number[]): boolean =>
   error instanceof Error && "errcode" in error && codes.includes(primary(Number(error.errcode)));

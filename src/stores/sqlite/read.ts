@@ -67,6 +67,21 @@ export function createPages(database: DatabaseSync): Pages {
   };
 }
 
+/** Where damage made NULL of what is never NULL, an empty text or no revision stands in: the digests then tell. */
+function withoutNulls(row: EventRow): EventRow {
+  // All but `runId` to `encoding`. Runs for every event that is read, so a sound row is not taken apart.
+  let isWhole = row[16] !== null && row[17] !== null;
+  for (let column = 0; column < 9; column += 1) if (row[column] === null) isWhole = false;
+  if (isWhole) return row;
+  const [stream, position, revision, actor, data, id, type, version, at, ...rest] = row;
+  const [runId, frame, causationId, tenant, keyId, nonce, encoding, dataDigest, digest] = rest;
+  return [
+    ...([stream ?? "", position ?? "0", revision ?? -1, actor ?? "", data ?? "", id ?? "", type ?? ""] as const),
+    ...([version ?? -1, at ?? "", runId, frame, causationId, tenant, keyId, nonce, encoding] as const),
+    ...([dataDigest ?? "", digest ?? ""] as const),
+  ];
+}
+
 /** A query of `eventColumns`. Its rows come as lists: an object of so many members is slow to make, and to read. */
 function prepareRows(database: DatabaseSync, sql: string): (...parameters: SQLInputValue[]) => readonly EventRow[] {
   const select = database.prepare(sql);
@@ -92,7 +107,8 @@ function createExactRows(database: DatabaseSync): (rows: readonly EventRow[]) =>
     const stored = Buffer.from(bytes instanceof Uint8Array ? bytes : []);
     return stored.equals(Buffer.from(text)) ? text : stored.toString("latin1");
   };
-  const exactRow = (row: EventRow): EventRow => {
+  const exactRow = (found: EventRow): EventRow => {
+    const row = withoutNulls(found);
     const [stream, position, revision, actor, data] = row;
     if (!data.includes("\ufffd") && !actor.includes("\ufffd")) return row;
     const bytes = select.get(BigInt(position));
@@ -103,13 +119,13 @@ function createExactRows(database: DatabaseSync): (rows: readonly EventRow[]) =>
 }
 
 // As REAL, a damaged number is a wrong one; as INTEGER, one beyond 2^53 would make the whole page unreadable.
-const headColumns = "CAST(revision AS REAL) AS revision, digest";
+const headColumns = "coalesce(CAST(revision AS REAL), -1) AS revision, coalesce(digest, '') AS digest";
 
 /** Events whose row in `streams` is gone: the stream's number is all that is left of its name. */
 export function orphanEvents(database: DatabaseSync): readonly OrphanEvents[] {
   const select = database.prepare(
     `SELECT 'stream number ' || stream AS place, CAST(min(revision) AS REAL) AS revision, count(*) AS events FROM events
-     WHERE stream NOT IN (SELECT number FROM streams) GROUP BY stream ORDER BY stream`,
+     WHERE stream NOT IN (SELECT number FROM streams WHERE name IS NOT NULL) GROUP BY stream ORDER BY stream`,
   );
   // The statement selects these columns, and the tables are STRICT.
   return select.all().map((row) => ({ ...row }) as OrphanEvents);

@@ -13,9 +13,10 @@ export function createSqliteSnapshots(database: DatabaseSync, guarded: Guarded):
   );
   return {
     async get({ stream, projection, version }, atMost): Promise<Snapshot | null> {
-      // The statement selects these columns, and the table is STRICT.
-      const row = (await guarded(() => select.get(stream, projection, version, atMost))) as Snapshot | undefined;
-      return row === undefined ? null : { revision: row.revision, data: row.data };
+      const row = await guarded(() => select.get(stream, projection, version, atMost));
+      const { revision, data } = row ?? {};
+      // A damaged page gives anything.
+      return typeof revision === "number" && typeof data === "string" ? { revision, data } : null;
     },
     async put({ stream, projection, version }, { revision, data }) {
       await guarded(() => replace.run(stream, projection, version, revision, data));

@@ -61,8 +61,9 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
   const pages = createPages(database);
   const envelopeOf = createEnvelopes();
   const watch = createWatch(version, pollMs);
+  const confirmPlace = createPlaceCheck(path, { isReadOnly });
   const { append, idle } = createGroupCommit({
-    ...{ database, append: createAppend(database), deadlineMs, confirmPlace: createPlaceCheck(path) },
+    ...{ database, append: createAppend(database), deadlineMs, confirmPlace: () => confirmPlace("written") },
     admit(prepared) {
       refuseIfClosed();
       checkBounds(prepared);
@@ -73,7 +74,13 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
       watch.notify();
     },
   });
-  const guarded = createGuarded({ path, deadlineMs, refuseIfClosed, confirm });
+  const guarded = createGuarded({
+    ...{ path, deadlineMs, refuseIfClosed },
+    confirm() {
+      confirm();
+      confirmPlace("read");
+    },
+  });
   const beside = path === ":memory:" ? null : createHeadsBeside(database, { path, storeId });
   const liveness = path === ":memory:" ? null : createSqliteLiveness({ path, refuseIfClosed, warn });
   let hasWritten = false;

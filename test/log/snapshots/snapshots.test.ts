@@ -90,7 +90,7 @@ test("of the lists of names reads only the one that has an id of the caller's, a
   expect(await lookedBy(() => conversation.append("hello"))).toBe(0);
   // None of them has it; the one that has the other is read to decide, and for what was said then.
   expect(await lookedBy(() => conversation.append("hello", { key: "one" }))).toBe(0);
-  expect(await lookedBy(() => conversation.append("hello", { key: "early" }))).toBe(2);
+  expect(await lookedBy(() => conversation.append("said 3", { key: "early" }))).toBe(2);
   // Ids by a function of the caller's may come again.
   const counted = new TurnlogStore(events, { newId: (prefix) => `${prefix}_${"1".repeat(16)}` });
   const other = counted.conversation("cnv_workshop");

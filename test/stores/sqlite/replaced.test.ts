@@ -38,20 +38,30 @@ const harms: readonly (readonly [string, string, (file: (name: string) => string
   ],
 ];
 
-test.each(harms)("a store that is %s under a running process is told at the next append", async (_, told, harm) => {
-  const { file } = temporaryFolder();
-  await (await openSqliteStore(file("other.db"))).close();
-  await using store = await openSqliteStore(file("store.db"));
-  await append(store, {});
-  harm(file);
-  for (const count of [1, 2]) {
-    const refused = append(store, { count });
-    await expect(refused).rejects.toThrow(StoreReplacedError);
-    await expect(refused).rejects.toThrow(told);
-    await expect(refused).rejects.toThrow("nothing was written; open the store again");
-  }
-  expect(await all(store.readLog())).toHaveLength(1);
-});
+test.each(harms)(
+  "a store that is %s under a running process is told at the next append, and at the next reading",
+  async (_, told, harm) => {
+    const { file } = temporaryFolder();
+    await (await openSqliteStore(file("other.db"))).close();
+    await using store = await openSqliteStore(file("store.db"));
+    await append(store, {});
+    harm(file);
+    for (const count of [1, 2]) {
+      const refused = append(store, { count });
+      await expect(refused).rejects.toThrow(StoreReplacedError);
+      await expect(refused).rejects.toThrow(told);
+      await expect(refused).rejects.toThrow("nothing was written; open the store again");
+    }
+    for (const reading of [
+      () => all(store.readLog()),
+      () => all(store.readStream("notes-1")),
+      () => store.head("notes-1"),
+    ]) {
+      await expect(reading()).rejects.toThrow(StoreReplacedError);
+      await expect(reading()).rejects.toThrow("nothing was read; open the store again");
+    }
+  },
+);
 
 test("a store that was moved away and back again goes on", async () => {
   const { file } = temporaryFolder();
