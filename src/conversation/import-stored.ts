@@ -4,6 +4,7 @@ import type { Actor } from "../domain/actor.ts";
 import { Block, type BlockKind } from "../domain/block.ts";
 import { emptyContext, extendContext } from "../domain/context.ts";
 import { blockAppending } from "../domain/events/blocks-in.ts";
+import type { ConversationEvent } from "../domain/events/event.ts";
 import type { ProposedEvent } from "../domain/events/recorded.ts";
 import { type BlockId, inferenceIdSchema, namedBlockId, namedIdText } from "../domain/ids.ts";
 import { requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
@@ -35,7 +36,7 @@ export type ImportedConversation = {
    */
   readonly isWhole: boolean;
   readonly lost: readonly LostPart[];
-  /** False where it was imported before, so that nothing was written. */
+  /** False where it was imported before, so that nothing was written; one that was cut off is finished. */
   readonly isNew: boolean;
 };
 
@@ -90,19 +91,55 @@ async function importStored(
   const { id: wanted, signal } = options;
   const name = `turnlog/import-${isObject ? "conversation" : "response"}/v1\n${provider.scope}\n${sourceId}`;
   const imported = conversation(wanted ?? `cnv_${namedIdText(name)}`);
-  const isNew = (await imported.head()) === null;
-  if (!isNew && wanted !== undefined)
+  const isThere = (await imported.head()) !== null;
+  if (isThere && wanted !== undefined)
     throw new TurnlogError("conversation-exists", `${imported.id} exists already: choose another id, or none`);
   const chain = await read(sourceId, { signal });
   const contents = contentsOf(chain, provider, { conversationId: imported.id, object: isObject ? sourceId : null });
-  if (isNew) {
+  // An object may have grown since: what it held then is the conversation.
+  const found = isObject ? "done" : await progressOf(imported, contents);
+  const progress = isThere ? found : "begun";
+  if (progress === "begun") {
     const origin = { type: "import", source: sourceId } as const;
     const start: ProposedEvent["event"] = { type: "ConversationStarted", version: 1, data: { origin } };
     await imported.commit([start, ...contents.events].map((event): ProposedEvent => ({ event, actor })));
   }
-  const { blocks, isWhole, lost } = contents;
+  const isCut = progress === "gone-on";
   const responses = chain.responses.flatMap(({ id }) => id ?? []);
-  return { conversation: imported, responses, blocks, isWhole, lost, isNew };
+  return {
+    ...{ conversation: imported, responses, blocks: contents.blocks, isNew: progress === "begun" },
+    isWhole: contents.isWhole && !isCut,
+    lost: isCut ? [cutOff, ...contents.lost] : contents.lost,
+  };
+}
+
+const cutOff: LostPart = {
+  what: "rest",
+  message:
+    "an earlier import was cut off, and the conversation was gone on with since: import again under an id of your own to have all of it",
+};
+
+/**
+ * How far an earlier import came. What is too big for one append is several, so one that was cut off left the first events: they
+ * are begun again, as long as nobody else has written behind them.
+ */
+async function progressOf(conversation: Conversation, { events }: Contents): Promise<"begun" | "done" | "gone-on"> {
+  const wanted = [...new Set(events.map(nameOf))];
+  let next = 0;
+  for await (const { event, actor: by } of conversation.events()) {
+    if (event.type === "ConversationStarted") continue;
+    if (next === wanted.length) return "done";
+    if (nameOf(event) !== wanted[next]) return by.kind === "import" ? "done" : "gone-on";
+    next += 1;
+  }
+  return next === wanted.length ? "done" : "begun";
+}
+
+/** What an imported event is told by: the server may give back less than it did. */
+function nameOf(event: ConversationEvent): string {
+  if (event.type === "BlockAppended") return `${event.type} ${event.data.block.id} ${event.data.block.digest}`;
+  if (event.type === "SettingsDeclared") return `${event.type} ${event.data.digest}`;
+  return event.type === "ContextImported" ? `${event.type} ${event.data.inferenceId}` : event.type;
 }
 
 type Contents = Pick<ImportedConversation, "blocks" | "isWhole" | "lost"> & {

@@ -55,7 +55,7 @@ export function createBeside(target: string): string {
 /** The `target` of a file that `createBeside` made, for messages; any other path as it is. */
 export const targetBeside = (path: string): string => path.replace(besideName, "");
 
-const besideName = /\.(\d+)\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
+const besideName = /(?:\.(\d+))?\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
 
 /** A file that takes longer to be written than this is still written to. */
 const abandonedAfterMs = 60_000;

@@ -5,6 +5,7 @@ import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
+import { type EventStore, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../src/providers/scripted.ts";
 import {
@@ -89,6 +90,64 @@ test("importing the same response again is the same conversation, as far as it h
   expect(await rejectionOf(store.importResponse(provider, responseId, { id: "cnv_another" }))).toMatchObject({
     code: "conversation-exists",
   });
+});
+
+/** A store of which one append fails for good. */
+function failingAt(failing: number) {
+  const events = createMemoryStore();
+  const state = { appends: 0, isBroken: true };
+  const append: EventStore["append"] = (prepared) => {
+    state.appends += 1;
+    if (state.isBroken && state.appends >= failing) throw new StoreUnavailableError("the process was cut off");
+    return events.append(prepared);
+  };
+  const store = new TurnlogStore({ ...events, append }, { pause: async () => undefined });
+  return { store, state };
+}
+
+/** A server with a chain that is too big for one append, and its last response. */
+async function bigChain(server: ReferenceServer) {
+  const texts = Array.from({ length: 40 }, (_, n) => `${n} ${"a long message, ".repeat(3_500)}`);
+  const { provider } = world(server);
+  const conversation = world(server).store.conversation();
+  for (const text of texts) await conversation.append(text);
+  await conversation.run(createEngine({ provider }));
+  return { provider, responseId: server.responseIds().at(-1) ?? "" };
+}
+
+test("an import that was cut off is finished by the next one, and is what an uninterrupted one is", async () => {
+  await using server = await startReferenceServer();
+  const { provider, responseId } = await bigChain(server);
+  const whole = await world(server).store.importResponse(provider, responseId);
+  for (let failing = 2; ; failing += 1) {
+    const { store, state } = failingAt(failing);
+    const cut = await rejectionOf(store.importResponse(provider, responseId)).catch(() => null);
+    if (cut === null) {
+      expect(failing).toBeGreaterThan(3);
+      return;
+    }
+    state.isBroken = false;
+    const again = await store.importResponse(provider, responseId);
+    expect([again.isNew, again.isWhole, again.blocks]).toEqual([true, true, 41]);
+    expect((await again.conversation.turn()).digest).toBe((await whole.conversation.turn()).digest);
+    expect(dataOf(await eventsOf(again.conversation), "ContextImported")).toHaveLength(1);
+    expect((await store.importResponse(provider, responseId)).isNew).toBe(false);
+  }
+});
+
+test("an import that was cut off and then gone on with says that it is not whole", async () => {
+  await using server = await startReferenceServer();
+  const { provider, responseId } = await bigChain(server);
+  const { store, state } = failingAt(3);
+  await rejectionOf(store.importResponse(provider, responseId));
+  state.isBroken = false;
+  const { conversations } = await store.list();
+  await store.conversation(conversations[0]?.id ?? "").append("what now?");
+  const again = await store.importResponse(provider, responseId);
+  expect(again).toMatchObject({ isNew: false, isWhole: false });
+  expect(again.lost[0]?.what).toBe("rest");
+  const other = await store.importResponse(provider, responseId, { id: "cnv_another" });
+  expect(other).toMatchObject({ isNew: true, isWhole: true });
 });
 
 test("what the server does not have any more is said, and nothing is continued from what is not whole", async () => {
