@@ -23,7 +23,9 @@ function storeCommand(action: "backup" | "restore", work: (asked: Work) => Writt
       { storeUrl: store },
       { arguments: [file = ""], options: { force = false } }: CommandInput<{ readonly force?: boolean }>,
     ) {
-      const { storeId, streams, events, bytes, removed } = refusing(() => work({ path: sqlitePath(store), file, force }));
+      const { storeId, streams, events, bytes, removed } = refusing(() =>
+        work({ path: sqlitePath(store), file, force }),
+      );
       yield { action, file, store, storeId, streams, events, bytes, removed: [...removed] };
     },
 

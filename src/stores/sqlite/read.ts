@@ -68,11 +68,8 @@ export function createPages(database: DatabaseSync): Pages {
 }
 
 /** Where damage made NULL of what is never NULL, an empty text or no revision stands in: the digests then tell. */
-function withoutNulls(row: EventRow): EventRow {
-  // All but `runId` to `encoding`. Runs for every event that is read, so a sound row is not taken apart.
-  let isWhole = row[16] !== null && row[17] !== null;
-  for (let column = 0; column < 9; column += 1) if (row[column] === null) isWhole = false;
-  if (isWhole) return row;
+function withoutNulls(row: FoundRow): EventRow {
+  if (isWhole(row)) return row;
   const [stream, position, revision, actor, data, id, type, version, at, ...rest] = row;
   const [runId, frame, causationId, tenant, keyId, nonce, encoding, dataDigest, digest] = rest;
   return [
@@ -82,8 +79,18 @@ function withoutNulls(row: EventRow): EventRow {
   ];
 }
 
+/** A row as a file gives it that may be damaged. */
+type FoundRow = OrNull<EventRow>;
+type OrNull<Row extends readonly unknown[]> = { readonly [Column in keyof Row]: Row[Column] | null };
+
+/** Whether all is there but what may be NULL: `runId` to `encoding`. Runs for every event that is read. */
+function isWhole(row: FoundRow): row is EventRow {
+  for (let column = 0; column < 9; column += 1) if (row[column] === null) return false;
+  return row[16] !== null && row[17] !== null;
+}
+
 /** A query of `eventColumns`. Its rows come as lists: an object of so many members is slow to make, and to read. */
-function prepareRows(database: DatabaseSync, sql: string): (...parameters: SQLInputValue[]) => readonly EventRow[] {
+function prepareRows(database: DatabaseSync, sql: string): (...parameters: SQLInputValue[]) => readonly FoundRow[] {
   const select = database.prepare(sql);
   // Node before 22.16 has objects only, with their members in the order of the columns.
   const isListed = "setReturnArrays" in select;
@@ -91,7 +98,7 @@ function prepareRows(database: DatabaseSync, sql: string): (...parameters: SQLIn
   return (...parameters) => {
     const rows: readonly object[] = select.all(...parameters);
     // The statement selects these columns, and the tables are STRICT.
-    return (isListed ? rows : rows.map((row): unknown[] => Object.values(row))) as EventRow[];
+    return (isListed ? rows : rows.map((row): unknown[] => Object.values(row))) as FoundRow[];
   };
 }
 
@@ -99,7 +106,7 @@ function prepareRows(database: DatabaseSync, sql: string): (...parameters: SQLIn
  * Bytes that are no UTF-8 read as U+FFFD, so in a text that has one anyway a damaged byte would not show. There the bytes
  * are looked at, and damaged ones read as some other text: the digests then tell.
  */
-function createExactRows(database: DatabaseSync): (rows: readonly EventRow[]) => readonly EventRow[] {
+function createExactRows(database: DatabaseSync): (rows: readonly FoundRow[]) => readonly EventRow[] {
   const select = database.prepare(
     "SELECT CAST(data AS BLOB) AS data, CAST(actor AS BLOB) AS actor FROM events WHERE position = ?",
   );
@@ -107,7 +114,7 @@ function createExactRows(database: DatabaseSync): (rows: readonly EventRow[]) =>
     const stored = Buffer.from(bytes instanceof Uint8Array ? bytes : []);
     return stored.equals(Buffer.from(text)) ? text : stored.toString("latin1");
   };
-  const exactRow = (found: EventRow): EventRow => {
+  const exactRow = (found: FoundRow): EventRow => {
     const row = withoutNulls(found);
     const [stream, position, revision, actor, data] = row;
     if (!data.includes("\ufffd") && !actor.includes("\ufffd")) return row;
