@@ -110,9 +110,16 @@ export const planningFaults: readonly PlantedFault[] = [
   {
     of: "a result without an open call is sent",
     file: "engine/planning/pair-calls.ts",
-    find: "if (call === undefined) unpaired.push(candidate);",
-    put: "if (call === undefined) continue;",
+    find: "else if (abandoned === undefined) unpaired.push(candidate);",
+    put: "else if (abandoned === undefined) continue;",
     suite: "engine/planning/pair-calls",
+  },
+  {
+    of: "a result that comes late is left out, and the request is paid for",
+    file: "engine/planning/pair-calls.ts",
+    find: "else late.push({ candidate, call: abandoned });",
+    put: "else unpaired.push(candidate);",
+    suite: "engine/planning/late-result",
   },
   {
     of: "an id of a file goes to a server that has no such file",

@@ -40,9 +40,9 @@ export const runFaults: readonly PlantedFault[] = [
   {
     of: "a request of which nobody knows what became of it is sent again",
     file: "engine/inference/retry.ts",
-    find: 'if (outcome !== "rejected" || shouldRetry === false) return false;',
-    put: "if (shouldRetry === false) return false;",
-    suite: "engine/inference/retry",
+    find: "retries.rejected < maxRetries : retries.unknown < unknownOutcome;",
+    put: "retries.rejected < maxRetries : retries.unknown < Math.max(1, unknownOutcome);",
+    suite: "engine/inference/unknown-outcome",
   },
   {
     of: "a request is sent again sooner than the server asks",
