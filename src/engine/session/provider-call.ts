@@ -14,7 +14,7 @@ export type ProviderCall = {
 type CallLimits = { readonly signal: AbortSignal; readonly deadlineMs: number };
 
 /** How long the engine waits for an aborted call to end by itself. */
-export const graceMs = 5_000;
+const graceMs = 5_000;
 
 /** A provider that keeps its own `timeoutMs` says more of what came than the engine can, so the engine lets it go first. */
 const headStartMs = 1_000;

@@ -153,4 +153,18 @@ export const askedFaults: readonly PlantedFault[] = [
     put: ": { output: given, outputIssues: [] };",
     suite: "engine/run/output",
   },
+  {
+    of: "a run is taken from an owner that lives, because it was silent",
+    file: "engine/run/take-up.ts",
+    find: 'life === "unknown" && waitedMs',
+    put: "waitedMs",
+    suite: "engine/run/ownership",
+  },
+  {
+    of: "a request that a closed store aborted is recorded as failed, and ends the next run",
+    file: "engine/session/recorder.ts",
+    find: "if (!this.#isParked || isResult(event)) this.#buffer.push(proposed);",
+    put: "this.#buffer.push(proposed);",
+    suite: "conversation/close",
+  },
 ];
