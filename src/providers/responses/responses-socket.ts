@@ -35,7 +35,10 @@ export class ResponsesSocket {
   readonly #socket: Socket;
   readonly #onChange: () => void;
   readonly #closed: Promise<void>;
-  readonly #lanes = new Set<string>();
+  /** Its lanes, and whether the server has heard of each: one that is only kept is given back where nothing is sent on it. */
+  readonly #lanes = new Map<string, boolean>();
+  /** Those of requests that wait for their turn. */
+  readonly #awaited = new Set<string>();
   readonly #replies = new Map<string, Reply>();
   /** The newest response of each lane that was answered: what comes of it again is no part of the next. */
   readonly #answered = new Map<string, string>();
@@ -44,6 +47,7 @@ export class ResponsesSocket {
   #isRetired = false;
   /** The server takes no lanes but those that it knows. */
   #isFull = false;
+  #change: PromiseWithResolvers<void> = Promise.withResolvers();
 
   constructor({ id, webSocket, socket, limits, openedAt, retireAt, onChange }: Opened) {
     this.id = id;
@@ -86,19 +90,47 @@ export class ResponsesSocket {
     return this.#replies.size === 0;
   }
 
+  /** Whether a request that has its lane here waits to be sent. */
+  get isAwaited(): boolean {
+    return this.#awaited.size > 0;
+  }
+
+  /** How many answers are under way. */
+  get inFlight(): number {
+    return this.#replies.size;
+  }
+
+  /** What may let a request go on that waits here; asked for before the request looks. */
+  get change(): Promise<void> {
+    return this.#change.promise;
+  }
+
   /** Whether new requests of a lane may be planned for it: of one that it knows, or where one more has room. */
   takes(lane: string): boolean {
     if (!this.isFresh || this.#lanes.has(lane)) return this.isFresh;
-    // Before anything was answered it remembers nothing, and whoever asks next finds out.
-    if (this.hasLanes === null) return this.isIdle;
+    // Before anything was answered it remembers nothing, and the next request finds out.
+    if (this.hasLanes === null) return this.isIdle && !this.isAwaited;
     return !this.#isFull && this.#lanes.size < (this.hasLanes ? maxLanes : 1);
   }
 
-  /** Keeps the lane for a request, until `release`, where there is room for one. */
+  /** Counts the lane for a request that waits for its turn, so that no other takes its place. */
+  keep(lane: string): void {
+    this.#lanes.set(lane, this.#lanes.get(lane) ?? false);
+    this.#awaited.add(lane);
+  }
+
+  /** No request waits on the lane any more; unless it `stays` for the next, one that nothing was sent on is free again. */
+  unkeep(lane: string, { stays = false }: { readonly stays?: boolean } = {}): void {
+    this.#awaited.delete(lane);
+    if (!stays && this.#lanes.get(lane) === false && !this.#replies.has(lane)) this.#lanes.delete(lane);
+  }
+
+  /** Has the lane answer a request, until `release`, where there is room for one. */
   admit(lane: string): boolean {
     const isFree = this.isOpen && !this.#replies.has(lane);
     if (!isFree || this.#replies.size >= (this.hasLanes === true ? maxInFlight : 1)) return false;
-    this.#lanes.add(lane);
+    this.#lanes.set(lane, true);
+    this.#awaited.delete(lane);
     this.#replies.set(lane, new Reply());
     this.#socket.ref();
     return true;
@@ -121,13 +153,14 @@ export class ResponsesSocket {
     this.#replies.delete(lane);
     if (this.isIdle) this.#socket.unref();
     this.#closeIfDone();
-    this.#onChange();
+    this.#changed();
   }
 
   /** The server has refused a lane for being one too many: it goes elsewhere, and so do others that are new. */
   refuse(lane: string): void {
     this.#isFull = true;
     this.#lanes.delete(lane);
+    this.#forgetKept();
   }
 
   /** Whether the other end is there: a network may have let go of an idle connection and told nobody. One that is not there is broken. */
@@ -149,7 +182,7 @@ export class ResponsesSocket {
     this.#isLeft = true;
     this.#isRetired = true;
     this.#closeIfDone();
-    this.#onChange();
+    this.#changed();
   }
 
   async close(): Promise<void> {
@@ -187,7 +220,6 @@ export class ResponsesSocket {
       this.#break(
         isError ? nameless(frame) : malformed(`an event without stream_id while ${this.#replies.size} were awaited`),
       );
-    this.#onChange();
   }
 
   #give(lane: string, frame: JsonObject, bytes: number): void {
@@ -203,7 +235,22 @@ export class ResponsesSocket {
   /** What was refused before is remembered nowhere: a connection without lanes is of the one request that it answers now. */
   #learnLanes(hasLanes: boolean): void {
     this.hasLanes = hasLanes;
-    for (const lane of this.#lanes) if (!hasLanes && !this.#replies.has(lane)) this.#lanes.delete(lane);
+    if (!hasLanes) {
+      for (const lane of this.#lanes.keys()) if (!this.#replies.has(lane)) this.#lanes.delete(lane);
+      this.#awaited.clear();
+    }
+    this.#changed();
+  }
+
+  /** What was kept here has to go elsewhere. */
+  #forgetKept(): void {
+    for (const [lane, isKnown] of this.#lanes) if (!isKnown) this.unkeep(lane);
+  }
+
+  #changed(): void {
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
+    this.#onChange();
   }
 
   /** Nothing more that comes on it can be believed: all that is under way is of unknown fate. */
@@ -211,7 +258,7 @@ export class ResponsesSocket {
     this.#isRetired = true;
     for (const reply of this.#replies.values()) reply.fail(error);
     this.#webSocket.terminate();
-    this.#onChange();
+    this.#changed();
   }
 }
 

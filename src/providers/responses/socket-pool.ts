@@ -1,6 +1,5 @@
 import { nanoid } from "nanoid";
 import type { JsonObject } from "../../base/json.ts";
-import { sha256Hex } from "../../base/sha256.ts";
 import {
   type InferenceRequest,
   type InferenceResponse,
@@ -12,6 +11,7 @@ import type { Endpoint } from "../endpoint.ts";
 import { openSocket } from "./open-socket.ts";
 import { readReply } from "./read-reply.ts";
 import { ResponsesSocket } from "./responses-socket.ts";
+import { aborting, laneOf, SocketLine, type Wanted } from "./socket-line.ts";
 
 /** For tests: milliseconds of a clock that does not stand still while the machine sleeps, and how long a ping may go unanswered. */
 export type SocketTiming = { readonly now?: () => number; readonly pongMs?: number };
@@ -28,10 +28,8 @@ export class SocketPool implements AsyncDisposable {
   readonly #pongMs: number;
   readonly #stillborn = new WeakSet<ResponsesSocket>();
   readonly #byConversation = new Map<string, ResponsesSocket>();
-  /** Who looks for a connection now: what was opened for one of them is not taken for another before it was used. */
-  readonly #wanting = new Set<Wanted>();
+  readonly #line = new SocketLine();
   #opening: Promise<ResponsesSocket> | null = null;
-  #change: PromiseWithResolvers<void> = Promise.withResolvers();
   /** How often in a row a connection could not be made, or broke. */
   #failures = 0;
 
@@ -59,16 +57,11 @@ export class SocketPool implements AsyncDisposable {
     conversation: string,
     { hasLanes, deadline }: { readonly hasLanes: boolean; readonly deadline: Deadline },
   ) {
-    const wanted = { conversation, lane: laneOf(conversation), lives: null, isNamed: hasLanes };
-    this.#wanting.add(wanted);
+    const wanted = this.#line.join({ conversation, lane: laneOf(conversation), lives: null, isNamed: hasLanes });
     try {
-      for (let socket = this.#known(wanted); socket === null; socket = this.#known(wanted)) {
-        if (deadline.signal.aborted) throw notSent(deadline);
-        const change = this.#change.promise;
-        await aborting(deadline, this.#mayOpen(wanted) ? this.#openFor(conversation) : change);
-      }
+      await this.#held(wanted, deadline);
     } finally {
-      this.#leave(wanted);
+      this.#line.leave(wanted, { stays: true });
     }
   }
 
@@ -79,10 +72,10 @@ export class SocketPool implements AsyncDisposable {
   ): Promise<InferenceResponse> {
     const { conversation, lives, details } = connection ?? { conversation: "", lives: null };
     const lane = laneOf(conversation);
-    const wanted = { conversation, lane, lives, isNamed: details?.["stream_id"] !== undefined };
-    this.#wanting.add(wanted);
+    const isNamed = details?.["stream_id"] !== undefined;
+    const wanted = this.#line.join({ conversation, lane, lives, isNamed });
     const socket = await this.#acquire(wanted, deadline).finally(() => {
-      this.#leave(wanted);
+      this.#line.leave(wanted);
     });
     const reply = socket.send(lane, bodyText);
     try {
@@ -113,25 +106,39 @@ export class SocketPool implements AsyncDisposable {
     this.#byConversation.clear();
   }
 
-  /** A connection on which the lane is the request's from here on. */
+  /** A connection that answers on the lane from here on. */
   async #acquire(wanted: Wanted, deadline: Deadline): Promise<ResponsesSocket> {
-    const { conversation, lane, lives } = wanted;
     for (;;) {
-      if (deadline.signal.aborted) throw notSent(deadline);
-      const change = this.#change.promise;
-      const socket = lives === null ? this.#known(wanted) : this.#planned(lives);
+      const socket = await this.#held(wanted, deadline);
+      const { change } = socket;
       // What is sent into nothing is waited for to the end of its time, and then nobody knows its fate.
-      if (socket?.isIdle === true && this.#now() - socket.usedAt > quietMs) {
+      if (socket.isIdle && this.#now() - socket.usedAt > quietMs) {
         socket.usedAt = this.#now();
         if (!(await socket.answersPing(this.#pongMs))) continue;
       }
-      if (socket?.admit(lane) === true) {
+      if (socket.admit(wanted.lane)) {
         socket.usedAt = this.#now();
-        this.#byConversation.set(conversation, socket);
         return socket;
       }
-      const isOpening = socket === null && this.#mayOpen(wanted);
-      await aborting(deadline, isOpening ? this.#openFor(conversation) : change);
+      await aborting(deadline, change);
+    }
+  }
+
+  /**
+   * A connection that has the request's lane. All that wait for one stand in line, and the first alone looks: where that finds
+   * none, those behind would find none either.
+   */
+  async #held(wanted: Wanted, deadline: Deadline): Promise<ResponsesSocket> {
+    for (;;) {
+      if (deadline.signal.aborted) throw notSent(deadline);
+      const { lives, conversation } = wanted;
+      const socket = lives === null ? this.#known(wanted) : this.#planned(lives);
+      if (socket !== null) {
+        this.#byConversation.set(conversation, socket);
+        this.#line.hold(wanted, socket);
+        return socket;
+      }
+      await aborting(deadline, this.#mayOpen(wanted) ? this.#openFor(wanted) : this.#line.turn(wanted));
     }
   }
 
@@ -158,36 +165,43 @@ export class SocketPool implements AsyncDisposable {
     for (const socket of this.#sockets) if (socket.isFresh && socket.retireAt <= now) socket.retire();
   }
 
-  #mayOpen({ isNamed }: Wanted): boolean {
-    const fresh = [...this.#sockets].filter(({ isFresh }) => isFresh);
+  #mayOpen(wanted: Wanted): boolean {
     // Whether the endpoint has lanes is being found out.
-    const isFindingOut = isNamed && fresh.some(({ hasLanes, isIdle }) => hasLanes === null && !isIdle);
-    const hasRoom = fresh.length < maxSockets || fresh.some((socket) => this.#isSpare(socket));
-    return this.#opening === null && !isFindingOut && hasRoom;
+    const isFindingOut =
+      wanted.isNamed &&
+      this.#fresh.some(({ hasLanes, isIdle, isAwaited }) => hasLanes === null && (!isIdle || isAwaited));
+    if (this.#opening !== null || isFindingOut) return false;
+    return this.#fresh.length < maxSockets || this.#leastUsed(wanted) !== null;
   }
 
-  /** Whether it may be closed for another one: nobody is answered on it, or is about to ask. */
-  #isSpare(socket: ResponsesSocket): boolean {
-    const isAwaited = [...this.#wanting].some(({ conversation }) => this.#byConversation.get(conversation) === socket);
-    return socket.isIdle && !isAwaited;
+  get #fresh(): readonly ResponsesSocket[] {
+    return [...this.#sockets].filter(({ isFresh }) => isFresh);
   }
 
-  #leave(wanted: Wanted): void {
-    this.#wanting.delete(wanted);
-    this.#wake();
+  /**
+   * The connection that is left for another one: no request waits on it, and nothing is answered there either, unless all of its lanes
+   * are taken. What is under way on such a one is answered, and it closes then; waiting until it is idle could take for ever.
+   */
+  #leastUsed({ isNamed }: Wanted): ResponsesSocket | null {
+    const mayDrain = isNamed && this.#sockets.size < maxOpen;
+    const left = this.#fresh.filter(
+      ({ isAwaited, isIdle, hasLanes }) => !isAwaited && (isIdle || (mayDrain && hasLanes === true)),
+    );
+    const [least = null] = left.sort((one, other) => one.inFlight - other.inFlight || one.usedAt - other.usedAt);
+    return least;
   }
 
-  async #openFor(conversation: string): Promise<void> {
-    const fresh = [...this.#sockets].filter(({ isFresh }) => isFresh);
-    if (fresh.length >= maxSockets) fresh.find((socket) => this.#isSpare(socket))?.retire();
+  async #openFor(wanted: Wanted): Promise<void> {
+    if (this.#fresh.length >= maxSockets) this.#leastUsed(wanted)?.retire();
     this.#opening = this.#open();
     try {
       const socket = await this.#opening;
-      this.#byConversation.set(conversation, socket);
+      this.#byConversation.set(wanted.conversation, socket);
+      this.#line.hold(wanted, socket);
       this.#noteStillborn(socket);
     } finally {
       this.#opening = null;
-      this.#wake();
+      this.#line.wake();
     }
   }
 
@@ -199,7 +213,7 @@ export class SocketPool implements AsyncDisposable {
       const opened = await openSocket(this.#endpoint);
       const onChange = (): void => {
         if (!socket.isOpen) this.#forget(socket);
-        this.#wake();
+        this.#line.wake();
       };
       const { limits } = this.#endpoint;
       // Counted from before the handshake, so that the server counts no more.
@@ -234,40 +248,13 @@ export class SocketPool implements AsyncDisposable {
     this.#stillborn.add(socket);
     this.#failures += 1;
   }
-
-  #wake(): void {
-    this.#change.resolve();
-    this.#change = Promise.withResolvers();
-  }
 }
 
-/** Waits no longer than the deadline stands; then null. */
-async function aborting<T>({ signal }: Deadline, work: Promise<T>): Promise<T | null> {
-  const { promise, resolve } = Promise.withResolvers<null>();
-  const onAbort = (): void => {
-    resolve(null);
-  };
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
-type Wanted = {
-  readonly conversation: string;
-  readonly lane: string;
-  readonly lives: JsonObject | null;
-  readonly isNamed: boolean;
-};
-
-/** What a lane is called: the server learns nothing of the conversation's id, and takes every one. */
-const laneOf = (conversation: string): string => `turnlog-${sha256Hex(conversation).slice(0, 24)}`;
-
-/** More conversations at once than this wait where the endpoint has no lanes. */
+/** More conversations at once than this wait where the endpoint has no lanes; with 32 lanes each it is room for 512. */
 const maxSockets = 16;
+
+/** With those that only answer what they were asked before. */
+const maxOpen = 2 * maxSockets;
 
 /** After such a pause a connection is pinged before it is used: networks let go of those that are silent for some minutes. */
 const quietMs = 30_000;
