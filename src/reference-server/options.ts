@@ -117,6 +117,11 @@ export interface SocketOptions {
 export interface ReferenceServerOptions extends DialectOptions {
   /** 0, the default, takes a free port. */
   readonly port?: number;
+  /**
+   * A seed: answers say the same as servers of each wire really say it, drawn anew for each. Calls without arguments or ids, numbers as texts, usage that is null,
+   * late or absent, one index for all, members that no client knows, events without data. The Responses API and the Claude CLI stay tidy.
+   */
+  readonly untidy?: string;
   /** Answers by request number; wins over `answer`. */
   readonly script?: readonly ScriptedAnswer[];
   /** Without both, every request is answered by one short message. */
@@ -141,7 +146,7 @@ export interface ReferenceServerOptions extends DialectOptions {
 }
 
 const optionNames: { readonly [Name in keyof ReferenceServerOptions]-?: true } = {
-  ...{ port: true, script: true, answer: true, faults: true, seed: true, now: true, deltaLength: true },
+  ...{ port: true, untidy: true, script: true, answer: true, faults: true, seed: true, now: true, deltaLength: true },
   ...{ maxBodyBytes: true, maxKept: true, maxKeptBytes: true },
   ...{ azure: true, zdr: true, noChain: true, hasConversations: true, notFound: true, dropsSystem: true },
   ...{ neverStores: true, chainsFromIncomplete: true, acceptsEmptyInput: true, listsAncestors: true },

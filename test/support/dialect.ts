@@ -67,7 +67,7 @@ export type Dialect = {
   /** What a run's way of sending is drawn from. */
   readonly transports: readonly ("json" | "sse" | "websocket")[];
   /** A server that answers so; the ids that it makes up are of its seed. */
-  start(answer: (question: () => Question) => ScriptedAnswer, seed?: string): Promise<Front>;
+  start(answer: (question: () => Question) => ScriptedAnswer, seed?: string, untidy?: string): Promise<Front>;
   provider(url: string, asked: AskedAs): Provider;
   /** Reasoning is left out where the server would refuse it, which the judge does not know. */
   readonly leavesReasoning?: true;
@@ -91,10 +91,11 @@ export function referenceDialect(
   return {
     essence: saidWithoutIds,
     ...wire,
-    async start(answer, seed = "dialect") {
+    async start(answer, seed = "dialect", untidy?: string) {
       const { says = (said: ScriptedAnswer) => said } = wire;
       const server = await startReferenceServer({
         seed,
+        ...(untidy === undefined ? {} : { untidy }),
         ...options,
         answer: ({ reading, body }) =>
           says(

@@ -7,6 +7,7 @@ import type { Front, FrontAnswer } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
 import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
 import { type Refusal, refusal } from "../refusals.ts";
+import { givenSaid, idSaid, type Untidy, untidyFor } from "../untidy.ts";
 import { isArray, isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { checkPrompt } from "./prompt-check.ts";
 import { readingOf } from "./prompt-reading.ts";
@@ -24,7 +25,9 @@ export function createAiSdkFront(options: ReferenceServerOptions & { readonly se
     const hash = createHash("sha256").update(`${options.seed}:ai-sdk:${answers}`).digest("hex");
     answers += 1;
     const id = `gen-${hash.slice(0, 24)}`;
-    const content = answer.output.flatMap(({ item }, index) => partsOf(item, `${id}-${index}`));
+    const untidy = untidyFor(options.untidy, `ai-sdk:${answers}`);
+    const tidy = answer.output.flatMap(({ item }, index) => partsOf(item, `${id}-${index}`));
+    const content = untidy === undefined ? tidy : tidy.map((part) => untidyPart(untidy, part));
     const head = { id, modelId: "reference", timestamp: new Date((options.now ?? Date.now)()).toISOString() };
     const end = { finishReason: finishOf(answer, content), usage: usageOf(content, tokens) };
     if (answer.status === "failed") {
@@ -69,6 +72,13 @@ export function createAiSdkFront(options: ReferenceServerOptions & { readonly se
       answers = 0;
     },
   };
+}
+
+/** A call as packages of providers give it that take what a server says as it is. */
+function untidyPart(untidy: Untidy, part: JsonObject): JsonObject {
+  if (part["type"] !== "tool-call") return part;
+  const { input, ...named } = part;
+  return { ...idSaid(untidy, named, "toolCallId"), ...givenSaid(untidy, "input", input, ["tidy", "object"]) };
 }
 
 type Delivery = { readonly isStreamed: boolean; readonly error: JsonObject | undefined };

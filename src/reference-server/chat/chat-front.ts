@@ -5,12 +5,14 @@ import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer, FrontCall } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
 import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
+import { noise, untidyFor } from "../untidy.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { type CompletionHead, completionBody, completionChunks, messageOf } from "./completion.ts";
 import type { ChatServerDialect } from "./dialects.ts";
 import { readingOf } from "./reading.ts";
 import { badBody, failed, tooLong } from "./refusals.ts";
 import { checkRequest } from "./request.ts";
+import { untidyBody, untidyChunks } from "./untidy.ts";
 
 /** Chat Completions: it keeps nothing between two requests but the beginnings of prompts that it has in its cache. */
 export function createChatFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
@@ -23,6 +25,7 @@ export function createChatFront(options: ReferenceServerOptions & { readonly see
     answers += 1;
     const id = `chatcmpl-${hash.slice(0, 29)}`;
     const message = messageOf(answer, { id, dialect });
+    const untidy = untidyFor(options.untidy, `chat:${answers}`);
     const head: CompletionHead = {
       ...{ id, dialect, model: stringOf(body["model"]) ?? "" },
       created: Math.floor((options.now ?? Date.now)() / 1000),
@@ -36,13 +39,18 @@ export function createChatFront(options: ReferenceServerOptions & { readonly see
     }
     const finish = finishOf(answer, message);
     if (!isStreamed) {
-      const told = error === undefined ? asJson(200, completionBody(head, message, finish)) : asJson(400, { error });
+      const whole = completionBody(head, message, finish);
+      const said = untidy === undefined ? whole : untidyBody(untidy, whole);
+      const told = error === undefined ? asJson(200, said) : asJson(400, { error });
       return { outgoing: told, responseId: id };
     }
     const isUsageAsked = objectsOf([body["stream_options"] ?? null])[0]?.["include_usage"] === true;
-    const all = completionChunks(head, message, { finish, deltaLength, isUsageAsked });
+    const tidy = completionChunks(head, message, { finish, deltaLength, isUsageAsked });
+    const all = untidy === undefined ? tidy : untidyChunks(untidy, tidy);
     const sent = error === undefined ? all : [...all.slice(0, 1), { error }];
-    const text = `${sent.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")}${error === undefined ? "data: [DONE]\n\n" : ""}`;
+    const end = untidy?.pick(["data: [DONE]\n\n", "data: [DONE] \n\n", "data:[DONE]\n\n"]) ?? "data: [DONE]\n\n";
+    const events = sent.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n${noise(untidy)}`).join("");
+    const text = `${noise(untidy)}${events}${error === undefined ? end : ""}`;
     return { outgoing: { status: 200, contentType: eventStream, text }, responseId: id };
   }
 

@@ -5,6 +5,7 @@ import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
 import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
+import { noise, untidyFor } from "../untidy.ts";
 import { isObject, type JsonObject, objectsOf } from "../wire.ts";
 import { finishOf, partsFor, type ResponseHead, responseBody, responseChunks } from "./answer.ts";
 import { codeAssistAddress, unwrapRequest, wrapResponse } from "./code-assist.ts";
@@ -12,6 +13,7 @@ import { readingOf } from "./reading.ts";
 import { badBody, failed, tooLong } from "./refusals.ts";
 import { checkRequest } from "./request.ts";
 import { createSignatures } from "./signatures.ts";
+import { untidyParts, untidyResponses } from "./untidy.ts";
 
 /**
  * `generateContent` and `streamGenerateContent`, by themselves and within the bodies of Code Assist: it keeps nothing between two requests
@@ -31,18 +33,21 @@ export function createGoogleFront(options: ReferenceServerOptions & { readonly s
       const { status, body } = failed(answer.error?.message ?? "An internal error has occurred.");
       return { outgoing: asJson(status, body), responseId: undefined };
     }
-    const parts = partsFor(answer, signatures.sign);
-    const usage = { ...usageOf(parts, asked), ...answer.usage };
+    const untidy = untidyFor(options.untidy, `google:${answers}`);
+    const tidy = partsFor(answer, signatures.sign);
+    const usage = { ...usageOf(tidy, asked), ...answer.usage };
+    const parts = untidy === undefined ? tidy : untidyParts(untidy, tidy);
+    const inForm = (chunks: readonly JsonObject[]) => (untidy === undefined ? chunks : untidyResponses(untidy, chunks));
     const head: ResponseHead = { id: hash.slice(0, 22), model: asked.model, usage };
     const finishReason = finishOf(answer);
     const told = asked.isWrapped ? wrapResponse : (each: JsonObject): JsonObject => each;
     if (!asked.isStreamed) {
-      const whole = told(responseBody(head, parts, finishReason));
+      const [whole = {}] = inForm([responseBody(head, parts, finishReason)]).map(told);
       return { outgoing: error === undefined ? asJson(200, whole) : asJson(400, { error }), responseId: head.id };
     }
-    const all = responseChunks(head, parts, { finishReason, deltaLength });
+    const all = inForm(responseChunks(head, parts, { finishReason, deltaLength }));
     const sent = error === undefined ? all : [...all.slice(0, 1).map(unfinished), { error }];
-    const text = sent.map((chunk) => `data: ${JSON.stringify(told(chunk))}\r\n\r\n`).join("");
+    const text = sent.map((chunk) => `data: ${JSON.stringify(told(chunk))}\r\n\r\n${noise(untidy)}`).join("");
     return { outgoing: { status: 200, contentType: eventStream, text }, responseId: head.id };
   }
 

@@ -5,12 +5,14 @@ import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
 import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
+import { noise, untidyFor } from "../untidy.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { eventsOf, type InteractionHead, interactionBody, statusOf, stepsFor } from "./interaction-answer.ts";
 import { readingOf } from "./interaction-reading.ts";
 import * as refuse from "./interaction-refusals.ts";
 import { checkInteraction, checkSteps, stepsIn } from "./interaction-request.ts";
 import { createSignatures } from "./signatures.ts";
+import { untidyBegin, untidySteps } from "./untidy.ts";
 
 /**
  * The Interactions API. What a parent passes on is not documented step by step: here it is all steps of its context, what it
@@ -33,11 +35,12 @@ export function createInteractionsFront(options: ReferenceServerOptions & { read
     const steps = stepsFor(answer, signatures.sign);
     const usage = { ...usageOf(steps, asked), ...answer.usage };
     const head: InteractionHead = { id: `v1_${hash}`, model: asked.model, usage, status: statusOf(answer) };
+    const untidy = untidyFor(options.untidy, `interactions:${answers}`);
     const commit = (): void => {
       if (asked.isStored) kept.set(head.id, { parent: asked.parent, steps: [...asked.input, ...steps] });
     };
     if (!asked.isStreamed) {
-      const body = interactionBody(head, steps, asked.named);
+      const body = interactionBody(head, untidy === undefined ? steps : untidySteps(untidy, steps), asked.named);
       return {
         outgoing: error === undefined ? asJson(200, body) : asJson(400, { error }),
         responseId: head.id,
@@ -45,7 +48,8 @@ export function createInteractionsFront(options: ReferenceServerOptions & { read
       };
     }
     const text = eventsOf(head, steps, { deltaLength, error })
-      .map(({ event, data }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+      .map(({ event, data }) => ({ event, data: untidy === undefined ? data : untidyBegin(untidy, data) }))
+      .map(({ event, data }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n${noise(untidy)}`)
       .join("");
     const end = error === undefined ? "event: done\ndata: [DONE]\n\n" : "";
     return { outgoing: { status: 200, contentType: eventStream, text: text + end }, responseId: head.id, commit };

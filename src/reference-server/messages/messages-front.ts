@@ -6,6 +6,7 @@ import type { Front, FrontAnswer, FrontCall } from "../front.ts";
 import type { ReceivedRequest, ReferenceServerOptions } from "../options.ts";
 import { tokensIn } from "../prefix-cache.ts";
 import type { Refusal } from "../refusals.ts";
+import { noise, untidyFor } from "../untidy.ts";
 import { isObject, type JsonObject, stringOf } from "../wire.ts";
 import { contentOf, eventsOf } from "./message.ts";
 import { PromptCache, unitsOf } from "./prompt-cache.ts";
@@ -14,6 +15,7 @@ import { checkRequest, said } from "./request.ts";
 import { ServerTools } from "./server-tools.ts";
 import { Thoughts } from "./thoughts.ts";
 import { Threads, type WholeRequest } from "./threads.ts";
+import { untidyEvents, untidyMessage } from "./untidy.ts";
 
 /**
  * The Messages API: it keeps nothing between two requests but the beginnings of prompts that were marked for its cache, and
@@ -51,12 +53,16 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
     thoughts.bind(told, content);
     const kept = isStored ? { commit: () => threads.keep(id, request, content) } : {};
     const wrong = error === undefined ? undefined : { type: "error", error };
-    if (body["stream"] !== true)
-      return { outgoing: wrong === undefined ? asJson(200, message) : asJson(500, wrong), responseId: id, ...kept };
-    const events = eventsOf(message, deltaLength);
+    const untidy = untidyFor(options.untidy, `messages:${answers}`);
+    if (body["stream"] !== true) {
+      const whole = untidy === undefined ? message : untidyMessage(untidy, message);
+      return { outgoing: wrong === undefined ? asJson(200, whole) : asJson(500, wrong), responseId: id, ...kept };
+    }
+    const tidy = eventsOf(message, deltaLength);
+    const events = untidy === undefined ? tidy : untidyEvents(untidy, tidy);
     const sent = wrong === undefined ? events : [...events.slice(0, 2), wrong];
     const text = sent
-      .map((event) => `event: ${stringOf(event["type"]) ?? ""}\ndata: ${JSON.stringify(event)}\n\n`)
+      .map((event) => `event: ${stringOf(event["type"]) ?? ""}\ndata: ${JSON.stringify(event)}\n\n${noise(untidy)}`)
       .join("");
     return { outgoing: { status: 200, contentType: eventStream, text }, responseId: id, ...kept };
   }

@@ -7,9 +7,11 @@ import type { Front, FrontAnswer, FrontCall } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
 import { tokensIn } from "../prefix-cache.ts";
 import type { Refusal } from "../refusals.ts";
+import { untidyFor } from "../untidy.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { readingOf } from "./reading.ts";
 import { checkRequest, said } from "./request.ts";
+import { untidyEnd, untidyMessage } from "./untidy.ts";
 
 /** Ollama's own `/api/chat`: it keeps nothing between two requests. */
 export function createOllamaFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
@@ -26,17 +28,20 @@ export function createOllamaFront(options: ReferenceServerOptions & { readonly s
       );
       return { outgoing: asJson(status, told), responseId: undefined };
     }
-    const message = messageOf(answer, hash);
+    const untidy = untidyFor(options.untidy, `ollama:${answers}`);
+    const tidy = messageOf(answer, hash);
+    const message = untidy === undefined ? tidy : untidyMessage(untidy, tidy);
     const head = {
       model: stringOf(body["model"]) ?? "",
       created_at: new Date((options.now ?? Date.now)()).toISOString(),
     };
-    const end = {
+    const tidyEnd = {
       ...{ done: true, done_reason: doneReason(answer, body) },
       ...{ total_duration: 1_000_000, load_duration: 1_000, prompt_eval_count: prompt, prompt_eval_duration: 2_000 },
       ...{ eval_count: tokensIn([JSON.stringify(message)]), eval_duration: 3_000 },
       ...answer.usage,
     };
+    const end = untidy === undefined ? tidyEnd : untidyEnd(untidy, tidyEnd);
     if (body["stream"] === false)
       return {
         outgoing: error === undefined ? asJson(200, { ...head, message, ...end }) : asJson(500, errorLine(error)),
