@@ -37,7 +37,8 @@ export type { SearchHit, SearchOptions, SearchResult } from "./conversation/sear
 export type { ServerWindow } from "./conversation/server-window.ts";
 export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "./conversation/turn-changes.ts";
 export type { CloseOptions, StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
-export type { WalkedEvent, WalkOptions } from "./conversation/walk.ts";
+export type { WalkedEvent } from "./conversation/walk.ts";
+export type { WalkOptions } from "./conversation/walk-options.ts";
 export { type Actor, describeActor } from "./domain/actor.ts";
 export { Block, type BlockKind, type Wire } from "./domain/block.ts";
 export type { AppendInput, ChatCall, ChatContent, ChatMessage } from "./domain/chat-message.ts";
@@ -85,7 +86,8 @@ export type {
   WithContext,
 } from "./engine/run/run-options.ts";
 export type { HeldStop, Stepping } from "./engine/run/stepping.ts";
-export type { WarmUp, WarmUpOptions } from "./engine/run/warm-up.ts";
+export type { WarmUpOptions } from "./engine/run/warm-up.ts";
+export type { WarmUp } from "./engine/run/warm-up-now.ts";
 export type { Breakpoint, BreakpointEffect } from "./engine/session/breakpoint.ts";
 export { type DivergencePlace, ReplayDivergedError } from "./engine/session/divergence.ts";
 export { RunCancelledError, RunFailedError, RunParkedError, RunUnfinishedError } from "./engine/session/errors.ts";

@@ -6,11 +6,14 @@ type Check = (value: unknown) => boolean;
 /**
  * Makes a check of JSON values out of a schema, for what is read by the thousand: it looks at every member as the schema
  * does, and copies nothing. What it takes, the schema takes and leaves as it is; what it has no rule for it refuses, so a
- * refusal says no more than that the schema has to be asked.
+ * refusal says no more than that the schema has to be asked. It is made with the first value, so that loading a schema costs nothing more.
  */
 export function compileValidator<T>(schema: z.ZodType<T>): (value: unknown) => value is T {
-  const check = checkOf(schema);
-  return (value): value is T => check(value);
+  let check: Check | undefined;
+  return (value): value is T => {
+    check ??= checkOf(schema);
+    return check(value);
+  };
 }
 
 const refuse: Check = () => false;

@@ -1,5 +1,5 @@
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
-import { StoreNotFoundError } from "../log/ports/event-store.ts";
+import { type EventStore, StoreNotFoundError } from "../log/ports/event-store.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { createProgress, noProgress, type Progress } from "./progress.ts";
 import { type Cell, createStyle, type Style, shown, tableLines } from "./screen.ts";
@@ -39,6 +39,8 @@ export type CliContext = Screen & {
   readonly isQuiet: boolean;
   /** Opens the store, or the one at another address, as the command needs it. */
   readonly openStore: (use: StoreUse, url?: string) => Promise<TurnlogStore>;
+  /** Opens the events of the store to read them, for a command that looks at no single conversation: much less is loaded. */
+  readonly openEvents: () => Promise<EventStore>;
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Resolves when the reader of stdout has taken what was written, so that much data waits for a slow reader. */
   readonly drained: () => Promise<void>;
@@ -121,6 +123,10 @@ export function createContext(
       const made = await openStore(url);
       note(`a new store was made: ${shownUrl(url)}`);
       return made;
+    },
+    async openEvents() {
+      const { openEvents } = await import("../open-events.ts");
+      return openEvents(storeUrl, { mustExist: true, mayBeReadOnly: true });
     },
     write,
     // Not before it is asked for: a process opens it then.

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Syntax of old Node only, and no static import but this one: a too old Node must get as far as the sentence below.
-import process from "node:process";
+// Syntax of old Node only, and no static import: a too old Node must get as far as the sentence below. Everything else is loaded
+// by what needs it, and `process` by its global name, because importing it opens its streams.
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 13)) {

@@ -30,7 +30,7 @@ import {
   checkedByWhom,
   checkedLabels,
 } from "./conversation-options.ts";
-import { type DeletedStored, type DeleteStoredOptions, deleteStored } from "./delete-stored.ts";
+import type { DeletedStored, DeleteStoredOptions } from "./delete-stored.ts";
 import type { ReadingTools } from "./readable-conversation.ts";
 import { reasoningReset } from "./reasoning-reset.ts";
 import { RunnableConversation } from "./runnable-conversation.ts";
@@ -232,6 +232,7 @@ export class Conversation extends RunnableConversation {
    * @throws {TypeError} for a provider that cannot delete, and for an option that is none.
    */
   async deleteStored(provider: Provider, options: DeleteStoredOptions = {}): Promise<DeletedStored> {
+    const { deleteStored } = await import("./delete-stored.ts");
     return deleteStored(this.#stream, provider, options);
   }
 

@@ -1,5 +1,5 @@
 import { Observable } from "rxjs";
-import { type StoreVerifyOptions, storeVerifyNames, type Verification, verification } from "../audit/verify.ts";
+import type { StoreVerifyOptions, Verification } from "../audit/verify.ts";
 import { checkOptions, checkSignal, kindOf, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -12,15 +12,15 @@ import { watchedLog } from "../log/codec/watched-log.ts";
 import { readSoundHistory } from "../log/history/lineage.ts";
 import type { Head } from "../log/ports/event-store.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
-import { type Counterfactual, type CounterfactualOptions, counterfactual } from "../replay/counterfactual.ts";
-import { type BlameReport, blameReport } from "./blame-report.ts";
-import { type ConversationDiff, diffRevisions } from "./diff.ts";
-import { explainRequest, type RequestExplanation } from "./explain.ts";
-import { type PastConversation, readPast } from "./past.ts";
-import { readPlace, turnSpokenOf } from "./place.ts";
-import { explainReasoning, type ReasoningReport } from "./reasoning-report.ts";
-import { findRequest, type RequestPlace, type SentRequest, sentRequest } from "./recorded-request.ts";
-import { type WalkedEvent, type WalkOptions, walk } from "./walk.ts";
+import type { Counterfactual, CounterfactualOptions } from "../replay/counterfactual.ts";
+import type { BlameReport } from "./blame-report.ts";
+import type { ConversationDiff } from "./diff.ts";
+import type { RequestExplanation } from "./explain.ts";
+import type { PastConversation } from "./past.ts";
+import type { ReasoningReport } from "./reasoning-report.ts";
+import type { RequestPlace, SentRequest } from "./recorded-request.ts";
+import type { WalkedEvent } from "./walk.ts";
+import { checkWalk, type WalkOptions } from "./walk-options.ts";
 
 /** What to leave out of what was, or how far to go. */
 export type WhatIfOptions = Omit<CounterfactualOptions, "codecs" | "openScratch">;
@@ -43,7 +43,10 @@ const whatIfNames: OptionNames<WhatIfOptions> = {
   onProgress: true,
 };
 
-/** What can be seen of a conversation: now, at any revision, and as it happens. Looking changes nothing. */
+/**
+ * What can be seen of a conversation: now, at any revision, and as it happens. Looking changes nothing. Each way of looking loads what it
+ * needs when it is first used, because most programs use few of them.
+ */
 export class ReadableConversation {
   readonly id: ConversationId;
   readonly #stream: ConversationWriter;
@@ -79,7 +82,8 @@ export class ReadableConversation {
    *
    * @throws {TurnlogError} `revision-not-found` when there is no such revision.
    */
-  at(revision: number): Promise<PastConversation> {
+  async at(revision: number): Promise<PastConversation> {
+    const { readPast } = await import("./past.ts");
     return readPast(this.#log, this.#stream.name, { revision, codecs: this.#tools.codecs });
   }
 
@@ -96,7 +100,13 @@ export class ReadableConversation {
    * @throws {TurnlogError} `revision-not-found` when `from` or `to` is not there.
    */
   walk(options: WalkOptions = {}): AsyncIterable<WalkedEvent> {
-    return walk(this.#tools, this.#stream.name, options);
+    checkWalk(options);
+    return this.#walked(options);
+  }
+
+  async *#walked(options: WalkOptions): AsyncIterable<WalkedEvent> {
+    const { walk } = await import("./walk.ts");
+    yield* walk(this.#tools, this.#stream.name, options);
   }
 
   /**
@@ -112,6 +122,7 @@ export class ReadableConversation {
    * @throws {StoreCorruptedError} when it is not the body that was sent: `verify` names the damage.
    */
   async request(revision?: number): Promise<SentRequest> {
+    const { findRequest, sentRequest } = await import("./recorded-request.ts");
     const { view, recorded, codecs } = await findRequest(this.#log, this.#placeOf(revision, false));
     return sentRequest(view, recorded, codecs);
   }
@@ -129,6 +140,10 @@ export class ReadableConversation {
    * @throws {TurnlogError} `revision-not-found` when there is no such revision.
    */
   async why(revision?: number): Promise<RequestExplanation> {
+    const [{ explainRequest }, { findRequest }] = await Promise.all([
+      import("./explain.ts"),
+      import("./recorded-request.ts"),
+    ]);
     return explainRequest(await findRequest(this.#log, this.#placeOf(revision, true)));
   }
 
@@ -145,6 +160,7 @@ export class ReadableConversation {
    * @throws {TurnlogError} `unknown-codec` when another provider's codec wrote it: give it as `openStore(url, { codecs })`.
    */
   async reasoning(revision?: number): Promise<ReasoningReport> {
+    const { explainReasoning } = await import("./reasoning-report.ts");
     return explainReasoning(this.#log, this.#placeOf(revision, true));
   }
 
@@ -162,7 +178,7 @@ export class ReadableConversation {
    * @param options - `of`: the conversation that `to` is a revision of; by default this one.
    * @throws {TurnlogError} `revision-not-found` when one of them is not there.
    */
-  diff(
+  async diff(
     from: number,
     to: number,
     options: { readonly of?: Pick<ReadableConversation, "id"> } = {},
@@ -172,6 +188,7 @@ export class ReadableConversation {
     const { id } = of;
     if (!conversationIdSchema.safeParse(id).success)
       throw new TypeError(`diff: of is ${kindOf(of)}: give the conversation that the second revision is of`);
+    const { diffRevisions } = await import("./diff.ts");
     return diffRevisions(this.#log, { conversation: this.id, revision: from }, { conversation: id, revision: to });
   }
 
@@ -184,6 +201,10 @@ export class ReadableConversation {
    * @throws {TurnlogError} `revision-not-found` when there is no such revision.
    */
   async blame(revision = -1): Promise<BlameReport> {
+    const [{ blameReport }, { readPlace, turnSpokenOf }] = await Promise.all([
+      import("./blame-report.ts"),
+      import("./place.ts"),
+    ]);
     const { log, changed } = watchedLog(this.#log);
     const place = await readPlace(log, this.#stream.name, revision);
     turnSpokenOf(place.past).frozen();
@@ -202,6 +223,7 @@ export class ReadableConversation {
    * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
    */
   async verify(options: StoreVerifyOptions = {}): Promise<Verification> {
+    const { storeVerifyNames, verification } = await import("../audit/verify.ts");
     checkOptions("verify", options, storeVerifyNames);
     if ((await this.head()) === null)
       throw new TurnlogError("revision-not-found", `there is no conversation ${this.id}: check its id`);
@@ -226,6 +248,7 @@ export class ReadableConversation {
     checkOptions("whatIf", options, whatIfNames);
     checkedEngine("whatIf", engine);
     const { codecs, openScratch } = this.#tools;
+    const { counterfactual } = await import("../replay/counterfactual.ts");
     return counterfactual(this.#log, this.id, engine, { ...options, codecs, openScratch });
   }
 

@@ -13,7 +13,8 @@ import {
 } from "../engine/run/run-options.ts";
 import { settleCall } from "../engine/run/settle.ts";
 import { type Stepping, stepThrough } from "../engine/run/stepping.ts";
-import { type WarmUp, type WarmUpOptions, warmUpConversation } from "../engine/run/warm-up.ts";
+import { type WarmUpOptions, warmUpConversation } from "../engine/run/warm-up.ts";
+import type { WarmUp } from "../engine/run/warm-up-now.ts";
 import { type AnyEngine, checkedEngine, type Engine, type EngineOptions } from "../engine/stack/engine.ts";
 import type { RunResult } from "../engine/stack/result.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";

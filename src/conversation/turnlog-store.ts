@@ -1,4 +1,4 @@
-import { type StoreVerifyOptions, storeVerifyNames, type Verification, verification } from "../audit/verify.ts";
+import type { StoreVerifyOptions, Verification } from "../audit/verify.ts";
 import { checkOptions } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
@@ -17,16 +17,10 @@ import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { codecsWith } from "../providers/codecs.ts";
 import { createMemoryStore } from "../stores/memory/store.ts";
 import { Conversation } from "./conversation.ts";
-import {
-  type ImportedConversation,
-  type ImportStoredOptions,
-  importConversation,
-  importResponse,
-} from "./import-stored.ts";
-import { type ConversationPage, type ListOptions, listConversations } from "./list.ts";
-import { readModels } from "./read-models.ts";
+import type { ImportedConversation, ImportStoredOptions } from "./import-stored.ts";
+import type { ConversationPage, ListOptions } from "./list.ts";
 import { type ResumeAllOptions, type ResumedConversation, resumeAll } from "./resume-all.ts";
-import { type SearchOptions, type SearchResult, searchConversations } from "./search.ts";
+import type { SearchOptions, SearchResult } from "./search.ts";
 import { WeakValues } from "./weak-values.ts";
 
 /** What a store is given: codecs; for tests a clock and ids that repeat, and no waiting before an append is sent again. */
@@ -76,11 +70,12 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {TurnlogError} `conversation-exists` when the id that was asked for is taken.
    * @throws {TypeError} for a provider that reads no stored responses, and for an option that is none.
    */
-  importResponse(
+  async importResponse(
     provider: Provider,
     responseId: string,
     options: ImportStoredOptions = {},
   ): Promise<ImportedConversation> {
+    const { importResponse } = await import("./import-stored.ts");
     return importResponse(provider, responseId, { ...options, conversation: (id) => this.conversation(id) });
   }
 
@@ -92,11 +87,12 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {TurnlogError} `conversation-exists` when the id that was asked for is taken.
    * @throws {TypeError} for a provider that reads no conversation objects, and for an option that is none.
    */
-  importConversation(
+  async importConversation(
     provider: Provider,
     objectId: string,
     options: ImportStoredOptions = {},
   ): Promise<ImportedConversation> {
+    const { importConversation } = await import("./import-stored.ts");
     return importConversation(provider, objectId, { ...options, conversation: (id) => this.conversation(id) });
   }
 
@@ -131,7 +127,8 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {TypeError} for a misspelt option, and for labels that are no texts.
    * @throws {RangeError} for a limit that is no whole number from 1.
    */
-  list(options: ListOptions = {}): Promise<ConversationPage> {
+  async list(options: ListOptions = {}): Promise<ConversationPage> {
+    const { listConversations } = await import("./list.ts");
     return listConversations(this.events, options);
   }
 
@@ -147,7 +144,8 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {TypeError} for a text without a word, and for a misspelt option.
    * @throws {RangeError} for a limit that is no whole number from 1.
    */
-  search(text: string, options: SearchOptions = {}): Promise<SearchResult> {
+  async search(text: string, options: SearchOptions = {}): Promise<SearchResult> {
+    const { searchConversations } = await import("./search.ts");
     return searchConversations(this.log, text, options);
   }
 
@@ -163,6 +161,10 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
    */
   async verify(options: StoreVerifyOptions = {}): Promise<Verification> {
+    const [{ storeVerifyNames, verification }, { readModels }] = await Promise.all([
+      import("../audit/verify.ts"),
+      import("./read-models.ts"),
+    ]);
     checkOptions("verify", options, storeVerifyNames);
     const models = this.events.views === undefined ? [] : readModels(this.events);
     return verification(this.events, { ...options, codecs: this.codecs, readModels: models });

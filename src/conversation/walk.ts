@@ -1,4 +1,3 @@
-import { checkChoice, checkOptions, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type Actor, isActor } from "../domain/actor.ts";
 import { type ConversationEvent, isRequest } from "../domain/events/event.ts";
@@ -21,19 +20,7 @@ import { excerpt } from "../projections/wording.ts";
 import { changersOf } from "./diff.ts";
 import { type SentRequest, sentRequest } from "./recorded-request.ts";
 import { changedBy, isEmptyDifference, type TurnChanges, turnChanges } from "./turn-changes.ts";
-
-/** What of a conversation is gone through. */
-export type WalkOptions = {
-  /** The first revision; a negative one counts from the end. By default 0. */
-  readonly from?: number;
-  /** The last revision. By default -1, the newest there is when the walk begins. */
-  readonly to?: number;
-  /** `backwards` gives the newest first. By default `forwards`. */
-  readonly direction?: (typeof directions)[number];
-};
-
-const directions = ["forwards", "backwards"] as const;
-const walkNames: OptionNames<WalkOptions> = { from: true, to: true, direction: true };
+import type { WalkOptions } from "./walk-options.ts";
 
 /** What is read, and what bodies of requests are made with. */
 type WalkTools = { readonly log: EventLog; readonly codecs: ReadonlyMap<string, Codec> };
@@ -199,14 +186,8 @@ function unreadable(envelope: StoredEnvelope, error: Error): WalkedEvent {
   };
 }
 
-/** Goes through a stream, each event with all that can be told of it. What is wrong with the options is told at once. */
-export function walk(tools: WalkTools, stream: string, options: WalkOptions): AsyncIterable<WalkedEvent> {
-  checkOptions("walk", options, walkNames);
-  checkChoice("walk: direction", options.direction ?? "forwards", directions);
-  return walkRange(tools, stream, options);
-}
-
-async function* walkRange(
+/** Goes through a stream, each event with all that can be told of it, by options that were checked. */
+export async function* walk(
   { log, codecs }: WalkTools,
   stream: string,
   { from, to, direction }: WalkOptions,

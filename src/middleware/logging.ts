@@ -1,4 +1,3 @@
-import { stderr } from "node:process";
 import { checkFunction, checkOptions, type OptionNames } from "../base/options.ts";
 import { unwatched } from "../base/unwatched.ts";
 import { Turn } from "../domain/turn.ts";
@@ -86,5 +85,5 @@ function writeLine({ event, runId, frame, blocks, kinds, durationMs, error }: Lo
   const counted = Object.entries(kinds).map(([kind, count]) => `${count} ${kind}`);
   const took = event === "started" ? "" : ` after ${durationMs} ms`;
   const why = error === undefined ? "" : ` (${inOneLine(error)})`;
-  return stderr.write(`${runId}/${frame} ${event}${took}${why}: ${blocks} blocks, ${counted.join(", ")}\n`);
+  return process.stderr.write(`${runId}/${frame} ${event}${took}${why}: ${blocks} blocks, ${counted.join(", ")}\n`);
 }

@@ -2,7 +2,6 @@ import { type Reading, tryToRead } from "../log/codec/recorded.ts";
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
-import { takeNext } from "./key-fold.ts";
 import { keyOf, rowOf, stateOf, takeIn, type ViewState } from "./view-state.ts";
 
 /** Views that are kept in memory beyond the save that they changed in. */
@@ -100,6 +99,8 @@ export class ViewFold<View> {
   async #takeSlowly(key: string, envelope: StoredEnvelope, read: Reading | Promise<Reading>): Promise<void> {
     const { store, projection } = this.#options;
     const reading = await read;
+    // Loaded with the first event of a key: rows that have all events are read without.
+    const { takeNext } = await import("./key-fold.ts");
     const state = await takeNext(store, projection, { key, state: await this.state(key), envelope, reading });
     this.#states.set(key, state);
     this.#hasChanged(state, envelope);

@@ -13,9 +13,8 @@ import type { ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 import { checkVersion, findBuild, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";
 import { ViewFold } from "./fold.ts";
-import { retryKey } from "./key-fold.ts";
 import { LiveViews, newest, type ProjectedView, projectedView } from "./live-views.ts";
-import { type MismatchedRow, mismatchedRowOf, orphanRows } from "./mismatched-rows.ts";
+import type { MismatchedRow } from "./mismatched-rows.ts";
 import { catchUp, createSource, type EventSource, goLive, type PumpOptions, type PumpOutcome } from "./pump.ts";
 import { type ProjectorStatus, readStatus } from "./status.ts";
 import { rowOf } from "./view-state.ts";
@@ -161,6 +160,7 @@ export class Projector<View> {
 
   /** Makes the view of a key anew from its events; null when there are none. What cannot be taken in degrades it again. */
   async retry(key: string): Promise<ProjectedView<View> | null> {
+    const { retryKey } = await import("./key-fold.ts");
     const row = await retryKey(this.#work, this.#projection, key);
     // A follower of the log here still holds the view as it was.
     this.#following?.leave.abort();
@@ -171,13 +171,15 @@ export class Projector<View> {
    * The first row that is another than the events of a stream give, or of a key where keys are no streams; null when there is none.
    * It changes nothing: `retry` does.
    */
-  wrongRow(stream: string): Promise<MismatchedRow | null> {
+  async wrongRow(stream: string): Promise<MismatchedRow | null> {
+    const { mismatchedRowOf } = await import("./mismatched-rows.ts");
     return mismatchedRowOf(this.#work, this.#projection, stream);
   }
 
   /** The rows that no event gives. */
-  rowsOfNothing(): AsyncIterable<MismatchedRow> {
-    return orphanRows(this.#work, this.#projection);
+  async *rowsOfNothing(): AsyncIterable<MismatchedRow> {
+    const { orphanRows } = await import("./mismatched-rows.ts");
+    yield* orphanRows(this.#work, this.#projection);
   }
 
   async status(): Promise<ProjectorStatus> {

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import {
   chmodSync,
   chownSync,
@@ -47,7 +46,7 @@ export const privateMode = 0o600;
 
 /** Makes an empty file beside `target`, under a name that nobody can know before, and opens none that is there. */
 export function createBeside(target: string): string {
-  const path = `${target}.${process.pid}.${randomUUID()}.tmp`;
+  const path = `${target}.${process.pid}.${crypto.randomUUID()}.tmp`;
   closeSync(openSync(path, "wx", privateMode));
   return path;
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isSha256Hex, sha256Hex } from "../../src/base/sha256.ts";
+import { emptyContext } from "../../src/domain/context.ts";
 
 test("what is hashed is told by its look, as the plain rule tells it", () => {
   const character = fc.oneof(
@@ -21,4 +22,8 @@ test("what is no text is no digest", () => {
   for (const value of [null, undefined, 64, Array.from({ length: 64 }, () => "a")]) {
     expect(isSha256Hex(value)).toBe(false);
   }
+});
+
+test("the digest of the empty context, which is written out, is that of its name", () => {
+  expect(emptyContext).toBe(sha256Hex("turnlog/context/v1"));
 });

@@ -33,6 +33,7 @@ const upwardFrom = ({ name, height }: (typeof folders)[number]): readonly Plante
 const planted: readonly Planted[] = [
   ["cli-imports-down-only", "src/cli/top.ts", 'import "../index.ts";'],
   ["open-store-ts-imports-down-only", "src/open-store.ts", 'import "./cli/plain.ts";'],
+  ["open-events-ts-imports-down-only", "src/open-events.ts", 'import "./cli/plain.ts";'],
   ["counterfactual-ts-imports-down-only", "src/counterfactual.ts", 'import "./cli/plain.ts";'],
   ["index-ts-imports-down-only", "src/index.ts", 'import "./cli/plain.ts";'],
   ["contracts-imports-down-only", "src/contracts/up.ts", 'import "../cli/plain.ts";'],

@@ -14,10 +14,11 @@ export const ls = commandCode({
   document: lsDocument,
 
   async *run(context, { options: { limit, label: labels = {}, all: withHidden = false } }: CommandInput<Options>) {
-    await using store = await context.openStore("read");
+    await using events = await context.openEvents();
+    const { listConversations } = await import("../../conversation/list.ts");
     const asked = { limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit, labels, withHidden };
     const { conversations, total, hidden } = await context.progress("events read", (onProgress) =>
-      store.list({ ...asked, onProgress }),
+      listConversations(events, { ...asked, onProgress }),
     );
     yield { conversations, total, hidden };
   },

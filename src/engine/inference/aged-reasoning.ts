@@ -1,4 +1,3 @@
-import { emitWarning } from "node:process";
 import type { PlanRequest } from "../planning/plan-request.ts";
 import type { RunSession } from "../session/session.ts";
 import type { SentBlock } from "../stack/codec.ts";
@@ -25,7 +24,7 @@ export function warnOfAge(
   session.emit({ type: "reasoning-aged", frame, blocks: old.length, oldestAt });
   if (warned.has(life)) return;
   warned.add(life);
-  emitWarning(
+  process.emitWarning(
     `a request carries encrypted reasoning of ${oldestAt}, which its endpoint may not be able to read any more: createEngine's reasoning.keepForMs leaves old reasoning out, reasoning.warnAfterMs moves this warning`,
     "TurnlogWarning",
   );

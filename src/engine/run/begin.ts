@@ -1,4 +1,3 @@
-import { emitWarning } from "node:process";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { summarisable } from "../../domain/compaction.ts";
@@ -8,7 +7,7 @@ import type { CompletedRun } from "../../projections/answers.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import { chosenPolicy } from "../planning/choose-mode.ts";
 import { leadingSystemBlocks, splitTurn } from "../planning/instruction-blocks.ts";
-import { ConversationMovedError, RunUnfinishedError } from "../session/errors.ts";
+import { ConversationMovedError, RunUnfinishedError, throwIfCancelled } from "../session/errors.ts";
 import { engineWith } from "../stack/adjusted-engine.ts";
 import type { RecordedPolicy } from "../stack/chain-policy.ts";
 import { type SummaryOptions, summaryPolicy } from "../stack/compact-policy.ts";
@@ -17,12 +16,9 @@ import type { EngineOptions } from "../stack/engine.ts";
 import type { RunResult } from "../stack/result.ts";
 import { giveAgain } from "./given-again.ts";
 import { noteInterruption } from "./interruption-note.ts";
-import { timeAfter } from "./open-session.ts";
 import { parkable } from "./parking.ts";
-import { executeRun, throwIfCancelled } from "./run.ts";
 import type { ResumeOptions, RunRequest } from "./run-options.ts";
 import { oneAfterAnother, type QueueOptions } from "./run-queue.ts";
-import { abandon, finish, mustBeFree } from "./take-up.ts";
 
 /** The message whose answer is wanted; null where all that waits is to be answered. */
 type Wanted = { readonly blockId: BlockId; readonly key: string } | null;
@@ -125,6 +121,7 @@ async function finishOpen(
   engine: EngineOptions,
   options: RunRequest,
 ): Promise<RunResult | null> {
+  const { finish, mustBeFree } = await import("./take-up.ts");
   await mustBeFree(stream, run, engine, options);
   if (options.unfinished === "throw") throw new RunUnfinishedError(run.id);
   return finish(stream, run, engine, { onStackChanged: "abandon", ...options });
@@ -134,6 +131,8 @@ type Begun = Omit<RunNow, "wanted"> & { readonly closedRun: string | null };
 
 /** Begins a run on the committed Turn. */
 async function begin(stream: ConversationWriter, engine: EngineOptions, options: Begun): Promise<RunResult> {
+  // Loaded with the first run: a program that only looks at conversations does without what executes them.
+  const [{ executeRun }, { timeAfter }] = await Promise.all([import("./run.ts"), import("./open-session.ts")]);
   const { runId, again, recorded = {} } = options;
   const base = stream.view.client.committed;
   const startedAt = timeAfter(stream, engine.clock());
@@ -195,7 +194,7 @@ function warnOfDowngrade({ life }: EngineOptions, { chosen }: RecordedPolicy): v
   warned.add(life);
   const told =
     "the layers changed what the server held before every request, so mode 'auto' sends whole Turns from now on: docs/CHAINING.md says which layers keep a chain";
-  emitWarning(told, "TurnlogWarning");
+  process.emitWarning(told, "TurnlogWarning");
 }
 
 /** The run that has answered what is wanted; null where something waits for an answer. */
@@ -231,6 +230,7 @@ export async function resumeConversation(
   options: ResumeOptions & Pick<RunRequest, "interceptor"> = {},
 ): Promise<RunResult | null> {
   const again = async (): Promise<RunResult | null> => {
+    const { finish, mustBeFree } = await import("./take-up.ts");
     for (let attempt = 1; ; attempt += 1) {
       const { run } = (await stream.refresh()).client;
       if (run === null) return null;
@@ -257,6 +257,7 @@ export async function abandonRun(
   { takeover = false, actor = { kind: "operator" } }: { readonly takeover?: boolean; readonly actor?: Actor } = {},
 ): Promise<string | null> {
   return inTurn(stream, { runId: "" }, async () => {
+    const { abandon, mustBeFree } = await import("./take-up.ts");
     for (let attempt = 1; ; attempt += 1) {
       const { run } = (await stream.refresh()).client;
       if (run === null) return null;

@@ -12,7 +12,7 @@ import { inferStep } from "../inference/infer.ts";
 import type { Step } from "../inference/step-request.ts";
 import { requestSettings, settingsDigest } from "../planning/request-settings.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
-import { RunCancelledError, RunFailedError, type Thrower } from "../session/errors.ts";
+import { RunCancelledError, RunFailedError, type Thrower, throwIfCancelled } from "../session/errors.ts";
 import { isRefusal, type Refusal } from "../session/recorder.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { EngineOptions } from "../stack/engine.ts";
@@ -71,11 +71,6 @@ export async function executeRun(
   } finally {
     end(new Error("the run has ended"));
   }
-}
-
-/** @throws {RunCancelledError} when the caller has aborted the run. */
-export function throwIfCancelled(signal: AbortSignal | undefined, runId: string): void {
-  if (signal?.aborted === true) throw new RunCancelledError(runId, signal.reason);
 }
 
 type Execution = { readonly stream: RunStream; readonly beginning: RunStart; readonly options: ExecuteOptions };

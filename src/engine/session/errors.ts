@@ -110,3 +110,8 @@ export class EffectInDoubtError extends TurnlogError<"effect-in-doubt"> {
     super("effect-in-doubt", `the log does not tell what became of ${what}`);
   }
 }
+
+/** @throws {RunCancelledError} when the caller has aborted the run. */
+export function throwIfCancelled(signal: AbortSignal | undefined, runId: string): void {
+  if (signal?.aborted === true) throw new RunCancelledError(runId, signal.reason);
+}

@@ -1,4 +1,3 @@
-import { emitWarning } from "node:process";
 import type { LayerError } from "../stack/middleware.ts";
 import type { Thrower } from "./errors.ts";
 
@@ -59,7 +58,7 @@ export class LateMisuse {
   #hasEnded = false;
 
   note(error: LayerError): void {
-    if (this.#hasEnded) emitWarning(error);
+    if (this.#hasEnded) process.emitWarning(error);
     else this.#first ??= error;
   }
 

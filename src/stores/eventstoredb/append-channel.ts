@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { AppendCall, Client } from "./client.ts";
 import { Failure, failureOf, TimeoutFailure } from "./failure.ts";
 import type { AppendAnswer, BatchAppendReq, BatchAppendResp, Messages } from "./messages.ts";
@@ -37,7 +36,7 @@ export class AppendChannel {
    * @throws {Failure} of kind `passing` when there was no answer within the limit: the events may have been written.
    */
   async send(request: BatchAppendReq, limitMs: number): Promise<AppendAnswer> {
-    const id = randomUUID();
+    const id = crypto.randomUUID();
     this.#messages.correlate(request, id);
     const late = Promise.withResolvers<never>();
     const sent: { batch: BatchStream | null; answersBefore: number; isLate: boolean } = {

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { StoreNotFoundError } from "../../log/ports/event-store.ts";
 import { formatVersion } from "./envelope.ts";
 import { Failure } from "./failure.ts";
@@ -18,9 +17,9 @@ export async function openIdentity(session: Session, mustExist: boolean): Promis
   const { names, connection, closing, address } = session;
   const patience = forPart(session.patience(closing));
   const range = { name: names.identity, from: 0, direction: "forwards", count: 1 } as const;
-  const data = encoder.encode(JSON.stringify({ storeId: randomUUID() }));
+  const data = encoder.encode(JSON.stringify({ storeId: crypto.randomUUID() }));
   const metadata = encoder.encode(JSON.stringify({ turnlog: formatVersion }));
-  const created = { id: randomUUID(), type: "StoreCreated", data, metadata };
+  const created = { id: crypto.randomUUID(), type: "StoreCreated", data, metadata };
   for (;;) {
     for await (const [event] of readServerStream(session, range, { patience, signal: closing }))
       if (event !== undefined) return storeIdOf(event, address.shown);

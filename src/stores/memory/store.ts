@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { checkBounds } from "../../log/codec/bounds.ts";
 import { firstRevision, isSameHead, resolveHeadMismatch } from "../../log/codec/idempotent-append.ts";
 import {
@@ -118,7 +117,7 @@ export function createMemoryStore(): MemoryStore {
   }
 
   return {
-    storeId: randomUUID(),
+    storeId: crypto.randomUUID(),
     snapshots: createMemorySnapshots(refuseIfClosed),
     views: createMemoryViews(refuseIfClosed),
     ...{ append, readStream, readLog, subscribe, heads, close },

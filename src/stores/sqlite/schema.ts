@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import {
   StoreCorruptedError,
@@ -113,7 +112,7 @@ function createTables(database: DatabaseSync, kind: FileKind): void {
   database.exec(tables);
   const insert = database.prepare("INSERT INTO meta (name, value) VALUES (?, ?)");
   insert.run("schemaVersion", String(schemaVersion));
-  insert.run("storeId", randomUUID());
+  insert.run("storeId", crypto.randomUUID());
 }
 
 // AUTOINCREMENT keeps a position from being used again. A stream's number stands for its name in each event.

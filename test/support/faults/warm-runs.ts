@@ -1,6 +1,6 @@
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
-import type { WarmUp } from "../../../src/engine/run/warm-up.ts";
+import type { WarmUp } from "../../../src/engine/run/warm-up-now.ts";
 import type { RunResult } from "../../../src/engine/stack/result.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { createFaultyStore } from "../stores/faulty-store.ts";

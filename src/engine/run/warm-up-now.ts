@@ -1,0 +1,225 @@
+import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
+import { blockIdSchema, inferenceIdSchema } from "../../domain/ids.ts";
+import { randomId } from "../../log/codec/ids.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
+import { RunInProgressError } from "../../log/writer/owner.ts";
+import { type ConversationView, warmUpTurn } from "../../projections/conversation-view.ts";
+import { failureData } from "../inference/failure-data.ts";
+import { type BuiltRequest, buildRequest, newRequest } from "../planning/build-request.ts";
+import { chosenPolicy } from "../planning/choose-mode.ts";
+import { contextsOf, learnedCapabilities } from "../planning/contexts.ts";
+import { plan, refusalOf } from "../planning/plan.ts";
+import type { PlanRequest } from "../planning/plan-request.ts";
+import { requestSettings } from "../planning/request-settings.ts";
+import { decodeResponse } from "../planning/response.ts";
+import { ConversationMovedError } from "../session/errors.ts";
+import { callProvider, deadlineOf } from "../session/provider-call.ts";
+import { engineActor } from "../session/session.ts";
+import type { Capabilities, Lesson } from "../stack/codec.ts";
+import type { EngineOptions } from "../stack/engine.ts";
+import { type InferenceResponse, type Provider, ProviderError } from "../stack/provider.ts";
+
+/** What a warm-up came to. */
+export type WarmUp = {
+  /**
+   * `warm`: the next run sends what is new, on a connection that is open. `connected`: the connection is open, and the next run sends
+   * everything, because of its mode or because calls are still to be answered. `unavailable`: neither; the next run does what it would have done.
+   */
+  readonly status: "warm" | "connected" | "unavailable";
+  /** The request that was sent for it; null where none was needed, or the connection could not be had. */
+  readonly inferenceId: string | null;
+  /** Why it is unavailable, where something failed. */
+  readonly failure: ProviderError | null;
+};
+
+/** A provider that keeps connections. */
+export type Connecting = Provider & Required<Pick<Provider, "connect">>;
+type WarmingUp = {
+  readonly engine: EngineOptions & { readonly provider: Connecting };
+  readonly signal: AbortSignal;
+};
+
+/** What a warm-up does once it is the conversation's turn. */
+export async function warmUpNow(stream: ConversationWriter, warming: WarmingUp): Promise<WarmUp> {
+  const { engine, signal } = warming;
+  const { provider } = engine;
+  await stream.refresh();
+  await stream.learnFromAncestors();
+  await stream.readAll();
+  mustBeFree(stream.view);
+  const capabilities = learnedCapabilities(provider, stream.view, engine.learned);
+  if (capabilities[provider.transport] === false) return unavailable(null);
+  try {
+    const deadlineMs = deadlineOf(provider, engine);
+    await callProvider({ signal, deadlineMs }, (call) =>
+      provider.connect(stream.name, { capabilities, signal: call.signal }),
+    );
+  } catch (error) {
+    if (error instanceof ProviderError) return unavailable(error);
+    throw error;
+  }
+  const without: Lesson[] = [];
+  for (;;) {
+    const request = warmUpRequest(stream, engine, withoutThese(capabilities, without));
+    const need = neededFor(request);
+    if (need !== null) return { status: need, inferenceId: null, failure: null };
+    const asked = await recordRequest(stream, engine, request);
+    const answer = await answerTo(stream, warming, asked);
+    await recordAnswer(stream, engine, { ...asked, answer, without });
+    const { inferenceId } = asked.data;
+    if (!(answer instanceof ProviderError))
+      return { status: isHeld(stream.view, asked) ? "warm" : "connected", inferenceId, failure: null };
+    const lesson = without.length > 0 ? null : lessonOf(provider, answer, request);
+    if (lesson === null) return { ...unavailable(answer), inferenceId };
+    without.push(lesson);
+  }
+}
+
+/** Whether the next request may continue from it: an endpoint that answers all the same, or fails, holds something else. */
+function isHeld({ newest }: ConversationView, { data: { scope, inferenceId } }: Asked): boolean {
+  const context = newest.get(scope)?.context;
+  return context?.inferenceId === inferenceId && context.unusable === null;
+}
+
+const unavailable = (failure: ProviderError | null): WarmUp => ({ status: "unavailable", inferenceId: null, failure });
+
+function mustBeFree({ client: { run } }: ConversationView): void {
+  if (run !== null) throw new RunInProgressError(run.id, run.owner);
+}
+
+const withoutThese = (capabilities: Capabilities, without: readonly Lesson[]): Capabilities => ({
+  ...capabilities,
+  ...Object.fromEntries(without.map(({ capability }) => [capability, false])),
+});
+
+/** As a request of a run is planned, of the Turn that was sent and answered last. */
+function warmUpRequest(
+  { view, name }: ConversationWriter,
+  engine: WarmingUp["engine"],
+  capabilities: Capabilities,
+): PlanRequest {
+  const { provider, clock } = engine;
+  const { scope, codec, transport, systemAs } = provider;
+  const { lives = null, details = {} } = provider.connection?.(name, capabilities) ?? {};
+  return newRequest(view, warmUpTurn(view, scope), {
+    endpoint: { scope, codec, transport, ...(systemAs === undefined ? {} : { systemAs }) },
+    connection: { lives, details: { ...details, ...provider.warmUpDetails } },
+    capabilities,
+    policy: chosenPolicy(engine, view),
+    settings: (instructions) => requestSettings(engine, capabilities, instructions),
+    now: new Date(clock()).toISOString(),
+    full: "warm-up",
+  });
+}
+
+/** What there is without a request; null where one is needed. */
+function neededFor(request: PlanRequest): "warm" | "connected" | null {
+  const { policy, capabilities, contexts, scope } = request;
+  if (policy.mode === "stateless" || capabilities.chain !== true) return "connected";
+  const newest = contexts.newest(scope);
+  if (newest !== null && refusalOf(request, newest.context) === null) return "warm";
+  // Calls that nobody has answered yet would be told as aborted, and what answers them later not be read.
+  return plan(request).repairs.some(({ rule }) => rule === "answer") ? "connected" : null;
+}
+
+type Asked = { readonly request: PlanRequest; readonly data: InferenceRequestedData } & Pick<
+  BuiltRequest,
+  "bodyText" | "bodyWith"
+>;
+
+/** Durable before it is sent. */
+async function recordRequest(
+  stream: ConversationWriter,
+  { provider, newId }: WarmingUp["engine"],
+  request: PlanRequest,
+): Promise<Asked> {
+  const built = buildRequest(request);
+  const { turn: input, settings, settingsDigest: digest, scope, contexts } = request;
+  const outgoing = warmUpTurn(stream.view, scope);
+  const data: InferenceRequestedData = {
+    inferenceId: inferenceIdSchema.parse(newId("inf")),
+    attempt: 0,
+    ...{ scope, encoder: provider.codec.name, settingsDigest: digest, decision: built.decision },
+    input: { ...built.input, ...(input === outgoing ? {} : { outgoing: outgoing.digest }) },
+    ...{ requestDigest: built.digest, requestBytes: built.bytes },
+  };
+  const planned = contexts.newest(scope)?.context.inferenceId;
+  const events: ProposedEvent[] = [
+    { event: { type: "SettingsDeclared", version: 1, data: { digest, settings } }, actor: engineActor },
+    { event: { type: "WarmUpRequested", version: 1, data }, actor: engineActor },
+  ];
+  await committed(stream, events, (view) => {
+    // A run of another process: what was planned is not of that Turn.
+    mustBeFree(view);
+    if (contextsOf(view).newest(scope)?.context.inferenceId !== planned) throw new ConversationMovedError();
+  });
+  return { request, data, bodyText: built.bodyText, bodyWith: built.bodyWith };
+}
+
+async function answerTo(
+  stream: ConversationWriter,
+  { engine, signal: caller }: WarmingUp,
+  { request: { settings }, data: { decision }, bodyText, bodyWith }: Asked,
+): Promise<InferenceResponse | ProviderError> {
+  const { provider } = engine;
+  const { transport, lives = null, details = {} } = decision;
+  try {
+    const connection = { conversation: stream.name, lives, details };
+    return await callProvider({ signal: caller, deadlineMs: deadlineOf(provider, engine) }, ({ signal }) =>
+      provider.infer({ bodyText, bodyWith, settings, transport, connection, signal, onDelta: () => undefined }),
+    );
+  } catch (error) {
+    if (error instanceof ProviderError) return error;
+    throw error;
+  }
+}
+
+type Answered = Asked & { readonly answer: InferenceResponse | ProviderError; readonly without: readonly Lesson[] };
+
+async function recordAnswer(
+  stream: ConversationWriter,
+  { provider, learned }: WarmingUp["engine"],
+  { request, data, answer, without }: Answered,
+): Promise<void> {
+  const { inferenceId } = data;
+  const actor = { kind: "provider", name: provider.name, inferenceId } as const;
+  if (answer instanceof ProviderError) {
+    const failed = { type: "WarmUpFailed", version: 1, data: { inferenceId, ...failureData(answer) } } as const;
+    await committed(stream, [{ event: failed, actor }]);
+    return;
+  }
+  const decoded = decodeResponse(answer.response, {
+    ...{ request: data, settings: request.settings, provider, lives: answer.lives, isMasked: answer.isMasked === true },
+    newBlockId: () => blockIdSchema.parse(randomId("blk")),
+  });
+  const lessons = without.map((lesson): ProposedEvent => {
+    learned.set(lesson.capability, false);
+    const event = {
+      type: "CapabilityLearned",
+      version: 1,
+      data: { scope: request.scope, value: false, ...lesson },
+    } as const;
+    return { event, actor: engineActor };
+  });
+  await committed(stream, [...lessons, { event: { type: "WarmUpAnswered", version: 1, data: decoded.data }, actor }]);
+}
+
+/** What a refusal before inference tells of the endpoint. */
+const lessonOf = (
+  { codec, configured = [] }: Provider,
+  error: ProviderError,
+  { settings }: PlanRequest,
+): Lesson | null => {
+  const lesson = error.outcome === "rejected" ? (codec.lessonOf?.(error, settings) ?? null) : null;
+  return lesson === null || configured.includes(lesson.capability) ? null : lesson;
+};
+
+async function committed(
+  stream: ConversationWriter,
+  events: readonly ProposedEvent[],
+  guard?: (view: ConversationView) => void,
+): Promise<void> {
+  const result = await stream.commit(events, guard);
+  if (result.status === "rejected") throw new Error(`refused: ${JSON.stringify(result.rejection)}`);
+}

@@ -1,0 +1,61 @@
+import { TurnlogError } from "./base/turnlog-error.ts";
+import type { EventStore } from "./log/ports/event-store.ts";
+import { isEventStoreDbAddress } from "./stores/eventstoredb/address.ts";
+import { sqliteFile } from "./stores/sqlite/address.ts";
+
+/** Where and how the events of a store are opened. */
+export type OpenEventsOptions = {
+  /** Refuses to create a store that is not there. */
+  readonly mustExist?: boolean;
+  /** Opens also a file that this user may only read; appends to it are refused. */
+  readonly mayBeReadOnly?: boolean;
+  /**
+   * The file where a store on another machine keeps its views here; by default one in the user's cache folder. A file that
+   * turnlog did not make for views is refused, and left as it is.
+   */
+  readonly viewsPath?: string;
+  /**
+   * How many milliseconds opening, an append, or a read without progress is tried before it throws StoreUnavailableError, all
+   * repeats included; by default what the address says (`?deadlineMs=`), else 5,000 for SQLite and 10,000 for EventStoreDB.
+   */
+  readonly deadlineMs?: number;
+};
+
+/**
+ * The event store at an address, without the conversations over it: what a list of conversations needs. The drivers are loaded when they
+ * are asked for, so no store pays for another.
+ *
+ * @throws {TurnlogError} `unknown-store` for another kind of address.
+ * @throws {StoreNotFoundError} when it must exist and does not.
+ */
+export async function openEvents(url: string, options: OpenEventsOptions): Promise<EventStore> {
+  if (url === "memory:") {
+    const { createMemoryStore } = await import("./stores/memory/store.ts");
+    return createMemoryStore();
+  }
+  const file = sqliteFile(url);
+  if (file !== null) {
+    const { openSqliteStore } = await import("./stores/sqlite/store.ts");
+    const { viewsPath: _, ...rest } = options;
+    return openSqliteStore(file.path, { ...file.settings, ...rest });
+  }
+  if (isEventStoreDbAddress(url)) {
+    const { openEventStoreDb } = await import("./stores/eventstoredb/store.ts");
+    return openEventStoreDb(url, options);
+  }
+  const shown = url.replace(/\/\/.*@/, "//");
+  const meant = addressMeant(shown);
+  const advice =
+    meant === null
+      ? "use sqlite:PATH, esdb://HOST:PORT, or memory: for work that need not last"
+      : `did you mean ${meant}?`;
+  throw new TurnlogError("unknown-store", `no store is kept at ${shown}: ${advice}`);
+}
+
+/** The address that stands for a path, or for `file:` before one, as other databases are named; null for anything else. */
+function addressMeant(text: string): string | null {
+  if (text === "memory") return "memory:";
+  const path = text.replace(/^file:(\/\/)?(?=.)/, "");
+  // One letter and a colon are a drive of Windows.
+  return /^(sqlite|esdb)$|^[a-z][a-z\d+.-]+:/i.test(path) ? null : `sqlite:${path}`;
+}
