@@ -13,12 +13,12 @@ import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import type { NewEvent } from "../codec/prepare.ts";
 import { followEnvelopes, isOfTheStore, readEvent } from "../codec/recorded.ts";
-import { inheritedInvalidations } from "../history/inherited-invalidations.ts";
 import { isFork, readHistory } from "../history/lineage.ts";
 import type { Head } from "../ports/event-store.ts";
 import { readContents, readUnsent } from "../snapshots/contents.ts";
 import type { ConversationFold } from "../snapshots/conversation-fold.ts";
 import { foldAll, newFold, type OpenFold, openFold, takeEvent, turnOf } from "../snapshots/fold.ts";
+import { inheritedInvalidations } from "../snapshots/inherited-invalidations.ts";
 import { answeredBy, appendedBy, holdNames } from "../snapshots/look-up.ts";
 import { ownerIn } from "./owner.ts";
 

@@ -1,0 +1,73 @@
+import type { ConversationEventOf } from "../../domain/events/event.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
+import { readEvent } from "../codec/recorded.ts";
+import { type EventStore, envelopeAt, type StoredEnvelope } from "../ports/event-store.ts";
+import { readFacts } from "./conversation-fold.ts";
+import { readSnapshot } from "./snapshot.ts";
+
+type Watched = {
+  /** An ancestor's stream, and the last of its revisions that was looked at. */
+  readonly stream: string;
+  readonly seen: number;
+  /** The fork's own stream. */
+  readonly own: string;
+};
+
+/**
+ * What an ancestor has recorded since it was last looked at that speaks against responses which the fork knows. Up to the
+ * ancestor's newest snapshot that says which events to read, so that a fork does not read all that its parent went on to write.
+ */
+export async function inheritedInvalidations(
+  store: EventStore,
+  { stream, seen, own }: Watched,
+  { server }: ConversationView,
+): Promise<{ readonly invalidations: readonly ConversationEventOf<"AnchorInvalidated">[]; readonly revision: number }> {
+  const invalidations: ConversationEventOf<"AnchorInvalidated">[] = [];
+  const head = await store.head(stream);
+  if (head === null || head.revision <= seen) return { invalidations, revision: seen };
+  let { revision } = head;
+  for await (const envelope of newsOf(store, { stream, seen })) {
+    revision = Math.max(revision, envelope.revision);
+    if (envelope.type !== "AnchorInvalidated") continue;
+    const { event } = await readEvent(store, envelope);
+    if (event.type !== "AnchorInvalidated") continue;
+    const { scope, anchor } = event.data;
+    // Of all that an endpoint holds, the fork speaks for itself once it was answered there.
+    const isKnown =
+      anchor === null
+        ? server.contexts.all.some((each) => each.scope === scope) &&
+          !server.contexts.all.some((each) => each.scope === scope && each.stream === own)
+        : server.contexts.byAnchor({ scope, anchor }) !== null;
+    if (isKnown) invalidations.push(event);
+  }
+  return { invalidations, revision };
+}
+
+/** The events of a stream after a revision; of those up to its newest snapshot the ones that it calls invalidations. */
+async function* newsOf(
+  store: EventStore,
+  { stream, seen }: Pick<Watched, "stream" | "seen">,
+): AsyncIterable<StoredEnvelope> {
+  const told = await toldBySnapshot(store, { stream, seen });
+  for (const revision of told.revisions) {
+    const envelope = await envelopeAt(store, stream, revision);
+    if (envelope !== null) yield envelope;
+  }
+  yield* store.readStream(stream, { from: told.upTo + 1 });
+}
+
+async function toldBySnapshot(
+  store: EventStore,
+  { stream, seen }: Pick<Watched, "stream" | "seen">,
+): Promise<{ readonly revisions: readonly number[]; readonly upTo: number }> {
+  const nothing = { revisions: [], upTo: seen };
+  const snapshot = await readSnapshot(store, stream, Number.MAX_SAFE_INTEGER);
+  if (snapshot === null || snapshot.revision <= seen || store.snapshots === undefined) return nothing;
+  const facts = await readFacts(store.snapshots, { stream, name: snapshot.data.facts });
+  if (facts === undefined) return nothing;
+  const revisions = facts.flatMap(({ others }) =>
+    others.flatMap((fact) => (fact[0] === "invalidated" || fact[0] === "scope-invalidated" ? [fact[2].revision] : [])),
+  );
+  // Those that it inherited itself have revisions of other streams: what stands there is looked at, and is none.
+  return { revisions: revisions.filter((revision) => revision > seen), upTo: snapshot.revision };
+}
