@@ -1,5 +1,5 @@
 /**
- * A redaction layer: the model never reads an e-mail address, the user does, and every request is chained all the same.
+ * A layer that hides addresses: the model never reads an e-mail address, the user does, and every request is chained all the same.
  *
  * It keeps nothing: which name stands for which address follows from the conversation's own blocks, so one engine serves many
  * users, and none of them reads an address that only another one has said.
