@@ -137,6 +137,7 @@ export { type CreateStoreOptions, createStore, type OpenStoreOptions, openStore 
 export type { Blame, BlamedVersion, BlockChange } from "./projections/blame.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
 export type { ServerContext, Unusable } from "./projections/server-contexts.ts";
+export type { AzureConnection } from "./providers/azure-endpoint.ts";
 export { type MaskedOptions, masked } from "./providers/masked-provider.ts";
 export { type AzureResponsesOptions, azureResponses } from "./providers/responses/azure-responses.ts";
 export {

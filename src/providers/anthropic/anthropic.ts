@@ -13,6 +13,7 @@ import { ProviderSettingsError } from "../settings-error.ts";
 import { messagesError } from "./errors.ts";
 import { MessageStream, messageForm } from "./message-stream.ts";
 import { messagesCodec } from "./messages-codec.ts";
+import { adjustUnsampled } from "./messages-settings.ts";
 import type { AnthropicOptions } from "./options.ts";
 import { settingsOf } from "./provider-settings.ts";
 import { asksForThreads, threadsBeta } from "./threads.ts";
@@ -58,7 +59,7 @@ export function anthropic(options: AnthropicOptions): Provider {
     name: "anthropic",
     // What a signature is good for (rule: Contexts and anchors): another version of the wire reads it otherwise.
     scope: `${scopeOf(endpoint, messagesCodec.family, options.credentialsOwner)} version=${version}`,
-    codec: messagesCodec,
+    codec: version < unsampledSince ? messagesCodec : { ...messagesCodec, adjust: adjustUnsampled },
     ...capabilitiesOf(options, settings),
     transport: options.transport ?? "sse",
     settings,
@@ -68,6 +69,8 @@ export function anthropic(options: AnthropicOptions): Provider {
   };
   return maskedProvider(provider, credentialsOf(options, endpoint, place), () => secrets);
 }
+
+const unsampledSince = "2026-10-21";
 
 const place: ServerPlace = {
   baseURL: "https://api.anthropic.com",

@@ -33,16 +33,10 @@ export function instruct(settings: Settings, texts: readonly string[]): Settings
 export function adjust(settings: Settings, adjustments: Adjustments): Settings {
   const { reasoningEffort, toolChoice, output, maxOutputTokens, parallelToolCalls, temperature, topP, ...named } =
     adjustments;
-  if (temperature !== undefined || topP !== undefined) {
-    const name = temperature === undefined ? "topP" : "temperature";
-    throw new TypeError(
-      `the Messages API takes no ${name} since its version 2026-10-21: leave it out, or ask the provider of another API`,
-    );
-  }
   const config = objectOf(settings["output_config"]);
   const asked: { readonly [name: string]: JsonValue | undefined } = {
     ...named,
-    max_tokens: maxOutputTokens,
+    ...{ temperature, top_p: topP, max_tokens: maxOutputTokens },
     ...(toolChoice === undefined && parallelToolCalls === undefined
       ? {}
       : { tool_choice: toolChoiceOf(objectOf(settings["tool_choice"]), { toolChoice, parallelToolCalls }) }),
@@ -54,6 +48,19 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
     return merged(settings, { ...asked, output_config: { ...before, format: { type: "json_schema", schema } } });
   }
   return merged(settings, asked);
+}
+
+/**
+ * The same for the API since its version 2026-10-21, which has dropped how an answer is drawn.
+ *
+ * @throws {TypeError} for `temperature` and `topP` too.
+ */
+export function adjustUnsampled(settings: Settings, adjustments: Adjustments): Settings {
+  const dropped = (["temperature", "topP"] as const).find((name) => adjustments[name] !== undefined);
+  if (dropped === undefined) return adjust(settings, adjustments);
+  throw new TypeError(
+    `the Messages API takes no ${dropped} since its version 2026-10-21: leave it out, make the provider with an older one (version: "2023-06-01"), or ask the provider of another API`,
+  );
 }
 
 const merged = (settings: Settings, asked: JsonObject): Settings => ({ ...settings, ...definedMembers(asked) });

@@ -1,4 +1,11 @@
-import { definedMembers, isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import {
+  definedMembers,
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+} from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
@@ -44,7 +51,7 @@ export const chatCodecs: Readonly<Record<ChatDialectName, Codec>> = {
 };
 
 function encodeRequest({ settings, input, transport }: RequestParts, dialect: ChatDialect): string {
-  const { instructions, tools, ...members } = settings;
+  const { instructions, tools, stream_options: streaming, ...members } = settings;
   const said = messagesOf(
     input.map(({ block, standIn = false }) => (standIn ? unsigned(block) : block)),
     dialect,
@@ -57,7 +64,10 @@ function encodeRequest({ settings, input, transport }: RequestParts, dialect: Ch
     ...members,
     ...(tools === undefined ? {} : { tools: isJsonList(tools) ? tools.map(toolFor) : tools }),
     messages,
-    ...(transport === "sse" ? { stream: true, stream_options: { include_usage: true } } : {}),
+    ...(transport === "sse" ? { stream: true } : {}),
+    ...(transport === "sse" && streaming !== false
+      ? { stream_options: { include_usage: true, ...objectOf(streaming) } }
+      : {}),
   });
 }
 

@@ -1,43 +1,47 @@
+import { isJsonObject, type JsonValue } from "../../base/json.ts";
+import { kindOf } from "../../base/options.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
 import { checkedSettings, checkWord, type OptionWords } from "../checked-settings.ts";
 import { requestIdOf } from "../classify-error.ts";
 import { createDeadline } from "../deadline.ts";
-import { credentialsOf, endpointOf, openaiPlace, type ServerPlace, scopeOf } from "../endpoint.ts";
+import { credentialsOf, endpointOf, type KeyHeader, openaiPlace, type ServerPlace, scopeOf } from "../endpoint.ts";
 import { createSender } from "../http-sender.ts";
 import { maskedProvider } from "../masked-provider.ts";
 import { readAnswer } from "../read-answer.ts";
 import { checkSecrets, refuseSecretsIn } from "../secrets.ts";
+import { ProviderSettingsError } from "../settings-error.ts";
 import { chatCodecs } from "./chat-codec.ts";
 import { type ChatDialectName, chatDialectNames } from "./chat-dialects.ts";
 import { type ChatCompletionsOptions, chatConnectionNames, chatSettingNames } from "./chat-options.ts";
 import { ChatStream, completionForm } from "./chat-stream.ts";
-
-export type { AnswerLimits } from "../answer-limits.ts";
-export type { KeySource, TextOrSecret } from "../openai-options.ts";
-export type { WithSecrets } from "../request-members.ts";
-export type { Secrets } from "../secrets.ts";
-export type { ChatDialectName } from "./chat-dialects.ts";
-export type {
-  ChatCompletionsOptions,
-  ChatConnectionOptions,
-  ChatDecidedMember,
-  ChatSettings,
-} from "./chat-options.ts";
 
 /**
  * A model behind any server of Chat Completions. Such servers keep nothing: every request holds the whole Turn.
  *
  * @throws {ProviderSettingsError} when there is no API key where one is needed, or a setting cannot be sent.
  */
-export function chatCompletions(options: ChatCompletionsOptions): Provider {
-  const settings = checkedSettings(options, words);
+export const chatCompletions = (options: ChatCompletionsOptions): Provider =>
+  chatProvider(options, { where: "chatCompletions", keyHeader: "authorization" });
+
+/** What the caller calls, and what is otherwise than the dialect says: the provider's name, the place, how the endpoint wants its key. */
+type ChatMaker = {
+  readonly where: string;
+  readonly name?: string;
+  readonly place?: ServerPlace;
+  readonly keyHeader: KeyHeader;
+};
+
+/** @internal The same, for endpoints that want their key in another header. */
+export function chatProvider(options: ChatCompletionsOptions, { where, keyHeader, ...maker }: ChatMaker): Provider {
+  const settings = checkedSettings(options, { ...words, provider: where });
   const { secrets = {}, dialect = "openai", transport = "sse" } = options;
-  checkWord("chatCompletions: dialect", dialect, chatDialectNames);
+  checkWord(`${where}: dialect`, dialect, chatDialectNames);
+  checkStreamOptions(where, settings["stream_options"]);
   checkSecrets(settings, secrets);
   refuseSecretsIn(settings, rewritten);
   const codec = chatCodecs[dialect];
-  const place = places[dialect];
-  const endpoint = endpointOf(options, "authorization", place);
+  const { name = `chat-${dialect}`, place = places[dialect] } = maker;
+  const endpoint = endpointOf(options, keyHeader, place);
   const sender = createSender(endpoint);
   const { limits, timeoutMs } = endpoint;
 
@@ -52,7 +56,7 @@ export function chatCompletions(options: ChatCompletionsOptions): Provider {
   }
 
   const provider: Provider = {
-    name: `chat-${dialect}`,
+    name,
     scope: scopeOf(endpoint, codec.family, options.credentialsOwner),
     ...{ codec, capabilities: {}, transport, settings, timeoutMs, infer },
   };
@@ -60,7 +64,14 @@ export function chatCompletions(options: ChatCompletionsOptions): Provider {
 }
 
 /** Settings that stand in a body otherwise than they were given. */
-const rewritten: readonly string[] = ["instructions", "tools"];
+const rewritten: readonly string[] = ["instructions", "tools", "stream_options"];
+
+function checkStreamOptions(where: string, given: JsonValue | undefined): void {
+  if (given === undefined || given === null || given === false || isJsonObject(given)) return;
+  throw new ProviderSettingsError(
+    `${where}: stream_options is ${kindOf(given)}: give an object, or false where the server refuses it`,
+  );
+}
 
 /** Where the servers of each dialect are, by their documentation. */
 const places: Readonly<Record<ChatDialectName, ServerPlace>> = {
@@ -85,7 +96,7 @@ const words: OptionWords = {
   provider: "chatCompletions",
   connectionNames: chatConnectionNames,
   settingNames: chatSettingNames,
-  decided: new Set(["messages", "stream", "stream_options"]),
+  decided: new Set(["messages", "stream"]),
   ...{ modelExample: "gpt-5.4", transports: ["json", "sse"] },
   refusals: new Map([
     ["input", "messages are made of the conversation: append to it"],

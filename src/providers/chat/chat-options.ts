@@ -23,7 +23,7 @@ export type ChatConnectionOptions = Omit<
 };
 
 /** Members of a request's body that every request decides anew. */
-export type ChatDecidedMember = "messages" | "stream" | "stream_options";
+export type ChatDecidedMember = "messages" | "stream";
 
 /**
  * The other members of a request's body, sent and recorded as they stand; any text in them may be `secret("NAME")`, but for
@@ -34,6 +34,12 @@ export type ChatSettings = {
 } & {
   /** The first message of every request, of role `system`. */
   readonly instructions?: string | undefined;
+  /** Said of streamed answers beside `include_usage`, which is always asked for; false for a server that refuses the member: usage is then unknown. */
+  readonly stream_options?:
+    | false
+    | { readonly include_obfuscation?: boolean; readonly include_usage?: boolean }
+    | null
+    | undefined;
 };
 
 /** The options of `chatCompletions`: where the model is, and the settings of its requests. */
@@ -46,7 +52,15 @@ export const chatConnectionNames: OptionNames<ChatConnectionOptions> = {
 };
 
 export const chatSettingNames: OptionNames<Pick<ChatCompletionsOptions, "model"> & ChatSettings> = {
-  ...{ model: true, instructions: true, audio: true, frequency_penalty: true, logit_bias: true, logprobs: true },
+  ...{
+    model: true,
+    instructions: true,
+    stream_options: true,
+    audio: true,
+    frequency_penalty: true,
+    logit_bias: true,
+    logprobs: true,
+  },
   ...{ max_completion_tokens: true, max_tokens: true, metadata: true, modalities: true, moderation: true },
   ...{ parallel_tool_calls: true, prediction: true, presence_penalty: true, prompt_cache_key: true },
   ...{ prompt_cache_options: true, prompt_cache_retention: true, reasoning_effort: true, response_format: true },

@@ -6,6 +6,7 @@ import { assistant, audio, file, image, system, toolCall, toolResult, user } fro
 import { Turn } from "../../../src/domain/turn.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import type { Draft, Settings } from "../../../src/engine/stack/codec.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { draftOf } from "../../../src/providers/anthropic/content-blocks.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
 import { codecChecks } from "../../../src/rehearsal/codec-checks.ts";
@@ -219,8 +220,7 @@ test("what runs ask otherwise is said in the words of the API, or refused by nam
     name: "look-up",
   });
   expect(adjust(settings, { reasoningEffort: "none" })["thinking"]).toEqual({ type: "disabled" });
-  expect(() => adjust(settings, { temperature: 1 })).toThrow("takes no temperature");
-  expect(() => adjust(settings, { topP: 1 })).toThrow("takes no topP");
+  expect(adjust(settings, { temperature: 1, topP: 0.5 })).toMatchObject({ temperature: 1, top_p: 0.5 });
   expect(() => adjust(settings, { reasoningEffort: "minimal" })).toThrow("has no effort 'minimal'");
   const tools = [{ name: "look-up", description: "Looks up.", parameters: { type: "object" } }];
   const offered = messagesCodec.offer(
@@ -290,4 +290,17 @@ test("the user is made to say more behind a system prompt alone, and not behind 
   const isNeeded = (isContinued: boolean) =>
     messagesCodec.prompt?.isNeeded([system("Be brief.")], { settings: { ...settings, threads: true }, isContinued });
   expect([isNeeded(false), isNeeded(true)]).toEqual([true, false]);
+});
+
+test("temperature and topP are taken by the older version of the API, and refused by name for the newer one", () => {
+  const adjusted = (version?: string) => {
+    const { codec, settings } = anthropic({ model: "m", apiKey: "k", version });
+    return codec.adjust?.(settings, { temperature: 0, topP: 0.5 });
+  };
+  expect(adjusted("2023-06-01")).toMatchObject({ model: "m", temperature: 0, top_p: 0.5 });
+  for (const version of [undefined, "2026-10-21", "2027-01-01"])
+    expect(() => adjusted(version)).toThrow(/takes no temperature since its version 2026-10-21.*version: "2023-06-01"/);
+  const { codec, settings } = anthropic({ model: "m", apiKey: "k" });
+  expect(() => codec.adjust?.(settings, { topP: 1 })).toThrow("takes no topP");
+  expect(codec.adjust?.(settings, { maxOutputTokens: 9 })).toMatchObject({ max_tokens: 9 });
 });

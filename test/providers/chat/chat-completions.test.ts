@@ -1,8 +1,9 @@
 import { expect, test, vi } from "vitest";
 import * as z from "zod";
 import { createEngine, openStore, secret, tool } from "../../../src/index.ts";
-import { type ChatCompletionsOptions, chatCompletions } from "../../../src/providers/chat/chat-completions.ts";
+import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";
 import { chatDialectNames } from "../../../src/providers/chat/chat-dialects.ts";
+import type { ChatCompletionsOptions } from "../../../src/providers/chat/chat-options.ts";
 import {
   functionCall,
   message,

@@ -24,7 +24,7 @@ test("what the official clients take, by their types, can be given here, and a t
     "conversation" | "input" | "model" | "previous_response_id" | "prompt" | "stream"
   >();
   expectTypeOf<Exclude<keyof Chat, keyof ChatSettings>>().toEqualTypeOf<
-    "function_call" | "functions" | "messages" | "model" | "n" | "stream" | "stream_options"
+    "function_call" | "functions" | "messages" | "model" | "n" | "stream"
   >();
   expectTypeOf<Exclude<keyof Messages, keyof MessagesSettings>>().toEqualTypeOf<
     "messages" | "model" | "stream" | "system" | "thread"

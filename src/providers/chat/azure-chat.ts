@@ -1,0 +1,37 @@
+import type { Provider } from "../../engine/stack/provider.ts";
+import { type AzureConnection, azurePlace, azureServer, checkAzureNames, isDated } from "../azure-endpoint.ts";
+import { checkGiven } from "../checked-settings.ts";
+import { ProviderSettingsError } from "../settings-error.ts";
+import { chatProvider } from "./chat-completions.ts";
+import type { ChatCompletionsOptions } from "./chat-options.ts";
+
+/** The options of `azureChat`: those of `chatCompletions`, but for where the model is and who asks. */
+export type AzureChatOptions = Omit<ChatCompletionsOptions, "model" | "apiKey" | "baseURL" | "dialect"> &
+  AzureConnection & {
+    /** The name of the deployment, which Azure takes in the place of a model's. */
+    readonly model: string;
+  };
+
+/**
+ * A deployment of Azure OpenAI, by the Chat Completions of its v1 API: for models that have no Responses API there. Every request holds
+ * the whole Turn.
+ *
+ * @throws {ProviderSettingsError} when there is no endpoint, neither key nor token, or a setting that cannot be sent.
+ */
+export function azureChat(options: AzureChatOptions): Provider {
+  const where = "azureChat";
+  checkGiven(where, options);
+  checkAzureNames(where, options);
+  const { endpoint, apiKey, token, apiVersion, credentialsOwner = "resource", ...others } = options;
+  if (Object.hasOwn(options, "dialect"))
+    throw new ProviderSettingsError(`${where} has no option 'dialect': Azure speaks OpenAI's; leave it out`);
+  if (apiVersion !== undefined && isDated(apiVersion))
+    throw new ProviderSettingsError(
+      `${where} has the apiVersion '${apiVersion}', of the API before v1: leave it out, or give 'preview'`,
+    );
+  const { keyHeader, ...asWhom } = azurePlace(where, { endpoint, apiKey, token, apiVersion });
+  return chatProvider(
+    { ...others, ...asWhom, credentialsOwner },
+    { where, name: "azure-chat", place: azureServer, keyHeader },
+  );
+}
