@@ -17,6 +17,7 @@ import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { blocksOf } from "../../../src/engine/planning/response.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import type { Draft } from "../../../src/engine/stack/codec.ts";
+import { tokensIn } from "../../../src/providers/chat/chat-answer.ts";
 import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
 import { type ChatDialectName, chatDialectNames } from "../../../src/providers/chat/chat-dialects.ts";
 import { codecChecks } from "../../../src/rehearsal/codec-checks.ts";
@@ -64,6 +65,11 @@ for (const dialect of chatDialectNames) {
   const samples = dialect === "mistral" ? given.map(withItsIds) : given;
   for (const { name, run } of codecChecks(chatCodecs[dialect], { answers: samples })) test(`${dialect}: ${name}`, run);
 }
+
+test("the tokens that DeepSeek took from its cache are counted, by the name that it gives them", () => {
+  const told = { prompt_tokens: 20, prompt_cache_hit_tokens: 16, prompt_cache_miss_tokens: 4, completion_tokens: 9 };
+  expect(tokensIn(told)).toEqual({ inputTokens: 20, cachedInputTokens: 16, outputTokens: 9, reasoningTokens: 0 });
+});
 
 /** The messages of a request. */
 function sent(
