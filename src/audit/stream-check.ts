@@ -1,3 +1,4 @@
+import { err, ok, type Result } from "../base/result.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { isRequest } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -102,11 +103,21 @@ export class StreamCheck {
       if (damage !== null || this.#due > this.#options.last) return damage;
       const cut = this.#checkSavedHead();
       if (cut !== null) return cut;
+      const kept = await this.#keptHead();
+      if (!kept.ok) return kept.error;
+      if (!kept.value.isThere) return this.#checkKeptHead(kept.value.head);
+    }
+  }
+
+  /** The head that the store keeps, and whether the event that is due is there by now. */
+  async #keptHead(): Promise<Result<{ readonly head: Head | null; readonly isThere: boolean }, StreamProblem>> {
+    try {
       // Read after the events, which were committed with it or before it: a newer one says that there are more by now.
-      const kept = await this.#store.head(this.#stream);
-      const isLater = kept !== null && kept.revision >= this.#due;
-      const isThere = isLater && (await envelopeAt(this.#store, this.#stream, this.#due)) !== null;
-      if (!isThere) return this.#checkKeptHead(kept);
+      const head = await this.#store.head(this.#stream);
+      const isLater = head !== null && head.revision >= this.#due;
+      return ok({ head, isThere: isLater && (await envelopeAt(this.#store, this.#stream, this.#due)) !== null });
+    } catch (error) {
+      return err(this.#problem("unreadable", describe(error)));
     }
   }
 

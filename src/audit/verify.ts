@@ -207,7 +207,17 @@ async function verifyStream(store: EventStore, stream: string, options: StreamOp
  * What an operator said who skipped an event that has this problem. One that is not what was written has to be as it was found:
  * a change since then is nothing that anybody looked at.
  */
-async function skipOf(
+async function skipOf(reader: EventReader, stream: string, problem: StreamProblem): Promise<RecordedSkip | undefined> {
+  try {
+    return await statedSkip(reader, stream, problem);
+  } catch (error) {
+    if (isOfTheStore(error)) throw error;
+    // Nothing of the stream can be read, a skip neither.
+    return undefined;
+  }
+}
+
+async function statedSkip(
   reader: EventReader,
   stream: string,
   { kind, revision }: StreamProblem,

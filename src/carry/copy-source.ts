@@ -58,7 +58,7 @@ export async function openStoreSource(
     if (parent !== null) await add(parent, id);
     streams.push({ stream, head });
   }
-  for (const id of conversations ?? (await conversationsOf(store))) await add(id, null);
+  for (const id of await oldestFirst(store, conversations ?? (await conversationsOf(store)))) await add(id, null);
   // Looked for after the heads: a blob is durable before the event that names it.
   const heads = await withBlobs(store, streams, conversations === undefined);
   return { heads, events: () => eventsUpTo(store, heads) };
@@ -127,6 +127,22 @@ export function blobsOf({ stream, data }: Envelope): readonly BlobReference[] {
 
 const conversationsOf = async (store: EventStore): Promise<readonly ConversationId[]> =>
   (await headsOf(store, "conversation-")).flatMap(({ stream }) => conversationOfStream(stream) ?? []);
+
+/** In the order in which they were written last, which is then that of the target's log, too. */
+async function oldestFirst(
+  store: EventStore,
+  conversations: readonly ConversationId[],
+): Promise<readonly ConversationId[]> {
+  const written: { readonly id: ConversationId; readonly at: string }[] = [];
+  for (const id of conversations) {
+    const stream = conversationStream(id);
+    for await (const { at } of store.readStream(stream, { direction: "backwards", limit: 1 })) written.push({ id, at });
+  }
+  const known = written.toSorted((left, right) => (left.at < right.at ? -1 : left.at > right.at ? 1 : 0));
+  // One that is not there is refused where its turn comes.
+  const there = new Set(known.map(({ id }) => id));
+  return [...known.map(({ id }) => id), ...conversations.filter((id) => !there.has(id))];
+}
 
 /** The conversation that one began from: what it says first is the same in every version. */
 async function parentOf(store: EventStore, stream: string): Promise<ConversationId | null> {

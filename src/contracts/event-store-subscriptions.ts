@@ -87,6 +87,21 @@ export function addSubscriptions(check: AddCheck<EventStore>): void {
     );
   });
 
+  check("says where its log ends, where it can: a subscription from there gives what comes", async (store) => {
+    if (store.end === undefined) return;
+    assert.equal(await store.end(), null);
+    const { sent, result } = await append(store, { count: 3 });
+    const end = await store.end();
+    assert.ok(result.status === "appended" && end !== null);
+    assert.deepEqual(await all(store.readLog({ after: end })), []);
+    const delivered = all(store.subscribe({ after: end, limit: 1 }));
+    await append(store, { stream: sent.stream, expected: headAfter(sent) });
+    assert.deepEqual(
+      (await delivered).map(({ revision }) => revision),
+      [3],
+    );
+  });
+
   check("ends without an error when its signal aborts, before, while it waits, and between events", async (store) => {
     await append(store, { count: 3 });
     assert.deepEqual(await all(store.subscribe({ signal: AbortSignal.abort() })), []);

@@ -81,16 +81,25 @@ export async function listConversations(events: EventStore, options: ListOptions
   );
   const wanted = rows.filter(({ view }) => hasLabels(view.summary, labels));
   const found = withHidden ? wanted : wanted.filter(({ view }) => !isHidden(view.summary.labels));
-  const newestFirst = found.toSorted((left, right) => comparePositions(right.position, left.position));
-  const left =
-    after === undefined ? newestFirst : newestFirst.filter(({ position }) => comparePositions(position, after) < 0);
+  const newestFirst = found.toSorted((left, right) => comparePlaces(placeOf(right), placeOf(left)));
+  const left = after === undefined ? newestFirst : newestFirst.filter((row) => comparePlaces(placeOf(row), after) < 0);
   const page = left.slice(0, limit);
+  const last = page.at(-1);
   return {
     conversations: (await Promise.all(page.map((row) => listed(row, events)))).flat(),
     total: found.length,
     hidden: wanted.length - found.length,
-    next: left.length > page.length ? (page.at(-1)?.position ?? null) : null,
+    next: left.length > page.length && last !== undefined ? placeOf(last) : null,
   };
+}
+
+/** Where a conversation stands in the list: by the time of its newest event, so that a copy of the store lists the same; then by its place. */
+const placeOf = ({ view, position }: ProjectedView<ConversationListView>): string =>
+  `${view.summary.lastAt} ${position}`;
+
+function comparePlaces(left: string, right: string): number {
+  const [[leftAt = "", leftPosition = ""], [rightAt = "", rightPosition = ""]] = [left.split(" "), right.split(" ")];
+  return leftAt === rightAt ? comparePositions(leftPosition, rightPosition) : leftAt < rightAt ? -1 : 1;
 }
 
 function checkLabels(labels: unknown): void {

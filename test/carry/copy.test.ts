@@ -46,6 +46,27 @@ describe.each(Object.keys(kinds))("to %s", (to) => {
   );
 });
 
+test("a copy lists its conversations in the order of the original, and its newest is the newest", async () => {
+  await using from = await openSqliteStore(temporaryFolder().file("source.db"));
+  await using to = await openSqliteStore(temporaryFolder().file("target.db"));
+  let now = Date.parse("2026-01-01T00:00:00.000Z");
+  const original = new TurnlogStore(from, { clock: () => (now += 60_000) });
+  for (const id of ["cnv_m", "cnv_z", "cnv_a", "cnv_q", "cnv_m", "cnv_b"])
+    await original.conversation(id).append("Hello");
+  const target = new TurnlogStore(to);
+  await copyConversations(original, target);
+  const idsOf = async (store: TurnlogStore) => (await store.list()).conversations.map(({ id }) => id);
+  expect(await idsOf(original)).toEqual(["cnv_b", "cnv_m", "cnv_q", "cnv_a", "cnv_z"]);
+  expect(await idsOf(target)).toEqual(await idsOf(original));
+  expect(await to.newestStream?.("conversation-")).toBe("conversation-cnv_b");
+  const { next } = await target.list({ limit: 2 });
+  expect((await target.list({ after: next ?? "" })).conversations.map(({ id }) => id)).toEqual([
+    "cnv_q",
+    "cnv_a",
+    "cnv_z",
+  ]);
+});
+
 test("copies the named conversations, what they began from, and nothing else", async () => {
   await using from = await familyStore();
   await using to = createMemoryStore();

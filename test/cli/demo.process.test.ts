@@ -51,6 +51,8 @@ test("keeps its store where TURNLOG_STORE says, unless --store says otherwise", 
   expect(stdout).not.toContain("--store");
   const other = await turnlog(["demo", "-q", "--store", "sqlite:two.db"], { cwd, env });
   expect(other.stdout).toContain("--store sqlite:two.db");
+  const spaced = await turnlog(["demo", "-q", "--store", "sqlite:my log.db?deadlineMs=4000"], { cwd, env });
+  expect(spaced.stdout).toContain(" --store 'sqlite:my log.db?deadlineMs=4000'\n");
   expect(["one.db", "two.db", "turnlog.db"].map((name) => existsSync(file(name)))).toEqual([true, true, false]);
 });
 

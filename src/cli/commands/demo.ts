@@ -45,7 +45,7 @@ export const demo = commandCode({
     const percent = Math.floor((1 - bytesSent / bytesFull) * 100);
     const broken = document.requests.find(({ strategy }) => strategy === "rebased") ?? document.requests[0];
     const { print, commandName } = screen;
-    const named = isFound(screen) ? "" : ` --store ${store}`;
+    const named = isFound(screen) ? "" : ` --store ${shellWord(store)}`;
     print(
       `\n${counted(totals.requests, "request")}: ${chained} chained, ${rebased} rebased, ${full} full`,
       `${grouped(bytesSent)} bytes sent, ${percent} % less than the ${grouped(bytesFull)} of sending everything each time`,
@@ -55,6 +55,10 @@ export const demo = commandCode({
     );
   },
 });
+
+/** A word as a POSIX shell takes it: an address with ? or & would be a pattern, or a command in the background. */
+const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Whether the next command finds the store without being told. */
 const isFound = ({ storeUrl }: Screen): boolean =>

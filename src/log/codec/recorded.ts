@@ -2,7 +2,14 @@ import type { JsonObject } from "../../base/json.ts";
 import { isActor } from "../../domain/actor.ts";
 import { parseConversationEvent, UnreadableEventError } from "../../domain/events/event.ts";
 import type { EventPlace, RecordedEvent } from "../../domain/events/recorded.ts";
-import { type Envelope, type EventStore, envelopeAt, ofStream, type StoredEnvelope } from "../ports/event-store.ts";
+import {
+  comparePositions,
+  type Envelope,
+  type EventStore,
+  envelopeAt,
+  ofStream,
+  type StoredEnvelope,
+} from "../ports/event-store.ts";
 import { readBlob } from "./blobs.ts";
 import { decodeData, fillBlobs } from "./data.ts";
 
@@ -96,16 +103,22 @@ export async function* followEnvelopes(
   stream: string,
   { from = 0, signal }: { readonly from?: number; readonly signal: AbortSignal },
 ): AsyncIterable<StoredEnvelope> {
-  // Where the stream has none yet, those after what the log held before it was read are given.
-  const end = from === 0 ? await store.end?.() : undefined;
+  // The stream is read after the log's end was asked for, so nothing of it that lies before that is left to be looked for.
+  const end = (await store.end?.()) ?? null;
   let last = from === 0 ? null : await envelopeAt(store, stream, from - 1);
   for await (const envelope of store.readStream(stream, { from })) {
     yield envelope;
     if (signal.aborted) return;
     last = envelope;
   }
-  const after = last?.position ?? end ?? null;
+  const after = later(last?.position ?? null, end);
   const place = { stream, streamPrefix: stream, ...(after === null ? {} : { after }) };
   for await (const envelope of ofStream(store.subscribe({ ...place, signal }), stream))
     if (envelope.revision >= from) yield envelope;
+}
+
+/** The later of two positions; null where there is none. */
+function later(one: string | null, other: string | null): string | null {
+  if (one === null || other === null) return one ?? other;
+  return comparePositions(one, other) < 0 ? other : one;
 }

@@ -140,8 +140,8 @@ export interface EventStore extends AsyncDisposable {
   subscribe(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
 
   /**
-   * The position of the newest event of the whole log, for stores in which a subscription from the beginning costs a search:
-   * who wants what comes from now on begins there. Null for an empty log.
+   * The position of the newest event of the whole log; null for an empty one. A follower of one stream asks for it, reads the
+   * stream, and subscribes from there, instead of having the store search its log.
    */
   end?(): Promise<string | null>;
 

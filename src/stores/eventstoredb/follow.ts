@@ -32,8 +32,9 @@ export async function* followOwnLog(
     const attached = tail.attach(streamPrefix);
     try {
       const to = await attached.begins(signal);
-      if (isBeyond(cursor, to)) await expectReached(session, cursor.position(), { patience, signal });
-      else {
+      if (isBeyond(cursor, to)) {
+        if (cursor.position() !== to) await expectReached(session, cursor.position(), { patience, signal });
+      } else {
         for await (const events of readLogToEnd(session, { cursor, to, patience, signal }))
           yield ownEnvelopes(session, events, streamPrefix);
       }

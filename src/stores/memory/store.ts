@@ -121,6 +121,10 @@ export function createMemoryStore(): MemoryStore {
     snapshots: createMemorySnapshots(refuseIfClosed),
     views: createMemoryViews(refuseIfClosed),
     ...{ append, readStream, readLog, subscribe, heads, close },
+    async end() {
+      refuseIfClosed();
+      return log.at(-1)?.position ?? null;
+    },
     async newestStream(streamPrefix) {
       refuseIfClosed();
       return log.findLast(({ stream }) => stream.startsWith(streamPrefix))?.stream ?? null;

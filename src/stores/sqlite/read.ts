@@ -13,7 +13,7 @@ export type Pages = {
   backwards(stream: string, from: number, limit: number): readonly EventRow[];
   log(after: string, streamPrefix: string, limit: number): readonly EventRow[];
   /** The position of the newest event; 0 before the first. */
-  end(): string;
+  end(): string | null;
   head(stream: string): Head | null;
   heads(fromName: string): readonly HeadRow[];
   /** The stream of the newest event of those whose name begins so. */
@@ -53,7 +53,10 @@ export function createPages(database: DatabaseSync): Pages {
       const prefixLength = Array.from(streamPrefix).length;
       return exact(log(BigInt(after), prefixLength, streamPrefix, Math.min(limit, maxPageRows)));
     },
-    end: () => String(end.get()?.["position"] ?? 0),
+    end() {
+      const position = end.get()?.["position"];
+      return typeof position === "string" ? position : null;
+    },
     // Rows are cast to the columns that their statement selects; the tables are STRICT.
     head(stream) {
       const row = head.get(stream) as Head | undefined;

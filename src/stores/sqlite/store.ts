@@ -153,7 +153,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
         }
         left -= rows.length;
         // What others wrote up to there was looked at, too.
-        if (rows.length < maxPageRows && comparePositions(end, after) > 0) after = end;
+        if (rows.length < maxPageRows && end !== null && comparePositions(end, after) > 0) after = end;
       }
     } finally {
       watch.end();
@@ -224,6 +224,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
           heads.saveAll();
         });
       }),
+    end: () => guarded(() => pages.end()),
     newestStream: (streamPrefix) => guarded(() => pages.newestStream(streamPrefix)),
     head: (stream) => guarded(() => pages.head(stream)),
     [Symbol.asyncDispose]: close,

@@ -4,7 +4,7 @@ import type { ExpectedRevision, ProposedEvent } from "./event-log.ts";
 import { asCallError, batchStatus, CallError, type Failure } from "./failures.ts";
 import type { ArmedFault } from "./faults.ts";
 import { act, admit, type NodeContext } from "./node-context.ts";
-import { expectedOf, proposedEvent, sizeOnDisk, streamName } from "./proposed.ts";
+import { expectedOf, namedStream, proposedEvent, sizeOnDisk, streamName } from "./proposed.ts";
 import { shared, streams } from "./protocol.ts";
 import { replicated, type SettledOutcome } from "./replication.ts";
 
@@ -87,14 +87,18 @@ class BatchCall {
   }
 
   #begin(correlation: string, stream: string, options: Options): void {
-    admit(this.#node, this.#call.metadata, { operation: "append", stream, path: "batch" });
+    admit(this.#node, this.#call.metadata, {
+      operation: "append",
+      stream: namedStream(options.getStreamIdentifier()),
+      path: "batch",
+    });
+    const expected = expectedOf(options, options.hasStreamPosition() ? options.getStreamPosition() : null);
     const timeoutMs = Math.min(remainingMs(this.#node, options), this.#node.writeTimeoutMs);
     if (timeoutMs <= 0) throw new CallError({ kind: "timeout" });
     const expire = (): void => {
       if (this.#pending.delete(correlation)) this.#refuse(correlation, stream, new CallError({ kind: "timeout" }));
     };
     const timer = setTimeout(expire, timeoutMs).unref();
-    const expected = expectedOf(options, options.getStreamPosition());
     const fault = this.#node.faults.take("append", stream);
     this.#pending.set(correlation, { correlation, stream, expected, events: [], bytes: 0, timer, fault });
   }
@@ -126,7 +130,9 @@ class BatchCall {
     const { fault, correlation, stream } = append;
     const when = fault?.fault.when ?? "before";
     if (fault !== null && when === "before" && !(await act(this.#node, fault))) return;
-    if (this.#isOver) return;
+    // No stream has this name, for which the real server looks in vain until its process ends.
+    if (stream === "$$") this.#node.die("kill");
+    if (this.#isOver || stream === "$$") return;
     const outcome = this.#node.isCutOff()
       ? ({ status: "dropped" } as const)
       : this.#node.log.append(stream, append.expected, append.events);

@@ -37,7 +37,7 @@ export function serveAppend(
     const events = await proposedEvents(messages, node);
     if (fault !== null && when === "before" && !(await act(node, fault))) return null;
     if (call.cancelled) return null;
-    const expected = expectedOf(options, options.getRevision());
+    const expected = expectedOf(options, options.hasRevision() ? options.getRevision() : null);
     const outcome = await replicated(node, node.log.append(stream, expected, events));
     if (fault !== null && when === "after" && !(await act(node, fault))) return null;
     return appendResponse(stream, expected, outcome);
@@ -103,7 +103,8 @@ export function serveDelete(
 ): void {
   const options = call.request.getOptions();
   const stream = streamName(options?.getStreamIdentifier());
-  const expected = options === undefined ? "any" : expectedOf(options, options.getRevision());
+  const expected =
+    options === undefined ? "any" : expectedOf(options, options.hasRevision() ? options.getRevision() : null);
   remove(node, { call, stream, expected }, () => node.log.softDelete(stream, expected)).then(
     (place) => {
       const position = new streams.DeleteResp.Position().setCommitPosition(place).setPreparePosition(place);
@@ -121,7 +122,8 @@ export function serveTombstone(
 ): void {
   const options = call.request.getOptions();
   const stream = streamName(options?.getStreamIdentifier());
-  const expected = options === undefined ? "any" : expectedOf(options, options.getRevision());
+  const expected =
+    options === undefined ? "any" : expectedOf(options, options.hasRevision() ? options.getRevision() : null);
   remove(node, { call, stream, expected }, () => node.log.tombstone(stream, expected)).then(
     (place) => {
       const position = new streams.TombstoneResp.Position().setCommitPosition(place).setPreparePosition(place);

@@ -145,6 +145,7 @@ export class EventLog {
   softDelete(stream: string, expected: ExpectedRevision): AppendOutcome {
     const refused = this.#check(stream, expected, [described("$deletion", {})]);
     if (refused !== null) return refused;
+    if (this.stream(stream).length === 0) return { status: "wrong-version", actual: -1n };
     this.#hideBefore(stream, DELETED_REVISION);
     this.#written();
     return this.#appended(this.lastRevision(stream), this.#lastPosition());

@@ -25,7 +25,7 @@ export type Failure =
   | { readonly kind: "bad-request"; readonly message: string }
   | { readonly kind: "missing-metadata"; readonly property: string }
   | { readonly kind: "invalid-position"; readonly operation: "read" | "subscribe" }
-  | { readonly kind: "bad-count" }
+  | { readonly kind: "bad-read" }
   | { readonly kind: "too-slow" }
   | { readonly kind: "status"; readonly code: status; readonly details: string };
 
@@ -116,8 +116,8 @@ function trailersOf(failure: Failure): readonly [status, string, Readonly<Record
       return failure.operation === "read"
         ? [status.UNKNOWN, "Unexpected FilteredReadAllResult: InvalidPosition", {}]
         : [status.INVALID_ARGUMENT, "Trying to read from an invalid position.", {}];
-    case "bad-count":
-      return [status.UNKNOWN, "Exception was thrown by handler. ArgumentOutOfRangeException: count", {}];
+    case "bad-read":
+      return [status.UNKNOWN, "Unexpected ReadStreamResult: Error", {}];
     case "too-slow":
       return [
         status.ABORTED,

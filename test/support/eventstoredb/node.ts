@@ -188,7 +188,7 @@ export class Node implements NodeContext {
   #createGrpcServer(): Server {
     // A log record may have 16 MiB; the default of 4 MiB would refuse what the real server takes.
     const grpc = new Server({
-      "grpc.max_receive_message_length": 17 * 1024 * 1024,
+      "grpc.max_receive_message_length": 16 * 1024 * 1024,
       // Kestrel's default. What a client asks beyond it, its own gRPC library keeps back without a word.
       "grpc.max_concurrent_streams": 100,
     });

@@ -43,11 +43,20 @@ export function proposedEvent(message: ProposedMessage): ProposedEvent {
 export const sizeOnDisk = ({ type, data, metadata }: ProposedEvent, counted: Unkindness["countedBytes"]): number =>
   counted === "data" ? data.length : data.length + metadata.length + 2 * type.length;
 
-export function expectedOf(options: ExpectedOptions, revision: string): ExpectedRevision {
+/** @throws {CallError} where a request says nothing of it. */
+export function expectedOf(options: ExpectedOptions, revision: string | null): ExpectedRevision {
   if (options.hasAny()) return "any";
   if (options.hasNoStream()) return "no_stream";
   if (options.hasStreamExists()) return "stream_exists";
+  if (revision === null) throw new CallError({ kind: "bad-request", message: "The expected revision is missing." });
   return BigInt(revision);
+}
+
+/** @throws {CallError} for a stream without a name. */
+export function namedStream(identifier: InstanceType<typeof shared.StreamIdentifier> | undefined): string {
+  const name = streamName(identifier);
+  if (name === "") throw new CallError({ kind: "bad-request", message: "The name of the stream is empty." });
+  return name;
 }
 
 export const streamName = (identifier: InstanceType<typeof shared.StreamIdentifier> | undefined): string =>

@@ -117,6 +117,11 @@ export class ReadSender {
     });
   }
 
+  /** Says nothing more, until the reader goes. */
+  silence(): Promise<never> {
+    return this.#gone.promise;
+  }
+
   end(): void {
     this.#leave();
     this.#call.end();

@@ -1,7 +1,7 @@
-import type { ServerWritableStream } from "@grpc/grpc-js";
+import { type ServerWritableStream, status } from "@grpc/grpc-js";
 import { type EventFilter, eventFilter } from "./event-filter.ts";
 import type { StoredEvent } from "./event-log.ts";
-import { CallError } from "./failures.ts";
+import { CallError, type Failure } from "./failures.ts";
 import { admit, type NodeContext } from "./node-context.ts";
 import { streamName } from "./proposed.ts";
 import { streams } from "./protocol.ts";
@@ -23,9 +23,11 @@ export function serveRead(node: NodeContext, call: ServerWritableStream<ReadRequ
     admit(node, call.metadata, { operation, stream });
     await sender.begin();
     const count = BigInt(options?.getCount() ?? "0");
-    if (operation === "read" && count === 0n) throw new CallError({ kind: "bad-count" });
     const isBackwards = options?.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
     if (ofStream !== undefined) {
+      if (stream === "") throw new CallError({ kind: "bad-request", message: "stream name is empty" });
+      const isFromEnd = ofStream.hasEnd() && !isBackwards;
+      if (operation === "read" && (count === 0n || isFromEnd)) throw new CallError({ kind: "bad-read" });
       const from = ofStream.hasRevision() ? BigInt(ofStream.getRevision()) : ofStream.hasEnd() ? "end" : "start";
       if (operation === "subscribe") return subscribeToStream({ node, sender, stream, from });
       return readStream({ node, sender, stream, from, count, isBackwards });
@@ -37,9 +39,13 @@ export function serveRead(node: NodeContext, call: ServerWritableStream<ReadRequ
       prepare: BigInt(place.getPreparePosition()),
     };
     const from = position ?? (all?.hasEnd() === true ? "end" : "start");
+    if (position !== undefined && position.commit < position.prepare) throw new CallError(badPosition);
     const filter = eventFilter(options?.getFilter());
+    if (filter?.window === 0) throw new CallError(noWindow);
     if (operation === "subscribe") return subscribeToAll({ node, sender, from, filter });
     if (isBetweenRecords(node, from)) throw new CallError({ kind: "invalid-position", operation });
+    // Of nothing nothing is said, and the call is not ended.
+    if (count === 0n) return sender.silence();
     return readAll({ node, sender, from, count, isBackwards, filter });
   };
   serve().then(
@@ -47,6 +53,18 @@ export function serveRead(node: NodeContext, call: ServerWritableStream<ReadRequ
     (error: unknown) => sender.fail(error),
   );
 }
+
+const badPosition: Failure = {
+  kind: "status",
+  code: status.UNKNOWN,
+  details:
+    "Exception was thrown by handler. ArgumentOutOfRangeException: The commit position cannot be less than the prepare position",
+};
+const noWindow: Failure = {
+  kind: "status",
+  code: status.UNKNOWN,
+  details: "Exception was thrown by handler. InvalidOperationException: the filter has no window",
+};
 
 interface StreamRead {
   readonly node: NodeContext;
