@@ -133,6 +133,7 @@ export type { SkipOutcome } from "./log/writer/skip-event.ts";
 export { type EphemeralOptions, ephemeral } from "./middleware/ephemeral.ts";
 export { type LensDefinition, type LensPlace, lens } from "./middleware/lens.ts";
 export { type LogEntry, type LoggingOptions, logging } from "./middleware/logging.ts";
+export type { OpenEventsOptions } from "./open-events.ts";
 export { type CreateStoreOptions, createStore, type OpenStoreOptions, openStore } from "./open-store.ts";
 export type { Blame, BlamedVersion, BlockChange } from "./projections/blame.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";

@@ -63,6 +63,12 @@ export type { ChatDialect } from "../providers/chat/chat-dialects.ts";
 export { chatStream } from "../providers/chat/chat-stream.ts";
 export { type CodecDefinition, defineCodec } from "../providers/define-codec.ts";
 export { type MaskedOptions, masked } from "../providers/masked-provider.ts";
-export { type PostJsonOptions, type PostStreamOptions, postJson, postStream } from "../providers/post-json.ts";
+export {
+  type Posted,
+  type PostJsonOptions,
+  type PostStreamOptions,
+  postJson,
+  postStream,
+} from "../providers/post-json.ts";
 export { applyResidue, keepResidue } from "../providers/residue.ts";
 export type { Secrets } from "../providers/secrets.ts";

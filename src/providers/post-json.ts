@@ -66,7 +66,8 @@ async function objectIn(answer: Response, { limits, deadline }: Reading): Promis
 type Reading = { readonly limits: AnswerLimits; readonly deadline: Deadline };
 
 /** What is posted of a request. Those of the engine have its settings, and so the secrets in them. */
-type Posted = Pick<InferenceRequest, "bodyText" | "signal"> & Partial<Pick<InferenceRequest, "settings" | "bodyWith">>;
+export type Posted = Pick<InferenceRequest, "bodyText" | "signal"> &
+  Partial<Pick<InferenceRequest, "settings" | "bodyWith">>;
 
 type Filled = { readonly bodyText: string; readonly headers: Readonly<Record<string, string>> };
 
