@@ -49,10 +49,19 @@ export const demo = commandCode({
     print(
       `\n${counted(totals.requests, "request")}: ${chained} chained, ${rebased} rebased, ${full} full`,
       `${grouped(bytesSent)} bytes sent, ${percent} % less than the ${grouped(bytesFull)} of sending everything each time`,
-      `\nThe conversation is ${conversation} in ${store}. Two commands to try:`,
-      `  ${commandName} log ${conversation}${named}`,
-      `  ${commandName} why ${conversation}@${broken?.revision ?? -1}${named}`,
     );
+    // What was in memory is gone before the next command could look at it.
+    const closing =
+      store === "memory:"
+        ? [
+            `\nThe conversation was kept in memory and ends with this command. To look at one: ${commandName} demo --store ${defaultStoreUrl}`,
+          ]
+        : [
+            `\nThe conversation is ${conversation} in ${store}. Two commands to try:`,
+            `  ${commandName} log ${conversation}${named}`,
+            `  ${commandName} why ${conversation}@${broken?.revision ?? -1}${named}`,
+          ];
+    print(...closing);
   },
 });
 
