@@ -28,7 +28,7 @@ export function callDraft({ name, arguments: given, isCustom = false }: SaidCall
  * The text of a call's arguments. Servers say "no arguments" as nothing, as null and as a text of nothing; some give the object where
  * the wire has its text. Null for what is neither.
  */
-export function argumentsSaid(given: JsonValue | undefined): string | null {
+function argumentsSaid(given: JsonValue | undefined): string | null {
   if (given === undefined || given === null) return "{}";
   if (typeof given === "string") return given.trim() === "" ? "{}" : given;
   return isJsonObject(given) ? JSON.stringify(given) : null;

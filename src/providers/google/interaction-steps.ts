@@ -32,7 +32,7 @@ const unsigned = ({ signature: _, ...step }: JsonObject): JsonObject => step;
 export const isSignedStep = (block: Said): boolean => typeof stepOf(block)["signature"] === "string";
 
 /** The step that a block is, as it came where it came from an interaction: signatures and unknown members are in its residue. */
-export function stepOf(block: Said, name?: string): JsonObject {
+function stepOf(block: Said, name?: string): JsonObject {
   const { interactions } = objectOf(block.wire?.residue);
   const step = applyDifference(plainStep(block, name), interactions);
   if (isJsonObject(step)) return step;

@@ -11,7 +11,7 @@ import { orphanEvents } from "./read.ts";
 import { checkSchema, hasTables } from "./schema.ts";
 
 /** What a file holds, once it was checked: a backup, or the store that one was restored to. */
-export type CheckedFile = {
+type CheckedFile = {
   readonly storeId: string;
   readonly streams: number;
   readonly events: number;
