@@ -13,7 +13,7 @@ const tellHeavyPackages = `
   import { registerHooks } from "node:module";
   registerHooks({ resolve(specifier, context, next) {
     const resolved = next(specifier, context);
-    const found = /node_modules.(zod|openai|rxjs).package.json|node_modules.(zod|openai|rxjs)./.exec(resolved.url);
+    const found = /node_modules.(zod|ws|rxjs).package.json|node_modules.(zod|ws|rxjs)./.exec(resolved.url);
     if (found) process.stderr.write("loaded " + (found[1] ?? found[2]) + "\\n");
     return resolved;
   } });`;
@@ -25,18 +25,15 @@ test("prints its version", async () => {
   expect(manifest).toMatchObject({ version: stdout.trim() });
 });
 
-test.each([["--version"], ["--help"], ["rehearse --help"]])(
-  "%s loads neither zod nor openai nor rxjs",
-  async (typed) => {
-    const options = { cwd: temporaryFolder().path, nodeArguments: importing(tellHeavyPackages) };
-    const { code, stderr } = await turnlog(typed.split(" "), options);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  },
-);
+test.each([["--version"], ["--help"], ["rehearse --help"]])("%s loads neither zod nor ws nor rxjs", async (typed) => {
+  const options = { cwd: temporaryFolder().path, nodeArguments: importing(tellHeavyPackages) };
+  const { code, stderr } = await turnlog(typed.split(" "), options);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+});
 
 test("a command that needs them loads them, so the test above can fail", async () => {
   const options = { cwd: temporaryFolder().path, nodeArguments: importing(tellHeavyPackages) };
-  const { stderr } = await turnlog(["ls"], options);
+  const { stderr } = await turnlog(["demo", "-q"], options);
   expect(stderr).toContain("loaded zod");
   expect(stderr).toContain("loaded rxjs");
 });

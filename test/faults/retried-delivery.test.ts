@@ -20,6 +20,9 @@ async function loadCopy() {
   const { tool } = await import("../../src/engine/stack/tool.ts");
   const { scripted } = await import("../../src/providers/scripted.ts");
   const { conversationIdSchema, keyedBlockId } = await import("../../src/domain/ids.ts");
+  const { execution } = await import("../../src/engine/run/execution.ts");
+  // Loaded with the first run otherwise, when the newest copy's would be found.
+  await execution();
   return {
     createEngine,
     TurnlogStore,

@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { listConversations } from "../../conversation/list.ts";
 import { hiddenLabel } from "../../domain/labels.ts";
 import { counted, excerpt, grouped } from "../../projections/wording.ts";
 import { dateAndTime } from "../block-rows.ts";
@@ -15,7 +16,6 @@ export const ls = commandCode({
 
   async *run(context, { options: { limit, label: labels = {}, all: withHidden = false } }: CommandInput<Options>) {
     await using events = await context.openEvents();
-    const { listConversations } = await import("../../conversation/list.ts");
     const asked = { limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit, labels, withHidden };
     const { conversations, total, hidden } = await context.progress("events read", (onProgress) =>
       listConversations(events, { ...asked, onProgress }),

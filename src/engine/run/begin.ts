@@ -14,6 +14,7 @@ import { type SummaryOptions, summaryPolicy } from "../stack/compact-policy.ts";
 import { stopwatch, takeoverAfterMsDefault } from "../stack/create-engine.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import type { RunResult } from "../stack/result.ts";
+import { execution } from "./execution.ts";
 import { giveAgain } from "./given-again.ts";
 import { noteInterruption } from "./interruption-note.ts";
 import { parkable } from "./parking.ts";
@@ -121,7 +122,7 @@ async function finishOpen(
   engine: EngineOptions,
   options: RunRequest,
 ): Promise<RunResult | null> {
-  const { finish, mustBeFree } = await import("./take-up.ts");
+  const { finish, mustBeFree } = await execution();
   await mustBeFree(stream, run, engine, options);
   if (options.unfinished === "throw") throw new RunUnfinishedError(run.id);
   return finish(stream, run, engine, { onStackChanged: "abandon", ...options });
@@ -131,8 +132,7 @@ type Begun = Omit<RunNow, "wanted"> & { readonly closedRun: string | null };
 
 /** Begins a run on the committed Turn. */
 async function begin(stream: ConversationWriter, engine: EngineOptions, options: Begun): Promise<RunResult> {
-  // Loaded with the first run: a program that only looks at conversations does without what executes them.
-  const [{ executeRun }, { timeAfter }] = await Promise.all([import("./run.ts"), import("./open-session.ts")]);
+  const { executeRun, timeAfter } = await execution();
   const { runId, again, recorded = {} } = options;
   const base = stream.view.client.committed;
   const startedAt = timeAfter(stream, engine.clock());
@@ -230,7 +230,7 @@ export async function resumeConversation(
   options: ResumeOptions & Pick<RunRequest, "interceptor"> = {},
 ): Promise<RunResult | null> {
   const again = async (): Promise<RunResult | null> => {
-    const { finish, mustBeFree } = await import("./take-up.ts");
+    const { finish, mustBeFree } = await execution();
     for (let attempt = 1; ; attempt += 1) {
       const { run } = (await stream.refresh()).client;
       if (run === null) return null;
@@ -257,7 +257,7 @@ export async function abandonRun(
   { takeover = false, actor = { kind: "operator" } }: { readonly takeover?: boolean; readonly actor?: Actor } = {},
 ): Promise<string | null> {
   return inTurn(stream, { runId: "" }, async () => {
-    const { abandon, mustBeFree } = await import("./take-up.ts");
+    const { abandon, mustBeFree } = await execution();
     for (let attempt = 1; ; attempt += 1) {
       const { run } = (await stream.refresh()).client;
       if (run === null) return null;

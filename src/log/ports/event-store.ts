@@ -140,7 +140,7 @@ export interface EventStore extends AsyncDisposable {
   subscribe(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
 
   /**
-   * The position of the newest event of the whole log; null for an empty one. A follower of one stream asks for it, reads the
+   * A position that no event of the log is behind; null for an empty log where the store knows none. A follower of one stream asks for it, reads the
    * stream, and subscribes from there, instead of having the store search its log.
    */
   end?(): Promise<string | null>;

@@ -60,7 +60,7 @@ export const logFaults: readonly PlantedFault[] = [
   },
   {
     of: "a fork does not learn what its parent's server has lost",
-    file: "log/history/inherited-invalidations.ts",
+    file: "log/snapshots/inherited-invalidations.ts",
     find: "if (isKnown) invalidations.push(event);",
     put: "",
     suite: "log/writer/fork",
