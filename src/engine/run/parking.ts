@@ -54,24 +54,37 @@ export async function parkable<T>(
 export async function parkRuns(log: EventLog, graceMs: number): Promise<void> {
   const ongoing = ongoingOf(log);
   ongoing.isClosing = true;
-  await Promise.all([...ongoing.runs].map((run) => park(run, graceMs)));
+  const appendMs = log.store.deadlineMs ?? defaultAppendMs;
+  await Promise.all([...ongoing.runs].map((run) => park(run, { graceMs, appendMs })));
 }
 
-async function park({ session, ended }: OngoingRun, graceMs: number): Promise<void> {
+/** How long closing waits for one append of a store that has no deadline of its own. */
+const defaultAppendMs = 5_000;
+
+type Waits = { readonly graceMs: number; readonly appendMs: number };
+
+async function park({ session, ended }: OngoingRun, { graceMs, appendMs }: Waits): Promise<void> {
   const { runId, recorder, underWay } = session;
-  const isLeft = await recorder.park(new RunParkedError(runId));
-  await within(graceMs, Promise.allSettled([ended, ...underWay]));
-  if (!isLeft) return;
+  const [isLeft] = await Promise.all([
+    within(appendMs, recorder.park(new RunParkedError(runId))),
+    within(graceMs, Promise.allSettled([ended, ...underWay])),
+  ]);
+  // Behind an append that does not answer nothing can be recorded either.
+  if (isLeft !== true) return;
   const event: ProposedEvent["event"] = { type: "RunParked", version: 1, data: { blockIds: [] } };
   const entries = [...recorder.takeUnwritten(), { event, actor: engineActor, runId, frame: "0" }];
   // What cannot be recorded leaves the run as its log has it: the owner's lease ends with the store.
-  await recorder.recordEnd(entries).catch(() => undefined);
+  await within(
+    appendMs,
+    recorder.recordEnd(entries).catch(() => undefined),
+  );
 }
 
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
+/** What work gives; undefined where it takes longer. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   const timer = new AbortController();
   try {
-    await Promise.race([work, sleep(ms, undefined, { signal: timer.signal })]);
+    return await Promise.race([work, sleep(ms, undefined, { signal: timer.signal })]);
   } finally {
     timer.abort();
   }
