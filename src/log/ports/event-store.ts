@@ -140,8 +140,9 @@ export interface EventStore extends AsyncDisposable {
   subscribe(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
 
   /**
-   * A position that no event of the log is behind; null for an empty log where the store knows none. A follower of one stream asks for it, reads the
-   * stream, and subscribes from there, instead of having the store search its log.
+   * The position of the newest event of the whole log that can be read now; null where there is none. Nothing that comes later is
+   * before it. A follower of one stream asks for it, reads the stream, and subscribes from there, instead of having the store search
+   * its log.
    */
   end?(): Promise<string | null>;
 

@@ -1,6 +1,6 @@
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import { readEvent } from "../codec/recorded.ts";
+import { isOfTheStore, readEvent } from "../codec/recorded.ts";
 import { type EventStore, envelopeAt, type StoredEnvelope } from "../ports/event-store.ts";
 import { readFacts } from "./conversation-fold.ts";
 import { readSnapshot } from "./snapshot.ts";
@@ -29,8 +29,8 @@ export async function inheritedInvalidations(
   for await (const envelope of newsOf(store, { stream, seen })) {
     revision = Math.max(revision, envelope.revision);
     if (envelope.type !== "AnchorInvalidated") continue;
-    const { event } = await readEvent(store, envelope);
-    if (event.type !== "AnchorInvalidated") continue;
+    const event = await readInvalidation(store, envelope);
+    if (event === null) continue;
     const { scope, anchor } = event.data;
     // Of all that an endpoint holds, the fork speaks for itself once it was answered there.
     const isKnown =
@@ -41,6 +41,23 @@ export async function inheritedInvalidations(
     if (isKnown) invalidations.push(event);
   }
   return { invalidations, revision };
+}
+
+/**
+ * Null for one that cannot be read. Its conversation stops there until an operator skips it, and a sound fork goes on: what the fork
+ * continues from in vain, the server refuses.
+ */
+async function readInvalidation(
+  store: EventStore,
+  envelope: StoredEnvelope,
+): Promise<ConversationEventOf<"AnchorInvalidated"> | null> {
+  try {
+    const { event } = await readEvent(store, envelope);
+    return event.type === "AnchorInvalidated" ? event : null;
+  } catch (error) {
+    if (isOfTheStore(error)) throw error;
+    return null;
+  }
 }
 
 /** The events of a stream after a revision; of those up to its newest snapshot the ones that it calls invalidations. */
