@@ -262,7 +262,7 @@ export function notRead(): never {
 
 /** The id of a block that was recorded. A draft here is a bug. */
 export function idOf(block: Block): BlockId {
-  if (block.id === null) throw new Error("a draft block has no id");
+  if (block.id === null) throw new Error("this block has no id yet: it was not recorded");
   return block.id;
 }
 

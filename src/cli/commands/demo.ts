@@ -1,7 +1,13 @@
 import type * as z from "zod";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
+import { conversationStream } from "../../domain/ids.ts";
 import type { Mode } from "../../engine/stack/chain-policy.ts";
+import {
+  type ConversationListView,
+  type ConversationSummary,
+  conversationList,
+} from "../../projections/conversation-list.ts";
 import { describeDivergence } from "../../projections/describe-inference.ts";
 import { describeRequestReason } from "../../projections/reasons.ts";
 import { counted, grouped, shortId } from "../../projections/wording.ts";
@@ -12,6 +18,7 @@ import { type CliContext, defaultStoreUrl, type Screen, shownUrl } from "../cont
 import { playDemo } from "../demo/play.ts";
 import { answerAsTravelAgent } from "../demo/travel-agent.ts";
 import { type DemoRequest, demoDocument } from "../documents/running.ts";
+import { savedPercent } from "../saved-percent.ts";
 
 /** A conversation from beginning to end, with what was sent, what it would have cost, and who broke a chain. */
 export const demo = commandCode({
@@ -30,25 +37,29 @@ export const demo = commandCode({
     const provider = openaiResponses({ model: "demo", baseURL, apiKey: "demo", organization: "", project: "" });
     const { bold, dim } = context.style;
     say(context, dim(`a travel agent with 4 layers and 4 tools, talking to ${baseURL}`));
-    const shown: Shown = { next: 0, requests: [] };
+    const shown: Shown = {
+      next: 0,
+      requests: [],
+      listed: conversationList.initial(conversationStream(conversation.id)),
+    };
     for await (const { type, text } of playDemo(conversation, provider, { signal: context.signal, mode })) {
       if (type === "answer") await showNews(context, conversation, shown);
       say(context, type === "question" ? `\n${bold("you  ")} ${text}` : `${bold("agent")} ${text}`);
     }
-    const { requests } = shown;
-    yield { conversation: conversation.id, store: shownUrl(context.storeUrl), requests, totals: totalsOf(requests) };
+    const { requests, listed } = shown;
+    const totals = totalsOf(listed.summary);
+    yield { conversation: conversation.id, store: shownUrl(context.storeUrl), requests, totals };
   },
 
   render(document, screen) {
     const { totals, conversation, store } = document;
-    const { chained, rebased, full, bytesSent, bytesFull } = totals;
-    const percent = Math.floor((1 - bytesSent / bytesFull) * 100);
+    const { chained, rebased, full, bytesSent } = totals;
     const broken = document.requests.find(({ strategy }) => strategy === "rebased") ?? document.requests[0];
     const { print, commandName } = screen;
     const named = isFound(screen) ? "" : ` --store ${shellWord(store)}`;
     print(
       `\n${counted(totals.requests, "request")}: ${chained} chained, ${rebased} rebased, ${full} full`,
-      `${grouped(bytesSent)} bytes sent, ${percent} % less than the ${grouped(bytesFull)} of sending everything each time`,
+      `${grouped(bytesSent)} bytes sent, ~${savedPercent(totals)} % less than sending everything each time`,
     );
     // What was in memory is gone before the next command could look at it.
     const closing =
@@ -73,31 +84,37 @@ const shellWord = (text: string): string =>
 const isFound = ({ storeUrl }: Screen): boolean =>
   storeUrl === defaultStoreUrl || process.env["TURNLOG_STORE"] === storeUrl;
 
-function totalsOf(requests: readonly DemoRequest[]): z.infer<typeof demoDocument>["totals"] {
-  const count = (strategy: DemoRequest["strategy"]): number =>
-    requests.filter((request) => request.strategy === strategy).length;
-  return {
-    requests: requests.length,
-    chained: count("chained"),
-    rebased: count("rebased"),
-    full: count("full"),
-    bytesSent: requests.reduce((sum, { bytes }) => sum + bytes, 0),
-    bytesFull: requests.reduce((sum, { fullBytes }) => sum + fullBytes, 0),
-  };
-}
+/** The sums that `turnlog ls` shows. */
+const totalsOf = ({
+  requests,
+  chained,
+  rebased,
+  full,
+  bytesSent,
+  bytesSaved,
+}: ConversationSummary): z.infer<typeof demoDocument>["totals"] => ({
+  requests,
+  chained,
+  rebased,
+  full,
+  bytesSent,
+  bytesSaved,
+});
 
 /** Tells people what happens while it does; the document comes at the end. */
 const say = (context: CliContext, text: string): void => {
   if (!context.isJson && !context.isQuiet) context.print(text);
 };
 
-/** How far the log was told, and the requests in it. */
-type Shown = { next: number; readonly requests: DemoRequest[] };
+/** How far the log was told, the requests in it, and the conversation's row in the list. */
+type Shown = { next: number; readonly requests: DemoRequest[]; listed: ConversationListView };
 
 async function showNews(context: CliContext, conversation: Conversation, shown: Shown): Promise<void> {
   const { dim } = context.style;
-  for await (const { event, revision } of conversation.events(shown.next)) {
+  for await (const recorded of conversation.events(shown.next)) {
+    const { event, revision } = recorded;
     shown.next = revision + 1;
+    shown.listed = conversationList.apply(shown.listed, recorded);
     if (event.type === "InferenceRequested") {
       const request = await requestAt(conversation, revision);
       say(context, requestLine(context, request, shown.requests.push(request)));

@@ -6,6 +6,7 @@ import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
 import { lsDocument } from "../documents/stores.ts";
+import { savedPercent } from "../saved-percent.ts";
 
 type Options = { readonly limit: number; readonly label?: Readonly<Record<string, string>>; readonly all?: boolean };
 type Listed = z.infer<typeof lsDocument>["conversations"][number];
@@ -50,10 +51,7 @@ function labelWords(name: string, value: string): string {
   return value === "" ? name : `${name}=${value}`;
 }
 
-/** An estimate, which takes no codec: `why` and the demo make the body that everything would have been. */
-function savedWords({ bytesSent, bytesSaved }: Listed): string {
-  return bytesSent === 0 ? "" : `~${Math.floor((bytesSaved / (bytesSent + bytesSaved)) * 100)} % saved`;
-}
+const savedWords = (listed: Listed): string => (listed.bytesSent === 0 ? "" : `~${savedPercent(listed)} % saved`);
 
 function runWords({ state, inDoubt }: NonNullable<Listed["openRun"]>): string {
   switch (state) {

@@ -7,7 +7,7 @@ export const check: CommandGroup = {
     {
       name: "verify",
       arguments: "[conversation...]",
-      summary: "check hash chains, heads, folds, every request and the read models",
+      summary: "check hash chains, heads, snapshots, every request and the read models",
       example: "verify --heads heads.txt",
       options: [
         option("--save-heads <file>", "write the heads to a file, to be kept elsewhere"),

@@ -37,7 +37,8 @@ export const demoDocument = z.strictObject({
     rebased: count,
     full: count,
     bytesSent: count,
-    bytesFull: count,
+    /** As in `turnlog ls`: an estimate. The requests' own `fullBytes` are exact. */
+    bytesSaved: count,
   }),
 });
 

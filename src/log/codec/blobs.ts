@@ -32,7 +32,7 @@ export async function writeBlob(
     const present = head === null ? 0 : head.revision + 1;
     if (present === chunks.length) return;
     if (present > chunks.length || present <= maxPresent)
-      throw new StoreCorruptedError(`${target} is not the blob of its name`);
+      throw new StoreCorruptedError(`${target} is not the long text that its name stands for`);
     maxPresent = present;
     const events = chunks.slice(present).map((text, index) => chunkStored(present + index, chunks.length, text));
     const { status } = await append(target, head, events);

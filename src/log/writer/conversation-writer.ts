@@ -169,7 +169,8 @@ export class ConversationWriter {
     return this.#enqueue(async () => {
       await this.#foldAnew();
       const again = await look();
-      if (again === undefined) throw new Error(`a fold of all events of ${this.name} does not know its own names`);
+      if (again === undefined)
+        throw new Error(`all events of ${this.name} were read again, and do not tell what they themselves say`);
       return again;
     });
   }
