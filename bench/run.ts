@@ -1,6 +1,7 @@
 import { benchAppend } from "./append.ts";
 import { benchEventStoreDb } from "./eventstoredb.ts";
 import { benchForks } from "./forks.ts";
+import { benchList } from "./list.ts";
 import { benchLooking } from "./looking.ts";
 import { benchMemory } from "./memory.ts";
 import { benchOpening } from "./opening.ts";
@@ -28,6 +29,7 @@ const parts = {
   planning: benchPlanning,
   "time-travel": benchTimeTravel,
   opening: benchOpening,
+  list: benchList,
   looking: benchLooking,
   forks: benchForks,
   recording: benchRecording,

@@ -136,6 +136,7 @@ export { type LogEntry, type LoggingOptions, logging } from "./middleware/loggin
 export type { OpenEventsOptions } from "./open-events.ts";
 export { type CreateStoreOptions, createStore, type OpenStoreOptions, openStore } from "./open-store.ts";
 export type { Blame, BlamedVersion, BlockChange } from "./projections/blame.ts";
+export type { ListSort } from "./projections/conversation-list.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
 export type { ServerContext, Unusable } from "./projections/server-contexts.ts";
 export type { AzureConnection } from "./providers/azure-endpoint.ts";

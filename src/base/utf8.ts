@@ -6,3 +6,17 @@ const encoder = new TextEncoder();
 export function utf8Length(text: string): number {
   return platform.Buffer?.byteLength(text) ?? encoder.encode(text).length;
 }
+
+/** Orders two well-formed texts as their UTF-8 bytes are ordered, without making the bytes. */
+export function compareUtf8(left: string, right: string): number {
+  const length = Math.min(left.length, right.length);
+  for (let index = 0; index < length; index += 1) {
+    const [one, other] = [left.charCodeAt(index), right.charCodeAt(index)];
+    if (one === other) continue;
+    // Half of a pair stands for a character beyond all that have one unit.
+    return isHalf(one) === isHalf(other) ? one - other : isHalf(one) ? 1 : -1;
+  }
+  return left.length - right.length;
+}
+
+const isHalf = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdfff;

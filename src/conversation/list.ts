@@ -1,28 +1,57 @@
 import { isJsonObject } from "../base/json.ts";
-import { checkOptions, checkText, checkWhole, kindOf, type OptionNames } from "../base/options.ts";
+import {
+  checkChoice,
+  checkFlag,
+  checkOptions,
+  checkText,
+  checkWhole,
+  kindOf,
+  type OptionNames,
+} from "../base/options.ts";
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
-import { isHidden } from "../domain/labels.ts";
-import { comparePositions, type EventStore } from "../log/ports/event-store.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
+import type { ListedPage, ListRange, PlaceInList } from "../log/ports/view-store.ts";
 import { lifeIn } from "../log/writer/owner.ts";
 import {
   type ConversationListView,
   type ConversationSummary,
   conversationList,
   type ListedRun,
+  type ListSort,
+  listMarks,
+  listName,
+  listSorts,
 } from "../projections/conversation-list.ts";
-import type { ProjectedView } from "../read-models/live-views.ts";
+import type { ListedView } from "../read-models/projector.ts";
 import { withRows } from "./read-models.ts";
 
 /** Which conversations are listed. */
 export type ListOptions = {
   /** How many at most, from 1; by default 20. */
   readonly limit?: number;
-  /** `next` of the page before; by default the list begins with the conversation that was written last. */
+  /** `next` of the page before, of a list with the same filters and in the same order; by default the list is given from its beginning. */
   readonly after?: string;
+  /** By the time of the newest event, or of the first; by default `lastAt`. */
+  readonly sort?: ListSort;
+  /** By default `descending`: the newest first. */
+  readonly order?: "ascending" | "descending";
+  /** Only those whose time, the one that they are sorted by, is this or later: a `Date`, or ISO text. */
+  readonly since?: Date | string;
+  /** Only those whose time, the one that they are sorted by, is before this: a `Date`, or ISO text. */
+  readonly until?: Date | string;
+  /**
+   * Only those with an open run, or with one that stands so. Who owns a run is recorded, and whether its process lives is looked at
+   * for each page: a state other than `open` makes pages shorter, also empty, so go on until `next` is null.
+   */
+  readonly state?: OpenRunState | "open";
+  /** Only those of which a run has `losses`. */
+  readonly losses?: true;
   /** Only conversations that have all of these: `{ user: "ann" }`. */
   readonly labels?: Readonly<Record<string, string>>;
   /** Whether those that `conversation.hide` took out of lists are listed too. */
   readonly withHidden?: boolean;
+  /** Whether to count those that are not on the page, too: it takes time that grows with their number. */
+  readonly withTotal?: boolean;
   /** Told, while events are read that no list has seen yet, how many were. */
   readonly onProgress?: (events: number) => void;
 };
@@ -43,76 +72,158 @@ export type ListedConversation = Omit<ConversationSummary, "openRun"> & {
   readonly isDamaged: boolean;
 };
 
-/** Some of the conversations of a store, the one that was written last first. */
+/** Some of the conversations of a store, in the order that was asked for. */
 export type ConversationPage = {
   readonly conversations: readonly ListedConversation[];
-  /** How many there are with these labels, on this page or not. */
-  readonly total: number;
-  /** How many more there are that are hidden, and were not asked for. */
-  readonly hidden: number;
+  /** How many there are, on this page or not, a `state` being taken for `open`; null unless `withTotal` asked for it. */
+  readonly total: number | null;
+  /** How many more there are that are hidden, and were not asked for; null unless `withTotal` asked for it. */
+  readonly hidden: number | null;
   /** What to give as `after` for those that follow; null when none do. */
   readonly next: string | null;
 };
 
 const optionNames: OptionNames<ListOptions> = {
-  limit: true,
-  after: true,
-  labels: true,
-  withHidden: true,
-  onProgress: true,
+  ...{ limit: true, after: true, sort: true, order: true, since: true, until: true, state: true, losses: true },
+  ...{ labels: true, withHidden: true, withTotal: true, onProgress: true },
 };
 
-/** @throws {TypeError | RangeError} for an option that is none, and for a value that it cannot have. */
+/** The states that a list can be narrowed to. */
+export const listedStates = ["open", "running", "cut-off", "elsewhere", "parked"] as const;
+
+/**
+ * A page of the conversations, read from rows that are kept in order: its time does not grow with the number of conversations.
+ *
+ * @throws {TypeError | RangeError} for an option that is none, and for a value that it cannot have.
+ */
 export async function listConversations(events: EventStore, options: ListOptions): Promise<ConversationPage> {
-  checkOptions("list", options, optionNames);
-  const { limit = 20, after, labels = {}, withHidden = false, onProgress } = options;
-  checkWhole("list: limit", limit);
-  if (after !== undefined) checkText("list: after", after, "`next` of the page before, or leave it out");
-  checkLabels(labels);
-  const rows = await withRows(
+  checkList(options);
+  const { limit = 20, state, withTotal = false, onProgress } = options;
+  const told = onProgress === undefined ? {} : { onProgress };
+  return withRows(
     events,
     conversationList,
     async (projector) => {
-      const all: ProjectedView<ConversationListView>[] = [];
-      for await (const row of projector.readAll()) all.push(row);
-      return all;
+      const page = pageOf(options);
+      const rows = await projector.readListed({ ...page, limit: limit + 1 });
+      const shown = rows.slice(0, limit);
+      const last = rows.length > limit ? shown.at(-1) : undefined;
+      const conversations = (await Promise.all(shown.map((row) => listed(row, events)))).flat();
+      return {
+        conversations: conversations.filter(({ openRun }) => isAsked(openRun, state)),
+        ...(withTotal ? await totals(projector, page) : { total: null, hidden: null }),
+        next: last === undefined ? null : cursorOf(options, last),
+      };
     },
-    onProgress === undefined ? {} : { onProgress },
+    told,
   );
-  const wanted = rows.filter(({ view }) => hasLabels(view.summary, labels));
-  const found = withHidden ? wanted : wanted.filter(({ view }) => !isHidden(view.summary.labels));
-  const newestFirst = found.toSorted((left, right) => comparePlaces(placeOf(right), placeOf(left)));
-  const left = after === undefined ? newestFirst : newestFirst.filter((row) => comparePlaces(placeOf(row), after) < 0);
-  const page = left.slice(0, limit);
-  const last = page.at(-1);
+}
+
+const isAsked = (openRun: ListedConversation["openRun"], state: ListOptions["state"]): boolean =>
+  state === undefined || state === "open" || openRun?.state === state;
+
+async function totals(
+  projector: { readonly countListed: (range: ListRange) => Promise<number> },
+  { lists, from, until }: ListRange,
+): Promise<Pick<ConversationPage, "total" | "hidden">> {
+  const total = await projector.countListed({ lists, from, until });
+  const isVisible = (list: string): boolean => listSorts.some((sort) => list === listName(sort, listMarks.visible));
+  if (!lists.some(isVisible)) return { total, hidden: 0 };
+  const narrower = lists.filter((list) => !isVisible(list));
+  const sort = listSorts.find((each) => lists.includes(listName(each, listMarks.visible))) ?? "lastAt";
+  const all = await projector.countListed({
+    lists: narrower.length === 0 ? [listName(sort, listMarks.all)] : narrower,
+    ...{ from, until },
+  });
+  return { total, hidden: all - total };
+}
+
+function pageOf(options: ListOptions): Omit<ListedPage, "limit"> {
+  const {
+    sort = "lastAt",
+    order = "descending",
+    since,
+    until,
+    state,
+    losses,
+    labels = {},
+    withHidden,
+    after,
+  } = options;
+  const marks = [
+    ...Object.entries(labels).map(([name, value]) => listMarks.label(name, value)),
+    ...(state === undefined ? [] : [listMarks.open]),
+    ...(losses === undefined ? [] : [listMarks.losses]),
+    ...(withHidden === true ? [] : [listMarks.visible]),
+  ];
   return {
-    conversations: (await Promise.all(page.map((row) => listed(row, events)))).flat(),
-    total: found.length,
-    hidden: wanted.length - found.length,
-    next: left.length > page.length && last !== undefined ? placeOf(last) : null,
+    lists: (marks.length === 0 ? [listMarks.all] : marks).map((mark) => listName(sort, mark)),
+    ...{ from: timeOf("since", since), until: timeOf("until", until), order },
+    after: after === undefined ? null : placeOf(after, { sort, order }),
   };
 }
 
-/** Where a conversation stands in the list: by the time of its newest event, so that a copy of the store lists the same; then by its place. */
-const placeOf = ({ view, position }: ProjectedView<ConversationListView>): string =>
-  `${view.summary.lastAt} ${position}`;
-
-function comparePlaces(left: string, right: string): number {
-  const [[leftAt = "", leftPosition = ""], [rightAt = "", rightPosition = ""]] = [left.split(" "), right.split(" ")];
-  return leftAt === rightAt ? comparePositions(leftPosition, rightPosition) : leftAt < rightAt ? -1 : 1;
+function checkList(options: ListOptions): void {
+  checkOptions("list", options, optionNames);
+  const { limit, after, sort, order, state, losses, labels = {}, withHidden, withTotal } = options;
+  if (limit !== undefined) checkWhole("list: limit", limit);
+  if (after !== undefined) checkText("list: after", after, nextWanted);
+  if (sort !== undefined) checkChoice("list: sort", sort, listSorts);
+  if (order !== undefined) checkChoice("list: order", order, ["ascending", "descending"]);
+  if (state !== undefined) checkChoice("list: state", state, listedStates);
+  const isOnly: unknown = losses;
+  if (isOnly !== undefined && isOnly !== true)
+    throw new TypeError(`list: losses is ${kindOf(isOnly)}: give true, or leave it out`);
+  if (withHidden !== undefined) checkFlag("list: withHidden", withHidden);
+  if (withTotal !== undefined) checkFlag("list: withTotal", withTotal);
+  checkLabels("list", labels);
 }
 
-function checkLabels(labels: unknown): void {
-  if (!isJsonObject(labels)) throw new TypeError(`list: labels is ${kindOf(labels)}: give { name: "value" }`);
+const nextWanted = "`next` of the page before, or leave it out";
+
+/** The place of a page's last row, with the order that it is a place of. */
+function cursorOf({ sort = "lastAt", order = "descending" }: ListOptions, { at, key }: PlaceInList): string {
+  return Buffer.from(JSON.stringify([sort, order, at, key])).toString("base64url");
+}
+
+function placeOf(after: string, asked: { readonly sort: string; readonly order: string }): PlaceInList {
+  const [sort, order, at, key] = cursorParts(after);
+  if (typeof at !== "string" || typeof key !== "string")
+    throw new TypeError(`list: after is no place in a list: give ${nextWanted}`);
+  if (sort !== asked.sort || order !== asked.order)
+    throw new TypeError(`list: after is of a list in another order: ask for each page with the same sort and order`);
+  return { at, key };
+}
+
+function cursorParts(after: string): readonly unknown[] {
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(after, "base64url").toString());
+    return Array.isArray(parts) ? parts : [];
+  } catch {
+    return [];
+  }
+}
+
+function timeOf(what: string, given: Date | string | undefined): string | null {
+  if (given === undefined) return null;
+  const time = given instanceof Date ? given.getTime() : typeof given === "string" ? Date.parse(given) : Number.NaN;
+  if (!Number.isNaN(time)) return new Date(time).toISOString();
+  throw new TypeError(`list: ${what} is no time: give a Date, or ISO text such as 2026-09-01T12:30:00Z`);
+}
+
+/** @throws {TypeError} unless all labels are texts by their names. */
+export function checkLabels(where: string, labels: unknown): asserts labels is Readonly<Record<string, string>> {
+  if (!isJsonObject(labels)) throw new TypeError(`${where}: labels is ${kindOf(labels)}: give { name: "value" }`);
   for (const [name, value] of Object.entries(labels))
-    if (typeof value !== "string") throw new TypeError(`list: labels.${name} is ${kindOf(value)}: give a text`);
+    if (typeof value !== "string") throw new TypeError(`${where}: labels.${name} is ${kindOf(value)}: give a text`);
 }
 
-const hasLabels = (summary: ConversationSummary, labels: Readonly<Record<string, string>>): boolean =>
+/** Whether a conversation has all of some labels. */
+export const hasLabels = (summary: ConversationSummary, labels: Readonly<Record<string, string>>): boolean =>
   Object.entries(labels).every(([name, value]) => summary.labels[name] === value);
 
 async function listed(
-  { key, view, quarantine }: ProjectedView<ConversationListView>,
+  { key, view, quarantine }: ListedView<ConversationListView>,
   events: EventStore,
 ): Promise<readonly ListedConversation[]> {
   const id = conversationOfStream(key);

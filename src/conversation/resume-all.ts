@@ -35,11 +35,10 @@ export async function resumeAll<Output>(
   const waiting: ConversationId[] = [];
   for (let after: string | null | undefined; after !== null; ) {
     const page = await listConversations(events, {
-      ...{ limit: pageSize, withHidden: true },
+      ...{ limit: pageSize, withHidden: true, state: "cut-off" },
       ...(after === undefined ? {} : { after }),
     });
-    for (const listed of page.conversations)
-      if (listed.openRun?.state === "cut-off" && where(listed)) waiting.push(listed.id);
+    for (const listed of page.conversations) if (where(listed)) waiting.push(listed.id);
     after = page.next;
   }
   const resumed: ResumedConversation<Output>[] = [];

@@ -18,12 +18,15 @@ import {
 } from "../projections/search-texts.ts";
 import { excerpt } from "../projections/wording.ts";
 import type { Projector } from "../read-models/projector.ts";
+import { checkLabels, hasLabels } from "./list.ts";
 import { withRows } from "./read-models.ts";
 
 /** How much is searched for, and where the search tells how far it is. */
 export type SearchOptions = {
   /** How many places at most, from 1; by default 20. */
   readonly limit?: number;
+  /** Only in conversations that have all of these: `{ user: "ann" }`. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Told, while events are read that no search has seen yet, how many were. */
   readonly onProgress?: (events: number) => void;
 };
@@ -52,7 +55,7 @@ export type SearchResult = {
   readonly hasMore: boolean;
 };
 
-const optionNames: OptionNames<SearchOptions> = { limit: true, onProgress: true };
+const optionNames: OptionNames<SearchOptions> = { limit: true, labels: true, onProgress: true };
 
 /** How many words the rows are looked through for; what has those is then looked at for all. */
 const maxRowWords = 8;
@@ -60,8 +63,9 @@ const maxRowWords = 8;
 /** @throws {TypeError | RangeError} for a text that says nothing, an option that is none, and a limit that it cannot have. */
 export async function searchConversations(log: EventLog, text: string, options: SearchOptions): Promise<SearchResult> {
   checkOptions("search", options, optionNames);
-  const { limit = 20, onProgress } = options;
+  const { limit = 20, labels = {}, onProgress } = options;
   checkWhole("search: limit", limit);
+  checkLabels("search", labels);
   checkText("search: text", text, wanted);
   const words = wordsOf(text);
   if (words.length === 0) throw new TypeError(`search: text holds no word: give ${wanted}`);
@@ -69,7 +73,8 @@ export async function searchConversations(log: EventLog, text: string, options: 
   return withRows(
     log.store,
     searchTexts,
-    (texts) => withRows(log.store, conversationList, (list) => findHits({ log, texts, list }, words, limit)),
+    (texts) =>
+      withRows(log.store, conversationList, (list) => findHits({ log, texts, list }, words, { limit, labels })),
     told,
   );
 }
@@ -80,11 +85,15 @@ type Rows = {
   readonly list: Projector<ConversationListView>;
 };
 
-async function findHits(rows: Rows, words: readonly string[], limit: number): Promise<SearchResult> {
+type Wanted = Required<Pick<SearchOptions, "limit" | "labels">>;
+
+async function findHits(rows: Rows, words: readonly string[], { limit, labels }: Wanted): Promise<SearchResult> {
   const longest = words.toSorted((left, right) => right.length - left.length).slice(0, maxRowWords);
   const describe = createDescriber(rows, words);
   const hits: SearchHit[] = [];
+  const isAsked = byLabels(rows.list, labels);
   for await (const { key, view } of rows.texts.readContaining(longest)) {
+    if (!(await isAsked(streamOfRow(key)))) continue;
     for (const found of view.toReversed()) {
       if (!words.every((word) => found[2].includes(word))) continue;
       const hit = await describe(streamOfRow(key), found);
@@ -103,6 +112,21 @@ const wordsOf = (text: string): readonly string[] =>
   Array.from(text.matchAll(/"([^"]*)"|[^\s"]+/gu), ([word, phrase]) => foldText((phrase ?? word).trim())).filter(
     (word) => word !== "",
   );
+
+/** Whether a conversation has all of these labels, looked at once for each. */
+function byLabels(
+  list: Projector<ConversationListView>,
+  labels: Wanted["labels"],
+): (stream: string) => Promise<boolean> | boolean {
+  if (Object.keys(labels).length === 0) return () => true;
+  const known = new Map<string, boolean>();
+  return async (stream) => {
+    const row = known.has(stream) ? null : await list.read(stream);
+    const isAsked = known.get(stream) ?? (row !== null && hasLabels(row.view.summary, labels));
+    known.set(stream, isAsked);
+    return isAsked;
+  };
+}
 
 type Describe = (stream: string, found: SearchText) => Promise<SearchHit | null>;
 

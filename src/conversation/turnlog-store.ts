@@ -123,8 +123,9 @@ export class TurnlogStore implements AsyncDisposable {
    *     const { conversations, next } = await store.list({ labels: { user: "ann" } });
    *     const older = next === null ? null : await store.list({ labels: { user: "ann" }, after: next });
    *
-   * @param options - `limit`: how many on a page, by default 20. `after`: `next` of the page before.
-   * @throws {TypeError} for a misspelt option, and for labels that are no texts.
+   * @param options - `limit`: how many on a page, by default 20. `after`: `next` of the page before. `sort`, `order`, `since`, `until`,
+   *   `labels`, `state`, `losses`: which ones, and in which order.
+   * @throws {TypeError} for a misspelt option, and for a value that it cannot have.
    * @throws {RangeError} for a limit that is no whole number from 1.
    */
   async list(options: ListOptions = {}): Promise<ConversationPage> {

@@ -1,22 +1,33 @@
 /** Read models: rows that follow the log, turnlog's own and those of a program. */
 export type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 export type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
-export type { Quarantine, QuarantinedEvent, ViewStore } from "../log/ports/view-store.ts";
+export type {
+  ListedPage,
+  ListRange,
+  PlacedRow,
+  PlaceInList,
+  Quarantine,
+  QuarantinedEvent,
+  ViewStore,
+} from "../log/ports/view-store.ts";
 export {
   type ContextBytes,
   type ConversationListView,
   type ConversationSummary,
   conversationList,
   type ListedRun,
+  type ListSort,
 } from "../projections/conversation-list.ts";
 export type { DeclaredSettings } from "../projections/declared-settings.ts";
-export { byStream, type Projection } from "../projections/projection.ts";
+export { byStream, type Projection, type RowPlace } from "../projections/projection.ts";
+export type { AskedAnchor } from "../projections/server-contexts.ts";
 export { type UsageOfRequest, type UsageRow, type UsageView, usage, usageByDay } from "../projections/usage.ts";
 export type { ProjectedView } from "../read-models/live-views.ts";
 export type { MismatchedRow } from "../read-models/mismatched-rows.ts";
 export {
   type CatchUpOptions,
   createProjector,
+  type ListedView,
   type Projector,
   type ProjectorOptions,
 } from "../read-models/projector.ts";

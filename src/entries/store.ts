@@ -36,6 +36,10 @@ export type { Liveness } from "../log/ports/liveness.ts";
 export type { Snapshot, SnapshotKey, SnapshotStore } from "../log/ports/snapshot-store.ts";
 export type {
   Checkpoint,
+  ListedPage,
+  ListRange,
+  PlacedRow,
+  PlaceInList,
   Quarantine,
   QuarantinedEvent,
   SaveResult,

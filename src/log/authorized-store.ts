@@ -88,6 +88,9 @@ function guardedViews(views: ViewStore, allowed: Allowed): ViewStore {
     publish: (build) => guarded(() => views.publish(build)),
     row: (build, key) => guarded(() => views.row(build, key)),
     rows: (build, page) => guarded(() => views.rows(build, page)),
+    listed: (build, page) => guarded(() => views.listed(build, page)),
+    countListed: (build, range) => guarded(() => views.countListed(build, range)),
+    places: (build, key) => guarded(() => views.places(build, key)),
     containing: (build, texts) => guarded(() => views.containing(build, texts)),
     degraded: (build) => guarded(() => views.degraded(build)),
   };

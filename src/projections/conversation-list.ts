@@ -5,9 +5,12 @@ import type { InferenceRequestedData, ResponseReceivedData } from "../domain/eve
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Owner } from "../domain/events/run-events.ts";
 import type { BlockId } from "../domain/ids.ts";
-import { type Labels, labelsAfter } from "../domain/labels.ts";
+import { isHidden, type Labels, labelsAfter } from "../domain/labels.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
+import { entersTurn } from "./open-run.ts";
 import { byStream, type Projection } from "./projection.ts";
+import { isLoss } from "./run-record.ts";
+import { type AskedAnchor, askedAnchor, isAnotherAnchor } from "./server-contexts.ts";
 import { excerpt } from "./wording.ts";
 
 /** What a list of conversations says of each. */
@@ -25,6 +28,8 @@ export type ConversationSummary = {
   runs: number;
   /** The run that has not ended; null when none is open. */
   openRun: ListedRun | null;
+  /** Whether anything is among the losses of one of its runs: a cut-off answer, a part that was not sent, compaction and the like. */
+  hasLosses: boolean;
   requests: number;
   /** How many requests continued from the newest context, from an older one, or sent everything. */
   chained: number;
@@ -57,9 +62,14 @@ export type ConversationListView = {
   settingsBytes: DeclaredSettings<number>;
   /** What the contexts of the newest requests had cost, the oldest first. */
   contexts: readonly ContextBytes[];
+  /** What the newest requests without an answer were to continue from. */
+  asked: readonly (AskedAnchor & { readonly inferenceId: string })[];
 };
 
 export type ContextBytes = { readonly inferenceId: string; readonly bytes: number };
+
+/** Requests under way at once, beyond which the oldest is not asked after any more. */
+const maxAsked = 64;
 
 /** A request that continues from a context older than so many requests is taken to have saved nothing. */
 const maxContexts = 64;
@@ -67,15 +77,25 @@ const maxContexts = 64;
 /** One row a conversation: what it is called, how it goes, and what it cost. */
 export const conversationList: Projection<ConversationListView> = {
   name: "conversation-list",
-  version: 4,
+  version: 5,
   lineage: "own",
   key: byStream,
   initial: (stream) => ({
     summary: {
-      ...{ title: null, labels: {}, begins: null, origin: "new", parent: null, events: 0, runs: 0, openRun: null },
+      ...{
+        title: null,
+        labels: {},
+        begins: null,
+        origin: "new",
+        parent: null,
+        events: 0,
+        runs: 0,
+        openRun: null,
+        hasLosses: false,
+      },
       ...{ requests: 0, chained: 0, rebased: 0, full: 0, bytesSent: 0, bytesSaved: 0, startedAt: "", lastAt: "" },
     },
-    ...{ stream, settingsBytes: [], contexts: [] },
+    ...{ stream, settingsBytes: [], contexts: [], asked: [] },
   }),
   apply(view, recorded) {
     const { event, stream, revision, at } = recorded;
@@ -94,8 +114,19 @@ export const conversationList: Projection<ConversationListView> = {
     summary.events = revision + 1;
     if (summary.startedAt === "") summary.startedAt = at;
     summary.lastAt = at;
+    noteLosses(view, recorded);
     applyEvent(view, recorded);
     return view;
+  },
+  places({ summary }, position) {
+    const marks: string[] = [listMarks.all, ...(isHidden(summary.labels) ? [] : [listMarks.visible])];
+    for (const [name, value] of Object.entries(summary.labels)) marks.push(listMarks.label(name, value));
+    if (summary.openRun !== null) marks.push(listMarks.open);
+    if (summary.hasLosses) marks.push(listMarks.losses);
+    // Of two that were written in the same millisecond, the newer is the later one; `comparePositions` orders by length, too.
+    const place = `${String(position.length).padStart(4, "0")}:${position}`;
+    const newest = { lastAt: `${summary.lastAt} ${place}`, startedAt: summary.startedAt };
+    return marks.flatMap((mark) => listSorts.map((sort) => ({ list: listName(sort, mark), at: newest[sort] })));
   },
 };
 
@@ -123,6 +154,56 @@ function applyEvent(view: ConversationListView, recorded: RecordedEvent): void {
       noteAnswer(view, event.data);
       return;
     default:
+  }
+}
+
+/** What conversations are listed by: the times of their newest and of their first event. */
+export const listSorts = ["lastAt", "startedAt"] as const;
+export type ListSort = (typeof listSorts)[number];
+
+/** What lists are narrowed by without reading a row. */
+export const listMarks = {
+  all: "all",
+  visible: "visible",
+  open: "open",
+  losses: "losses",
+  label: (name: string, value: string) => `label ${JSON.stringify([name, value])}`,
+} as const;
+
+/** The list of all conversations with a mark, in the order of a time. */
+export const listName = (sort: ListSort, mark: string): string => `${sort} ${mark}`;
+
+/** What `result.losses` tells of runs, as far as a list says it: whether there are any. */
+function noteLosses(view: ConversationListView, { event }: RecordedEvent): void {
+  if (event.type === "InferenceRequested") {
+    const { inferenceId, decision } = event.data;
+    view.asked = [...view.asked.slice(1 - maxAsked), { inferenceId, ...askedAnchor(decision) }];
+  }
+  view.summary.hasLosses ||= isLost(view, event);
+  if (event.type === "ResponseReceived" || event.type === "InferenceFailed")
+    view.asked = view.asked.filter(({ inferenceId }) => inferenceId !== event.data.inferenceId);
+}
+
+function isLost({ asked }: ConversationListView, event: RecordedEvent["event"]): boolean {
+  switch (event.type) {
+    case "InferenceRequested":
+      return event.data.decision.repairs.some(isLoss);
+    case "ResponseReceived": {
+      const { inferenceId, output, withheld = [] } = event.data;
+      const anchor = asked.find((each) => each.inferenceId === inferenceId);
+      if (anchor === undefined) return false;
+      return isAnotherAnchor(anchor, event.data) || withheld.length > 0 || !output.every(entersTurn);
+    }
+    case "InferenceFailed":
+      return event.data.partial.length > 0;
+    case "TurnEdited":
+      return event.data.compaction !== undefined;
+    case "AnchorInvalidated":
+      return event.data.reason === "suspect";
+    case "ReasoningQuarantined":
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -17,7 +17,12 @@ export type Projection<View> = {
   readonly streamOf?: (key: string) => string;
   readonly initial: (key: string) => View;
   readonly apply: (view: View, recorded: RecordedEvent) => View;
+  /** Where the row of a view stands in ordered lists, `position` being that of its newest event: pages are read without its view. */
+  readonly places?: (view: View, position: string) => readonly RowPlace[];
 };
+
+/** A row's place in a list of rows: rows are ordered by `at`, then by key, both by their UTF-8 bytes. */
+export type RowPlace = { readonly list: string; readonly at: string };
 
 /** One view a conversation: keyed by its stream. */
 export const byStream = ({ stream }: EventPlace): string => stream;

@@ -175,12 +175,15 @@ export function noteRun(
 }
 
 function noteRepair({ losses, restated, toldRepairs }: RunRecord, repaired: Repaired): void {
-  const { rule, index, detail } = repaired.repair;
+  const { repair } = repaired;
+  const { rule, index, detail } = repair;
   const key = JSON.stringify([rule, index, detail]);
   if (toldRepairs.has(key)) return;
   toldRepairs.add(key);
-  // A compaction stands for what is left out before it.
-  const isLost = rule === "omit" ? detail["reason"] !== "compacted" : rule === "omit-parts" || rule === "answer";
-  if (isLost) losses.push({ kind: "repair", ...repaired });
+  if (isLoss(repair)) losses.push({ kind: "repair", ...repaired });
   else restated.push(repaired);
 }
+
+/** Whether the model did not get something because of a repair; a compaction stands for what is left out before it. */
+export const isLoss = ({ rule, detail }: Repair): boolean =>
+  rule === "omit" ? detail["reason"] !== "compacted" : rule === "omit-parts" || rule === "answer";

@@ -279,7 +279,19 @@ function unusable(request: InferenceRequestedData, response: ResponseReceivedDat
  * Whether the answer says that it continued from something else than what was asked: a server that ignores the id answers
  * without the context, and gives no error.
  */
-export function isSuspect({ decision }: InferenceRequestedData, { echo = {} }: ResponseReceivedData): boolean {
-  if (!Object.hasOwn(echo, "anchor") && decision.capabilities["echo"] === "none") return false;
-  return (echo["anchor"] ?? null) !== (decision.anchor?.id ?? null);
+export function isSuspect({ decision }: InferenceRequestedData, response: ResponseReceivedData): boolean {
+  return isAnotherAnchor(askedAnchor(decision), response);
+}
+
+/** What a request was to continue from, and whether its endpoint is known to say nothing of that. */
+export type AskedAnchor = { readonly id: string | null; readonly hasEcho: boolean };
+
+export const askedAnchor = ({ anchor, capabilities }: InferenceRequestedData["decision"]): AskedAnchor => ({
+  id: anchor?.id ?? null,
+  hasEcho: capabilities["echo"] !== "none",
+});
+
+export function isAnotherAnchor({ id, hasEcho }: AskedAnchor, { echo = {} }: ResponseReceivedData): boolean {
+  if (!Object.hasOwn(echo, "anchor") && !hasEcho) return false;
+  return (echo["anchor"] ?? null) !== id;
 }

@@ -2,7 +2,7 @@ import { type Reading, tryToRead } from "../log/codec/recorded.ts";
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
-import { keyOf, rowOf, stateOf, takeIn, type ViewState } from "./view-state.ts";
+import { keyOf, placedRow, stateOf, takeIn, type ViewState } from "./view-state.ts";
 
 /** Views that are kept in memory beyond the save that they changed in. */
 const maxViewsHeld = 1_000;
@@ -80,7 +80,7 @@ export class ViewFold<View> {
     const result = await this.#options.views.save(this.#build, {
       checkpoint: this.#checkpoint,
       events: this.#events,
-      rows: Array.from(this.#changed, rowOf),
+      rows: Array.from(this.#changed, (state) => placedRow(this.#options.projection, state)),
     });
     if (result.status === "conflict") return false;
     this.#build = result.build;

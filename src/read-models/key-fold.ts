@@ -5,7 +5,7 @@ import { comparePositions, type EventStore, type StoredEnvelope } from "../log/p
 import type { Checkpoint, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 import { publishedBuild, untilUndisturbed, type Work } from "./build.ts";
-import { initialState, keyOf, rowOf, takeIn, type ViewState } from "./view-state.ts";
+import { initialState, keyOf, placedRow, takeIn, type ViewState } from "./view-state.ts";
 
 /** Makes the row of a key anew, from the events that the build has seen; null when none of them is of this key. */
 export function retryKey<View>(work: Work, projection: Projection<View>, key: string): Promise<ViewRow | null> {
@@ -15,8 +15,8 @@ export function retryKey<View>(work: Work, projection: Projection<View>, key: st
     if (build === null || checkpoint === null) return null;
     const state = await foldKey(work, projection, { key, checkpoint });
     if (state === null) return null;
-    const row = rowOf(state);
-    const result = await work.views.save(build, { checkpoint, events, rows: [row] });
+    const { places = [], ...row } = placedRow(projection, state);
+    const result = await work.views.save(build, { checkpoint, events, rows: [{ ...row, places }] });
     return result.status === "saved" ? row : "disturbed";
   });
 }

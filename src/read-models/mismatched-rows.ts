@@ -1,11 +1,11 @@
 import { canonicalJson } from "../base/canonical-json.ts";
 import type { JsonValue } from "../base/json.ts";
 import { type EventStore, envelopeAt, StoreUnavailableError } from "../log/ports/event-store.ts";
-import type { ViewBuild, ViewRow } from "../log/ports/view-store.ts";
+import type { PlacedRow, ViewBuild, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 import { isOfThisLog, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";
 import { foldKey, foldStream } from "./key-fold.ts";
-import { keyOf, rowOf } from "./view-state.ts";
+import { keyOf, placedRow } from "./view-state.ts";
 
 /** A row that is read and is not what its events give, and the newest event that it should have. */
 export type MismatchedRow = { readonly key: string; readonly revision: number };
@@ -18,9 +18,9 @@ function mismatchedRow<View>(work: Work, projection: Projection<View>, key: stri
   return untilUndisturbed(work, `compare ${key}`, async () => {
     const build = await comparableBuild(work);
     if (build === null) return null;
-    const row = await work.views.row(build, key);
+    const row = await savedRow(work, build, key);
     const state = await foldKey(work, projection, { key, checkpoint: build.checkpoint });
-    if (row?.quarantine != null || isSame(row, state === null ? null : rowOf(state))) return null;
+    if (row?.quarantine != null || isSame(row, state && placedRow(projection, state))) return null;
     return (await isStill(work, build)) ? { key, revision: state?.revision ?? 0 } : "disturbed";
   });
 }
@@ -37,8 +37,8 @@ export function mismatchedRowOf<View>(
     if (build === null) return null;
     for await (const state of foldStream(work, projection, { stream, checkpoint: build.checkpoint })) {
       const { key, revision } = state;
-      const row = await work.views.row(build, key);
-      if (row?.quarantine != null || isSame(row, rowOf(state))) continue;
+      const row = await savedRow(work, build, key);
+      if (row?.quarantine != null || isSame(row, placedRow(projection, state))) continue;
       return (await isStill(work, build)) ? { key, revision } : "disturbed";
     }
     return null;
@@ -79,11 +79,19 @@ async function comparableBuild(work: Work): Promise<ViewBuild | null> {
   }
 }
 
-function isSame(row: ViewRow | null, made: ViewRow | null): boolean {
+async function savedRow({ views }: Work, build: ViewBuild, key: string): Promise<PlacedRow | null> {
+  const row = await views.row(build, key);
+  return row && { ...row, places: await views.places(build, key) };
+}
+
+function isSame(row: PlacedRow | null, made: PlacedRow | null): boolean {
   if (row === null || made === null) return row === made;
   const isPlaced = row.position === made.position && row.revision === made.revision && row.eventId === made.eventId;
-  return isPlaced && contentOf(row) === contentOf(made);
+  return isPlaced && contentOf(row) === contentOf(made) && placesOf(row) === placesOf(made);
 }
+
+const placesOf = ({ places = [] }: PlacedRow): string =>
+  JSON.stringify(places.map(({ list, at }) => JSON.stringify([list, at])).toSorted());
 
 /** Null for a text that is no JSON. */
 function contentOf({ view }: ViewRow): string | null {

@@ -9,7 +9,7 @@ import {
   StoreClosedError,
   StoreUnavailableError,
 } from "../log/ports/event-store.ts";
-import type { ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
+import type { ListedPage, ListRange, ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 import { checkVersion, findBuild, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";
 import { ViewFold } from "./fold.ts";
@@ -134,6 +134,19 @@ export class Projector<View> {
     for await (const row of readRows(this.#work, () => publishedBuild(this.#work))) yield projectedView(row);
   }
 
+  /** A page of the views that stand in some lists, and where each does (`projection.places`). */
+  async readListed(page: ListedPage): Promise<readonly ListedView<View>[]> {
+    const build = await publishedBuild(this.#work);
+    const rows = build === null ? [] : await this.#work.views.listed(build, page);
+    return rows.map(({ at, ...row }) => ({ ...projectedView<View>(row), at }));
+  }
+
+  /** How many views stand in all of some lists. */
+  async countListed(range: ListRange): Promise<number> {
+    const build = await publishedBuild(this.#work);
+    return build === null ? 0 : this.#work.views.countListed(build, range);
+  }
+
   /**
    * The views whose JSON holds all of these texts within its strings, those whose key had the newest event first: what search
    * over texts is made of. A text may be found elsewhere in the JSON, too, so a caller looks at each view again.
@@ -246,6 +259,9 @@ export class Projector<View> {
     return build === null ? null : this.#work.views.row(build, key);
   }
 }
+
+/** A view on a page of a list. */
+export type ListedView<View> = ProjectedView<View> & { readonly at: string };
 
 type Following = { readonly signal: AbortSignal; readonly onSaved: () => void };
 

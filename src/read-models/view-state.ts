@@ -1,6 +1,6 @@
 import { placeOf, type Reading } from "../log/codec/recorded.ts";
 import type { StoredEnvelope } from "../log/ports/event-store.ts";
-import type { Quarantine, ViewRow } from "../log/ports/view-store.ts";
+import type { PlacedRow, Quarantine, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 
 /** The view of one key while it is being folded, and the newest event of its key. */
@@ -76,6 +76,12 @@ function skipped({ events, first }: Quarantine, reading: Reading): Quarantine | 
 
 /** A view as it is saved. */
 export const rowOf = <View>({ view, ...place }: ViewState<View>): ViewRow => ({ ...place, view: JSON.stringify(view) });
+
+/** A view as it is saved, with the places that its projection gives it. */
+export function placedRow<View>({ places }: Pick<Projection<View>, "places">, state: ViewState<View>): PlacedRow {
+  const row = rowOf(state);
+  return places === undefined ? row : { ...row, places: places(state.view, state.position) };
+}
 
 /** A saved view, to be folded on. */
 export const stateOf = <View>({ view, ...place }: ViewRow): ViewState<View> => ({

@@ -124,6 +124,16 @@ test("a row that is not there where it should be is named", async () => {
   expect(await verified({ ...here, readModels })).toEqual([expect.stringMatching(/^cnv_other@1 view: /)]);
 });
 
+test("a row that stands in a list where its events do not put it is named", async () => {
+  const here = await world();
+  const views: ViewStore = {
+    ...here.views,
+    places: async (build, key) => (key.endsWith("other") ? [] : here.views.places(build, key)),
+  };
+  const readModels = [createProjector(here.store.events, conversationList, { views })];
+  expect(await verified({ ...here, readModels })).toEqual([expect.stringMatching(/^cnv_other@1 view: /)]);
+});
+
 test("rows that are saved meanwhile are looked at again", async () => {
   const here = await world();
   let saves = 0;

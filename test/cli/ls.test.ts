@@ -22,3 +22,26 @@ test("ls shows labels, and lists only conversations that have those which are na
   expect(refused).toMatchObject({ code: 2, stdout: "" });
   expect(refused.stderr).toContain("Expected NAME=VALUE, such as user=ann.");
 });
+
+test("ls filters by time, state and losses, sorts, and goes on where a page ended", async () => {
+  const { path: cwd, file } = temporaryFolder();
+  const store = await openStore(`sqlite:${file("turnlog.db")}`);
+  for (const id of ["cnv_a", "cnv_b", "cnv_c"]) await store.conversation(id).append("hello");
+  await store.conversation("cnv_a").append("again");
+  await store.close();
+  const ids = async (...words: readonly string[]) =>
+    Array.from((await turnlogHere(["ls", ...words], { cwd })).stdout.matchAll(/^cnv_\w/gm), ([id]) => id);
+  expect(await ids()).toEqual(["cnv_a", "cnv_c", "cnv_b"]);
+  expect(await ids("--sort", "startedAt", "--reverse")).toEqual(["cnv_a", "cnv_b", "cnv_c"]);
+  expect(await ids("--since", "1h")).toHaveLength(3);
+  expect(await ids("--until", "1h")).toEqual([]);
+  expect(await ids("--state", "open")).toEqual([]);
+  expect(await ids("--losses")).toEqual([]);
+  const { stdout } = await turnlogHere(["ls", "-n", "2", "--json"], { cwd });
+  const { data } = JSON.parse(stdout) as { readonly data: { readonly next: string; readonly total: number } };
+  expect(data.total).toBe(3);
+  expect(await ids("--after", data.next)).toEqual(["cnv_b"]);
+  const told = await turnlogHere(["ls", "-n", "2"], { cwd });
+  expect(told.stderr).toContain(`1 more, older: --limit 0 shows all, --after ${data.next} the next`);
+  expect(await turnlogHere(["ls", "--state", "waiting"], { cwd })).toMatchObject({ code: 2, stdout: "" });
+});

@@ -3,9 +3,9 @@ import { createWorkshop, type Workshop } from "../support/workshop.ts";
 
 test("conversations are listed a page at a time, the one written last first", async () => {
   const { store } = await threeUsers();
-  const first = await store.list({ limit: 2 });
+  const first = await store.list({ limit: 2, withTotal: true });
   expect(idsOf(first)).toEqual(["cnv_c", "cnv_b"]);
-  expect(first.total).toBe(3);
+  expect(first).toMatchObject({ total: 3, hidden: 0 });
   const second = await store.list({ limit: 2, after: first.next ?? "" });
   expect(idsOf(second)).toEqual(["cnv_a"]);
   expect(second.next).toBeNull();
@@ -20,7 +20,7 @@ test("what is written between two pages is given on neither twice", async () => 
 
 test("labels are listed, and conversations are found by them", async () => {
   const { store } = await threeUsers();
-  const ofAnn = await store.list({ labels: { user: "ann" } });
+  const ofAnn = await store.list({ labels: { user: "ann" }, withTotal: true });
   expect(ofAnn.conversations.map(({ id, labels }) => [id, labels])).toEqual([
     ["cnv_c", { user: "ann", team: "red" }],
     ["cnv_a", { user: "ann" }],
@@ -50,7 +50,9 @@ test("a fork has the title and labels of its parent as they were there, until it
 });
 
 test("an empty store has an empty list", async () => {
-  expect(await createWorkshop().store.list()).toEqual({ conversations: [], total: 0, hidden: 0, next: null });
+  expect(await createWorkshop().store.list({ withTotal: true })).toEqual({
+    ...{ conversations: [], total: 0, hidden: 0, next: null },
+  });
 });
 
 const idsOf = ({ conversations }: Awaited<ReturnType<Workshop["store"]["list"]>>): readonly string[] =>

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { listConversations } from "../../conversation/list.ts";
+import { type ListOptions, listConversations } from "../../conversation/list.ts";
 import { hiddenLabel } from "../../domain/labels.ts";
 import { counted, excerpt, grouped } from "../../projections/wording.ts";
 import { dateAndTime } from "../block-rows.ts";
@@ -8,23 +8,31 @@ import { shownUrl } from "../context.ts";
 import { lsDocument } from "../documents/stores.ts";
 import { savedPercent } from "../saved-percent.ts";
 
-type Options = { readonly limit: number; readonly label?: Readonly<Record<string, string>>; readonly all?: boolean };
+type Options = Pick<ListOptions, "after" | "since" | "until" | "state" | "losses" | "sort"> & {
+  readonly limit: number;
+  readonly label?: Readonly<Record<string, string>>;
+  readonly all?: boolean;
+  readonly reverse?: boolean;
+};
 type Listed = z.infer<typeof lsDocument>["conversations"][number];
 
-/** The conversations of the store, the one written last first. */
+/** The conversations of the store, by default the one written last first. */
 export const ls = commandCode({
   document: lsDocument,
 
-  async *run(context, { options: { limit, label: labels = {}, all: withHidden = false } }: CommandInput<Options>) {
+  async *run(context, { options }: CommandInput<Options>) {
+    const { limit, label: labels = {}, all: withHidden = false, reverse = false, ...filters } = options;
     await using events = await context.openEvents();
     const asked = { limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit, labels, withHidden };
-    const { conversations, total, hidden } = await context.progress("events read", (onProgress) =>
-      listConversations(events, { ...asked, onProgress }),
+    const order = reverse ? "ascending" : "descending";
+    const page = await context.progress("events read", (onProgress) =>
+      listConversations(events, { ...filters, ...asked, order, withTotal: true, onProgress }),
     );
-    yield { conversations, total, hidden };
+    const { conversations, total, hidden, next } = page;
+    yield { conversations, total: total ?? 0, hidden: hidden ?? 0, next };
   },
 
-  render({ conversations, total, hidden }, { style, storeUrl, table, note }, { options }: CommandInput<Options>) {
+  render({ conversations, total, hidden, next }, { style, storeUrl, table, note }, { options }: CommandInput<Options>) {
     table(
       conversations.map((listed) => [
         { text: listed.id, style: style.bold },
@@ -35,16 +43,29 @@ export const ls = commandCode({
         titleWords(listed),
       ]),
     );
-    if (conversations.length < total) note(`${grouped(total - conversations.length)} more, older: --limit 0 shows all`);
+    if (next !== null)
+      note(`${moreWords(total - conversations.length, options)}: --limit 0 shows all, --after ${next} the next`);
     if (hidden > 0) note(`${grouped(hidden)} hidden; --all shows them`);
     else if (total === 0)
       note(
         options.label !== undefined
           ? "no conversation has that label"
-          : `the store ${shownUrl(storeUrl)} holds no conversation yet`,
+          : isNarrowed(options)
+            ? "no conversation is so"
+            : `the store ${shownUrl(storeUrl)} holds no conversation yet`,
       );
   },
 });
+
+const isNarrowed = ({ since, until, state, losses }: Options): boolean =>
+  [since, until, state, losses].some((filter) => filter !== undefined);
+
+function moreWords(left: number, { state, sort, reverse, after }: Options): string {
+  // Where a page was narrowed, or begins later, the total says nothing of what follows.
+  if (after !== undefined || (state !== undefined && state !== "open")) return "there may be more";
+  if (sort === "startedAt" || reverse === true) return `${grouped(left)} more`;
+  return `${grouped(left)} more, older`;
+}
 
 function labelWords(name: string, value: string): string {
   if (name === hiddenLabel) return "hidden";

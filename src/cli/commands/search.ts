@@ -4,11 +4,13 @@ import { type CommandInput, commandCode } from "../command.ts";
 import { searchDocument } from "../documents/conversations.ts";
 import { UsageError } from "../exit-codes.ts";
 
+type Options = { readonly limit: number; readonly label?: Readonly<Record<string, string>> };
+
 /** Places in titles and texts of the store where all of the words stand, newest conversations first. */
 export const search = commandCode({
   document: searchDocument,
 
-  async *run(context, { arguments: words, options: { limit } }: CommandInput<{ readonly limit: number }>) {
+  async *run(context, { arguments: words, options: { limit, label: labels = {} } }: CommandInput<Options>) {
     const text = words.join(" ");
     if (!/[^\s"]/u.test(text))
       throw new UsageError(
@@ -16,7 +18,7 @@ export const search = commandCode({
       );
     await using store = await context.openStore("read");
     const { hits, hasMore } = await context.progress("events read", (onProgress) =>
-      store.search(text, { limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit, onProgress }),
+      store.search(text, { limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit, labels, onProgress }),
     );
     const told = hits.map(({ block, ...hit }) => ({ ...hit, blockId: block?.id ?? null, kind: block?.kind ?? null }));
     yield { text, hits: told, hasMore };

@@ -19,6 +19,25 @@ export const lookAtConversations: CommandGroup = {
           "only conversations with this label (may be repeated: with all of them)",
         ).argParser(label),
         option("-a, --all", "list hidden conversations too"),
+        option(
+          "--since <time>",
+          "only what was written since then: 2026-09-01T12:30 (UTC), or how long ago: 30m, 2h, 3d",
+        ).argParser(timeBefore(Date.now)),
+        option("--until <time>", "only what was not written since then").argParser(timeBefore(Date.now)),
+        option("--state <state>", "only conversations with an open run, or with one in this state").choices([
+          ...["open", "running", "cut-off", "elsewhere", "parked"],
+        ]),
+        option(
+          "--losses",
+          "only conversations where something was lost: an answer cut off, a part not sent, compaction",
+        ),
+        option("--sort <time>", "by the newest event, or by the first; --since and --until go by the same")
+          .choices(["lastAt", "startedAt"])
+          .default("lastAt"),
+        option("--reverse", "show the oldest first"),
+        option("--after <place>", "go on where a page ended: `next` of --json, with the same filters").argParser(
+          someText,
+        ),
       ],
       load: async () => (await import("../commands/ls.ts")).ls,
     },
@@ -31,6 +50,10 @@ export const lookAtConversations: CommandGroup = {
         option("-n, --limit <count>", "maximum number to show; 0 for all")
           .argParser(numberIn({ least: 0 }))
           .default(20),
+        option(
+          "-l, --label <name=value>",
+          "only in conversations with this label (may be repeated: with all of them)",
+        ).argParser(label),
       ],
       load: async () => (await import("../commands/search.ts")).search,
     },

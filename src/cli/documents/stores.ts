@@ -24,6 +24,8 @@ export const lsDocument = z.strictObject({
           inDoubt: count,
         })
         .nullable(),
+      /** Whether a run of it has `losses`. */
+      hasLosses: z.boolean(),
       requests: count,
       chained: count,
       rebased: count,
@@ -36,10 +38,12 @@ export const lsDocument = z.strictObject({
       isDamaged: z.boolean(),
     }),
   ),
-  /** How many there are with these labels, listed or not. */
+  /** How many there are, listed or not; --state is taken for open. */
   total: count,
   /** How many more are hidden, and were not asked for. */
   hidden: count,
+  /** What to give to --after for those that follow; null when none do. */
+  next: z.string().nullable(),
 });
 
 /** `turnlog projections status` */

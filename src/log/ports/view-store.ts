@@ -1,3 +1,6 @@
+import { compareUtf8 } from "../../base/utf8.ts";
+import type { RowPlace } from "../../projections/projection.ts";
+
 /** The event up to and with which rows were made, and where it stands: whether it is still there can be asked. */
 export type Checkpoint = {
   readonly storeId: string;
@@ -47,8 +50,28 @@ export type ViewBuild = {
   readonly checkpoint: Checkpoint | null;
 };
 
+/** A row to save, with all places that it has from now on; none by default. */
+export type PlacedRow = ViewRow & { readonly places?: readonly RowPlace[] };
+
 /** What one save changes: a row takes the place of the one with its key. */
-export type ViewBatch = Pick<ViewBuild, "checkpoint" | "events"> & { readonly rows: readonly ViewRow[] };
+export type ViewBatch = Pick<ViewBuild, "checkpoint" | "events"> & { readonly rows: readonly PlacedRow[] };
+
+/** The rows that stand in each of these lists, at least one, at the same `at`: from the first time on, and before the second. */
+export type ListRange = {
+  readonly lists: readonly string[];
+  readonly from: string | null;
+  readonly until: string | null;
+};
+
+/** Where a row stands among those of a range. */
+export type PlaceInList = { readonly at: string; readonly key: string };
+
+/** Some of a range: at most so many, those that come after a place in this order. */
+export type ListedPage = ListRange & {
+  readonly order: "ascending" | "descending";
+  readonly after: PlaceInList | null;
+  readonly limit: number;
+};
 
 /** A conflict is a value: another process has saved, or the build is gone. */
 export type SaveResult = { readonly status: "saved"; readonly build: ViewBuild } | { readonly status: "conflict" };
@@ -79,9 +102,41 @@ export interface ViewStore {
   /** Rows in the order of their keys' UTF-8 bytes: at most so many, those after a key. */
   rows(build: ViewBuild, page: { readonly after: string | null; readonly limit: number }): Promise<readonly ViewRow[]>;
 
+  /**
+   * A page of the rows that stand in some lists, ordered by `at`, then by key. What it costs depends on the limit and on how many
+   * rows of the shortest list are not in the others, and not on how many rows there are.
+   */
+  listed(build: ViewBuild, page: ListedPage): Promise<readonly (ViewRow & Pick<RowPlace, "at">)[]>;
+
+  /** How many rows stand in all of some lists. */
+  countListed(build: ViewBuild, range: ListRange): Promise<number>;
+
+  /** The places of a row, ordered by list, then by `at`. */
+  places(build: ViewBuild, key: string): Promise<readonly RowPlace[]>;
+
   /** Keys and positions, in any order, of the rows in whose `view` all of these texts stand, letter by letter. */
   containing(build: ViewBuild, texts: readonly string[]): Promise<readonly Pick<ViewRow, "key" | "position">[]>;
 
   /** The rows that lack something, in the order of their keys. */
   degraded(build: ViewBuild): Promise<readonly ViewRow[]>;
 }
+
+/** Orders after every place that a row can have. */
+const afterAll = "\u{10FFFF}";
+
+/** Between which two places, themselves left out, the rows of a page stand; of a range, those of all its pages. */
+export function boundsOf(page: ListRange & Partial<ListedPage>): {
+  readonly low: PlaceInList;
+  readonly high: PlaceInList;
+} {
+  const { from, until, after = null, order = "ascending" } = page;
+  const low = { at: from ?? "", key: "" };
+  const high = { at: until ?? afterAll, key: "" };
+  if (after === null) return { low, high };
+  if (order === "ascending") return { low: comparePlaces(after, low) > 0 ? after : low, high };
+  return { low, high: comparePlaces(after, high) < 0 ? after : high };
+}
+
+/** Orders two places by the UTF-8 bytes of `at`, then of the key. */
+export const comparePlaces = (left: PlaceInList, right: PlaceInList): number =>
+  compareUtf8(left.at, right.at) || compareUtf8(left.key, right.key);

@@ -1,4 +1,14 @@
-import type { ViewBuild, ViewRow, ViewStore } from "../../log/ports/view-store.ts";
+import { compareUtf8 } from "../../base/utf8.ts";
+import {
+  boundsOf,
+  comparePlaces,
+  type ListRange,
+  type PlaceInList,
+  type ViewBuild,
+  type ViewRow,
+  type ViewStore,
+} from "../../log/ports/view-store.ts";
+import type { RowPlace } from "../../projections/projection.ts";
 
 /** Rows of projections that last as long as the process. */
 export function createMemoryViews(refuseIfClosed: () => void = () => undefined): ViewStore {
@@ -11,7 +21,7 @@ export function createMemoryViews(refuseIfClosed: () => void = () => undefined):
     return kept.get(id);
   }
   const rowsOf = (build: ViewBuild): readonly ViewRow[] =>
-    [...(find(build)?.rowByKey.values() ?? [])].sort((left, right) => compareBytes(left.key, right.key));
+    [...(find(build)?.rowByKey.values() ?? [])].sort((left, right) => compareUtf8(left.key, right.key));
 
   return {
     async builds(projection) {
@@ -23,13 +33,16 @@ export function createMemoryViews(refuseIfClosed: () => void = () => undefined):
       refuseIfClosed();
       begun += 1;
       const build = { id: begun, projection, version, isPublished: false, saves: 0, events: 0, checkpoint: null };
-      kept.set(begun, { build, rowByKey: new Map() });
+      kept.set(begun, { build, rowByKey: new Map(), placesByKey: new Map(), lists: new Map() });
       return build;
     },
     async save(build, { checkpoint, events, rows }) {
       const found = find(build);
       if (found?.build.saves !== build.saves) return { status: "conflict" };
-      for (const row of rows) found.rowByKey.set(row.key, row);
+      for (const { places = [], ...row } of rows) {
+        found.rowByKey.set(row.key, row);
+        place(found, row.key, places);
+      }
       found.build = { ...found.build, saves: build.saves + 1, events, checkpoint };
       return { status: "saved", build: found.build };
     },
@@ -44,8 +57,28 @@ export function createMemoryViews(refuseIfClosed: () => void = () => undefined):
     row: async (build, key) => find(build)?.rowByKey.get(key) ?? null,
     rows: async (build, { after, limit }) =>
       rowsOf(build)
-        .filter(({ key }) => after === null || compareBytes(key, after) > 0)
+        .filter(({ key }) => after === null || compareUtf8(key, after) > 0)
         .slice(0, limit),
+    async listed(build, page) {
+      const found = find(build);
+      const { lead, from, to, isListed } = rangeIn(found, page);
+      const [step, first] = page.order === "ascending" ? [1, from] : [-1, to - 1];
+      const rows: (ViewRow & Pick<RowPlace, "at">)[] = [];
+      for (let index = first; index >= from && index < to && rows.length < page.limit; index += step) {
+        const each = lead[index];
+        const row = each === undefined || !isListed(each) ? undefined : found?.rowByKey.get(each.key);
+        if (row !== undefined && each !== undefined) rows.push({ ...row, at: each.at });
+      }
+      return rows;
+    },
+    async countListed(build, range) {
+      const { lead, from, to, isListed } = rangeIn(find(build), range);
+      return lead.slice(from, to).filter(isListed).length;
+    },
+    places: async (build, key) =>
+      (find(build)?.placesByKey.get(key) ?? []).toSorted(
+        (left, right) => compareUtf8(left.list, right.list) || compareUtf8(left.at, right.at),
+      ),
     containing: async (build, texts) =>
       rowsOf(build)
         .filter(({ view }) => texts.every((text) => view.includes(text)))
@@ -54,6 +87,55 @@ export function createMemoryViews(refuseIfClosed: () => void = () => undefined):
   };
 }
 
-type Kept = { build: ViewBuild; readonly rowByKey: Map<string, ViewRow> };
+type Kept = {
+  build: ViewBuild;
+  readonly rowByKey: Map<string, ViewRow>;
+  readonly placesByKey: Map<string, readonly RowPlace[]>;
+  /** The rows of each list, in its order. */
+  readonly lists: Map<string, PlaceInList[]>;
+};
 
-const compareBytes = (left: string, right: string): number => Buffer.compare(Buffer.from(left), Buffer.from(right));
+/** Gives a row these places and no others. */
+function place({ placesByKey, lists }: Kept, key: string, places: readonly RowPlace[]): void {
+  for (const { list, at } of placesByKey.get(key) ?? []) {
+    const places = lists.get(list) ?? [];
+    places.splice(indexIn(places, { at, key }), 1);
+  }
+  placesByKey.set(key, places);
+  for (const { list, at } of places) {
+    const places = lists.get(list) ?? [];
+    lists.set(list, places);
+    places.splice(indexIn(places, { at, key }), 0, { at, key });
+  }
+}
+
+/** How many of some places come before another. */
+function indexIn(places: readonly PlaceInList[], wanted: PlaceInList): number {
+  let [low, high] = [0, places.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const each = places[middle];
+    if (each !== undefined && comparePlaces(each, wanted) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The shortest of the lists, which of its places are in the range, and whether one is in the other lists, too. */
+function rangeIn(kept: Kept | undefined, range: ListRange) {
+  const lists = range.lists.map((list) => kept?.lists.get(list) ?? []);
+  const [lead = [], ...others] = lists.toSorted((left, right) => left.length - right.length);
+  const { low, high } = boundsOf(range);
+  const from = indexIn(lead, low);
+  const isLow = lead[from] !== undefined && comparePlaces(lead[from], low) === 0;
+  const isIn = (places: readonly PlaceInList[], wanted: PlaceInList): boolean => {
+    const found = places[indexIn(places, wanted)];
+    return found !== undefined && comparePlaces(found, wanted) === 0;
+  };
+  return {
+    lead,
+    from: isLow ? from + 1 : from,
+    to: indexIn(lead, high),
+    isListed: (each: PlaceInList) => others.every((places) => isIn(places, each)),
+  };
+}

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { ViewBuild, ViewRow, ViewStore } from "../../log/ports/view-store.ts";
+import { boundsOf, type ListRange, type ViewBuild, type ViewRow, type ViewStore } from "../../log/ports/view-store.ts";
+import type { RowPlace } from "../../projections/projection.ts";
 import type { Guarded } from "./guarded.ts";
 import { createTransactions } from "./transaction.ts";
 
@@ -27,14 +28,15 @@ export function createSqliteViews(database: DatabaseSync, guarded: Guarded): Vie
       return { id, projection, version, isPublished: false, saves: 0, events: 0, checkpoint: null };
     },
     async save(build, { checkpoint, events, rows }) {
-      return use(({ whole, advance, put }) => {
+      return use(({ whole, advance, put, place }) => {
         let saved: BuildRow | undefined;
         whole(() => {
           saved = advance.get(JSON.stringify(checkpoint), events, build.id, build.saves) as BuildRow | undefined;
           if (saved === undefined) return;
-          for (const { key, view, position, revision, eventId, quarantine } of rows) {
+          for (const { key, view, position, revision, eventId, quarantine, places = [] } of rows) {
             const lack = quarantine === null ? null : JSON.stringify(quarantine);
             put.run(build.id, key, view, position, revision, eventId, lack);
+            place(build.id, key, places);
           }
         });
         return saved === undefined ? { status: "conflict" } : { status: "saved", build: buildOf(saved) };
@@ -59,6 +61,22 @@ export function createSqliteViews(database: DatabaseSync, guarded: Guarded): Vie
         const page = after === null ? firstRows.all(id, limit) : rows.all(id, after, limit);
         return (page as StoredRow[]).map(viewRowOf);
       }),
+    listed: ({ id }, page) =>
+      use(({ leading, listed }) => {
+        const { low, high } = boundsOf(page);
+        const { lead, others } = leading(id, page);
+        const between = [low.at, low.key, high.at, high.key];
+        const rows = listed[page.order].all(id, lead, ...between, others, page.limit);
+        return (rows as (StoredRow & Pick<RowPlace, "at">)[]).map((row) => ({ ...viewRowOf(row), at: row.at }));
+      }),
+    countListed: ({ id }, range) =>
+      use(({ leading, countListed }) => {
+        const { low, high } = boundsOf(range);
+        const { lead, others } = leading(id, range);
+        const counted = countListed.get(id, lead, low.at, low.key, high.at, high.key, others);
+        return Number(counted?.["rows"]);
+      }),
+    places: ({ id }, key) => use(({ places }) => placesOf(places.all(id, key))),
     containing: ({ id }, texts) =>
       use(({ containing }) => containing.all(id, JSON.stringify(texts)) as Pick<StoredRow, "key" | "position">[]),
     degraded: ({ id }) => use(({ degraded }) => (degraded.all(id) as StoredRow[]).map(viewRowOf)),
@@ -83,8 +101,12 @@ const viewRowOf = (row: StoredRow): ViewRow => ({
   quarantine: row.quarantine === null ? null : (JSON.parse(row.quarantine) as ViewRow["quarantine"]),
 });
 
+const placesOf = (rows: readonly unknown[]): readonly RowPlace[] =>
+  (rows as readonly RowPlace[]).map(({ list, at }) => ({ list, at }));
+
+// The newest of the tables: a file of an older turnlog lacks it.
 const hasTables = (database: DatabaseSync): boolean =>
-  database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'view_rows'").get() !== undefined;
+  database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'view_places'").get() !== undefined;
 
 type Statements = ReturnType<typeof open>;
 
@@ -98,6 +120,22 @@ function open(database: DatabaseSync) {
   }
   const build = "id, projection, version, is_published AS isPublished, saves, events, checkpoint";
   const row = "key, view, position, revision, event_id AS eventId, quarantine";
+  const places = database.prepare("SELECT list, at FROM view_places WHERE build = ? AND key = ? ORDER BY list, at");
+  const addPlace = database.prepare("INSERT INTO view_places (build, list, at, key) VALUES (?, ?, ?, ?)");
+  const deletePlace = database.prepare("DELETE FROM view_places WHERE build = ? AND list = ? AND at = ? AND key = ?");
+  const fewest = database.prepare(
+    "SELECT count(*) AS rows FROM (SELECT 1 FROM view_places WHERE build = ? AND list = ? LIMIT 1000)",
+  );
+  const inRange = `build = ? AND list = ? AND (at, key) > (?, ?) AND (at, key) < (?, ?)
+    AND NOT EXISTS (SELECT 1 FROM json_each(?) AS other WHERE NOT EXISTS (SELECT 1 FROM view_places AS elsewhere
+      WHERE elsewhere.build = view_places.build AND elsewhere.list = other.value
+      AND elsewhere.at = view_places.at AND elsewhere.key = view_places.key))`;
+  const listed = (order: "ASC" | "DESC") =>
+    database.prepare(
+      `SELECT placed.at, ${row} FROM (SELECT build AS its_build, at, key AS its_key FROM view_places WHERE ${inRange}
+       ORDER BY at ${order}, key ${order} LIMIT ?) AS placed
+       CROSS JOIN view_rows ON build = its_build AND key = its_key ORDER BY placed.at ${order}, key ${order}`,
+    );
   const rowsWhere = (condition: string) =>
     database.prepare(`SELECT ${row} FROM view_rows WHERE build = ? ${condition}`);
   return {
@@ -112,6 +150,9 @@ function open(database: DatabaseSync) {
     publish: database.prepare("UPDATE view_builds SET is_published = 1 WHERE id = ?"),
     deleteOthers: [
       database.prepare(
+        "DELETE FROM view_places WHERE build IN (SELECT id FROM view_builds WHERE projection = ? AND id <> ?)",
+      ),
+      database.prepare(
         "DELETE FROM view_rows WHERE build IN (SELECT id FROM view_builds WHERE projection = ? AND id <> ?)",
       ),
       database.prepare("DELETE FROM view_builds WHERE projection = ? AND id <> ?"),
@@ -120,6 +161,26 @@ function open(database: DatabaseSync) {
       `INSERT OR REPLACE INTO view_rows (build, key, view, position, revision, event_id, quarantine)
        VALUES (?, ?, ?, ?, ?, ?, ?)`,
     ),
+    /** Gives a row these places and no others. */
+    place: (build: number, key: string, wanted: readonly RowPlace[]): void => {
+      const had = placesOf(places.all(build, key));
+      const isIn = (all: readonly RowPlace[], { list, at }: RowPlace): boolean =>
+        all.some((each) => each.list === list && each.at === at);
+      for (const each of had) if (!isIn(wanted, each)) deletePlace.run(build, each.list, each.at, key);
+      for (const each of wanted) if (!isIn(had, each)) addPlace.run(build, each.list, each.at, key);
+    },
+    /** The shortest of the lists, as far as it is worth counting: its rows are looked for in the others. */
+    leading: (build: number, { lists }: Pick<ListRange, "lists">) => {
+      const counted = lists.map((list) => ({
+        list,
+        rows: lists.length === 1 ? 0 : Number(fewest.get(build, list)?.["rows"]),
+      }));
+      const [lead = "", ...others] = counted.toSorted((left, right) => left.rows - right.rows).map(({ list }) => list);
+      return { lead, others: JSON.stringify(others) };
+    },
+    places,
+    listed: { ascending: listed("ASC"), descending: listed("DESC") },
+    countListed: database.prepare(`SELECT count(*) AS rows FROM view_places WHERE ${inRange}`),
     row: rowsWhere("AND key = ?"),
     firstRows: rowsWhere("ORDER BY key LIMIT ?"),
     rows: rowsWhere("AND key > ? ORDER BY key LIMIT ?"),
@@ -154,6 +215,16 @@ const tables = `
     quarantine TEXT,
     PRIMARY KEY (build, key)
   ) STRICT;
+
+  CREATE TABLE IF NOT EXISTS view_places (
+    build INTEGER NOT NULL,
+    list TEXT NOT NULL,
+    at TEXT NOT NULL,
+    key TEXT NOT NULL,
+    PRIMARY KEY (build, list, at, key)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE INDEX IF NOT EXISTS view_places_of_row ON view_places (build, key);
 
   CREATE INDEX IF NOT EXISTS view_rows_degraded ON view_rows (build, key) WHERE quarantine IS NOT NULL;
 `;

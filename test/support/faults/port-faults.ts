@@ -70,6 +70,12 @@ export function storeWithFault(store: EventStore, fault: PortFault | null) {
           () => views.rows(build, page),
           (rows) => rows.map(damagedRow),
         ),
+      listed: (build, page) =>
+        read(
+          "views",
+          () => views.listed(build, page),
+          (rows) => rows.map((row) => ({ ...damagedRow(row), at: row.at })),
+        ),
       containing: (build, texts) => read("views", () => views.containing(build, texts), same),
     },
   };

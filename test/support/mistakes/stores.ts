@@ -82,6 +82,25 @@ export const storeMistakes: readonly Mistake[] = [
     () => list({ after: null }),
     "list: after is null: give `next` of the page before, or leave it out",
   ],
+  [
+    "list({ after: 'cnv_a' })",
+    () => list({ after: "cnv_a" }),
+    "list: after is no place in a list: give `next` of the page before, or leave it out",
+  ],
+  ["list({ sort: 'lastat' })", () => list({ sort: "lastat" }), "list: sort is 'lastat': did you mean 'lastAt'?"],
+  ["list({ order: 'asc' })", () => list({ order: "asc" }), "list: order is 'asc': give 'ascending' or 'descending'"],
+  [
+    "list({ since: 'yesterday' })",
+    () => list({ since: "yesterday" }),
+    "list: since is no time: give a Date, or ISO text such as 2026-09-01T12:30:00Z",
+  ],
+  ["list({ state: 'runing' })", () => list({ state: "runing" }), "list: state is 'runing': did you mean 'running'?"],
+  ["list({ losses: false })", () => list({ losses: false }), "list: losses is a boolean: give true, or leave it out"],
+  [
+    "search('a', { labels: ['ann'] })",
+    () => search("a", { labels: ["ann"] }),
+    'search: labels is a list: give { name: "value" }',
+  ],
   ["list({ labels: { user: 5 } })", () => list({ labels: { user: 5 } }), "list: labels.user is 5: give a text"],
   [
     "createProjector(store, …)",

@@ -11,6 +11,9 @@ export function surroundedViews(views: ViewStore, around: AroundStep): ViewStore
     publish: (build) => around(() => views.publish(build)),
     row: (build, key) => around(() => views.row(build, key)),
     rows: (build, page) => around(() => views.rows(build, page)),
+    listed: (build, page) => around(() => views.listed(build, page)),
+    countListed: (build, range) => around(() => views.countListed(build, range)),
+    places: (build, key) => around(() => views.places(build, key)),
     containing: (build, texts) => around(() => views.containing(build, texts)),
     degraded: (build) => around(() => views.degraded(build)),
   };
