@@ -3,6 +3,7 @@ import { benchEventStoreDb } from "./eventstoredb.ts";
 import { benchForks } from "./forks.ts";
 import { benchList } from "./list.ts";
 import { benchLooking } from "./looking.ts";
+import { benchManySockets } from "./many-sockets.ts";
 import { benchMemory } from "./memory.ts";
 import { benchOpening } from "./opening.ts";
 import { benchPlanning } from "./planning.ts";
@@ -34,6 +35,7 @@ const parts = {
   forks: benchForks,
   recording: benchRecording,
   transports: benchTransports,
+  "many-sockets": benchManySockets,
   strategies: benchStrategies,
   providers: benchProviders,
   resume: benchResume,
