@@ -170,7 +170,7 @@ export const foldFaults: readonly PlantedFault[] = [
   {
     of: "an answer that continued from something else is trusted",
     file: "projections/server-contexts.ts",
-    find: 'return (echo["anchor"] ?? null) !== (decision.anchor?.id ?? null);',
+    find: 'return (echo["anchor"] ?? null) !== id;',
     put: "return false;",
     suite: "engine/inference/fallback",
   },
