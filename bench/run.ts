@@ -1,6 +1,7 @@
 import { benchAppend } from "./append.ts";
 import { benchEventStoreDb } from "./eventstoredb.ts";
 import { benchForks } from "./forks.ts";
+import { benchLens } from "./lens.ts";
 import { benchList } from "./list.ts";
 import { benchLooking } from "./looking.ts";
 import { benchManySockets } from "./many-sockets.ts";
@@ -34,6 +35,7 @@ const parts = {
   looking: benchLooking,
   forks: benchForks,
   recording: benchRecording,
+  lens: benchLens,
   transports: benchTransports,
   "many-sockets": benchManySockets,
   strategies: benchStrategies,

@@ -3,13 +3,17 @@ import { type Block, idOf } from "./block.ts";
 import type { BlockId } from "./ids.ts";
 import type { Turn } from "./turn.ts";
 
-/** What of a Turn is another in a second one, by the ids of its blocks; a block may be modified and placed. */
-export type BlockChanges = {
+/** What of a Turn stands elsewhere in a second one, is new there, or is gone, by the ids of its blocks. */
+export type PlaceChanges = {
   readonly removed: readonly Block[];
-  /** Under the same id: another content, or another word of the provider on it. */
-  readonly modified: readonly ModifiedBlock[];
   /** Blocks that are new, or stand elsewhere among those that both have: as few as explain it, in their order. */
   readonly placed: readonly Placed[];
+};
+
+/** What of a Turn is another in a second one; a block may be modified and placed. */
+export type BlockChanges = PlaceChanges & {
+  /** Under the same id: another content, or another word of the provider on it. */
+  readonly modified: readonly ModifiedBlock[];
 };
 
 export type ModifiedBlock = { readonly before: Block; readonly after: Block };
@@ -22,6 +26,25 @@ export type Placed = { readonly block: Block; readonly after: BlockId | null; re
  * end; what is only modified there is looked at once.
  */
 export function blockChanges(from: Turn, to: Turn): BlockChanges {
+  const { left, right, start, end, gone, come, places, ...changes } = compared(from, to);
+  const modified: ModifiedBlock[] = [];
+  const note = (before: Block | undefined, after: Block | undefined): void => {
+    if (before === undefined || after === undefined || isSameVersion(before, after)) return;
+    modified.push({ before, after });
+  };
+  for (let place = 0; place < start; place += 1) note(left[place], right[place]);
+  for (const [index, after] of come.entries()) note(gone[places[index] ?? -1], after);
+  for (let fromEnd = end; fromEnd > 0; fromEnd -= 1) note(left[left.length - fromEnd], right[right.length - fromEnd]);
+  return { ...changes, modified };
+}
+
+/** The same without a look at contents, for what only asks which blocks came, went and moved. */
+export function placeChanges(from: Turn, to: Turn): PlaceChanges {
+  const { removed, placed } = compared(from, to);
+  return { removed, placed };
+}
+
+function compared(from: Turn, to: Turn) {
   const shared = from.commonPrefixLength(to);
   const [left, right] = [from.after(shared), to.after(shared)];
   const { start, end } = sameEnds(left, right);
@@ -37,18 +60,8 @@ export function blockChanges(from: Turn, to: Turn): BlockChanges {
     const before = come[index - 1] ?? beforeAll;
     return [{ block, after: before === undefined ? null : idOf(before), isMove: place !== undefined }];
   });
-  const pairs = [
-    ...right.slice(0, start).map((after, index) => ({ before: left[index], after })),
-    ...come.map((after, index) => ({ before: gone[places[index] ?? -1], after })),
-    ...right.slice(right.length - end).map((after, index) => ({ before: left[left.length - end + index], after })),
-  ];
-  return {
-    removed: gone.filter((_, place) => !kept.has(place)),
-    modified: pairs.flatMap(({ before, after }) =>
-      before === undefined || isSameVersion(before, after) ? [] : [{ before, after }],
-    ),
-    placed,
-  };
+  const removed = gone.filter((_, place) => !kept.has(place));
+  return { left, right, start, end, gone, come, places, removed, placed };
 }
 
 /** What an app or a person asks about two Turns; a block that was moved and modified is in both lists. */
@@ -97,7 +110,7 @@ function sameEnds(left: Blocks, right: Blocks): { readonly start: number; readon
   let start = 0;
   while (start < most && left[start]?.id === right[start]?.id) start += 1;
   let end = 0;
-  while (end < most - start && left.at(-1 - end)?.id === right.at(-1 - end)?.id) end += 1;
+  while (end < most - start && left[left.length - 1 - end]?.id === right[right.length - 1 - end]?.id) end += 1;
   return { start, end };
 }
 

@@ -27,10 +27,13 @@ export class Turn {
   #blocks: readonly Block[] | undefined;
   #indexById: ReadonlyMap<BlockId, number> | undefined;
   #exchanges: readonly Exchange[] | undefined;
+  /** Of all Turns that began with the same blocks, those that keep the list of theirs. */
+  readonly #listed: Turn[];
 
   private constructor(prefix: Turn | null, tail: readonly Block[] | StoredBlocks) {
     this.#prefix = prefix;
     this.#start = prefix?.length ?? 0;
+    this.#listed = prefix === null ? [] : prefix.#listed;
     this.length = this.#start + tail.length;
     this.#stored = "read" in tail ? tail : null;
     if (!("read" in tail)) this.#ownBlocks = tail;
@@ -143,11 +146,13 @@ export class Turn {
 
   /** How many blocks at the beginning are the same objects; what two Turns share by descent costs nothing. */
   commonPrefixLength(other: Turn): number {
-    const shared = this.#sharedLength(other);
-    const [left, right] = [this.after(shared), other.after(shared)];
-    let length = 0;
-    while (length < left.length && left[length] === right[length]) length += 1;
-    return shared + length;
+    let shared = this.#sharedLength(other);
+    const most = Math.min(this.length, other.length);
+    const isShort = most - shared <= maxSearched;
+    const [left, right] = isShort ? [this.after(shared), other.after(shared)] : [this.#whole, other.#whole];
+    const offset = isShort ? shared : 0;
+    while (shared < most && left[shared - offset] === right[shared - offset]) shared += 1;
+    return shared;
   }
 
   append(...blocks: readonly Block[]): Turn {
@@ -255,18 +260,15 @@ export class Turn {
     return this.#list;
   }
 
-  /** A long conversation is a chain of Turns, each of which was looked at once: all their lists would be its square. */
+  /** A long conversation is a chain of Turns with branches, each of which was looked at once: all their lists would be its square. */
   #forgetOldLists(): void {
-    let kept = 0;
-    for (const segment of Turn.#segments(this)) {
-      if (segment.#list === undefined || segment.#prefix === null) continue;
-      kept += 1;
-      if (kept > maxKeptLists) {
-        segment.#list = undefined;
-        segment.#blocks = undefined;
-        return;
-      }
+    if (this.#prefix === null) return;
+    const oldest = this.#listed.length < maxKeptLists ? undefined : this.#listed.shift();
+    if (oldest !== undefined) {
+      oldest.#list = undefined;
+      oldest.#blocks = undefined;
     }
+    this.#listed.push(this);
   }
 
   /** What this Turn has beyond its prefix. */
@@ -319,8 +321,8 @@ export class Turn {
 
 /** How many blocks are looked through for an id before an index of all is made. */
 const maxSearched = 256;
-/** How many Turns of one line keep the list of their blocks. */
-const maxKeptLists = 4;
+/** How many Turns that began with the same blocks keep the list of theirs. */
+const maxKeptLists = 16;
 
 /** @throws {TypeError} for what is no block: what types refuse, and JavaScript and `any` do not. */
 function checkedBlock(block: unknown): Block {

@@ -3,7 +3,7 @@ import { type Block, idOf } from "../domain/block.ts";
 import { isAside, parentOf } from "../domain/frame.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
-import { blockChanges } from "../domain/turn-difference.ts";
+import { placeChanges } from "../domain/turn-difference.ts";
 import { BlockVersions } from "./block-versions.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { KnownFrames } from "./known-frames.ts";
@@ -43,8 +43,8 @@ export class RunTurns {
   readonly #movers = new Map<BlockId, Actor>();
   /** What the engine left out of a Turn that it put a shorter one in the place of, and who did. */
   readonly #leftOut = new Map<TurnName, Map<BlockId, Actor>>();
-  /** What every Turn that a layer handed on was made of. */
-  readonly #origins = new Map<TurnName, TurnDerivation>();
+  /** What every Turn that a layer handed on was made of, and which blocks of that it has not. */
+  readonly #origins = new Map<TurnName, TurnDerivation & { readonly removed: readonly BlockId[] }>();
   #newest: TurnName = "given/0";
 
   constructor(base: Turn) {
@@ -63,7 +63,7 @@ export class RunTurns {
       this.#given.set(frameOf(name), turn);
       return [];
     }
-    const changes = blockChanges(this.get(base), turn);
+    const changes = placeChanges(this.get(base), turn);
     const removed = changes.removed.map(idOf);
     for (const id of removed) this.#removers.set(id, actor);
     for (const { block, isMove } of changes.placed) if (isMove) this.#movers.set(idOf(block), actor);
@@ -73,8 +73,8 @@ export class RunTurns {
         new Map([...(this.#leftOut.get(name) ?? []), ...removed.map((id) => [id, actor] as const)]),
       );
       const settled = this.#settled(name);
-      if (settled !== null && settled !== name) this.#origins.set(name, { base: settled, actor });
-    } else this.#origins.set(name, { base, actor });
+      if (settled !== null && settled !== name) this.#origins.set(name, { base: settled, actor, removed });
+    } else this.#origins.set(name, { base, actor, removed });
     const frame = frameOf(name);
     this.#frames.see(frame);
     this.#newest = name;
@@ -163,9 +163,7 @@ export class RunTurns {
       // The core makes a result of what it was given, and leaves nothing out.
       const base = this.#settled(origin?.base ?? `given/${frameOf(at)}`);
       if (origin !== undefined) {
-        for (const block of blockChanges(this.get(origin.base), this.get(at)).removed) {
-          if (!removals.has(idOf(block))) removals.set(idOf(block), origin.actor);
-        }
+        for (const id of origin.removed) if (!removals.has(id)) removals.set(id, origin.actor);
       }
       at = base === at ? null : base;
     }

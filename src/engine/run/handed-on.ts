@@ -46,13 +46,16 @@ export function recordHandedOn(
   if (turn === idle && call.from === null) return turn;
   const own: NamedTurn = { name: `given/${call.frame}`, turn: given };
   const base = baseOf(turn, own, call);
-  const settled = normalise(turn, base.turn, () => newBlockId(session, call.frame));
-  if (settled === idle) return settled;
-  const target: TurnName = direction === "request" ? `given/${frame}` : `result/${frame}`;
   const key = `${call.depth} ${direction}`;
+  const last = lastPasses.get(key);
+  const settled = normalise(turn, base.turn, {
+    earlier: last === undefined ? [given] : [given, last.turn],
+    newId: () => newBlockId(session, call.frame),
+  });
+  if (settled === idle && base.turn === idle) return settled;
+  const target: TurnName = direction === "request" ? `given/${frame}` : `result/${frame}`;
   // The engine may have made shorter what the last pass handed on.
   const isStill = ({ name, turn: then }: NamedTurn): boolean => session.turns.get(name).digest === then.digest;
-  const last = lastPasses.get(key);
   const others = last !== undefined && isStill(last) ? [own, last] : [own];
   const pass = reviseTurn(settled, base, others, session.turns);
   const actor = actorOf(call, direction);

@@ -55,7 +55,7 @@ function handOver(
   { frame, input }: { readonly frame: string; readonly input: Turn | AppendInput | readonly AppendInput[] },
 ): Turn {
   const turn = input instanceof Turn ? input : Turn.of(draftsOf(input));
-  const outgoing = normalise(turn, at.turn, () => newBlockId(session, frame)).frozen();
+  const outgoing = normalise(turn, at.turn, { newId: () => newBlockId(session, frame) }).frozen();
   // The frame is within the one that asks, and given the same where nothing else is written.
   if (outgoing === at.turn && at.name === `given/${asking}`) return outgoing;
   const nothing: NamedTurn = { name: "empty", turn: Turn.empty };

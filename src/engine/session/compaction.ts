@@ -20,7 +20,7 @@ export function recordCompaction(
   // A frame that asked for no answer has none to make shorter.
   const base = direction === "response" && turns.result(frame) === null ? (`given/${frame}` as const) : target;
   const before = turns.get(base);
-  const settled = normalise(turn, before, () => newBlockId(session, frame)).frozen();
+  const settled = normalise(turn, before, { newId: () => newBlockId(session, frame) }).frozen();
   const pass = reviseTurn(settled, { name: base, turn: before }, [], turns);
   for (const { from, edits, after } of partsOf(pass, target, turns)) {
     const data = { direction, from, edits: [...edits], after, compaction };

@@ -44,43 +44,67 @@ function holdsAnyOf(turn: Turn, blocks: readonly Block[]): boolean {
 
 /**
  * The Turn with an id for every block and none twice: a draft that says what a missing block said is that block, a repeated
- * id gets a clone, and a block that was made again as it was is the old object.
+ * id gets a clone, and a block that was made again as it was is the old object. It shares what it has in common with one of
+ * the `earlier` Turns of its run, so that a run holds what its layers change, and not every Turn that they handed on.
  */
-export function normalise(turn: Turn, base: Turn, newId: () => BlockId): Turn {
-  const shared = turn.commonPrefixLength(base);
-  if (shared === turn.length && shared === base.length) return base;
-  const handed = turn.after(shared);
-  const present = new Set(handed.map((block) => block.id));
-  const missing = base.after(shared).filter((block) => !present.has(block.id));
-  const used = new Set<BlockId>();
+export function normalise(turn: Turn, base: Turn, { earlier = [], newId }: Normalising): Turn {
+  const near = nearestOf(turn, base, earlier);
+  if (near.turn === base && near.shared === turn.length && near.shared === base.length) return base;
+  const handed = turn.after(near.shared);
+  const settling: Settling = { base, near, missing: null, used: new Set(), newId };
   const blocks = handed.map((block) => {
-    const settled = normaliseBlock(block, { base, shared, missing, used, newId });
-    used.add(idOf(settled));
+    const settled = normaliseBlock(turn, block, settling);
+    settling.used.add(idOf(settled));
     return settled;
   });
-  let same = 0;
-  while (same < blocks.length && blocks[same] === base.at(shared + same)) same += 1;
-  return base.slice(shared + same).concat(blocks.slice(same));
+  const settled = near.turn.slice(near.shared).concat(blocks);
+  const nearest = nearestOf(settled, base, earlier);
+  return nearest.turn.slice(nearest.shared).concat(settled.after(nearest.shared));
+}
+
+type Normalising = { readonly earlier?: readonly Turn[]; readonly newId: () => BlockId };
+
+/** An earlier Turn of the run, and how many blocks at its beginning are those of the Turn in question. */
+type Near = { readonly turn: Turn; readonly shared: number };
+
+/** The Turn that shares most with this one; the base where others do not share more. */
+function nearestOf(turn: Turn, base: Turn, earlier: readonly Turn[]): Near {
+  let nearest: Near = { turn: base, shared: turn.commonPrefixLength(base) };
+  for (const candidate of earlier) {
+    const shared = candidate === base ? 0 : turn.commonPrefixLength(candidate);
+    if (shared > nearest.shared) nearest = { turn: candidate, shared };
+  }
+  return nearest;
 }
 
 type Settling = {
   readonly base: Turn;
-  /** How many of its first blocks the Turn has unchanged. */
-  readonly shared: number;
-  readonly missing: Block[];
-  readonly used: ReadonlySet<BlockId>;
+  /** What needs no settling: it was settled when that Turn was handed on. */
+  readonly near: Near;
+  /** What the base has and the Turn has not; looked for once a draft is met. */
+  missing: Block[] | null;
+  readonly used: Set<BlockId>;
   readonly newId: () => BlockId;
 };
 
-function normaliseBlock(block: Block, { base, shared, missing, used, newId }: Settling): Block {
+function normaliseBlock(turn: Turn, block: Block, settling: Settling): Block {
+  const { base, near, used, newId } = settling;
   if (block.id === null) {
+    settling.missing ??= missingOf(turn, base);
+    const { missing } = settling;
     const index = missing.findIndex((candidate) => candidate.digest === block.digest);
     return missing.splice(index < 0 ? missing.length : index, 1)[0] ?? block.withId(newId());
   }
-  const index = base.indexOf(block.id);
-  if (used.has(block.id) || (index >= 0 && index < shared)) return block.withId(newId());
-  const before = index < 0 ? undefined : base.at(index);
+  const index = near.turn.indexOf(block.id);
+  if (used.has(block.id) || (index >= 0 && index < near.shared)) return block.withId(newId());
+  const before = base.find(block.id);
   return before !== undefined && isSameVersion(before, block) ? before : block;
+}
+
+function missingOf(turn: Turn, base: Turn): Block[] {
+  const shared = turn.commonPrefixLength(base);
+  const present = new Set(turn.after(shared).map((block) => block.id));
+  return base.after(shared).filter((block) => !present.has(block.id));
 }
 
 /**
@@ -92,14 +116,53 @@ export function reviseTurn(turn: Turn, base: NamedTurn, others: readonly NamedTu
     const version = turns.version(idOf(block), block.digest);
     return version !== null && isSameVersion(version, block);
   };
-  let best = { from: base, edits: diffTurns(base.turn, turn, known) };
-  let bytes = editsBytes(best.edits);
-  for (const from of bytes > shortEditsBytes ? others : []) {
+  const written = (from: NamedTurn): Written => {
     const edits = diffTurns(from.turn, turn, known);
-    const size = editsBytes(edits);
-    if (size < bytes) [best, bytes] = [{ from, edits }, size];
+    return { from, edits, bytes: editsBytes(edits) };
+  };
+  const { from, edits } = shortest(turn, base, others, written);
+  return { turn, from: from.name, base: base.name, edits };
+}
+
+type Written = { readonly from: NamedTurn; readonly edits: readonly Edit[]; readonly bytes: number };
+
+/** The first way where that is short; else the shortest, the first of equal ones. What is known to be longer is not written. */
+function shortest(
+  turn: Turn,
+  base: NamedTurn,
+  others: readonly NamedTurn[],
+  written: (from: NamedTurn) => Written,
+): Written {
+  let best = takesMore(base.turn, turn, shortEditsBytes) ? null : written(base);
+  if (best !== null && best.bytes <= shortEditsBytes) return best;
+  const isLong = best === null;
+  for (const from of others) {
+    if (from === base || (best !== null && takesMore(from.turn, turn, best.bytes))) continue;
+    const way = written(from);
+    if (best === null || way.bytes < best.bytes) best = way;
   }
-  return { turn, from: best.from.name, base: base.name, edits: best.edits };
+  if (best === null || (isLong && !takesMore(base.turn, turn, best.bytes))) {
+    const way = written(base);
+    if (best === null || way.bytes <= best.bytes) best = way;
+  }
+  return best;
+}
+
+/** The fewest characters that say of a block that it is another. */
+const replacementBytes = 120;
+
+/** Whether the edits that make one Turn of the other are surely more than so many characters: blocks in their places differ. */
+function takesMore(from: Turn, to: Turn, bytes: number): boolean {
+  const shared = from.commonPrefixLength(to);
+  const [left, right] = [from.after(shared), to.after(shared)];
+  let replaced = 0;
+  for (let place = 0; place < left.length && place < right.length; place += 1) {
+    const [before, after] = [left[place], right[place]];
+    if (before === after || before?.id !== after?.id || before?.digest === after?.digest) continue;
+    replaced += 1;
+    if (replaced * replacementBytes > bytes) return true;
+  }
+  return false;
 }
 
 /** What one event says of a pass. */
@@ -121,7 +184,9 @@ export function partsOf({ turn, from, edits }: TurnRevision, target: TurnName, t
 
 /** Notes in the run's Turns what a pass brought about, as the fold of its event will. */
 export function noteRevision(turns: RunTurns, pass: TurnRevision, target: TurnName, actor: Actor): void {
-  for (const block of pass.turn.after(turns.get(pass.base).commonPrefixLength(pass.turn))) {
+  // What it shares with one of these is known since that was handed on.
+  const known = [turns.get(pass.base), turns.get(pass.from)].map((turn) => turn.commonPrefixLength(pass.turn));
+  for (const block of pass.turn.after(Math.max(...known))) {
     if (turns.version(idOf(block), block.digest) === null) turns.addVersion(block, actor);
   }
   turns.handOn(target, pass.turn, { base: pass.base, actor });
