@@ -64,30 +64,30 @@ async function createHostileStore(path: string): Promise<string> {
 const commands = [
   ...[
     "ls",
-    "log cnv_h",
-    "log cnv_h -p",
-    "log cnv_h --grep RED",
-    "show cnv_h",
-    "show cnv_h@6",
-    "show cnv_h@9",
-    "show cnv_h@12",
+    "log cnv_hostile",
+    "log cnv_hostile -p",
+    "log cnv_hostile --grep RED",
+    "show cnv_hostile",
+    "show cnv_hostile@6",
+    "show cnv_hostile@9",
+    "show cnv_hostile@12",
   ],
   ...[
-    "why cnv_h",
-    "blame cnv_h",
-    "diff cnv_h@1..-1",
-    "request cnv_h --pretty",
-    "replay cnv_h",
+    "why cnv_hostile",
+    "blame cnv_hostile",
+    "diff cnv_hostile@1..-1",
+    "request cnv_hostile --pretty",
+    "replay cnv_hostile",
     "verify",
     "projections",
   ],
   ...[
     "projections quarantine",
-    "resume cnv_h",
+    "resume cnv_hostile",
     "search RED",
-    "fork cnv_h@8",
-    "skip cnv_h@2 --reason x",
-    "show cnv_h@99",
+    "fork cnv_hostile@8",
+    "skip cnv_hostile@2 --reason x",
+    "show cnv_hostile@99",
   ],
 ];
 
@@ -129,13 +129,13 @@ test.each([
 test("a body is shown with escapes at a terminal, and goes into a pipe as it was sent", async () => {
   const { path: cwd, file } = temporaryFolder();
   await createHostileStore(file("turnlog.db"));
-  const words = ["request", "cnv_h@-1"];
-  const found = await turnlogHere(["log", "cnv_h", "--json"], { cwd });
+  const words = ["request", "cnv_hostile@-1"];
+  const found = await turnlogHere(["log", "cnv_hostile", "--json"], { cwd });
   const { data } = z
     .object({ data: z.object({ events: z.array(z.object({ type: z.string(), revision: z.number() })) }) })
     .parse(JSON.parse(found.stdout));
   const revision = data.events.findLast(({ type }) => type === "InferenceRequested")?.revision ?? 0;
-  words[1] = `cnv_h@${revision}`;
+  words[1] = `cnv_hostile@${revision}`;
   const piped = (await turnlogHere(words, { cwd })).stdout;
   const seen = (await turnlogHere(words, { cwd, terminal: { columns: 100 } })).stdout;
   expect(piped).toContain("\u202e");
