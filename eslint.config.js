@@ -21,7 +21,7 @@ const impure = [
 ];
 
 export default defineConfig(
-  { ignores: ["dist", "coverage", "*.config.js", ".dependency-cruiser.js", "tools", "scratch"] },
+  { ignores: ["dist", "dist-test", "coverage", "*.config.js", ".dependency-cruiser.js", "tools", "scratch"] },
   tseslint.configs.strictTypeChecked,
   { languageOptions: { parserOptions: { projectService: true } } },
   {

@@ -29,9 +29,19 @@ export default defineConfig(({ mode }) => ({
         test: { name: "unit", include: ["test/**/*.test.ts"], exclude: [processes, packages, planted] },
       },
       // Tests that start processes, and kill them.
-      { extends: true, test: { name: "process", include: [processes] } },
+      {
+        extends: true,
+        test: { name: "process", include: [processes], globalSetup: "./test/support/build-programs.ts" },
+      },
       // The repository as others get it: the tarball, its commands on an old Node, the README, the compose file.
-      { extends: true, test: { name: "package", include: [packages] } },
+      {
+        extends: true,
+        test: {
+          name: "package",
+          include: [packages],
+          globalSetup: ["./test/support/build-programs.ts", "./test/support/package/build-package.ts"],
+        },
+      },
       // Faults in the sources, each of which has to make a suite fail: `npm run test:faults`.
       ...(mode === "long" || mode === "faults"
         ? [{ extends: true as const, test: { name: "planted", include: [planted] } }]

@@ -8,7 +8,7 @@ import { codecs } from "../src/providers/codecs.ts";
 import { replayFolds } from "../src/replay/fold-replay.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
-import { secondsOf } from "./command-time.ts";
+import { buildDist, secondsOf } from "./command-time.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report, summary } from "./row.ts";
 import { chat, copyStream, inFolder } from "./sample.ts";
@@ -31,6 +31,7 @@ const looks = [
  */
 export function benchLooking(): Promise<readonly BenchRow[]> {
   return inFolder(async (folder) => {
+    await buildDist();
     const path = join(folder, "looking.db");
     await using store = new TurnlogStore(await openSqliteStore(path));
     const stream = await fill(store);

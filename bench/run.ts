@@ -16,6 +16,7 @@ import { benchRecording } from "./recording.ts";
 import { benchResume } from "./resume.ts";
 import { type BenchRow, isKept, report } from "./row.ts";
 import { benchSearch } from "./search.ts";
+import { benchStart } from "./start.ts";
 import { benchStrategies } from "./strategies.ts";
 import { benchTimeTravel } from "./time-travel.ts";
 import { benchTransports } from "./transports.ts";
@@ -25,6 +26,7 @@ import { benchTransports } from "./transports.ts";
  * a figure is depends on the machine and on what else it does.
  */
 const parts = {
+  start: benchStart,
   append: benchAppend,
   rebuild: benchRebuild,
   memory: benchMemory,

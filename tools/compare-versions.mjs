@@ -114,7 +114,7 @@ function outcomeOf(tree, words) {
 async function playLayers(tree, url) {
   const turnlog = await import(join(tree, "dist/index.js"));
   const { openaiResponses } = await import(join(tree, "dist/providers/responses/openai-responses.js"));
-  const { startReferenceServer, functionCall, message } = await import(join(tree, "dist/reference-server/server.js"));
+  const { startReferenceServer, functionCall, message } = await import(join(tree, "dist/entries/testing.js"));
   const documents = {};
   const draw = drawFrom(11);
   let asked = 0;

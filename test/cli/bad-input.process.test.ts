@@ -13,10 +13,10 @@ import { constants } from "node:os";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { turnlogHere } from "../support/cli/command.ts";
-import { main, startTurnlog, turnlog } from "../support/cli/command-process.ts";
+import { startTurnlog, turnlog } from "../support/cli/command-process.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import type { Outcome } from "../support/outcome.ts";
-import { outcomeOf } from "../support/process.ts";
+import { commandFile, outcomeOf } from "../support/process.ts";
 import { startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
@@ -346,7 +346,7 @@ test("says that its output cannot be written, and exits 6; a reader that has see
 
 test("a reader that has seen enough ends the command without an error", async () => {
   const { path: cwd } = demoStore();
-  const line = `"${process.execPath}" "${main}" show @last --json | head -c 10`;
+  const line = `"${process.execPath}" "${commandFile}" show @last --json | head -c 10`;
   const { stdout, stderr } = await outcomeOf("sh", ["-c", line], { cwd, env: { PATH: process.env["PATH"] } });
   expect({ stdout, stderr }).toEqual({ stdout: '{"version"', stderr: "" });
 });

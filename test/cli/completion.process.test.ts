@@ -4,9 +4,8 @@ import { commandGroups, commandsByName } from "../../src/cli/command-list.ts";
 import { shells } from "../../src/cli/completion.ts";
 import { globalOptions } from "../../src/cli/global-options.ts";
 import { turnlogHere } from "../support/cli/command.ts";
-import { main } from "../support/cli/command-process.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
-import { outcomeOf } from "../support/process.ts";
+import { commandFile, outcomeOf } from "../support/process.ts";
 
 const demoStore = useDemoStore();
 
@@ -23,7 +22,7 @@ async function programAnd(shell: string) {
   const { path: cwd, file } = demoStore();
   const { stdout: script } = await turnlogHere(["completion", shell], { cwd });
   writeFileSync(file(`completion.${shell}`), script);
-  writeFileSync(file("turnlog"), `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`);
+  writeFileSync(file("turnlog"), `#!/bin/sh\nexec "${process.execPath}" "${commandFile}" "$@"\n`);
   chmodSync(file("turnlog"), 0o755);
   return { cwd, file, script };
 }

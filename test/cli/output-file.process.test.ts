@@ -1,10 +1,10 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { turnlogHere } from "../support/cli/command.ts";
-import { main, turnlog } from "../support/cli/command-process.ts";
+import { turnlog } from "../support/cli/command-process.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import type { Outcome } from "../support/outcome.ts";
-import { outcomeOf } from "../support/process.ts";
+import { commandFile, outcomeOf } from "../support/process.ts";
 
 const demoStore = useDemoStore();
 
@@ -61,7 +61,7 @@ test.skipIf(isWindows)(
       expect(outcome.stdout).toBe(bundle);
     }
     // A pipe of a shell, whose name leads to no path.
-    const piped = `"${process.execPath}" "${main}" verify --save-heads /dev/stderr 2>&1 | cat`;
+    const piped = `"${process.execPath}" "${commandFile}" verify --save-heads /dev/stderr 2>&1 | cat`;
     expect((await outcomeOf("sh", ["-c", piped], { cwd })).stdout).toMatch(/conversation-cnv_\w+/);
   },
 );

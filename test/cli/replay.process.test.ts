@@ -7,9 +7,12 @@ import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { turnlog } from "../support/cli/command-process.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import type { Outcome } from "../support/outcome.ts";
+import { supportFile } from "../support/process.ts";
 
 const demoStore = useDemoStore();
+/** For the command in this process, and for one of its own: each has a copy of turnlog. */
 const stack = join(import.meta.dirname, "../support/cli/demo-stack.ts");
+const builtStack = supportFile("cli/demo-stack.ts");
 const spoilt = (kind: "chance" | "gone") => ({ env: { SPOILT_LAYER: kind } });
 
 const run = (cwd: string, typed: string): Promise<Outcome> => turnlogHere(typed.split(" "), { cwd });
@@ -33,10 +36,10 @@ test("replay compares all that can be computed again, and with --stack what the 
 
 test("replay names the layer that goes behind the engine's back, and ends with 5", async () => {
   const { path: cwd } = demoStore();
-  const outcome = await turnlog(["replay", "@last", "--stack", stack], { cwd, ...spoilt("chance") });
+  const outcome = await turnlog(["replay", "@last", "--stack", builtStack], { cwd, ...spoilt("chance") });
   expect(outcome).toMatchObject({ code: 5, stderr: "" });
   expect(outcome.stdout).toMatch(/^differs {2}(@\d+ {2})?.*layer shorten-results {2}after\n/);
-  const asJson = await turnlog(["replay", "@last", "--stack", stack, "--json"], { cwd, ...spoilt("chance") });
+  const asJson = await turnlog(["replay", "@last", "--stack", builtStack, "--json"], { cwd, ...spoilt("chance") });
   expect(replayedSchema.parse(documentOf(asJson)).data.difference).toMatchObject({
     layer: "shorten-results",
     field: "after",
@@ -128,7 +131,7 @@ test.each(wrong)("%s ends with %i, and says what can be done", async (typed, cod
 
 test("replay refuses a stack that is not the recorded one, and names what is missing", async () => {
   const { path: cwd } = demoStore();
-  const outcome = await turnlog(["replay", "@last", "--stack", stack], { cwd, ...spoilt("gone") });
+  const outcome = await turnlog(["replay", "@last", "--stack", builtStack], { cwd, ...spoilt("gone") });
   expect(outcome).toMatchObject({ code: 1, stdout: "" });
   expect(outcome.stderr).toMatch(/cannot be replayed: its stack had ask-first@1, and this one has not; give the stack/);
 });

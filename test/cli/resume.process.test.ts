@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -14,11 +14,13 @@ import { scripted } from "../../src/providers/scripted.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { startTurnlog, turnlog } from "../support/cli/command-process.ts";
 import type { Outcome } from "../support/outcome.ts";
-import { startAside, supportFile } from "../support/process.ts";
+import { built, startAside, supportFile } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { eventsOf, typesOf } from "../support/workshop.ts";
 
-const stack = supportFile("cli/cut-off-stack.ts");
+/** For the command in this process, and for one of its own: each has a copy of turnlog. */
+const stack = join(import.meta.dirname, "../support/cli/cut-off-stack.ts");
+const builtStack = supportFile("cli/cut-off-stack.ts");
 
 type Kind = "inference" | "tool" | "none";
 type Phase = "before" | "after";
@@ -66,7 +68,7 @@ const oneLine = (text: string): boolean => /^turnlog: [^\n]+\n$/.test(text);
 
 test("finishes a run that was cut off, and says what it did; again there is nothing to do", async () => {
   const world = await cutOff("inference", "after");
-  const outcome = await world.resumeAside(["--stack", stack]);
+  const outcome = await world.resumeAside(["--stack", builtStack]);
   expect(outcome).toMatchObject({ code: 0, stderr: "" });
   expect(outcome.stdout).toMatch(/^run_\w+ {2}completed: 2 requests, 1 tool\nDone: "took 5 euros"\n$/);
   const types = await world.types();
@@ -82,7 +84,7 @@ function listeningStack(folder: string, more = ""): string {
   writeFileSync(
     path,
     `import { createServer } from "node:net";
-     export { engine } from "${stack}";
+     export { engine } from "${builtStack}";
      createServer().listen(0, "127.0.0.1");
      ${more}`,
   );
@@ -331,11 +333,10 @@ test("a run whose process lives is left to it, unless it is to be taken over", a
   const ended = conversation.run(createEngine({ provider }), interceptedBy(gate, {})).catch((error: unknown) => error);
   await begun.promise;
   const plain = folder.file("plain.ts");
-  const source = join(import.meta.dirname, "../../src");
   writeFileSync(
     plain,
-    `import { createEngine } from "${source}/engine/stack/create-engine.ts";
-     import { scripted } from "${source}/providers/scripted.ts";
+    `import { createEngine } from "${built}/index.js";
+     import { scripted } from "${built}/entries/testing.js";
      export default createEngine({ provider: scripted(["in time"]) });`,
   );
   const typed = ["resume", "cnv_cutoff", "--stack", plain];
@@ -373,12 +374,9 @@ test.each(["resume cnv_cutoff --stack", "replay cnv_cutoff --with"])(
 /** The same stack, on a copy of turnlog of its own, as a project has one beside a global command. */
 function otherCopy(): string {
   const project = temporaryFolder();
-  const root = join(import.meta.dirname, "../..");
-  cpSync(join(root, "src"), project.file("src"), { recursive: true });
-  cpSync(stack, project.file("test/support/cli/stack.ts"));
-  symlinkSync(realpathSync(join(root, "node_modules")), project.file("node_modules"));
+  cpSync(built, project.file("copy"), { recursive: true });
   writeFileSync(project.file("package.json"), JSON.stringify({ type: "module" }));
-  return project.file("test/support/cli/stack.ts");
+  return project.file("copy/support/cli/cut-off-stack.js");
 }
 
 test.each([
@@ -391,7 +389,7 @@ test.each([
   ],
   ["a block that is not in doubt", ["--settle", "blk_1=rerun"], 3, /'blk_1' is not in doubt/],
   ["a file that is not there", ["--stack", "nowhere.ts"], 3, /nowhere\.ts/],
-  ["a file that exports no engine", ["--stack", supportFile("cli/command.ts")], 2, /exports no engine/],
+  ["a file that exports no engine", ["--stack", join(built, "index.js")], 2, /exports no engine/],
 ] as const)("%s is told in one line, with what to do", async (_, args, code, told) => {
   const world = await cutOff("none", "before");
   const before = await world.types();

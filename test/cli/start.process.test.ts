@@ -1,19 +1,21 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { commandGroups, commandsByName } from "../../src/cli/command-list.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { turnlog } from "../support/cli/command-process.ts";
+import { built, outputOf } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8"));
 
-/** Makes Node tell on stderr which of the heavy packages it loads. */
-const tellHeavyPackages = `
+/** Makes Node tell on stderr which of the heavy files it loads: ws, and the parts of the bundle with zod and rxjs (tools/build.ts). */
+const tellHeavyFiles = `
   import { registerHooks } from "node:module";
   registerHooks({ resolve(specifier, context, next) {
     const resolved = next(specifier, context);
-    const found = /node_modules.(zod|ws|rxjs).package.json|node_modules.(zod|ws|rxjs)./.exec(resolved.url);
+    const found = /node_modules.(ws).|chunks.(list-turnlog|list|turnlog)-/.exec(resolved.url);
     if (found) process.stderr.write("loaded " + (found[1] ?? found[2]) + "\\n");
     return resolved;
   } });`;
@@ -26,16 +28,26 @@ test("prints its version", async () => {
 });
 
 test.each([["--version"], ["--help"], ["rehearse --help"]])("%s loads neither zod nor ws nor rxjs", async (typed) => {
-  const options = { cwd: temporaryFolder().path, nodeArguments: importing(tellHeavyPackages) };
+  const options = { cwd: temporaryFolder().path, nodeArguments: importing(tellHeavyFiles) };
   const { code, stderr } = await turnlog(typed.split(" "), options);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
 });
 
 test("a command that needs them loads them, so the test above can fail", async () => {
-  const options = { cwd: temporaryFolder().path, nodeArguments: importing(tellHeavyPackages) };
+  const options = { cwd: temporaryFolder().path, nodeArguments: importing(tellHeavyFiles) };
   const { stderr } = await turnlog(["demo", "-q"], options);
-  expect(stderr).toContain("loaded zod");
-  expect(stderr).toContain("loaded rxjs");
+  for (const file of ["list-turnlog", "turnlog", "ws"]) expect(stderr).toContain(`loaded ${file}\n`);
+});
+
+test("a program that imports turnlog gets what its sources export, and loads no database and nothing that starts processes", async () => {
+  const index = pathToFileURL(join(built, "index.js")).href;
+  const code = `
+    const turnlog = await import(${JSON.stringify(index)});
+    const has = (name) => process.moduleLoadList.includes("NativeModule " + name);
+    console.log(JSON.stringify({ names: Object.keys(turnlog), loaded: ["sqlite", "child_process", "fs"].filter(has) }));`;
+  const said = await outputOf(["--input-type=module", "-e", code]);
+  const names = Object.keys(await import("../../src/index.ts"));
+  expect(JSON.parse(said)).toEqual({ names: names.toSorted(), loaded: ["fs"] });
 });
 
 test("under a too old Node it says so in one line, and exits 6", async () => {

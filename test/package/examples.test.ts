@@ -2,10 +2,9 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { main } from "../support/cli/command-process.ts";
 import { root } from "../support/package/consumer.ts";
 import { entrySources } from "../support/package/entries.ts";
-import { outcomeOf, outputOf } from "../support/process.ts";
+import { commandFile, outcomeOf, outputOf } from "../support/process.ts";
 
 /** Something that each example says when it does what it is there to show. */
 const saysByExample: Readonly<Record<string, RegExp>> = {
@@ -25,7 +24,7 @@ let folder = "";
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "turnlog-examples-"));
   // What `npm start` leaves, which examples look at.
-  await outputOf([main, "demo"], { cwd: folder });
+  await outputOf([commandFile, "demo"], { cwd: folder });
 });
 afterAll(() => rm(folder, { recursive: true }));
 

@@ -76,8 +76,14 @@ export async function outputOf(words: readonly string[], options: ProcessOptions
   return stdout;
 }
 
-/** Where a program of test/support stands, named from there. */
-export const supportFile = (name: string): string => join(import.meta.dirname, name);
+/** Where the programs that tests start are built, and turnlog for them (`build-programs.ts`). */
+export const built = join(import.meta.dirname, "../../dist-test");
+
+/** The command, as it was built for the tests. */
+export const commandFile = join(built, "cli/main.js");
+
+/** Where a program of test/support was built, by the name of its source from there. */
+export const supportFile = (name: string): string => join(built, "support", name.replace(/\.ts$/, ".js"));
 
 /** A program of test/support at work beside the test: told and read in lines, its errors seen. */
 export type Aside = {

@@ -98,13 +98,9 @@ function checkSchema(place: string, given: unknown): asserts given is StandardSc
 function ownJsonSchema(place: string, schema: StandardSchema, otherwise: string): Record<string, unknown> {
   const { jsonSchema, vendor } = schema["~standard"];
   try {
-    // A schema of another copy of zod is one too; those of zod 3 are not.
-    if (isZod(schema)) return z.toJSONSchema(schema, { io: "input" });
     if (jsonSchema !== undefined) return jsonSchema.input({ target: "draft-2020-12" });
   } catch (cause) {
     throw new TypeError(`${place} has no JSON Schema that a model could be told: ${messageOf(cause)}`, { cause });
   }
   throw new TypeError(`${place} is a schema of ${vendor} that says no JSON Schema: ${otherwise}`);
 }
-
-const isZod = (schema: object): schema is z.ZodType => "_zod" in schema;

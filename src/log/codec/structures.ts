@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { escapedBytes } from "./bounds.ts";
-import { BlobReference, blobReferenceTo, SecretReference } from "./references.ts";
+import { BlobReference, SecretReference } from "./references.ts";
 
 /** A list or an object of an event's data. */
 export type Structure = JsonObject | readonly JsonValue[];
@@ -40,7 +40,7 @@ export function chooseStructures(
 }
 
 // As long as a reference can be, so that it is worth it whatever its text turns out to be.
-const longestReference = blobReferenceTo("", "json");
+const longestReference = new BlobReference("0".repeat(64), 0, "json");
 const maxReferenceBytes = escapedBytes(JSON.stringify(longestReference)) + 16;
 
 /**

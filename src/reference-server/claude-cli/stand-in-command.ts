@@ -1,4 +1,4 @@
-import { extname, join } from "node:path";
+import { join } from "node:path";
 
 /** Where the stand-in asks its reference server. */
 export const standInPath = "/claude-cli";
@@ -12,7 +12,8 @@ export function claudeCliStandIn(url: string): {
   readonly command: readonly [string, string];
   readonly env: { readonly ANTHROPIC_BASE_URL: string };
 } {
-  // Beside this file, as a source or built.
-  const program = join(import.meta.dirname, `stand-in${extname(import.meta.filename)}`);
+  // As a source or built; a bundle keeps this file's code in another folder.
+  const isSource = import.meta.filename.endsWith(".ts");
+  const program = join(import.meta.dirname, `../claude-cli/stand-in.${isSource ? "ts" : "js"}`);
   return { command: [process.execPath, program], env: { ANTHROPIC_BASE_URL: url } };
 }

@@ -1,6 +1,5 @@
-import { join } from "node:path";
 import type { Outcome } from "../outcome.ts";
-import { type Started, start } from "../process.ts";
+import { commandFile, type Started, start } from "../process.ts";
 
 export type CommandOptions = {
   readonly cwd: string;
@@ -12,9 +11,6 @@ export type CommandOptions = {
   readonly output?: number;
 };
 
-/** The file that is the command. */
-export const main = join(import.meta.dirname, "../../../src/cli/main.ts");
-
 /** Runs `turnlog` as a process, to its end. */
 export const turnlog = (args: readonly string[], options: CommandOptions): Promise<Outcome> =>
   startTurnlog(args, options).ended;
@@ -22,7 +18,7 @@ export const turnlog = (args: readonly string[], options: CommandOptions): Promi
 /** The same, while it runs. */
 export function startTurnlog(args: readonly string[], options: CommandOptions): Started {
   const { env, nodeArguments = [], ...where } = options;
-  return start(process.execPath, [...nodeArguments, main, ...args], { ...where, env: { ...clean, ...env } });
+  return start(process.execPath, [...nodeArguments, commandFile, ...args], { ...where, env: { ...clean, ...env } });
 }
 
 /** What every process needs of this one's environment; the rest would change what a command does. */

@@ -18,14 +18,12 @@ const lockFileSchema = z.object({
 export const manifestSchema = z.looseObject({ name: z.string(), version: z.string() });
 
 /**
- * Packs this checkout, building it for that, and installs the tarball in an empty folder.
+ * Packs what was built of this checkout (`build-package.ts`), and installs the tarball in an empty folder.
  *
  * The lock file is derived from the repository's own, so that npm takes every package from the cache that `npm ci` of the
  * checkout has filled, and asks the registry for nothing but what is missing there.
  */
 export async function installTarball(folder: string): Promise<void> {
-  // `npm run check` checks the types of what is built, and packs it as a release does.
-  await npm(["run", "build", "--", "--noCheck"], root);
   await npm(["pack", "--ignore-scripts", "--silent", "--pack-destination", folder], root);
   const manifest = manifestSchema.parse(JSON.parse(await readFile(join(root, "package.json"), "utf8")));
   const tarball = `file:${manifest.name}-${manifest.version}.tgz`;

@@ -1,0 +1,184 @@
+/**
+ * Builds `dist`: all entries of the manifest and the command in one bundle, and the declarations beside them.
+ *
+ *     node tools/build.ts [--if-stale] [--no-declarations] [--no-check]
+ *
+ * `--if-stale` does nothing where `dist` was built from the sources as they are; `--no-check` writes declarations of sources that
+ * were checked before.
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { type Plugin, rolldown } from "rolldown";
+
+const root = join(import.meta.dirname, "..");
+
+type BuildOptions = {
+  readonly ifStale?: boolean;
+  readonly declarations?: "none" | "unchecked" | "checked";
+};
+
+/** Builds `dist`, as it is published. */
+export async function build({ ifStale = false, declarations = "checked" }: BuildOptions = {}): Promise<void> {
+  const dist = join(root, "dist");
+  const sources = digestOf(["src/**/*.ts"]);
+  const built = ifStale ? stampOf(dist) : null;
+  if (built?.sources !== sources) await replace(dist, { sources, hasDeclarations: false }, entries());
+  else if (built.hasDeclarations || declarations === "none") return;
+  if (declarations === "none") return;
+  declare(dist, declarations);
+  writeStamp(dist, { sources, hasDeclarations: true });
+}
+
+/**
+ * Builds the programs that tests start, and the command, into one bundle beside `dist`: a process of a bundle starts in a third of the
+ * time, and what a program imports of turnlog is the command's own.
+ */
+export async function buildPrograms(): Promise<void> {
+  const folder = join(root, "dist-test");
+  const sources = digestOf(["src/**/*.ts", "test/support/**/*.ts"]);
+  if (stampOf(folder)?.sources === sources) return;
+  const files = globSync("test/support/**/*-{process,stack,thread}.ts", { cwd: root });
+  const input = Object.fromEntries(files.map((file) => [file.slice("test/".length, -".ts".length), file]));
+  await replace(folder, { sources, hasDeclarations: false }, { ...entries(), ...input });
+}
+
+/** Builds into a folder of its own, which then takes the other's place at once. */
+async function replace(folder: string, stamp: Stamp, input: Entries): Promise<void> {
+  const [next, last] = [`${folder}.${process.pid}.next`, `${folder}.${process.pid}.last`];
+  try {
+    await bundle(next, input);
+    writeStamp(next, stamp);
+    if (existsSync(folder)) renameSync(folder, last);
+    renameSync(next, folder);
+  } finally {
+    for (const left of [next, last]) rmSync(left, { recursive: true, force: true });
+  }
+}
+
+/** What a folder was built from; it is no part of the package. */
+type Stamp = { readonly sources: string; readonly hasDeclarations: boolean };
+
+const stampFile = "built.json";
+
+function stampOf(folder: string): Stamp | null {
+  const file = join(folder, stampFile);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Stamp) : null;
+}
+
+const writeStamp = (folder: string, stamp: Stamp): void =>
+  writeFileSync(join(folder, stampFile), `${JSON.stringify(stamp)}\n`);
+
+function digestOf(patterns: readonly string[]): string {
+  const hash = createHash("sha256");
+  const files = globSync([...patterns, "tools/build.ts", "package.json", "package-lock.json"], { cwd: root });
+  for (const file of files.toSorted()) hash.update(`${file}\n`).update(readFileSync(join(root, file)));
+  return hash.digest("hex");
+}
+
+/** What stays outside: a package that some users bring, and one that is loaded when a WebSocket is opened. */
+const outside = /^(node:|ws$|@eventstore\/db-client|google-auth-library$)/;
+
+/** The sources that start a program, by the names of what is built of them; a source and its output are named alike. */
+function entries(): Entries {
+  const { exports, bin } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
+  const files = [
+    ...Object.values(bin),
+    ...Object.values(exports).flatMap((to) => (typeof to === "string" ? [] : [to.default])),
+  ];
+  const names = files.map((file) => /dist\/(.*)\.js$/.exec(file)?.[1] ?? "");
+  return { ...Object.fromEntries(names.map((name) => [name, `src/${name}.ts`])), ...programs };
+}
+
+type Entries = Readonly<Record<string, string>>;
+
+type Manifest = {
+  readonly bin: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+};
+
+/** What the package starts by its path. */
+const programs = { "claude-cli/stand-in": "src/reference-server/claude-cli/stand-in.ts" };
+
+/**
+ * What is loaded together is one file, because a file more costs as much time as 10 KB more of code: what `--help`, listing
+ * conversations and `import "turnlog"` need, and what some of them share. Everything else is loaded by what asks for it.
+ */
+const starts = {
+  help: ["src/cli/program.ts"],
+  list: ["src/cli/commands/ls.ts", "src/open-events.ts", "src/stores/sqlite/store.ts"],
+  turnlog: ["src/index.ts"],
+};
+
+async function bundle(dir: string, input: Entries): Promise<void> {
+  const bundled = new Set<string>();
+  let importsOf = (_: string): readonly string[] => [];
+  const graph: Plugin = {
+    name: "graph",
+    buildEnd() {
+      importsOf = (id) => this.getModuleInfo(id)?.importedIds ?? [];
+    },
+  };
+  let reached: readonly ReadonlySet<string>[] | undefined;
+  // A module is imported by no module that other starts reach, so what more of them reach comes first, and imports nothing of the rest.
+  const groups = [[0, 1, 2], [0, 1], [0, 2], [1, 2], [0], [1], [2]].map((wanted, index) => ({
+    name: wanted.map((start) => Object.keys(starts)[start]).join("-"),
+    priority: 7 - index,
+    test(id: string): boolean {
+      reached ??= Object.values(starts).map((files) => closure(files, importsOf));
+      return reached.every((ids, start) => ids.has(id) === wanted.includes(start));
+    },
+  }));
+  await using made = await rolldown({
+    ...{ cwd: root, input, platform: "node", external: outside, plugins: [graph] },
+    // Under Node its manifest gives CommonJS, of which nothing can be left out.
+    resolve: { alias: { rxjs: join(root, "node_modules/rxjs/dist/esm/index.js") } },
+    // A module is loaded late for those who do not need it otherwise.
+    checks: { ineffectiveDynamicImport: false },
+  });
+  const { output } = await made.write({
+    ...{ dir, format: "esm", entryFileNames: "[name].js", codeSplitting: { groups } },
+    // What ends so is a module without a look at the manifest.
+    chunkFileNames: "chunks/[name]-[hash].mjs",
+  });
+  for (const chunk of output) if (chunk.type === "chunk") for (const id of chunk.moduleIds) bundled.add(id);
+  writeFileSync(join(dir, "LICENSES.txt"), licencesOf(bundled));
+}
+
+function closure(files: readonly string[], importsOf: (id: string) => readonly string[]): ReadonlySet<string> {
+  const reached = new Set(files.map((file) => join(root, file)));
+  for (const id of reached) for (const imported of importsOf(id)) reached.add(imported);
+  return reached;
+}
+
+/** The licences of the packages that the bundle holds parts of, as they ask. */
+function licencesOf(ids: ReadonlySet<string>): string {
+  const folders = new Set([...ids].flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []));
+  const texts = [...folders].toSorted().map((folder) => {
+    const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Record<string, string>;
+    const [licence] = globSync("{LICENSE,LICENCE,license}*", { cwd: folder });
+    if (licence === undefined) throw new Error(`${name} has no licence, and cannot be bundled`);
+    return `${name} ${version}\n\n${readFileSync(join(folder, licence), "utf8").trim()}\n`;
+  });
+  return texts.join(`\n${"-".repeat(80)}\n\n`);
+}
+
+function declare(dir: string, how: "unchecked" | "checked"): void {
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  const config = ["-p", join(root, "tsconfig.build.json"), "--outDir", dir];
+  execFileSync(process.execPath, [tsc, ...config, ...(how === "unchecked" ? ["--noCheck"] : [])], { stdio: "inherit" });
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      "if-stale": { type: "boolean", default: false },
+      "no-declarations": { type: "boolean", default: false },
+      "no-check": { type: "boolean", default: false },
+    },
+  });
+  const declarations = values["no-declarations"] ? "none" : values["no-check"] ? "unchecked" : "checked";
+  await build({ ifStale: values["if-stale"], declarations });
+}
