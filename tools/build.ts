@@ -41,7 +41,10 @@ export async function buildPrograms(): Promise<void> {
   const sources = digestOf(["src/**/*.ts", "test/support/**/*.ts"]);
   if (stampOf(folder)?.sources === sources) return;
   const files = globSync("test/support/**/*-{process,stack,thread}.ts", { cwd: root });
-  const input = Object.fromEntries(files.map((file) => [file.slice("test/".length, -".ts".length), file]));
+  // One folder deep, as the chunks are: from there the package finds the stand-in that it starts.
+  const name = (file: string): string =>
+    `support/${file.slice("test/support/".length, -".ts".length).replaceAll("/", "-")}`;
+  const input = Object.fromEntries(files.map((file) => [name(file), file]));
   await replace(folder, { sources, hasDeclarations: false }, { ...entries(), ...input });
 }
 

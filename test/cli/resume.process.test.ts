@@ -1,6 +1,6 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
@@ -376,7 +376,7 @@ function otherCopy(): string {
   const project = temporaryFolder();
   cpSync(built, project.file("copy"), { recursive: true });
   writeFileSync(project.file("package.json"), JSON.stringify({ type: "module" }));
-  return project.file("copy/support/cli/cut-off-stack.js");
+  return join(project.file("copy"), relative(built, builtStack));
 }
 
 test.each([

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import * as z from "zod";
 import { omitMembers } from "../../src/base/json.ts";
 import { aiSdk } from "../../src/providers/ai-sdk/ai-sdk.ts";
@@ -163,12 +164,18 @@ const googleKept = referenceDialect({
   toolRead,
 });
 
+/** One program for tests and for the programs that they start, because sessions are kept by the command that made them. */
+const standIn = join(import.meta.dirname, "../../src/reference-server/claude-cli/stand-in.ts");
+
 const claudeCliDialect = referenceDialect({
   ...{ ...kept, resultsStandTogether: false, hasOwnTools: true },
   transports: ["json"],
   codecs: [claudeCliCodec],
   provider: (baseUrl, { model, instructions }) =>
-    claudeCli({ model, ...(instructions === undefined ? {} : { instructions }), ...claudeCliStandIn(baseUrl) }),
+    claudeCli({
+      ...{ model, ...(instructions === undefined ? {} : { instructions }), ...claudeCliStandIn(baseUrl) },
+      command: [process.execPath, standIn],
+    }),
   says: withResults,
   ...heardOn("claude-cli"),
   toolRead,

@@ -83,7 +83,8 @@ export const built = join(import.meta.dirname, "../../dist-test");
 export const commandFile = join(built, "cli/main.js");
 
 /** Where a program of test/support was built, by the name of its source from there. */
-export const supportFile = (name: string): string => join(built, "support", name.replace(/\.ts$/, ".js"));
+export const supportFile = (name: string): string =>
+  join(built, "support", name.replaceAll("/", "-").replace(/\.ts$/, ".js"));
 
 /** A program of test/support at work beside the test: told and read in lines, its errors seen. */
 export type Aside = {
