@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { entryNames, sourceOfEntry } from "./test/support/package/entries.ts";
 
 const processes = "test/**/*.process.test.ts";
 const packages = "test/{docs,package}/**/*.test.ts";
@@ -8,6 +9,10 @@ const planted = "test/**/*.planted.test.ts";
 
 // `vitest run --mode long` is for the runs that take hours; tests and the processes they start read the variable.
 export default defineConfig(({ mode }) => ({
+  // Examples import the package by its name; in the process of a test that is its sources.
+  resolve: {
+    alias: [...entryNames].map((name) => ({ find: new RegExp(`^${name}$`), replacement: sourceOfEntry(name) })),
+  },
   test: {
     env: {
       // What Node makes of the sources is kept for the next process that a test starts.

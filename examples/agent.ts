@@ -2,13 +2,13 @@
  * An agent with three tools and two layers, that a web handler calls: a message that is posted twice is answered once, and
  * nothing is ordered twice.
  *
- * Run it from a checkout: `node examples/agent.ts`. It needs no key and no network; put `openaiResponses({ model: "gpt-5.4" })`
+ * Run it from a checkout after `npm run build`: `node examples/agent.ts`. It needs no key and no network; put `openaiResponses({ model: "gpt-5.4" })`
  * in the place of `scripted(…)` for a real model.
  */
 
+import { createEngine, defineMiddleware, openStore, tool } from "turnlog";
+import { scripted } from "turnlog/testing";
 import * as z from "zod";
-import { scripted } from "../src/entries/testing.ts";
-import { createEngine, defineMiddleware, openStore, tool } from "../src/index.ts";
 
 const stock = new Map([
   ["tea", { left: 3, notes: "Green, from Uji; harvested in May. Keeps for a year when it is kept dry and dark." }],

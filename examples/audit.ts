@@ -1,10 +1,10 @@
 /**
  * An auditor: walks a conversation, and prints what each layer changed of it and each body that was sent to the model.
  *
- * Run it from a checkout, after `npm start` has left a store: `node examples/audit.ts sqlite:./turnlog.db`. It audits the
+ * Run it from a checkout, after `npm run build`, and `npm start`, which leaves a store: `node examples/audit.ts sqlite:./turnlog.db`. It audits the
  * conversation that was written last, or the one whose id you add.
  */
-import { type ChangedBlock, describeActor, openStore, type WalkedEvent } from "../src/index.ts";
+import { type ChangedBlock, describeActor, openStore, type WalkedEvent } from "turnlog";
 
 /** What one event is to an auditor: who changed which block, and what went to the server. */
 export function* findings({ revision, changes, request, problem }: WalkedEvent): Iterable<string> {

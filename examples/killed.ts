@@ -2,13 +2,13 @@
  * A program that is killed in the middle of a payment, and another that goes on where it was: nothing is paid twice, and what
  * the model had answered is not asked again.
  *
- * Run it from a checkout: `node examples/killed.ts`. It starts itself as the program that dies. It needs no key and no network.
+ * Run it from a checkout after `npm run build`: `node examples/killed.ts`. It starts itself as the program that dies. It needs no key and no network.
  */
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import { createEngine, openStore, tool } from "turnlog";
+import { scripted } from "turnlog/testing";
 import * as z from "zod";
-import { scripted } from "../src/entries/testing.ts";
-import { createEngine, openStore, tool } from "../src/index.ts";
 
 /** What the bank knows: a line for each payment, by its key. */
 const ledger = "payments.txt";

@@ -2,11 +2,11 @@
  * A provider of one's own, for a server that speaks the wire of Ollama's `/api/chat`: a codec that says how blocks become requests
  * and answers become blocks, and a transport. Checks for it are in `turnlog/testing` (`codecChecks`).
  *
- * Run it from a checkout, without a key: `node examples/own-provider.ts` starts a small server of that wire on this machine.
+ * Run it from a checkout after `npm run build`, without a key: `node examples/own-provider.ts` starts a small server of that wire on this machine.
  */
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
-import * as z from "zod";
+import { createEngine, openStore, tool } from "turnlog";
 import {
   assistant,
   type Block,
@@ -19,8 +19,8 @@ import {
   parseJson,
   postJson,
   toolCall,
-} from "../src/entries/provider.ts";
-import { createEngine, openStore, tool } from "../src/index.ts";
+} from "turnlog/provider";
+import * as z from "zod";
 
 const listOf = (value: JsonValue | undefined): readonly JsonObject[] =>
   isJsonList(value) ? value.filter(isJsonObject) : [];

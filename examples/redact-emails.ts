@@ -4,11 +4,11 @@
  * It keeps nothing: which name stands for which address follows from the conversation's own blocks, so one engine serves many
  * users, and none of them reads an address that only another one has said.
  *
- * Run it from a checkout: `node examples/redact-emails.ts`. It needs no key and no network.
+ * Run it from a checkout after `npm run build`: `node examples/redact-emails.ts`. It needs no key and no network.
  */
 
-import { scripted } from "../src/entries/testing.ts";
-import { type Block, createEngine, type JsonObject, lens, openStore } from "../src/index.ts";
+import { type Block, createEngine, type JsonObject, lens, openStore } from "turnlog";
+import { scripted } from "turnlog/testing";
 
 const address = /[\w.+-]+@[\w-]+(\.[\w-]+)+/g;
 

@@ -3,7 +3,6 @@ import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { turnlogHere } from "../support/cli/command.ts";
-import { sourceOfEntry } from "../support/package/entries.ts";
 import { outcomeOf } from "../support/process.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -22,7 +21,7 @@ const documents = ["README.md", ...readdirSync(join(root, "docs")).filter((file)
 let folder = "";
 beforeAll(async () => {
   folder = await mkdtemp(join(root, "test", "docs", "code-"));
-  // A stranger's project next to an installed package: the sources stand in for it.
+  // A stranger's project next to an installed package: by the package's name Node finds what was built.
   await symlink(join(root, "node_modules"), join(folder, "node_modules"));
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -39,17 +38,13 @@ const programs = documents.map(({ name, blocks }) => ({
     .map(({ code }, index) => ({ file: `${name}-${index + 1}.ts`, code })),
 }));
 
-// The programs share a process, one after the other: most of what each takes is the loading of the sources.
+// The programs share a process, one after the other: most of what each takes is the start.
 test.each([
   ["README.md", programs.slice(0, 1)],
   ["the documents", programs.slice(1)],
 ] as const)("the TypeScript blocks of %s run as they stand, and leave nothing open", async (name, documents) => {
   const files = documents.flatMap((document) => document.files);
-  for (const { file, code } of files)
-    await writeFile(
-      join(folder, file),
-      code.replace(/from "(turnlog(?:\/[\w-]+)?)"/g, (_, entry: string) => `from "${sourceOfEntry(entry)}"`),
-    );
+  for (const { file, code } of files) await writeFile(join(folder, file), code);
   const all = files.map(({ file }) => `await import("./${file}");\n`);
   await writeFile(join(folder, `${name}.ts`), all.join(""));
   const ended = await outcomeOf(process.execPath, [join(folder, `${name}.ts`)], { cwd: folder });

@@ -1,4 +1,7 @@
-import { buildPrograms } from "../../tools/build.ts";
+import { build, buildPrograms } from "../../tools/build.ts";
 
-/** Before tests that start programs: builds them, where their sources changed. */
-export default buildPrograms;
+/** Before tests that start programs: builds them, and the package for the examples, where their sources changed. */
+export default async function buildWhatIsStarted(): Promise<void> {
+  await buildPrograms();
+  await build({ ifStale: true, declarations: "none" });
+}

@@ -6,9 +6,9 @@ const root = resolve(import.meta.dirname, "../../..");
 type Exports = Readonly<Record<string, string | { readonly default: string }>>;
 const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { readonly exports: Exports };
 
-/** The sources of all entries. */
-export const entrySources: ReadonlySet<string> = new Set(
-  Object.keys(exports).flatMap((name) => (name.endsWith(".json") ? [] : [sourceOfEntry(name.replace(".", "turnlog"))])),
+/** The names under which a stranger imports the package's entries (`turnlog`, `turnlog/sqlite`). */
+export const entryNames: ReadonlySet<string> = new Set(
+  Object.keys(exports).flatMap((name) => (name.endsWith(".json") ? [] : [name.replace(".", "turnlog")])),
 );
 
 /** The source of an entry of the package, by the name under which a stranger imports it (`turnlog`, `turnlog/sqlite`). */
