@@ -2,12 +2,20 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { entryNames, sourceOfEntry } from "./test/support/package/entries.ts";
+import SlowestFirst from "./test/support/slowest-first.ts";
 
 const processes = "test/**/*.process.test.ts";
 const packages = "test/{docs,package}/**/*.test.ts";
 const planted = "test/**/*.planted.test.ts";
+/** What takes long and starts no process: `npm run test:quick` does without. */
+const slow = [
+  "test/{coherence,faults,rehearsal,replay}/**",
+  "test/stores/eventstoredb/**",
+  "test/{cli/eventstoredb*,engine/run/append-plan,stores/sqlite/damaged-log,cli/same-digests,providers/every-provider,providers/claude-cli/claude-cli,providers/responses/background}.test.ts",
+];
 
-// `vitest run --mode long` is for the runs that take hours; tests and the processes they start read the variable.
+// `vitest run --mode quick` is for the minute after a change, and `--mode long` for the runs that take hours; tests and the processes they start
+// read the variables.
 export default defineConfig(({ mode }) => ({
   // Examples import the package by its name; in the process of a test that is its sources.
   resolve: {
@@ -18,6 +26,7 @@ export default defineConfig(({ mode }) => ({
       // What Node makes of the sources is kept for the next process that a test starts.
       NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node"),
       ...(mode === "long" ? { TURNLOG_LONG: "1" } : {}),
+      ...(mode === "quick" ? { TURNLOG_CASES: "2" } : {}),
     },
     setupFiles: ["./test/support/drawn-properties.ts"],
     testTimeout: 120_000,
@@ -26,12 +35,17 @@ export default defineConfig(({ mode }) => ({
     isolate: false,
     // Two more than there are cores, because many tests wait for disks, processes and silence.
     maxWorkers: availableParallelism() + 2,
+    sequence: { sequencer: SlowestFirst },
     reporters: ["default", "./test/support/closing-line.ts"],
     coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
     projects: [
       {
         extends: true,
-        test: { name: "unit", include: ["test/**/*.test.ts"], exclude: [processes, packages, planted] },
+        test: {
+          name: "unit",
+          include: ["test/**/*.test.ts"],
+          exclude: [processes, packages, planted, ...(mode === "quick" ? slow : [])],
+        },
       },
       // Tests that start processes, and kill them.
       {

@@ -8,7 +8,7 @@ import type { RunResult } from "../../src/engine/stack/result.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { firstSeed, isLong, isTelling, seeds } from "../support/cases.ts";
+import { firstSeed, isLong, isRound, isTelling, seeds } from "../support/cases.ts";
 import { kindOfStop } from "../support/faults/kind-of-stop.ts";
 import { breaksOff, engineConfig, goodMorning, type Ledger, unasked } from "../support/faults/recovery-world.ts";
 import { byThinking, type Thinking, type ThinkingName, thinkingOn } from "../support/faults/thinking-providers.ts";
@@ -148,7 +148,11 @@ function chosen(stops: readonly string[], seed: number, met: Set<string>): reado
   });
 }
 
-test.each(byThinking(stacks))(
+/** Where there is the least time: one that chains, one that sends everything, one that is continued once, one with sessions, and several. */
+const few: ReadonlySet<ThinkingName> = new Set(["responses", "chat", "anthropic-threads", "claude-cli", "routed"]);
+const played = byThinking(stacks).filter(([name]) => isLong || isRound || few.has(name));
+
+test.each(played)(
   `a run killed at any stop, and its recovery killed too, ends as if nothing had happened: %s (from seed ${firstSeed})`,
   {
     timeout: 3_600_000,
