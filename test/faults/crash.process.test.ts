@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
-import { cases, firstSeed, isLong } from "../support/cases.ts";
+import { cases, firstSeed, isLong, isTelling } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import { type DialectName, dialects } from "../support/dialects.ts";
 import { everyNthOf, groups, ofEachKind, sampled } from "../support/faults/crash-kinds.ts";
@@ -169,7 +169,8 @@ describe.each(groups)("runs whose process is killed, on $names", ({ kinds, every
           stops.map((stop) => conversationId(first + stop + 1)),
         );
       const { parked = 0, lost = 0 } = tallies.get(kind) ?? {};
-      expect({ kind, lost: lost > 0 }).toEqual({ kind, lost: isAgent(world) });
+      // Of the stops that a round plays there may be none whose sessions are lost.
+      if (isTelling || !isAgent(world)) expect({ kind, lost: lost > 0 }).toEqual({ kind, lost: isAgent(world) });
       // Of few stops none may leave it open whether an effect was done.
       if (isLong || everyNth < 40) expect({ kind, isParked: parked > 0 }).toEqual({ kind, isParked: true });
       process.stdout.write(
