@@ -77,6 +77,7 @@ export { type ModifiedBlock, type TurnDifference, turnDifference } from "./domai
 export type { BlockOutline, TurnOutline } from "./domain/turn-outline.ts";
 export { EffectFailedError } from "./engine/effects/run-effect.ts";
 export type { ReasoningBreak, ReasoningFate } from "./engine/planning/reasoning-survival.ts";
+export type { Cancelled, CancelOptions } from "./engine/run/cancel.ts";
 export type {
   AnswerOptions,
   ResumeOptions,

@@ -189,6 +189,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   ),
   RunResumed: ownership,
   RunParked: kept("blockIds[]"),
+  RunCancelRequested: named("reason"),
   TurnEdited: all(kept("direction", "from", "base", "after"), under("compaction", compaction), edits),
   RunCompleted: all(kept("status"), ended),
   RunFailed: all(kept("kind", "thrownBy.layer", "thrownBy.frame"), ended, named("message")),

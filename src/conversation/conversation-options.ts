@@ -1,7 +1,9 @@
 import { isJsonObject } from "../base/json.ts";
-import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
+import { checkChoice, checkOptions, checkText, kindOf, type OptionNames } from "../base/options.ts";
 import { type Actor, actorSchema } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
+import type { CancelOptions } from "../engine/run/cancel.ts";
+import { maxTimerMs } from "../engine/stack/limits.ts";
 
 /** How a block gets into a conversation. */
 export type AppendOptions = {
@@ -85,4 +87,16 @@ export function checkedActor(where: string, actor: unknown, kinds: readonly stri
   const parsed = actorSchema.safeParse(name === undefined ? who : actor);
   if (parsed.success) return parsed.data;
   throw new TypeError(`${where}: actor.name is ${kindOf(name)}: give a text, or none`);
+}
+
+const cancelNames: OptionNames<CancelOptions> = { reason: true, actor: true, waitMs: true };
+
+/** How a run is to be ended from outside. */
+export function checkedCancel(options: CancelOptions): CancelOptions {
+  checkOptions("cancel", options, cancelNames);
+  const { reason, actor, waitMs = 0 } = options;
+  if (reason !== undefined) checkText("cancel: reason", reason, "why the run is to end");
+  if (!(waitMs >= 0 && waitMs <= maxTimerMs))
+    throw new RangeError(`cancel: waitMs is ${waitMs}: give milliseconds, from 0 to ${maxTimerMs}`);
+  return actor === undefined ? options : { ...options, actor: checkedActor("cancel", actor) };
 }

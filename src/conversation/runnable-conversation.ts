@@ -3,6 +3,7 @@ import type { Actor } from "../domain/actor.ts";
 import type { Settlement } from "../domain/events/tool-events.ts";
 import { type ConversationId, keyedBlockId } from "../domain/ids.ts";
 import { abandonRun, resumeConversation, runConversation } from "../engine/run/begin.ts";
+import { type Cancelled, type CancelOptions, cancelRun } from "../engine/run/cancel.ts";
 import { iterateParts } from "../engine/run/iterate-parts.ts";
 import {
   type AnswerOptions,
@@ -19,7 +20,7 @@ import { type AnyEngine, checkedEngine, type Engine, type EngineOptions } from "
 import type { RunResult } from "../engine/stack/result.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
-import { checkedActor } from "./conversation-options.ts";
+import { checkedActor, checkedCancel } from "./conversation-options.ts";
 import { ReadableConversation, type ReadingTools } from "./readable-conversation.ts";
 
 /** A conversation that engines are run on: by `run`, or one of the ways to see and to end what it does. */
@@ -82,6 +83,17 @@ export class RunnableConversation extends ReadableConversation {
     checkOptions("abandon", options, { takeover: true, actor: true });
     const actor = options.actor === undefined ? {} : { actor: checkedActor("abandon", options.actor) };
     return abandonRun(this.#stream, { ...options, ...actor });
+  }
+
+  /**
+   * Ends the run that is open, in whichever process it runs: asks its owner, which sees that within a second, aborts requests and tools,
+   * and ends the run as cancelled; where no owner lives, ends it here. Waits for that, 5 s unless `waitMs` says otherwise. Gives what
+   * became of the run; null where none is open. `reason` and `actor` stand in the log, and in the `RunCancelledError` of the run's caller.
+   *
+   * @throws {TypeError} for an option that is none, and for a value that it cannot have; {RangeError} for a `waitMs` out of bounds.
+   */
+  async cancel(options: CancelOptions = {}): Promise<Cancelled | null> {
+    return cancelRun(this.#stream, checkedCancel(options));
   }
 
   /**

@@ -39,6 +39,8 @@ export type RunState = {
   readonly inferences: Names<"open" | "closed">;
   /** Tool calls and effects of layers, by block id: each is decided by its own newest event. */
   readonly effects: Names<"started" | "parked" | "may-rerun" | "settled" | "finished">;
+  /** Someone else wants it to end. */
+  isCancelRequested: boolean;
 };
 
 type Ids = Pick<Set<string>, "has"> & { readonly add: (id: string) => unknown };
@@ -83,7 +85,13 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
       state.settings.add(event.data.digest);
       break;
     case "RunStarted":
-      state.run = { id: runId ?? "", epoch: event.data.epoch, inferences: new Map(), effects: new Map() };
+      state.run = {
+        id: runId ?? "",
+        epoch: event.data.epoch,
+        inferences: new Map(),
+        effects: new Map(),
+        isCancelRequested: false,
+      };
       state.runIds.add(state.run.id);
       break;
     case "InferenceRequested":
@@ -105,6 +113,9 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
       break;
     case "RunResumed":
       if (state.run !== null) state.run.epoch = event.data.epoch;
+      break;
+    case "RunCancelRequested":
+      if (state.run !== null) state.run.isCancelRequested = true;
       break;
     case "ToolStarted":
       state.run?.effects.set(event.data.blockId, "started");
@@ -190,11 +201,10 @@ export function draftState(state: ConversationState): ConversationState {
   };
 }
 
-const draftRun = ({ id, epoch, inferences, effects }: RunState): RunState => ({
-  id,
-  epoch,
-  inferences: namesAbove(inferences),
-  effects: namesAbove(effects),
+const draftRun = (run: RunState): RunState => ({
+  ...run,
+  inferences: namesAbove(run.inferences),
+  effects: namesAbove(run.effects),
 });
 
 function idsAbove(below: Ids): Ids {

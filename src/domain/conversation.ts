@@ -140,6 +140,8 @@ function decideInRun(run: RunState | null, event: ProposedInRun, runId: string |
       // A settlement permits an effect, or takes the place of one: only the first one counts.
       return run.effects.get(blockId) === "parked" ? ok([event]) : err({ code: "tool-not-parked", blockId });
     }
+    case "RunCancelRequested":
+      return once(event, !run.isCancelRequested);
     case "TurnEdited":
     case "StepRouted":
     case "ServerConversationChanged":

@@ -99,6 +99,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
       return;
     case "RunResumed":
     case "RunParked":
+    case "RunCancelRequested":
     case "ToolParked":
     case "ToolSettled":
     case "TurnEdited":

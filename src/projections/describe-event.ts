@@ -64,6 +64,8 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
       return `run taken up again by process ${event.data.owner.pid} on ${event.data.owner.host}`;
     case "RunParked":
       return `run waits until ${counted(event.data.blockIds.length, "call")} in doubt will be settled`;
+    case "RunCancelRequested":
+      return `asked to cancel the run: ${excerpt(event.data.reason, textLength)}`;
     case "RunCompleted":
       return completedWords[event.data.status];
     case "RunFailed": {

@@ -1,3 +1,4 @@
+import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
 import { applyEdits, blocksOfEdits } from "../domain/edits.ts";
@@ -21,6 +22,8 @@ export type OpenRun = {
   /** How often it was taken up, and by whom last; null while it is parked. */
   epoch: number;
   owner: Owner | null;
+  /** Who asked for its end first, and why; null where nobody did. */
+  cancelRequest: { readonly actor: Actor; readonly reason: string } | null;
   /** Calls and effects in doubt that nobody has settled yet, by block id: their names. */
   readonly inDoubt: Map<BlockId, string>;
   readonly turns: RunTurns;
@@ -58,6 +61,7 @@ export const beginRun = (
   stream,
   epoch: started.epoch,
   owner: started.owner,
+  cancelRequest: null,
   inDoubt: new Map(),
   turns: new RunTurns(base),
   frames: new KnownFrames(),
@@ -71,6 +75,7 @@ export const beginRun = (
 type StepEvent = ConversationEventOf<
   | "RunResumed"
   | "RunParked"
+  | "RunCancelRequested"
   | "ToolParked"
   | "ToolSettled"
   | "TurnEdited"
@@ -92,6 +97,9 @@ export function applyToRun(run: OpenRun, event: StepEvent, recorded: RecordedEve
       return;
     case "RunParked":
       run.owner = null;
+      return;
+    case "RunCancelRequested":
+      run.cancelRequest ??= { actor: recorded.actor, reason: event.data.reason };
       return;
     case "ToolParked":
       run.inDoubt.set(event.data.blockId, event.data.name);

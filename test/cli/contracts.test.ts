@@ -47,6 +47,7 @@ const lines = {
   why: ["why DEMO", "why DEMO@24", "why DEMO@47", "why DEMO@47 --reasoning"],
   fork: ["fork DEMO@24 --id cnv_other"],
   resume: ["resume DEMO --abandon"],
+  cancel: ["cancel DEMO --reason late --wait 0"],
   skip: ["skip cnv_fork@0 --reason unreadable"],
   verify: ["verify", "verify cnv_fork --save-heads FILE:heads.txt"],
   replay: ["replay DEMO", "replay DEMO --to 30"],

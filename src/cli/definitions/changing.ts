@@ -174,6 +174,19 @@ export const goOn: CommandGroup = {
       load: async () => (await import("../commands/resume.ts")).resume,
     },
     {
+      name: "cancel",
+      arguments: "<conversation>",
+      summary: "end the run that is open, in whichever process it runs",
+      example: 'cancel @last --reason "wrong customer"',
+      options: [
+        option("--reason <text>", "why: the log has it, and the run's caller is told").argParser(someText),
+        option("--wait <seconds>", "how long to wait for the process that runs it")
+          .argParser(numberIn({ least: 0, most: 86_400, isWhole: false }))
+          .default(5),
+      ],
+      load: async () => (await import("../commands/cancel.ts")).cancel,
+    },
+    {
       name: "skip",
       arguments: "<conversation@r>",
       summary: "go on without a damaged event that you have looked at",

@@ -100,6 +100,14 @@ export const resumeDocument = z.strictObject({
   ),
 });
 
+/** `turnlog cancel` */
+export const cancelDocument = z.strictObject({
+  conversation,
+  runId: z.string().nullable(),
+  /** `requested`: the process that runs it may live, and has not ended it yet; `none`: no run was open. */
+  status: z.enum(["cancelled", "completed", "failed", "requested", "none"]),
+});
+
 /** `turnlog replay`: whether computing everything again says what the log says. */
 export const replayedDocument = z.strictObject({
   conversation,

@@ -24,7 +24,16 @@ import {
   warmUpFailed,
   warmUpRequested,
 } from "./inference-events.ts";
-import { runCancelled, runCompleted, runFailed, runParked, runResumed, runStarted, turnEdited } from "./run-events.ts";
+import {
+  runCancelled,
+  runCancelRequested,
+  runCompleted,
+  runFailed,
+  runParked,
+  runResumed,
+  runStarted,
+  turnEdited,
+} from "./run-events.ts";
 import {
   anchorInvalidated,
   capabilityLearned,
@@ -71,6 +80,7 @@ export const conversationEventSchema = z.discriminatedUnion("type", [
   effectStarted,
   effectFinished,
   runParked,
+  runCancelRequested,
   runCompleted,
   runFailed,
   runCancelled,

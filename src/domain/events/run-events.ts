@@ -129,6 +129,16 @@ export const runParked = z.strictObject({
   data: z.strictObject({ blockIds: z.array(blockIdSchema) }),
 });
 
+/**
+ * Someone else wants the run to end: the envelope's actor. Its owner ends it as cancelled when it sees this; where none lives, the end
+ * stands beside it.
+ */
+export const runCancelRequested = z.strictObject({
+  type: z.literal("RunCancelRequested"),
+  version: z.literal(1),
+  data: z.strictObject({ reason: z.string() }),
+});
+
 const turnNameSchema = z.string().regex(/^((given|result)\/\d+(\.\d+)*(\.a\d+)?|empty)$/);
 
 /**

@@ -274,5 +274,8 @@ export async function abandonRun(
 
 /** Runs of one conversation go one after another in this process, whichever store object they came by. */
 export function inTurn<T>(stream: ConversationWriter, options: QueueOptions, work: () => Promise<T>): Promise<T> {
-  return oneAfterAnother(`${stream.name} of ${stream.log.store.storeId}`, options, work);
+  return oneAfterAnother(lineOf(stream), options, work);
 }
+
+/** Under what the runs of a conversation stand in line. */
+export const lineOf = ({ name, log }: ConversationWriter): string => `${name} of ${log.store.storeId}`;

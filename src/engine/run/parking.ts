@@ -5,6 +5,8 @@ import { StoreClosedError } from "../../log/ports/event-store.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { RunParkedError } from "../session/errors.ts";
 import { engineActor, type RunSession } from "../session/session.ts";
+import { watchForCancel } from "./cancel-watch.ts";
+import type { OnSession } from "./run.ts";
 
 /** A run that goes on in this process. */
 type OngoingRun = { readonly session: RunSession; readonly ended: Promise<unknown> };
@@ -23,23 +25,29 @@ function ongoingOf(log: EventLog): OngoingRuns {
 }
 
 /**
- * Executes a run so that closing the store parks it; `execute` tells its session before the run's first event.
+ * Executes a run so that closing the store parks it, and others can have it cancelled; `execute` tells its session before the run's
+ * first event.
  *
  * @throws {StoreClosedError} when the store is being closed.
  */
 export async function parkable<T>(
-  { log }: Pick<ConversationWriter, "log">,
-  execute: (onSession: (session: RunSession) => void) => Promise<T>,
+  stream: Pick<ConversationWriter, "name" | "log" | "refresh">,
+  execute: (onSession: OnSession) => Promise<T>,
 ): Promise<T> {
+  const { log } = stream;
   const ongoing = ongoingOf(log);
   if (ongoing.isClosing) throw new StoreClosedError("the store is being closed: no run begins here any more");
   const done = Promise.withResolvers<undefined>();
   let forget = (): void => undefined;
   try {
-    return await execute((session) => {
+    return await execute((session, cancel) => {
       const run = { session, ended: done.promise };
+      const unwatch = watchForCancel({ stream, runId: session.runId, cancel });
       ongoing.runs.add(run);
-      forget = () => void ongoing.runs.delete(run);
+      forget = () => {
+        ongoing.runs.delete(run);
+        unwatch();
+      };
     });
   } finally {
     forget();

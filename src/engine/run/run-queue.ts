@@ -55,6 +55,9 @@ export async function oneAfterAnother<T>(
   }
 }
 
+/** Whether a run of the conversation goes on in this process, or waits for its turn. */
+export const runsHere = (conversation: string): boolean => lines.has(conversation);
+
 /** Calls what no run waits for: it may begin runs of its own. */
 export const outsideOfRuns = <T>(call: () => T): T => within.run(null, call);
 

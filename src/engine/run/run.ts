@@ -12,7 +12,13 @@ import { inferStep } from "../inference/infer.ts";
 import type { Step } from "../inference/step-request.ts";
 import { requestSettings, settingsDigest } from "../planning/request-settings.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
-import { RunCancelledError, RunFailedError, type Thrower, throwIfCancelled } from "../session/errors.ts";
+import {
+  type CancelRequest,
+  RunCancelledError,
+  RunFailedError,
+  type Thrower,
+  throwIfCancelled,
+} from "../session/errors.ts";
 import { isRefusal, type Refusal } from "../session/recorder.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { EngineOptions } from "../stack/engine.ts";
@@ -28,13 +34,15 @@ import { runStack, type Stack } from "./frames.ts";
 import { contextOf } from "./layer-context.ts";
 import { isInDoubt, openSession, type RunStart, type RunStream } from "./open-session.ts";
 
+export type OnSession = (session: RunSession, cancel: (request: CancelRequest) => void) => void;
+
 export type ExecuteOptions = {
   readonly signal?: AbortSignal;
   readonly onPart?: (part: RunPart) => void;
   /** Holds the run before and after each of its effects. */
   readonly interceptor?: Interceptor | undefined;
-  /** Told of the run's session before its first event. */
-  readonly onSession?: (session: RunSession) => void;
+  /** Told before the run's first event of its session, and how others end it. */
+  readonly onSession?: OnSession;
   /** A run that was cut off and was finished or closed first. */
   readonly closedRun: string | null;
   /** Looks at every step before it is made. */
@@ -55,13 +63,16 @@ export async function executeRun(
   options: ExecuteOptions,
 ): Promise<RunResult> {
   const { runId, before } = beginning;
-  const { onPart, interceptor = null, signal = new AbortController().signal } = options;
+  const { onPart, interceptor = null } = options;
+  const cancelling = new AbortController();
+  const signal =
+    options.signal === undefined ? cancelling.signal : AbortSignal.any([options.signal, cancelling.signal]);
   throwIfCancelled(signal, runId);
   const owner = await stream.owner();
   // What cannot be recorded any more must not go on: calls and tools in flight end when the run is lost.
   const { signal: running, end } = innerSignal(signal);
   const session = openSession({ stream, engine, beginning, signal, running, interceptor, onPart, onFailure: end });
-  options.onSession?.(session);
+  options.onSession?.(session, (request) => cancelling.abort(request));
   try {
     // What goes wrong here ends no run: none has begun.
     if (before === null) recordStart(session, beginning, owner);

@@ -1,5 +1,6 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { lifeIn, RunInProgressError, thisProcess } from "../../log/writer/owner.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
@@ -14,7 +15,7 @@ import type { EngineOptions } from "../stack/engine.ts";
 import { stackDifference } from "../stack/middleware.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
 import { policiesOf } from "../stack/run-policies.ts";
-import { cancelUnderWay, closingEntries } from "./close.ts";
+import { type Closing, cancelUnderWay, closingEntries } from "./close.ts";
 import { parkable } from "./parking.ts";
 import { executeRun } from "./run.ts";
 import type { RunRequest } from "./run-options.ts";
@@ -26,6 +27,11 @@ export async function finish(
   engine: EngineOptions,
   options: RunRequest & { readonly onStackChanged: "abandon" | "throw" },
 ): Promise<RunResult | null> {
+  if (run.cancelRequest !== null) {
+    // Its owner was asked to end it, and did not live to do so.
+    await cancelAsIs(stream, run, { ...run.cancelRequest, by: { kind: "recovery" }, engine });
+    return null;
+  }
   if (options.unfinished === "abandon") {
     await abandon(stream, run, { kind: "interrupted", engine });
     return null;
@@ -76,9 +82,43 @@ export async function abandon(stream: ConversationWriter, run: OpenRun, abandoni
   const { kind, difference, actor = { kind: "recovery" }, engine } = abandoning;
   const why = abandonedBecause[kind];
   const message = difference === undefined ? why : `${why}: ${difference}`;
-  const how = { type: "RunFailed", kind, message } as const;
+  await end(stream, run, {
+    how: { type: "RunFailed", kind, message },
+    actor,
+    ...(engine === undefined ? {} : { engine }),
+  });
+}
+
+type Cancelling = {
+  readonly reason: string;
+  /** Who asked for it. */
+  readonly actor: Actor;
+  /** Who ends it; who asked for it unless given. */
+  readonly by?: Actor;
+  readonly engine?: EngineOptions;
+};
+
+/** Ends a run as cancelled that nobody goes on with: what it did stays, and every call is answered. */
+export async function cancelAsIs(
+  stream: ConversationWriter,
+  run: OpenRun,
+  { reason, actor, by = actor, ...rest }: Cancelling,
+): Promise<void> {
+  const request = { type: "RunCancelRequested", version: 1, data: { reason } } as const;
+  const first: readonly ProposedEvent[] = run.cancelRequest === null ? [{ event: request, actor, runId: run.id }] : [];
+  await end(stream, run, { how: { type: "RunCancelled", reason }, actor: by, first, ...rest });
+}
+
+type Ending = Pick<Closing, "how" | "actor"> & {
+  /** What is recorded before it. */
+  readonly first?: readonly ProposedEvent[];
+  readonly engine?: EngineOptions;
+};
+
+async function end(stream: ConversationWriter, run: OpenRun, ending: Ending): Promise<void> {
+  const { first = [], engine, ...how } = ending;
   const seen = stream.head?.revision;
-  const entries = closingEntries({ runId: run.id, turns: run.turns, how, actor });
+  const entries = [...first, ...closingEntries({ runId: run.id, turns: run.turns, ...how })];
   await stream.commit(entries, () => {
     // Its owner may have spoken, or someone else closed it: what ends it would no longer follow from what it did.
     if (stream.head?.revision !== seen) throw new ConversationMovedError();

@@ -1,5 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
+import { type Actor, describeActor } from "../../domain/actor.ts";
 import { LayerError } from "../stack/middleware.ts";
 import type { Routing } from "../stack/route.ts";
 
@@ -26,14 +27,29 @@ export class RunFailedError extends TurnlogError<"run-failed"> {
   }
 }
 
-/** The run was aborted by its caller. */
+/** Why a run's signal aborts that someone else asked to end: the reason, and who. */
+export class CancelRequest extends Error {
+  override readonly name = "CancelRequest";
+  readonly actor: Actor;
+
+  constructor(reason: string, actor: Actor) {
+    super(reason);
+    this.actor = actor;
+  }
+}
+
+/** The run was aborted by its caller, or by someone else with `cancel`: `cause` says why. */
 export class RunCancelledError extends TurnlogError<"run-cancelled"> {
   override readonly name = "RunCancelledError";
   readonly runId: string;
+  /** Who asked for it with `cancel`; null where the caller's own signal aborted. */
+  readonly cancelledBy: Actor | null;
 
   constructor(runId: string, cause: unknown) {
-    super("run-cancelled", `run ${runId} was cancelled`, { cause });
+    const by = cause instanceof CancelRequest ? ` by ${describeActor(cause.actor)}: ${cause.message}` : "";
+    super("run-cancelled", `run ${runId} was cancelled${by}`, { cause });
     this.runId = runId;
+    this.cancelledBy = cause instanceof CancelRequest ? cause.actor : null;
   }
 }
 

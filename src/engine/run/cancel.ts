@@ -1,0 +1,96 @@
+import type { Actor } from "../../domain/actor.ts";
+import { isRunEnd, type RunEnd } from "../../domain/events/event.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
+import { lifeIn, thisProcess } from "../../log/writer/owner.ts";
+import type { OpenRun } from "../../projections/open-run.ts";
+import { ConversationMovedError } from "../session/errors.ts";
+import { lineOf } from "./begin.ts";
+import { execution } from "./execution.ts";
+import { runsHere } from "./run-queue.ts";
+
+/** What became of a run that was to be cancelled. */
+export type Cancelled = {
+  readonly runId: string;
+  /**
+   * `cancelled`: it has ended so. `completed`, `failed`: it ended before its owner saw the request. `requested`: its owner may live and has
+   * not ended it yet; it does once it sees the request, and where it is gone, the next run does.
+   */
+  readonly status: "cancelled" | "completed" | "failed" | "requested";
+};
+
+export type CancelOptions = {
+  /** Why, for the log and the caller of the run. */
+  readonly reason?: string;
+  /** Who wants it; an operator unless given. */
+  readonly actor?: Actor;
+  /** How long to wait for the owner to end it, in milliseconds; 5,000 unless given. */
+  readonly waitMs?: number;
+};
+
+/** How often a run that others write to meanwhile is looked at anew. */
+const maxAttempts = 50;
+
+/**
+ * Ends the run that is open, whichever process owns it: asks its owner for that, and where none lives, ends it. Gives what became of it;
+ * null where none is open.
+ */
+export async function cancelRun(stream: ConversationWriter, options: CancelOptions = {}): Promise<Cancelled | null> {
+  const { reason = "it was cancelled by hand", actor = { kind: "operator" }, waitMs = 5_000 } = options;
+  const { cancelAsIs } = await execution();
+  let first: OpenRun | null = null;
+  let isAskedFor = false;
+  for (let attempt = 1; ; attempt += 1) {
+    const { run } = (await stream.refresh()).client;
+    if (first !== null && run?.id !== first.id) return endOf(stream, first);
+    if (run === null) return null;
+    first = run;
+    if (await isOwned(stream, run)) {
+      if (isAskedFor) return { runId: run.id, status: "requested" };
+      const event = { type: "RunCancelRequested", version: 1, data: { reason } } as const;
+      await stream.commit([{ event, actor, runId: run.id }]);
+      isAskedFor = true;
+      await untilEnded(stream, run, waitMs);
+      // An owner that has died meanwhile ends nothing.
+      continue;
+    }
+    try {
+      await cancelAsIs(stream, run, { reason, actor });
+      return { runId: run.id, status: "cancelled" };
+    } catch (error) {
+      if (!(error instanceof ConversationMovedError) || attempt === maxAttempts) throw error;
+    }
+  }
+}
+
+/** Whether someone may be at the run: its owner, unless that is known to be gone. */
+async function isOwned(stream: ConversationWriter, { owner }: OpenRun): Promise<boolean> {
+  if (owner === null) return false;
+  if (owner.processId === thisProcess.processId) return runsHere(lineOf(stream));
+  return (await lifeIn(stream.log.store, owner)) !== "dead";
+}
+
+/** Waits until the log has the end of a run, or the time is up. */
+async function untilEnded(stream: ConversationWriter, run: OpenRun, waitMs: number): Promise<void> {
+  const waiting = new AbortController();
+  const timer = setTimeout(() => waiting.abort(), waitMs);
+  try {
+    for await (const { event, runId } of stream.follow(run.startedRevision, waiting.signal))
+      if (runId === run.id && (isRunEnd(event) || event.type === "RunParked")) return;
+  } finally {
+    clearTimeout(timer);
+    waiting.abort();
+  }
+}
+
+const statusByEnd = {
+  RunCompleted: "completed",
+  RunFailed: "failed",
+  RunCancelled: "cancelled",
+} as const satisfies Record<RunEnd["type"], Cancelled["status"]>;
+
+async function endOf(stream: ConversationWriter, { id, startedRevision }: OpenRun): Promise<Cancelled> {
+  for await (const { event, runId } of stream.read(startedRevision))
+    if (runId === id && isRunEnd(event)) return { runId: id, status: statusByEnd[event.type] };
+  // An event of it was skipped: nobody goes on with it.
+  return { runId: id, status: "failed" };
+}
