@@ -1,4 +1,5 @@
 /** Chat Completions, of whichever server. */
+export type { PartCapabilities } from "../engine/stack/part-capabilities.ts";
 export type { AnswerLimits } from "../providers/answer-limits.ts";
 export type { AzureConnection } from "../providers/azure-endpoint.ts";
 export { type AzureChatOptions, azureChat } from "../providers/chat/azure-chat.ts";

@@ -3,7 +3,7 @@ import type { Provider } from "../engine/stack/provider.ts";
 import { aiSdk } from "../providers/ai-sdk/ai-sdk.ts";
 import { anthropic } from "../providers/anthropic/anthropic.ts";
 import { chatCompletions } from "../providers/chat/chat-completions.ts";
-import type { ChatDialectName } from "../providers/chat/chat-dialects.ts";
+import { type ChatDialect, type ChatDialectName, chatDialects } from "../providers/chat/chat-dialects.ts";
 import { claudeCli } from "../providers/claude-cli/claude-cli.ts";
 import { googleGemini } from "../providers/google/google-gemini.ts";
 import { googleInteractions } from "../providers/google/google-interactions.ts";
@@ -144,8 +144,18 @@ function anthropicAt(baseUrl: string, transport: RehearsalTransport, options: { 
   return anthropic({ ...asked, ...options, baseURL, transport: overHttp(transport) });
 }
 
+/** Of parts that the wire has a form for, what the servers of a dialect take. */
+function takenByChat({ lacks = [] }: ChatDialect): NonNullable<RehearsedProvider["takes"]> {
+  const kinds = { image: "images", file: "files", audio: "audio" } as const;
+  return takesParts(({ type }, role) => {
+    if (type === "text" || type === "refusal") return type === "text" || role === "assistant";
+    return role === "user" && !lacks.includes(kinds[type]);
+  });
+}
+
 function chat(dialect: ChatDialectName): RehearsedProvider {
   return {
+    takes: takenByChat(chatDialects[dialect]),
     ...{ server: { chat: dialect }, mode: "stateless" },
     provider: (baseURL, transport) => chatCompletions({ ...asked, baseURL, dialect, transport: overHttp(transport) }),
     ...{ reads: withoutDeveloper, readsAll: readAsChat },

@@ -11,6 +11,7 @@ import { createEngine, openStore, tool } from "../../src/index.ts";
 import { aiSdkCodec } from "../../src/providers/ai-sdk/codec.ts";
 import { messagesCodec } from "../../src/providers/anthropic/messages-codec.ts";
 import { chatCodecs } from "../../src/providers/chat/chat-codec.ts";
+import { chatDialectNames } from "../../src/providers/chat/chat-dialects.ts";
 import { geminiContents } from "../../src/providers/google/gemini-codec.ts";
 import { interactionSteps } from "../../src/providers/google/interaction-codec.ts";
 import { ollamaCodec } from "../../src/providers/ollama/ollama-codec.ts";
@@ -21,7 +22,7 @@ type Said = { readonly id?: JsonValue; readonly name?: JsonValue; readonly given
 
 /** A whole answer with one call, as each wire says it. */
 const wires: readonly (readonly [string, Codec, (said: Said) => JsonObject])[] = [
-  ...(["openai", "deepseek", "mistral", "groq", "vllm", "llama.cpp", "ollama"] as const).map(
+  ...chatDialectNames.map(
     (dialect) =>
       [
         `chat-${dialect}`,

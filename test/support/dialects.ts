@@ -35,13 +35,6 @@ export const takenByResponses = takesParts(({ type }, role) =>
   role === "assistant" ? type === "text" || type === "refusal" : type !== "refusal",
 );
 
-/** The same, but a system says texts alone. */
-const takenByChat = takesParts(
-  (part, role) =>
-    takenByResponses({ kind: "message", role, parts: [part] }) !== null &&
-    (part.type === "text" || (role !== "system" && role !== "developer")),
-);
-
 /** A message with anything but texts, or images of the user, is not sent. */
 const takenByToy = (entry: Entry): Entry | null =>
   entry.kind !== "message" ||
@@ -92,7 +85,7 @@ function chatOn(dialect: ChatDialectName, rehearsed: RehearsalProvider): Dialect
         systemAs,
       }),
       ...(rehearsedProviders[rehearsed].showsReasoning === false ? { says: withoutThoughts } : {}),
-      ...{ ...heardOn(rehearsed), takes: takenByChat },
+      ...heardOn(rehearsed),
       toolRead: ofFunction,
     },
     { chat: dialect },

@@ -8,7 +8,7 @@ import { type BuiltRequest, buildRequest, shapedBlocks } from "../planning/build
 import { learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
 import { toldLate } from "../planning/late-result.ts";
-import { unsendableParts } from "../planning/parts.ts";
+import { type Carrier, unsendableParts } from "../planning/parts.ts";
 import type { PlanRequest } from "../planning/plan-request.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { Codec, SentBlock } from "../stack/codec.ts";
@@ -57,7 +57,8 @@ export function prepare(
       `the request cannot be chained (${decision.reason ?? "no reason"}), and chain.require asks for it`,
     );
   if (engine.onUnsendablePart === "throw") mustCarryParts(input, decision, engine.provider);
-  if (shaped.length === 0 && (decision.anchor?.length ?? 0) === 0) throw nothingToSend(outgoing, codec);
+  if (shaped.length === 0 && (decision.anchor?.length ?? 0) === 0)
+    throw nothingToSend(outgoing, { codec, scope: endpoint, capabilities: decision.capabilities });
   warnOfAge(session, frame, { ...asked, shaped });
   const request: InferenceRequestedData = {
     inferenceId: inferenceIdSchema.parse(engine.newId("inf")),
@@ -81,16 +82,23 @@ export function prepare(
 }
 
 /** Why the newest block is not sent is what its author can mend. */
-function nothingToSend(turn: Turn, codec: Codec): TurnlogError<"nothing-to-send"> {
+function nothingToSend(turn: Turn, to: Carrier & { readonly codec: Codec }): TurnlogError<"nothing-to-send"> {
   const last = turn.at(turn.length - 1);
-  const reason = last === undefined ? null : codec.unsendableReason(last, { withId: false });
+  const reason =
+    last === undefined
+      ? null
+      : (to.codec.unsendableReason(last, { withId: false }) ?? unsendableParts([last], 0, to)[0]?.reason ?? null);
   const why = reason === null ? "" : ` (of the last one: ${reason})`;
   const text = `none of the Turn's ${turn.length} blocks can be sent to this endpoint${why}; append a message that it takes`;
   return new TurnlogError("nothing-to-send", text);
 }
 
 /** @throws {TurnlogError} `part-unsendable` when a part would be left out, with its block where nothing else is in that. */
-function mustCarryParts(input: Turn, { repairs, sendFrom }: Decision, { name, codec, scope }: Provider): void {
+function mustCarryParts(
+  input: Turn,
+  { repairs, sendFrom, capabilities }: Decision,
+  { name, codec, scope }: Provider,
+): void {
   const sent = input.after(sendFrom);
   const byIndex = Map.groupBy(repairs, ({ index }) => index);
   for (const { rule, index, detail } of repairs) {
@@ -98,7 +106,7 @@ function mustCarryParts(input: Turn, { repairs, sendFrom }: Decision, { name, co
     const block = isOmission && detail["reason"] === "unsendable" ? input.at(index) : undefined;
     if (block === undefined) continue;
     const said = toldLate(block, byIndex.get(index) ?? [], input);
-    const [part] = unsendableParts(sent.with(index - sendFrom, said), index - sendFrom, { codec, scope });
+    const [part] = unsendableParts(sent.with(index - sendFrom, said), index - sendFrom, { codec, scope, capabilities });
     const what =
       part === undefined ? keptWhole(said, codec) : { ...part, what: `part ${part.place} (${part.type}) of ` };
     if (what === null) continue;

@@ -1,11 +1,13 @@
 import type { Block } from "../../domain/block.ts";
-import type { Codec } from "../stack/codec.ts";
-import { omitParts, type UnsendablePart, unsendableParts, withoutParts } from "./parts.ts";
+import type { Capabilities, Codec } from "../stack/codec.ts";
+import { type Carrier, omitParts, type UnsendablePart, unsendableParts, withoutParts } from "./parts.ts";
 
 /** What leaving out and ids depend on besides the blocks: where they go. */
 export type GroupOptions = {
   readonly scope: string;
   readonly codec: Codec;
+  /** What the endpoint can do, as far as parts of messages go. */
+  readonly capabilities?: Capabilities;
   /** Whether ids of stored items are sent at all: a dialect switch. */
   readonly itemIds: boolean;
   /** Ids of blocks whose ciphertext the provider refused. */
@@ -49,11 +51,7 @@ export type Group = {
 };
 
 /** Cuts blocks into groups; the first of them stands at `start` in the Turn. */
-export function groupsOf(
-  blocks: readonly Block[],
-  start: number,
-  to: { readonly codec: Pick<Codec, "unsendablePart">; readonly scope: string },
-): readonly Group[] {
+export function groupsOf(blocks: readonly Block[], start: number, to: Carrier): readonly Group[] {
   const groups: Group[] = [];
   for (let from = 0; from < blocks.length; ) {
     let end = from + 1;

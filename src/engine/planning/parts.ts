@@ -2,22 +2,34 @@ import { isJsonList, type JsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import { resultParts } from "../../domain/message-content.ts";
-import type { Codec } from "../stack/codec.ts";
+import type { Capabilities, Codec } from "../stack/codec.ts";
+import { refusedPart } from "../stack/part-capabilities.ts";
 import { keptElsewhere } from "./kept-files.ts";
 
 /** A part that a request cannot carry: its place in its block, and why, in words for people. */
 export type UnsendablePart = { readonly place: number; readonly type: string; readonly reason: string };
 
+/** Where a request goes. */
+export type Carrier = {
+  readonly codec: Pick<Codec, "unsendablePart">;
+  readonly scope: string;
+  /** Of the endpoint; absent where it takes all that its wire has a form for. */
+  readonly capabilities?: Capabilities;
+};
+
 /** The parts of a message, or of what a tool gave, that a request cannot carry, of the block at a place among those that are sent. */
 export function unsendableParts(
   blocks: readonly Block[],
   place: number,
-  { codec, scope }: { readonly codec: Pick<Codec, "unsendablePart">; readonly scope: string },
+  { codec, scope, capabilities = {} }: Carrier,
 ): readonly UnsendablePart[] {
   const block = blocks[place];
   if (block === undefined) return [];
   return partsIn(block).flatMap((part, at) => {
-    const reason = codec.unsendablePart?.(part, block) ?? keptElsewhere(part, { blocks, place, scope });
+    const reason =
+      codec.unsendablePart?.(part, block) ??
+      refusedPart(part, capabilities) ??
+      keptElsewhere(part, { blocks, place, scope });
     return reason === null ? [] : [{ place: at, type: typeOf(part), reason }];
   });
 }

@@ -212,6 +212,7 @@ const isReadBefore = (request: PlanRequest, name: string, { settingsDigest }: Se
 const shapeOptions = (request: PlanRequest, anchor: ServerContext | null) => ({
   scope: request.scope,
   codec: request.codec,
+  capabilities: request.capabilities,
   itemIds: request.capabilities.itemIds === true,
   quarantined: request.contexts.quarantined,
   unwanted: (block: Block, index: number) =>

@@ -21,13 +21,18 @@ import { failureOf } from "./failure.ts";
 import { GeneratedStream } from "./generated.ts";
 import { modelCredentials } from "./model-credentials.ts";
 import { plainJson } from "./plain-json.ts";
+import { checkSupportedUrls, mustFetch, type SupportedUrls, urlCapability } from "./supported-urls.ts";
 import { createWireCapture } from "./wire-capture.ts";
+
+export type { SupportedUrls };
 
 /** A model of the AI SDK, as far as it is used here: a `LanguageModelV3` or a newer one. */
 export type AiSdkModel = {
   readonly specificationVersion: string;
   readonly provider: string;
   readonly modelId: string;
+  /** The addresses that its server fetches by itself; a promise of them in some packages. */
+  readonly supportedUrls?: unknown;
   // Versions take options of different types: what they have in common is made in one place.
   doGenerate(options: never): PromiseLike<object>;
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<object> }>;
@@ -66,6 +71,11 @@ export type AiSdkOptions = AiSdkSettings & {
   readonly endpoint?: string;
   /** `sse`, when absent: `doStream`. `json`: `doGenerate`. */
   readonly transport?: "json" | "sse";
+  /**
+   * The addresses that the model's server fetches by itself, by media type, where the model says otherwise: images and files at other
+   * addresses are left out of requests, and that is on record. Nothing is fetched here.
+   */
+  readonly supportedUrls?: SupportedUrls;
   /** For a whole answer; ten minutes when absent. */
   readonly timeoutMs?: number;
   /**
@@ -81,7 +91,7 @@ const settingNames: OptionNames<AiSdkSettings> = {
   ...{ responseFormat: true, tools: true, providerOptions: true },
 };
 const connectionNames: OptionNames<Omit<AiSdkOptions, keyof AiSdkSettings>> = {
-  ...{ model: true, endpoint: true, transport: true, timeoutMs: true, secrets: true },
+  ...{ model: true, endpoint: true, transport: true, timeoutMs: true, secrets: true, supportedUrls: true },
 };
 
 const atModel = "give it to the package of the AI SDK that makes the model";
@@ -120,10 +130,13 @@ export function aiSdk(options: AiSdkOptions): Provider {
   if (settings["reasoning"] !== undefined && model.specificationVersion === "v3")
     throw new ProviderSettingsError(noWord("reasoning").message);
   checkSecrets(settings, secrets);
+  const urls = options.supportedUrls ?? model.supportedUrls;
+  if (options.supportedUrls !== undefined) checkSupportedUrls(urls);
 
   async function infer(request: InferenceRequest): Promise<InferenceResponse> {
     const unknown = unknownOption(request.bodyText, model.specificationVersion);
     if (unknown !== null) throw noWord(unknown);
+    if (urls instanceof Promise) mustFetch(request.bodyText, await (urls as Promise<SupportedUrls>));
     using deadline = createDeadline(request.signal, timeoutMs);
     used.with(variableCredentials(process.env));
     // The model waits for its headers as well, and then for its server.
@@ -139,7 +152,7 @@ export function aiSdk(options: AiSdkOptions): Provider {
     name: "ai-sdk",
     scope: `ai-sdk provider=${model.provider} endpoint=${endpoint} codec=${aiSdkCodec.family}`,
     codec: aiSdkCodec,
-    capabilities: {},
+    ...urlsTaken(urls, options),
     transport,
     settings,
     timeoutMs,
@@ -150,6 +163,17 @@ export function aiSdk(options: AiSdkOptions): Provider {
     () => used.with(maskable(secrets)),
     () => secrets,
   );
+}
+
+/** A model that says nothing, or only when it is asked, is believed to take every address. */
+function urlsTaken(
+  urls: unknown,
+  { supportedUrls }: Pick<AiSdkOptions, "supportedUrls">,
+): Pick<Provider, "capabilities" | "configured"> {
+  if (urls === undefined || urls === null || urls instanceof Promise) return { capabilities: {} };
+  checkSupportedUrls(urls);
+  const configured = supportedUrls === undefined ? [] : ["supportedUrls"];
+  return { capabilities: { supportedUrls: urlCapability(urls) }, configured };
 }
 
 function checkModel(model: unknown): asserts model is AiSdkModel {

@@ -45,6 +45,8 @@ export const chatCodecs: Readonly<Record<ChatDialectName, Codec>> = {
   deepseek: defineChatCodec(chatDialects.deepseek),
   mistral: defineChatCodec(chatDialects.mistral),
   groq: defineChatCodec(chatDialects.groq),
+  openrouter: defineChatCodec(chatDialects.openrouter),
+  "gemini-openai": defineChatCodec(chatDialects["gemini-openai"]),
   vllm: defineChatCodec(chatDialects.vllm),
   "llama.cpp": defineChatCodec(chatDialects["llama.cpp"]),
   ollama: defineChatCodec(chatDialects.ollama),

@@ -1,5 +1,6 @@
-import { isJsonObject, type JsonValue } from "../../base/json.ts";
+import { definedMembers, isJsonObject, type JsonValue } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
+import { type PartCapabilities, partCapabilityNames } from "../../engine/stack/part-capabilities.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
 import { checkedSettings, checkWord, type OptionWords } from "../checked-settings.ts";
 import { requestIdOf } from "../classify-error.ts";
@@ -11,7 +12,7 @@ import { readAnswer } from "../read-answer.ts";
 import { checkSecrets, refuseSecretsIn } from "../secrets.ts";
 import { ProviderSettingsError } from "../settings-error.ts";
 import { chatCodecs } from "./chat-codec.ts";
-import { type ChatDialectName, chatDialectNames } from "./chat-dialects.ts";
+import { type ChatDialect, type ChatDialectName, chatDialectNames, chatDialects } from "./chat-dialects.ts";
 import { type ChatCompletionsOptions, chatConnectionNames, chatSettingNames } from "./chat-options.ts";
 import { ChatStream, completionForm } from "./chat-stream.ts";
 
@@ -58,9 +59,27 @@ export function chatProvider(options: ChatCompletionsOptions, { where, keyHeader
   const provider: Provider = {
     name,
     scope: scopeOf(endpoint, codec.family, options.credentialsOwner),
-    ...{ codec, capabilities: {}, transport, settings, timeoutMs, infer },
+    ...partsTaken(where, dialect, options.capabilities),
+    ...{ codec, transport, settings, timeoutMs, infer },
   };
   return maskedProvider(provider, credentialsOf(options, endpoint, place), () => secrets);
+}
+
+/** What the dialect lacks, and what the caller says of parts for good. */
+function partsTaken(
+  where: string,
+  dialect: ChatDialectName,
+  given: PartCapabilities = {},
+): Pick<Provider, "capabilities" | "configured"> {
+  const { lacks = [] }: ChatDialect = chatDialects[dialect];
+  for (const [name, value] of Object.entries<unknown>(given)) {
+    checkWord(`${where}: capabilities`, name, partCapabilityNames);
+    if (value !== undefined && typeof value !== "boolean")
+      throw new ProviderSettingsError(`${where}: capabilities.${name} is ${kindOf(value)}: give true or false`);
+  }
+  const lacking = Object.fromEntries(lacks.map((name) => [name, false]));
+  const set = definedMembers(given);
+  return { capabilities: { ...lacking, ...set }, configured: Object.keys(set) };
 }
 
 /** Settings that stand in a body otherwise than they were given. */
@@ -79,6 +98,8 @@ const places: Readonly<Record<ChatDialectName, ServerPlace>> = {
   deepseek: hosted("https://api.deepseek.com", "DEEPSEEK_API_KEY"),
   mistral: hosted("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
   groq: hosted("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+  openrouter: hosted("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+  "gemini-openai": hosted("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
   vllm: ownServer("http://127.0.0.1:8000/v1", "VLLM_API_KEY"),
   "llama.cpp": ownServer("http://127.0.0.1:8080/v1", "LLAMA_API_KEY"),
   ollama: ownServer("http://127.0.0.1:11434/v1", "OLLAMA_API_KEY"),
@@ -111,6 +132,5 @@ const words: OptionWords = {
     ["effort", "reasoning_effort"],
     ["text", "response_format"],
     ["system", "instructions"],
-    ["capabilities", "dialect"],
   ]),
 };

@@ -1,4 +1,5 @@
 import type { OptionNames } from "../../base/options.ts";
+import type { PartCapabilities } from "../../engine/stack/part-capabilities.ts";
 import type { ConnectionOptions } from "../openai-options.ts";
 import type { ChatMembers, WithSecrets } from "../request-members.ts";
 import type { ChatDialectName } from "./chat-dialects.ts";
@@ -11,13 +12,16 @@ export type ChatConnectionOptions = Omit<
   /** Whose Chat Completions the server speaks; `openai` when absent. It decides on thoughts, ids of calls, and the defaults below. */
   readonly dialect?: ChatDialectName | undefined;
   /**
-   * The variable of the dialect when absent: `OPENAI_API_KEY`, `DEEPSEEK_API_KEY`, `MISTRAL_API_KEY`, `GROQ_API_KEY`; servers of
+   * The variable of the dialect when absent: `OPENAI_API_KEY`, `DEEPSEEK_API_KEY`, `MISTRAL_API_KEY`, `GROQ_API_KEY`,
+   * `OPENROUTER_API_KEY`, `GEMINI_API_KEY`; servers of
    * one's own (vllm, llama.cpp, ollama) ask for none. Masked wherever the provider repeats it. A function is asked before every
    * request; `credentialsOwner` then says whose keys they are.
    */
   readonly apiKey?: ConnectionOptions["apiKey"];
   /** Where the server of the dialect usually is when absent; for `openai`, `OPENAI_BASE_URL` comes first. */
   readonly baseURL?: string | undefined;
+  /** Which parts of messages the server, or its model, takes, where the dialect says otherwise: what it does not take is left out, and that is on record. */
+  readonly capabilities?: PartCapabilities | undefined;
   /** How requests are sent; `sse` when absent. */
   readonly transport?: "json" | "sse" | undefined;
 };
@@ -47,7 +51,15 @@ export type ChatCompletionsOptions = { readonly model: string } & ChatConnection
   ChatSettings & { readonly [Name in ChatDecidedMember]?: never };
 
 export const chatConnectionNames: OptionNames<ChatConnectionOptions> = {
-  ...{ dialect: true, apiKey: true, baseURL: true, credentialsOwner: true, headers: true, transport: true },
+  ...{
+    dialect: true,
+    capabilities: true,
+    apiKey: true,
+    baseURL: true,
+    credentialsOwner: true,
+    headers: true,
+    transport: true,
+  },
   ...{ secrets: true, timeoutMs: true, limits: true, fetch: true, extraBody: true },
 };
 

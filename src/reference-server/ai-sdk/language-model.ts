@@ -34,7 +34,8 @@ export function languageModel(
     return answer;
   }
   return {
-    ...{ specificationVersion: "v4", provider: "reference", modelId: "reference", supportedUrls: {} },
+    ...{ specificationVersion: "v4", provider: "reference", modelId: "reference" },
+    supportedUrls: { "*/*": [/^https?:/] },
     async doGenerate(options: CallOptions): Promise<object> {
       const result: unknown = await (await call(options, false)).json();
       return typeof result === "object" && result !== null ? result : {};

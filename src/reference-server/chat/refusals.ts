@@ -72,9 +72,14 @@ export const noContent = (dialect: ChatServerDialect, at: number): Refusal =>
   said(dialect, "Invalid value for 'content': expected a string, got null.", { param: `messages.[${at}].content` });
 
 export const unknownPart = (dialect: ChatServerDialect, type: string, param: string): Refusal =>
-  said(dialect, `Invalid value: '${type}'. This part is not supported in this message.`, {
-    ...{ param, code: "invalid_value" },
-  });
+  dialect === "deepseek"
+    ? said(
+        dialect,
+        `Failed to deserialize the JSON body into the target type: ${param}: unknown variant \`${type}\`, expected \`text\``,
+      )
+    : said(dialect, `Invalid value: '${type}'. This part is not supported in this message.`, {
+        ...{ param, code: "invalid_value" },
+      });
 
 export const longCallId = (dialect: ChatServerDialect, param: string, length: number): Refusal =>
   said(

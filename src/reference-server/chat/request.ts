@@ -41,6 +41,17 @@ const partTypes: Readonly<Record<string, readonly string[]>> = {
   tool: ["text"],
 };
 
+/** What users' messages hold besides, which not every server takes: DeepSeek's and Ollama's pages, Groq's, Mistral's and vLLM's. */
+const refusedOfUsers: Readonly<Partial<Record<ChatServerDialect, readonly string[]>>> = {
+  deepseek: ["image_url", "input_audio", "file"],
+  mistral: ["input_audio", "file"],
+  groq: ["input_audio", "file"],
+  "gemini-openai": ["file"],
+  vllm: ["file"],
+  "llama.cpp": ["file"],
+  ollama: ["input_audio", "file"],
+};
+
 function checkMessage(message: Json, dialect: ChatServerDialect, at: number): Refusal | undefined {
   const place = `messages[${at}]`;
   const wrongType = { expected: "an object", actual: nameOfType(message) };
@@ -64,7 +75,8 @@ function checkMessage(message: Json, dialect: ChatServerDialect, at: number): Re
   const taken = isThinking ? [...known, "thinking"] : known;
   for (const [index, part] of objectsOf(content).entries()) {
     const type = stringOf(part["type"]) ?? "";
-    if (!taken.includes(type)) return refuse.unknownPart(dialect, type, `${place}.content[${index}].type`);
+    const isRefused = role === "user" && refusedOfUsers[dialect]?.includes(type) === true;
+    if (isRefused || !taken.includes(type)) return refuse.unknownPart(dialect, type, `${place}.content[${index}].type`);
   }
   return calls === undefined ? undefined : checkCalls(calls, dialect, place);
 }

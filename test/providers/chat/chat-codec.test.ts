@@ -54,7 +54,7 @@ const thoughtful = [
   }),
 ];
 /** They show what their models think, and do not take it back. */
-const takesNone: readonly ChatDialectName[] = ["openai", "groq"];
+const takesNone: readonly ChatDialectName[] = ["openai", "groq", "gemini-openai"];
 
 /** Mistral gives ids of nine letters and digits. */
 const withItsIds = (answer: JsonObject): JsonObject =>
@@ -179,6 +179,8 @@ test("thoughts are read everywhere, and go back where the dialect takes them", (
       ],
     },
     groq: null,
+    openrouter: { content: "A.", reasoning: "B." },
+    "gemini-openai": null,
     vllm: { content: "A.", reasoning: "B." },
     "llama.cpp": { content: "A.", reasoning_content: "B." },
     ollama: { content: "A.", reasoning: "B." },

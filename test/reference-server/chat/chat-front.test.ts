@@ -168,6 +168,8 @@ test("shows thoughts as each server does", async () => {
       ],
     },
     groq: { ...plain, reasoning: "Where?" },
+    openrouter: { ...plain, reasoning: "Where?" },
+    "gemini-openai": plain,
     vllm: { ...plain, reasoning: "Where?" },
     "llama.cpp": { ...plain, reasoning_content: "Where?" },
     ollama: { ...plain, reasoning: "Where?" },

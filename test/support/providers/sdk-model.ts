@@ -34,7 +34,7 @@ export function sdkModel(answers: readonly (SdkAnswer | Error)[]): SdkModel<Lang
     specificationVersion: "v4",
     provider: "fake.chat",
     modelId: "fake-1",
-    supportedUrls: {},
+    supportedUrls: { "image/*": [/^https:/] },
     async doGenerate(options) {
       const answer = next(options);
       return {
