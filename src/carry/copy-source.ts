@@ -1,9 +1,7 @@
-import { isJsonObject } from "../base/json.ts";
 import { err, ok, type Result } from "../base/result.ts";
 import {
   blobStreamsOf,
   type ConversationId,
-  conversationIdSchema,
   conversationOfBlob,
   conversationOfStream,
   conversationStream,
@@ -12,13 +10,8 @@ import { blobStream } from "../log/codec/blobs.ts";
 import { decodeData } from "../log/codec/data.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
 import type { BlobReference } from "../log/codec/references.ts";
-import {
-  type Envelope,
-  type EventStore,
-  envelopeAt,
-  type Head,
-  StoreCorruptedError,
-} from "../log/ports/event-store.ts";
+import { lastAtOf, parentOf } from "../log/history/parent.ts";
+import { type Envelope, type EventStore, type Head, StoreCorruptedError } from "../log/ports/event-store.ts";
 
 export type StreamHead = { readonly stream: string; readonly head: Head };
 
@@ -128,28 +121,36 @@ export function blobsOf({ stream, data }: Envelope): readonly BlobReference[] {
 const conversationsOf = async (store: EventStore): Promise<readonly ConversationId[]> =>
   (await headsOf(store, "conversation-")).flatMap(({ stream }) => conversationOfStream(stream) ?? []);
 
-/** In the order in which they were written last, which is then that of the target's log, too. */
+/**
+ * In the order in which they were written last, which is then that of the target's log, too. What began from another stands behind it:
+ * not before that one's turn has come, or the newest of all would be buried among older ones.
+ */
 async function oldestFirst(
   store: EventStore,
   conversations: readonly ConversationId[],
 ): Promise<readonly ConversationId[]> {
+  const turns = new Map<ConversationId, string | null>();
+  const turnOf = async (id: ConversationId): Promise<string | null> => {
+    const known = turns.get(id);
+    if (known !== undefined) return known;
+    const at = await lastAtOf(store, id);
+    // A circle is damage, which is told where it is copied.
+    turns.set(id, at);
+    const parent = at === null ? null : await parentOf(store, conversationStream(id));
+    const before = parent === null ? null : await turnOf(parent);
+    const turn = before !== null && at !== null && before > at ? before : at;
+    turns.set(id, turn);
+    return turn;
+  };
   const written: { readonly id: ConversationId; readonly at: string }[] = [];
   for (const id of conversations) {
-    const stream = conversationStream(id);
-    for await (const { at } of store.readStream(stream, { direction: "backwards", limit: 1 })) written.push({ id, at });
+    const at = await turnOf(id);
+    if (at !== null) written.push({ id, at });
   }
   const known = written.toSorted((left, right) => (left.at < right.at ? -1 : left.at > right.at ? 1 : 0));
   // One that is not there is refused where its turn comes.
   const there = new Set(known.map(({ id }) => id));
   return [...known.map(({ id }) => id), ...conversations.filter((id) => !there.has(id))];
-}
-
-/** The conversation that one began from: what it says first is the same in every version. */
-async function parentOf(store: EventStore, stream: string): Promise<ConversationId | null> {
-  const first = await envelopeAt(store, stream, 0);
-  const origin = first === null ? null : decodeData(first.data).data["origin"];
-  const id = isJsonObject(origin) ? conversationIdSchema.safeParse(origin["conversationId"]) : null;
-  return id?.success === true ? id.data : null;
 }
 
 /** Each stream after its own blobs. Of a few conversations they are asked for one by one, of all at once. */

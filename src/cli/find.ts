@@ -8,6 +8,7 @@ import { isHidden, labelsAfter } from "../domain/labels.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
 import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
+import { lastAtOf, parentOf } from "../log/history/parent.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
 import { counted } from "../projections/wording.ts";
@@ -96,10 +97,26 @@ async function newestConversation({ events }: TurnlogStore): Promise<Conversatio
   const stream = await events.newestStream?.("conversation-");
   if (stream === null) return null;
   // To hide a conversation is not to write in it, for the person who then says @last.
-  if (stream !== undefined && !(await isHiddenLast(events, stream))) return conversationOfStream(stream);
+  if (stream !== undefined && !(await isHiddenLast(events, stream))) {
+    const id = conversationOfStream(stream);
+    return id === null ? null : newestOf(events, id);
+  }
   const { conversations } = await listConversations(events, { limit: 1 });
   if (conversations[0] !== undefined) return conversations[0].id;
   return (await listConversations(events, { limit: 1, withHidden: true })).conversations[0]?.id ?? null;
+}
+
+/** A conversation, or one that it began from and that was written later: a copy has that before it. */
+async function newestOf(events: EventStore, first: ConversationId): Promise<ConversationId> {
+  let newest = { id: first, at: (await lastAtOf(events, first)) ?? "" };
+  const seen = new Set<ConversationId>();
+  for (let id: ConversationId | null = first; id !== null && !seen.has(id); ) {
+    seen.add(id);
+    id = await parentOf(events, conversationStream(id));
+    const at = id === null ? null : await lastAtOf(events, id);
+    if (id !== null && at !== null && at > newest.at) newest = { id, at };
+  }
+  return newest.id;
 }
 
 /** Whether the newest event of a stream hid its conversation. */

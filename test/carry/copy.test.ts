@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { verifyStore } from "../../src/audit/verify.ts";
 import { copyConversations, copyEvents } from "../../src/carry/copy.ts";
 import { openStoreSource } from "../../src/carry/copy-source.ts";
+import { findConversation } from "../../src/cli/find.ts";
 import { all, append, headAfter, prepared, text } from "../../src/contracts/prepared.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema } from "../../src/domain/ids.ts";
@@ -65,6 +66,25 @@ test("a copy lists its conversations in the order of the original, and its newes
     "cnv_a",
     "cnv_z",
   ]);
+});
+
+test("the newest of a copy is the newest also where older conversations were forked from it", async () => {
+  await using from = await openSqliteStore(temporaryFolder().file("source.db"));
+  let now = Date.parse("2026-01-01T00:00:00.000Z");
+  const original = new TurnlogStore(from, { clock: () => (now += 60_000) });
+  const parent = original.conversation("cnv_parent");
+  await parent.append("Hello");
+  const fork = await parent.fork(-1, { id: "cnv_fork" });
+  await fork.fork(-1, { id: "cnv_again" });
+  await original.conversation("cnv_other").append("Hello");
+  await parent.append("Once more");
+  for (const target of [createMemoryStore(), await openSqliteStore(temporaryFolder().file("target.db"))]) {
+    await using to = new TurnlogStore(target);
+    await copyConversations(original, to);
+    expect((await findConversation(to, "@last")).id).toBe("cnv_parent");
+    expect((await to.list()).conversations[0]?.id).toBe("cnv_parent");
+  }
+  expect((await findConversation(original, "@last")).id).toBe("cnv_parent");
 });
 
 test("copies the named conversations, what they began from, and nothing else", async () => {
