@@ -22,6 +22,8 @@ export type Fault =
   | { readonly kind: "unstored" }
   /** The answer reaches the client with another first letter than the server holds. */
   | { readonly kind: "corrupt" }
+  /** The answer says that it ended for a reason that no client knows. */
+  | { readonly kind: "unknown-end" }
   /** The model makes its first call twice, under one call id. */
   | { readonly kind: "duplicate-call" }
   /** The model does not get the context's reasoning, and `input_transformations` says so. */
@@ -54,3 +56,15 @@ export function corrupted(output: readonly JsonObject[]): readonly JsonObject[] 
     return { ...item, content: [{ ...part, [member]: changed(part[member]) }, ...parts] };
   });
 }
+
+/** The text of an answer, in any wire, whose end has a reason that no client knows. */
+export const withUnknownEnd = (text: string): string =>
+  text
+    .replaceAll(
+      /("(?:finish_reason|stop_reason|finishReason|done_reason|subtype)":)"(?!init)[a-zA-Z_]+"/g,
+      '$1"unheard_of"',
+    )
+    // Of the AI SDK, and of a response and its last event; not of items and parts.
+    .replaceAll(/("finishReason":\{"unified":)"[a-z-]+"/g, '$1"other"')
+    .replaceAll(/("object":"response","created_at":\d+,"status":)"(?:completed|incomplete)"/g, '$1"unheard_of"')
+    .replaceAll(/("status":)"completed"(?=,"(?:steps|usage|model|outputs)")/g, '$1"unheard_of"');

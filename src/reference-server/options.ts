@@ -119,7 +119,7 @@ export interface ReferenceServerOptions extends DialectOptions {
   readonly port?: number;
   /**
    * A seed: answers say the same as servers of each wire really say it, drawn anew for each. Calls without arguments or ids, numbers as texts, usage that is null,
-   * late or absent, one index for all, members that no client knows, events without data. The Responses API and the Claude CLI stay tidy.
+   * late or absent, one index for all, members that no client knows, events without data.
    */
   readonly untidy?: string;
   /** Answers by request number; wins over `answer`. */

@@ -6,7 +6,7 @@ import { byId, defaultDeltaLength, eventStream, replayed, wantsCiphertexts } fro
 import { conversationRoute } from "./conversations.ts";
 import { asJson, isCut, type Outgoing, refused } from "./delivery.ts";
 import { type Exchange, finish, firstFault, nextFault, type Received } from "./exchange.ts";
-import { corrupted, type Fault } from "./faults.ts";
+import { corrupted, type Fault, withUnknownEnd } from "./faults.ts";
 import { type Arrivals, forgetOldest } from "./forgetting.ts";
 import { framesOf, streamText } from "./frames.ts";
 import type { Front } from "./front.ts";
@@ -15,9 +15,11 @@ import type { HeldResponse, Memory } from "./memory.ts";
 import type { Reading, ReferenceServerOptions } from "./options.ts";
 import { badJson, noRoute, type Refusal, refusal, serverError } from "./refusals.ts";
 import { responseBody, startedBody } from "./response-body.ts";
+import { untidyEvents, untidyResponse, untidyStream } from "./responses-untidy.ts";
 import type { Script } from "./script.ts";
 import { serveFront } from "./serve-front.ts";
 import { compact, countInput } from "./unanswered.ts";
+import { untidyFor } from "./untidy.ts";
 import { isObject, type JsonObject } from "./wire.ts";
 
 /** What a server saw, and what waits for its next requests. */
@@ -213,11 +215,20 @@ function outgoingOf(
   parts: Pick<Parts, "memory" | "options">,
 ): Outgoing & { readonly text: string } {
   const { head } = held;
-  if (head.body["stream"] === true)
-    return { status: 200, contentType: eventStream, text: streamText(eventsOf(held, fault, parts)) };
+  // What is made in the background is asked for again, by the numbers of its events.
+  const untidy = held.isBackground ? undefined : untidyFor(parts.options.untidy, head.id);
+  if (head.body["stream"] === true) {
+    const events = eventsOf(held, fault, parts);
+    const text = untidy === undefined ? streamText(events) : untidyStream(untidy, untidyEvents(untidy, events));
+    const isUnknown = fault?.kind === "unknown-end";
+    return { status: 200, contentType: eventStream, text: isUnknown ? withUnknownEnd(text) : text };
+  }
   if (fault?.kind === "stream-error") return asJson(400, { error: fault.error });
   const output = delivered(held, fault, parts);
-  return asJson(200, held.isBackground ? startedBody(head, "queued") : responseBody(head, output));
+  if (held.isBackground) return asJson(200, startedBody(head, "queued"));
+  const body = responseBody(head, output);
+  const outgoing = asJson(200, untidy === undefined ? body : untidyResponse(untidy, body));
+  return fault?.kind === "unknown-end" ? { ...outgoing, text: withUnknownEnd(outgoing.text) } : outgoing;
 }
 
 /** The events of a response, as a stream has them. */

@@ -1,7 +1,7 @@
 import type { ScriptedAnswer } from "./answers.ts";
 import { isCut, refused } from "./delivery.ts";
 import { type Exchange, finish, firstFault } from "./exchange.ts";
-import { corrupted, type Fault } from "./faults.ts";
+import { corrupted, type Fault, withUnknownEnd } from "./faults.ts";
 import type { Front } from "./front.ts";
 import type { Reading, ReferenceServerOptions } from "./options.ts";
 import type { Script } from "./script.ts";
@@ -47,7 +47,8 @@ export async function serveFront(
   if (responseId !== undefined) parts.readings.set(responseId, accepted.reading);
   const isLost = isCut(fault, Buffer.byteLength(outgoing.text)) && fault.isActed !== true;
   if (!isLost && error === undefined) commit?.();
-  await finish(exchange, outgoing, fault);
+  const text = fault?.kind === "unknown-end" ? withUnknownEnd(outgoing.text) : outgoing.text;
+  await finish(exchange, { ...outgoing, text }, fault);
 }
 
 /** The answer reaches the client with another first letter than the model said. */

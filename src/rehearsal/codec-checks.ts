@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { canonicalJson } from "../base/canonical-json.ts";
+import { messageOf } from "../base/error-message.ts";
 import { type JsonObject, type JsonValue, parseJson } from "../base/json.ts";
 import type { Check } from "../contracts/check.ts";
 import type { Block } from "../domain/block.ts";
@@ -14,6 +15,7 @@ import { firstDifference } from "../engine/planning/checked-fold.ts";
 import { blocksOf } from "../engine/planning/response.ts";
 import { shape } from "../engine/planning/shape.ts";
 import type { Answer, Codec, RequestParts, Settings } from "../engine/stack/codec.ts";
+import { untidied } from "./untidy-answers.ts";
 
 /** What a codec is checked with. */
 export type CodecSamples = {
@@ -51,6 +53,29 @@ export function codecChecks(
       ...{ anchor: null, transport: "json" },
     });
 
+  /** A codec may say in words of its own what it cannot read: that ends the run. What breaks by itself is no such word. */
+  const isRead = (answer: JsonObject): boolean => {
+    try {
+      read(answer);
+      return true;
+    } catch (error) {
+      if (error instanceof TypeError || error instanceof assert.AssertionError) throw error;
+      return false;
+    }
+  };
+  const mustGiveBack = (answer: JsonObject): void => {
+    const made = read(answer);
+    const told = codec.writeAnswer({ ...made, blocks: stored(made) });
+    const [came, given] = [parseJson(canonicalJson(answer)), parseJson(canonicalJson(told))];
+    const lost = firstDifference(came, given, "answer");
+    const keep = "give readAnswer's rest what the blocks do not tell, or keep it beside its block with keepResidue";
+    const what =
+      lost === null
+        ? "writeAnswer leaves out, or adds, a member that is null"
+        : `${lost.field} came as ${shown(lost.recorded)}, and writeAnswer gives ${shown(lost.replayed)}`;
+    assert.deepEqual(given, came, `${what}: ${keep}`);
+  };
+
   return [
     {
       name: "has a family, and a name that is the family and a version",
@@ -83,16 +108,20 @@ export function codecChecks(
       },
     },
     ...ofAnswers("gives an answer back as it came, order of members aside", (answer) => {
-      const told = codec.writeAnswer({ ...read(answer), blocks: stored(read(answer)) });
-      const [came, given] = [parseJson(canonicalJson(answer)), parseJson(canonicalJson(told))];
-      const lost = firstDifference(came, given, "answer");
-      const keep = "give readAnswer's rest what the blocks do not tell, or keep it beside its block with keepResidue";
-      const what =
-        lost === null
-          ? "writeAnswer leaves out, or adds, a member that is null"
-          : `${lost.field} came as ${shown(lost.recorded)}, and writeAnswer gives ${shown(lost.replayed)}`;
-      assert.deepEqual(given, came, `${what}: ${keep}`);
+      mustGiveBack(answer);
     }),
+    ...ofAnswers(
+      "reads an answer whose members are missing, null, empty, texts or unknown, and gives it back",
+      (answer) => {
+        for (const { how, answer: untidy } of untidied(answer)) {
+          try {
+            if (isRead(untidy)) mustGiveBack(untidy);
+          } catch (error) {
+            throw new assert.AssertionError({ message: `where ${how}: ${messageOf(error)}` });
+          }
+        }
+      },
+    ),
     ...ofAnswers("says what may be done with what an answer gives to continue from", (answer) => {
       const { anchor } = read(answer);
       if (anchor === undefined) return;

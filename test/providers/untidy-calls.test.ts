@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { canonicalJson } from "../../src/base/canonical-json.ts";
-import { type JsonObject, type JsonValue, parseJson } from "../../src/base/json.ts";
+import { type JsonObject, type JsonValue, objectOf, objectsOf, parseJson } from "../../src/base/json.ts";
 import { Block } from "../../src/domain/block.ts";
 import { toolResult, user } from "../../src/domain/make-block.ts";
 import { blocksOf } from "../../src/engine/planning/response.ts";
@@ -15,7 +15,9 @@ import { chatDialectNames } from "../../src/providers/chat/chat-dialects.ts";
 import { geminiContents } from "../../src/providers/google/gemini-codec.ts";
 import { interactionSteps } from "../../src/providers/google/interaction-codec.ts";
 import { ollamaCodec } from "../../src/providers/ollama/ollama-codec.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { responsesItems } from "../../src/providers/responses/responses-items.ts";
+import { message, startReferenceServer } from "../../src/reference-server/server.ts";
 import { freshBlockId } from "../support/planning/exchange.ts";
 
 type Said = { readonly id?: JsonValue; readonly name?: JsonValue; readonly given?: JsonValue };
@@ -294,4 +296,30 @@ test("a run whose answer has a call without a name fails with that kind, keeps w
   expect(JSON.stringify(events)).toContain('"call_1"');
   expect(await conversation.run(engine)).toMatchObject({ text: "Done." });
   expect(await store.verify()).toMatchObject({ isSound: true });
+});
+
+test("items that came under an empty id go back under none", async () => {
+  await using server = await startReferenceServer({
+    answer: () => ({ output: [message("It is so."), message("So it is.")] }),
+  });
+  const provider = openaiResponses({
+    model: "m",
+    apiKey: "sk-test-key",
+    baseURL: server.baseUrl,
+    ...{ transport: "json", capabilities: { chain: false } },
+  });
+  const infer: Provider["infer"] = async (request) => {
+    const { response, ...told } = await provider.infer(request);
+    const output = objectsOf(response["output"]).map((item) => ({ ...item, id: "" }));
+    return { ...told, response: { ...response, output } };
+  };
+  await using store = await openStore("memory:");
+  const conversation = store.conversation();
+  const engine = createEngine({ provider: { ...provider, infer } });
+  for (const said of ["Is it?", "And now?"]) {
+    await conversation.append(said);
+    await conversation.run(engine);
+  }
+  const ids = objectsOf(objectOf(server.requests[1]?.body)["input"]).map((item) => Object.hasOwn(item, "id"));
+  expect(ids).toEqual([false, false, false, false]);
 });

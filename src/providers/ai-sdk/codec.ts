@@ -114,7 +114,7 @@ function writeAnswer({ status, blocks, usage, rest }: RecordedAnswer): JsonObjec
   const { hasContent, content, strays, raw, finishReason, ...members } = rest;
   const reason = status === null ? {} : { finishReason: { unified: status, ...(raw === undefined ? {} : { raw }) } };
   return {
-    ...(hasContent === false ? {} : { content: content ?? contentOf(blocks, strays) }),
+    ...(hasContent === false ? {} : { content: content === undefined ? contentOf(blocks, strays) : content }),
     ...(finishReason === undefined ? reason : { finishReason }),
     ...(usage === undefined ? {} : { usage: usage.reported }),
     ...members,

@@ -40,7 +40,7 @@ export function readAnswer(
     ...usageOf(usage, tokensIn),
     withheld: objectsOf(rest["input_transformations"]).flatMap(withheldBy),
     contentFilters: status === "refusal" ? [refusedBy(rest["stop_details"])] : [],
-    rest: isMessage || content === undefined ? rest : { ...rest, content },
+    rest: { ...rest, ...(isMessage ? {} : strayContent(content, rest["error"])) },
   };
 }
 
@@ -55,8 +55,9 @@ function draftSaid(content: JsonObject, inferenceId: string, place: number): Dra
   const call = callDraft({ name, arguments: given }, callIdIn(id, inferenceId, place));
   if (call === null) return draftOfAll("other", [content]);
   const { callId, arguments: text } = call.payload;
-  if (isJsonObject(input)) return draftAsSaid({ ...content, id: callId }, content);
   const { partial_json: _, ...others } = content;
+  if (isJsonObject(input))
+    return draftAsSaid({ ...(typeof streamed === "string" ? content : others), id: callId }, content);
   return draftAsSaid(withText({ ...others, id: callId, input: inputOf(text) }, textOrEmpty(text)), content);
 }
 
@@ -81,9 +82,21 @@ const threadOf = (id: string, content: readonly JsonObject[]) => ({
 });
 
 /** The message that an answer was read from. */
-export const writeAnswer = ({ id, status, blocks, usage, rest }: RecordedAnswer): JsonObject => ({
+/** What is no list of content is kept as it came; where there is none at all, that is told, but for an error, which has none. */
+function strayContent(content: JsonValue | undefined, error: JsonValue | undefined): JsonObject {
+  if (content !== undefined) return { content };
+  return error === undefined ? { hasContent: false } : {};
+}
+
+export const writeAnswer = ({
+  id,
+  status,
+  blocks,
+  usage,
+  rest: { hasContent, ...rest },
+}: RecordedAnswer): JsonObject => ({
   ...(id === null ? {} : { id }),
-  ...(rest["content"] === undefined && (blocks.length > 0 || rest["error"] === undefined)
+  ...(hasContent !== false && rest["content"] === undefined && (blocks.length > 0 || rest["error"] === undefined)
     ? { content: blocks.flatMap(answerContents) }
     : {}),
   ...(status === null ? {} : { stop_reason: status }),

@@ -47,7 +47,7 @@ export async function runCli({ args, stdin }: Invocation, running: Running): Pro
     const result = await readLines(child, lines, running);
     isDone = true;
     if (result === null) throw await diedError(exited, stderr);
-    if (result["is_error"] === true || result["subtype"] !== "success") throw failureOf(result, stderr());
+    if (hasFailed(result)) throw failureOf(result, stderr());
     return { lines };
   } catch (error) {
     throw error instanceof ProviderError && lines.length > 0 && error.outcome === "unknown"
@@ -219,6 +219,10 @@ async function diedError(exited: Promise<End>, stderr: () => string): Promise<Pr
   const text = `the Claude CLI ${how} before it gave a result${said === "" ? "" : `: ${said}`}`;
   return new ProviderError(text, { kind: "stream-cut", outcome: "unknown", body: said });
 }
+
+/** An end of a name that nobody knows here is no failure by itself: what was said is kept, as an answer that is not whole. */
+const hasFailed = ({ is_error: isError, subtype }: JsonObject): boolean =>
+  isError === true || typeof subtype !== "string" || subtype.startsWith("error");
 
 /** It says `success` where its request was refused, too. Its tools may have done something by then. */
 function failureOf(result: JsonObject, stderr: string): ProviderError {

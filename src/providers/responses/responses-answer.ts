@@ -61,13 +61,13 @@ export function writeAnswer(
   { id, status, blocks, usage, echo, withheld, rest }: RecordedAnswer,
   { encodeItem }: Pick<Items, "encodeItem">,
 ): JsonObject {
-  const { output: others, conversation, ...members } = rest;
+  const { output: others, hasOutput, conversation, ...members } = rest;
   const isInside = isJsonObject(conversation) && typeof conversation["id"] === "string";
   const response: Record<string, JsonValue> = {};
   if (id !== null) response["id"] = id;
   if (status !== null) response["status"] = status;
   if (others !== undefined && !isJsonList(others)) response["output"] = others;
-  else {
+  else if (hasOutput !== false) {
     const output: JsonValue[] = blocks.map(encodeItem);
     for (const other of others ?? []) if (isStray(other)) output.splice(other.index, 0, other.value);
     response["output"] = output;
@@ -97,8 +97,8 @@ const completedStatuses: ReadonlySet<string> = new Set(["completed", "complete"]
 const failedStatuses: ReadonlySet<string> = new Set(["failed", "cancelled"]);
 
 /** What stands among the items and is none, by its place; an output that is no list is kept as it is. */
-function strayOutput(output: JsonValue | undefined): { readonly output?: JsonValue } {
-  if (output === undefined) return {};
+function strayOutput(output: JsonValue | undefined): { readonly output?: JsonValue; readonly hasOutput?: false } {
+  if (output === undefined) return { hasOutput: false };
   if (!isJsonList(output)) return { output };
   const strays = output.flatMap((value, index) => (isJsonObject(value) ? [] : [{ index, value }]));
   return strays.length === 0 ? {} : { output: strays };

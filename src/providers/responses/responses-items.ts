@@ -1,4 +1,5 @@
 import {
+  isFilledText,
   isJsonList,
   isJsonObject,
   type JsonObject,
@@ -60,7 +61,7 @@ function draftOf(item: JsonObject, callId?: string): Draft {
   const payload = withCall(payloadOf(kind, item), item, callId);
   const { id, encrypted_content: ciphertext } = item;
   const wire: Partial<Wire> = {
-    ...(typeof id === "string" && payload["id"] === undefined ? { itemId: id } : {}),
+    ...(isFilledText(id) && payload["id"] === undefined ? { itemId: id } : {}),
     ...(isSealed(kind) && typeof ciphertext === "string" ? { ciphertext } : {}),
     ...(item["status"] === "incomplete" ? { incomplete: true } : {}),
     ...(item["type"] === "compaction" ? { compacts: true } : {}),

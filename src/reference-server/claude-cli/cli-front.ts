@@ -5,10 +5,12 @@ import { contentOf } from "../messages/message.ts";
 import type { ReferenceServerOptions } from "../options.ts";
 import { tokensIn } from "../prefix-cache.ts";
 import type { Refusal } from "../refusals.ts";
+import { untidyFor } from "../untidy.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, parseJson, stringOf } from "../wire.ts";
 import { linesText, refusedLines } from "./error-lines.ts";
 import { readingOf } from "./reading.ts";
 import { standInPath } from "./stand-in-command.ts";
+import { untidyLines } from "./untidy.ts";
 
 /**
  * What the Claude CLI does, for the stand-in to print: sessions that keep what they were given and what they
@@ -43,8 +45,10 @@ export function createClaudeCliFront(options: ReferenceServerOptions & { readonl
       ...{ type: "result", subtype: answer.status === "incomplete" ? "error_max_turns" : "success", is_error: false },
       ...{ result: last?.["text"] ?? "", num_turns: 1, stop_reason: "end_turn", usage, total_cost_usd: 0, ...ids },
     };
+    const tidy = [init, ...lines, result];
+    const untidy = untidyFor(options.untidy, `claude-cli:${hash}`);
     return {
-      ...printed([init, ...lines, result]),
+      ...printed(untidy === undefined ? tidy : untidyLines(untidy, tidy)),
       commit: () => void sessions.set(session, [...messages, ...said]),
     };
   }

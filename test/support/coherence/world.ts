@@ -34,9 +34,14 @@ export async function play(
   const all = [dialects].flat();
   const servers: Front[] = [];
   try {
-    for (const dialect of all) servers.push(await dialect.start(() => playing?.answer() ?? { output: [] }));
+    const answer = () => playing?.answer() ?? { output: [] };
+    for (const dialect of all)
+      servers.push(await dialect.start(answer), await dialect.start(answer, undefined, "worlds"));
     for (let seed = firstSeed; tally.requests < requests && tally.incoherent.length < 5; seed += 1) {
-      const [dialect, server] = [all[seed % all.length], servers[seed % all.length]];
+      const at = seed % all.length;
+      // A third of them answer as servers really do.
+      const isUntidy = createRandom(seed + 0x71d7).chance(0.33);
+      const [dialect, server] = [all[at], servers[2 * at + (isUntidy ? 1 : 0)]];
       if (dialect === undefined || server === undefined) throw new Error("there is no dialect to play");
       server.clear();
       playing = new World(seed, { server, dialect }, tally);

@@ -53,7 +53,11 @@ export const toyCodec = defineCodec({
       blocks: parts.filter(isJsonObject).map((part, index) => draftOf(part, `${inferenceId}/${index}`)),
       ...failure,
       ...(isJsonObject(counts) ? { usage: { ...tokensIn(counts), reported: counts } } : {}),
-      rest: trouble === undefined ? rest : { ...rest, trouble },
+      rest: {
+        ...rest,
+        ...(trouble === undefined ? {} : { trouble }),
+        ...(counts === undefined || isJsonObject(counts) ? {} : { counts }),
+      },
     };
   },
 
@@ -94,8 +98,13 @@ function blockOf(part: JsonObject, callId: string): Block {
   const { say, think, call, with: given } = part;
   if (typeof say === "string") return assistant(say);
   if (typeof think === "string") return reasoning(think);
-  if (typeof call === "string" && typeof given === "string") return toolCall({ callId, name: call, arguments: given });
+  if (typeof call === "string" && call !== "" && typeof given === "string")
+    return toolCall({ callId, name: call, arguments: given === "" ? "{}" : given });
   return other(part);
 }
 
-const tokensIn = ({ read, said }: JsonObject) => ({ inputTokens: Number(read), outputTokens: Number(said) });
+/** What is no number is not known. */
+const tokensIn = ({ read, said }: JsonObject) => ({
+  ...(typeof read === "number" ? { inputTokens: read } : {}),
+  ...(typeof said === "number" ? { outputTokens: said } : {}),
+});
