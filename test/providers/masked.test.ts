@@ -272,3 +272,9 @@ test("deltas in any pieces say the masked text, and nothing is held back for goo
     { numRuns: 2_000 },
   );
 });
+
+test("a secret of digits is masked where a server says it as a number", () => {
+  const mask = createMask([{ name: "PIN", value: "1234567890" }]);
+  expect(JSON.stringify(mask.json({ told: 1_234_567_890, kept: 42 }))).not.toContain("1234567890");
+  expect(mask.hasMasked).toBe(true);
+});

@@ -1,4 +1,4 @@
-import { describe, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { aiSdkCodec } from "../../../src/providers/ai-sdk/codec.ts";
 import { codecChecks } from "../../../src/rehearsal/codec-checks.ts";
 
@@ -40,4 +40,11 @@ describe("the codec of the AI SDK", () => {
     {},
   ];
   for (const { name, run } of codecChecks(aiSdkCodec, { answers })) test(name, run);
+});
+
+test("tokens are counted, those of a cache and of thoughts among them", () => {
+  const result = { content: [], finishReason: { unified: "stop", raw: "stop" }, usage };
+  const asked = { inferenceId: "inf_0000000000000001", settings: {}, capabilities: {} };
+  const counted = { inputTokens: 3, cachedInputTokens: 1, outputTokens: 2, reasoningTokens: 1 };
+  expect(aiSdkCodec.readAnswer(result, asked).usage).toMatchObject(counted);
 });

@@ -93,3 +93,17 @@ test("a block that begins with its first delta is one", () => {
   ]);
   expect(message["content"]).toEqual([{ type: "text", text: "Hello." }]);
 });
+
+test("every citation of a text is kept, in the order in which they came", () => {
+  const cited = (n: number) => ({ type: "char_location", cited_text: `Text ${n}.`, document_index: n });
+  const { message } = played([
+    start,
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "", citations: [] } },
+    { type: "content_block_delta", index: 0, delta: { type: "citations_delta", citation: cited(1) } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "So it is." } },
+    { type: "content_block_delta", index: 0, delta: { type: "citations_delta", citation: cited(2) } },
+    { type: "content_block_stop", index: 0 },
+    ...end(usage),
+  ]);
+  expect(message["content"]).toEqual([{ type: "text", text: "So it is.", citations: [cited(1), cited(2)] }]);
+});

@@ -287,3 +287,11 @@ for (const { name, run } of codecChecks(chatCodecs.openai, {
   ],
 }))
   test(`with what servers want back: ${name}`, run);
+
+test("tokens of thoughts and of a cache are counted by the names that OpenAI gives them", () => {
+  const told = {
+    ...{ prompt_tokens: 20, completion_tokens: 9, prompt_tokens_details: { cached_tokens: 12 } },
+    completion_tokens_details: { reasoning_tokens: 5 },
+  };
+  expect(tokensIn(told)).toEqual({ inputTokens: 20, cachedInputTokens: 12, outputTokens: 9, reasoningTokens: 5 });
+});

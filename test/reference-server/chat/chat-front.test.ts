@@ -369,3 +369,15 @@ test("what goes wrong with any request goes wrong here", async () => {
   expect(told(events.at(-1) ?? "")).toEqual({ error });
   expect(server.requests.map(({ hasFaultFired }) => hasFaultFired)).toEqual([true, true, true, true]);
 });
+
+test("refuses parts of the user's that servers of the dialect refuse", async () => {
+  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AQID" } };
+  const file = { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AQID" } };
+  const statusOf = async (chat: (typeof chatServerDialects)[number], part: JsonObject) => {
+    await using server = await startReferenceServer({ chat });
+    return (await post(server.baseUrl, { model: "m", messages: [{ role: "user", content: [part] }] })).status;
+  };
+  expect(await Promise.all([statusOf("openai", image), statusOf("openai", file)])).toEqual([200, 200]);
+  expect(await Promise.all([statusOf("groq", image), statusOf("groq", file)])).toEqual([200, 400]);
+  expect(await statusOf("deepseek", image)).toBe(400);
+});

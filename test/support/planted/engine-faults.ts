@@ -1,6 +1,7 @@
 import { logFaults } from "./log-faults.ts";
 import { foldFaults, planningFaults } from "./planning-faults.ts";
 import type { PlantedFault } from "./planted-fault.ts";
+import { providerFaults } from "./provider-faults.ts";
 import { askedFaults, runFaults } from "./run-faults.ts";
 
 export const engineFaults: readonly PlantedFault[] = [
@@ -9,4 +10,5 @@ export const engineFaults: readonly PlantedFault[] = [
   ...runFaults,
   ...logFaults,
   ...askedFaults,
+  ...providerFaults,
 ];
