@@ -154,7 +154,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   ),
   ConversationRelabelled: named("title", "labels"),
   BlockAppended: under("block", block),
-  SettingsDeclared: all(kept("digest"), under("settings", settings)),
+  SettingsDeclared: all(kept("digest", "base", "without[]", "bytes"), under("settings", settings)),
   TurnReverted: all(kept("toRevision", "after"), edits),
   TurnCompacted: all(
     kept("after", "window.of", "window.id", "window.model"),

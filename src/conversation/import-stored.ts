@@ -186,7 +186,7 @@ function contentsOf(chain: StoredChain, provider: Provider, { conversationId, ob
     const digest = settingsDigest(declared);
     const { inputTokens = 0, outputTokens = 0 } = answer.usage ?? {};
     contexts.push(
-      { type: "SettingsDeclared", version: 1, data: { digest, settings: declared } },
+      { type: "SettingsDeclared", version: 2, data: { digest, settings: declared } },
       {
         type: "ContextImported",
         version: 1,

@@ -82,7 +82,8 @@ export function evolve(state: ConversationState, event: ConversationEvent, runId
       state.blockIds.add(event.data.block.id);
       break;
     case "SettingsDeclared":
-      state.settings.add(event.data.digest);
+      // One that differs from what was skipped says nothing, and is declared again.
+      if (event.data.base === undefined || state.settings.has(event.data.base)) state.settings.add(event.data.digest);
       break;
     case "RunStarted":
       state.run = {

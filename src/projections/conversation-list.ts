@@ -100,8 +100,8 @@ export const conversationList: Projection<ConversationListView> = {
   apply(view, recorded) {
     const { event, stream, revision, at } = recorded;
     if (event.type === "SettingsDeclared") {
-      const { digest, settings } = event.data;
-      view.settingsBytes = useSettings(view.settingsBytes, digest, utf8Length(JSON.stringify(settings)));
+      const { digest, settings, bytes = utf8Length(JSON.stringify(settings)) } = event.data;
+      view.settingsBytes = useSettings(view.settingsBytes, digest, bytes);
     }
     const { summary } = view;
     if (event.type === "ConversationStarted" || event.type === "ConversationRelabelled") {

@@ -154,11 +154,21 @@ export function describeOrigin(origin: ConversationOrigin): string | null {
   }
 }
 
-function describeSettings({ digest, settings }: ConversationEventOf<"SettingsDeclared">["data"]): string {
+function describeSettings({
+  digest,
+  settings,
+  base,
+  without = [],
+}: ConversationEventOf<"SettingsDeclared">["data"]): string {
   const { model, tools } = settings;
   const named = typeof model === "string" ? `: ${excerpt(model, 40)}` : "";
   const offered = Array.isArray(tools) ? `, ${counted(tools.length, "tool")}` : "";
-  return `settings ${digest.slice(0, 8)}${named}${offered}`;
+  if (base === undefined) return `settings ${digest.slice(0, 8)}${named}${offered}`;
+  const others = [...Object.keys(settings).filter((name) => name !== "model"), ...without].map((name) =>
+    excerpt(name, 40),
+  );
+  const but = others.length === 0 ? "" : ` but for ${others.join(", ")}`;
+  return `settings ${digest.slice(0, 8)}${named}, as ${base.slice(0, 8)}${but}`;
 }
 
 function describe(edit: Edit, labels: ReadonlyMap<string, string>): string {

@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "../base/json.ts";
 import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
 import { notRead } from "../domain/block.ts";
 import { extendContext } from "../domain/context.ts";
+import { type SettingsBase, wholeSettings } from "../domain/declared-settings.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -44,6 +45,8 @@ export type ServerContextsView = {
   readonly declared: Map<string, EventPlace>;
   /** Those of them that were read, which of a fold that began with a snapshot need not be all. */
   readonly settings: Map<string, JsonObject>;
+  /** The newest declaration of all settings that was read: the next one may say what differs. */
+  base: SettingsBase | null;
   /** By `anchorName`. */
   readonly invalidResponses: Map<string, Invalidation>;
   readonly invalidScopes: Map<string, ScopeInvalidation>;
@@ -70,6 +73,7 @@ export const serverContexts: Projection<ServerContextsView> = {
     open: new Map(),
     declared: new Map(),
     settings: new Map(),
+    base: null,
     invalidResponses: new Map(),
     invalidScopes: new Map(),
     learned: new Map(),
@@ -83,12 +87,36 @@ export const serverContexts: Projection<ServerContextsView> = {
   },
 };
 
+/** One that differs from a declaration that is not there any more, because it was skipped, says nothing. */
+function noteSettings(
+  view: ServerContextsView,
+  data: ConversationEventOf<"SettingsDeclared">["data"],
+  here: EventPlace,
+): void {
+  const { digest, base } = data;
+  if (base !== undefined && !view.declared.has(base)) return;
+  view.declared.set(digest, here);
+  readDeclaration(view, data);
+}
+
+/** Has the view hold the settings of a declaration. False where those that it differs from were not read. */
+export function readDeclaration(
+  view: Pick<ServerContextsView, "settings"> & { base: SettingsBase | null },
+  data: ConversationEventOf<"SettingsDeclared">["data"],
+): boolean {
+  const { digest, base } = data;
+  const settings = wholeSettings(data, (name) => view.settings.get(name));
+  if (settings === undefined) return false;
+  view.settings.set(digest, settings);
+  if (base === undefined) view.base = { digest, settings };
+  return true;
+}
+
 function applyEvent(view: ServerContextsView, { event, stream, revision, at, runId, frame }: RecordedEvent): void {
   const here = { stream, revision };
   switch (event.type) {
     case "SettingsDeclared":
-      view.declared.set(event.data.digest, here);
-      view.settings.set(event.data.digest, event.data.settings);
+      noteSettings(view, event.data, here);
       return;
     case "InferenceRequested":
     case "WarmUpRequested":

@@ -46,7 +46,7 @@ describe("a conversation", () => {
     given(begun, eventOf("SettingsDeclared")).when(proposals.declare).emitsNothing();
     const digest = "9".repeat(64);
     given(begun, eventOf("SettingsDeclared"))
-      .when({ type: "SettingsDeclared", version: 1, data: { digest, settings: {} } })
+      .when({ type: "SettingsDeclared", version: 2, data: { digest, settings: {} } })
       .emits(eventOf("SettingsDeclared", { digest, settings: {} }));
   });
 

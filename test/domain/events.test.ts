@@ -71,6 +71,7 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["ConversationStarted", ["title", "labels"]],
   ["ConversationRelabelled", ["title", "labels"]],
   ["EventSkipped+found", ["found"]],
+  ["SettingsDeclared+base", ["base", "without", "bytes"]],
   ["RunStarted", ["again", "options"]],
   ["ServerConversationChanged+cut", ["keeps", "items"]],
   ["RunStarted+compact", ["again", "options", "compact"]],

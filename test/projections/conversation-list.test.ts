@@ -89,7 +89,7 @@ test("takes a context that it does not know for one that cost nothing", () => {
 
 test("keeps a row small, whatever a conversation does", () => {
   const events = Array.from({ length: 2_000 }, (_, n): readonly [ConversationEvent][] => [
-    [{ type: "SettingsDeclared", version: 1, data: { digest: String(n).padStart(64, "0"), settings: { n } } }],
+    [{ type: "SettingsDeclared", version: 2, data: { digest: String(n).padStart(64, "0"), settings: { n } } }],
     [requested(String(n), { settingsDigest: String(n).padStart(64, "0") })],
     [received(String(n), [answer])],
   ]).flat();

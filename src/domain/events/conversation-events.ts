@@ -59,11 +59,23 @@ export const blockAppended = z.strictObject({
   data: z.strictObject({ block: blockJsonSchema }),
 });
 
-/** The full text of request settings, once per digest: what a request names by digest. */
+/**
+ * Request settings, once per digest: what a request names by digest. All of them; or, where most are those of an earlier declaration that
+ * has all, the members that differ from that one. `settings` has the `model` either way.
+ */
 export const settingsDeclared = z.strictObject({
   type: z.literal("SettingsDeclared"),
-  version: z.literal(1),
-  data: z.strictObject({ digest: sha256Schema, settings: jsonObjectSchema }),
+  version: z.literal(2),
+  data: z.strictObject({
+    digest: sha256Schema,
+    settings: jsonObjectSchema,
+    /** The declaration that these differ from, by its digest: one that has all. */
+    base: z.exactOptional(sha256Schema),
+    /** Members of the base that these do not have. */
+    without: z.exactOptional(z.array(z.string())),
+    /** With a base: the UTF-8 bytes of all settings as JSON. */
+    bytes: z.exactOptional(z.int().nonnegative()),
+  }),
 });
 
 /**

@@ -74,7 +74,7 @@ export function prepare(
     ...takeTimings(session),
   };
   const declarer = aside?.actor ?? scope.instructions.at(-1)?.actor ?? engineActor;
-  record(session, { type: "SettingsDeclared", version: 1, data: { digest, settings } }, declarer, frame);
+  record(session, { type: "SettingsDeclared", version: 2, data: { digest, settings } }, declarer, frame);
   record(session, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
   session.turns.request(frame);
   warnOfWholeTurns(session, decision);
@@ -144,7 +144,7 @@ export function preparedBefore(session: RunSession, frame: string, { outgoing, r
   // What layers did before it was recorded with it.
   takeTimings(session);
   const settings = session.view().server.settings.get(digest) ?? {};
-  session.apply({ event: { type: "SettingsDeclared", version: 1, data: { digest, settings } }, actor: engineActor });
+  session.apply({ event: { type: "SettingsDeclared", version: 2, data: { digest, settings } }, actor: engineActor });
   session.apply({ event: { type: "InferenceRequested", version: 1, data: request }, actor: engineActor, frame });
   const input = withoutFirst(session.view(), outgoing, outgoing.length - request.input.blocks);
   const { codec } = session.engine.provider;

@@ -52,8 +52,10 @@ export class CheckedFold {
       return { field: foldedField(event), recorded: null, replayed: null, words: damageWords(cause), cause };
     }
     if (event.type !== "SettingsDeclared") return null;
-    const { digest, settings } = event.data;
-    return compare("digest", [digest, settingsDigest(settings)], "its settings are not those that its digest names");
+    const { digest } = event.data;
+    const settings = this.view.server.settings.get(digest);
+    const found = settings === undefined ? null : settingsDigest(settings);
+    return compare("digest", [digest, found], "its settings are not those that its digest names");
   }
 
   /**

@@ -145,7 +145,7 @@ function recordStart(session: RunSession, { base, again = false, options = {} }:
   const digest = settingsDigest(settings);
   record(
     session,
-    { type: "SettingsDeclared", version: 1, data: { digest, settings } },
+    { type: "SettingsDeclared", version: 2, data: { digest, settings } },
     engineActor,
     "0",
     session.clock,

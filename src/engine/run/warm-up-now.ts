@@ -146,7 +146,7 @@ async function recordRequest(
   };
   const planned = contexts.newest(scope)?.context.inferenceId;
   const events: ProposedEvent[] = [
-    { event: { type: "SettingsDeclared", version: 1, data: { digest, settings } }, actor: engineActor },
+    { event: { type: "SettingsDeclared", version: 2, data: { digest, settings } }, actor: engineActor },
     { event: { type: "WarmUpRequested", version: 1, data }, actor: engineActor },
   ];
   await committed(stream, events, (view) => {

@@ -11,7 +11,7 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
-import type { EventPlace } from "../../projections/server-contexts.ts";
+import { type EventPlace, readDeclaration } from "../../projections/server-contexts.ts";
 import { type EventReader, eventAt } from "../codec/event-log.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
@@ -88,9 +88,9 @@ export class ConversationFold {
 
   /** The digest of settings that an event is understood with, and that were not read; null where nothing is lacking. */
   lacks({ event }: RecordedEvent): string | null {
-    if (!isRequest(event) && event.type !== "RunStarted") return null;
+    const digest = settingsAskedFor(event);
+    if (digest === null) return null;
     const { settings, declared } = this.view.server;
-    const { settingsDigest: digest } = event.data;
     return declared.has(digest) && !settings.has(digest) ? digest : null;
   }
 
@@ -100,9 +100,17 @@ export class ConversationFold {
     const place = declared.get(digest);
     if (place === undefined || settings.has(digest)) return true;
     const event = (await eventAt(reader, place.stream, place.revision))?.event;
-    if (event?.type === "SettingsDeclared") settings.set(event.data.digest, event.data.settings);
-    return settings.has(digest);
+    if (event?.type !== "SettingsDeclared" || event.data.digest !== digest) return false;
+    const { base } = event.data;
+    if (base !== undefined && !(declared.has(base) && (await this.readSettings(reader, base)))) return false;
+    return readDeclaration(this.view.server, event.data);
   }
+}
+
+/** The settings that an event is of, or differs from. */
+function settingsAskedFor(event: ConversationEvent): string | null {
+  if (event.type === "SettingsDeclared") return event.data.base ?? null;
+  return isRequest(event) || event.type === "RunStarted" ? event.data.settingsDigest : null;
 }
 
 /** The names that an event gives, or that `decide` asks for before it is recorded. */

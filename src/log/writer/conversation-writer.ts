@@ -2,6 +2,7 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import { decide, type Rejection } from "../../domain/conversation.ts";
 import { draftState, evolve } from "../../domain/conversation-state.ts";
+import { type SettingsBase, shortDeclaration } from "../../domain/declared-settings.ts";
 import { type ConversationEvent, recordable } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
@@ -212,6 +213,7 @@ export class ConversationWriter {
         await this.#foldAnew();
         await holdNames(this.log, this.#fold, left);
       }
+      if (left.some(({ event }) => event.type === "SettingsDeclared")) await this.#readBase();
       guard?.(this.view);
       const decided = this.#decide(left);
       if (!Array.isArray(decided)) return { status: "rejected", rejection: decided };
@@ -237,16 +239,26 @@ export class ConversationWriter {
   #decide(proposals: readonly ProposedEvent[]): Decided[] | Rejection {
     const draft = draftState(this.#fold.state);
     const decided: Decided[] = [];
+    let { base } = this.view.server;
     for (const proposed of proposals) {
       const result = decide(draft, proposed.event, proposed.runId ?? null);
       if (!result.ok) return result.error;
-      for (const event of result.value) {
+      for (const given of result.value) {
+        const event = asRecorded(given, base);
+        if (event.type === "SettingsDeclared" && event.data.base === undefined) base = event.data;
         const made = recordable(event, proposed.actor);
         evolve(draft, made.event, proposed.runId ?? null);
         decided.push({ ...proposed, ...made, proposed });
       }
     }
     return decided;
+  }
+
+  /** Of what a snapshot left aside, the newest settings: the next ones may say what differs from them. */
+  async #readBase(): Promise<void> {
+    const { base, declared } = this.view.server;
+    const newest = [...declared.keys()].at(-1);
+    if (base === null && newest !== undefined) await this.#fold.readSettings(this.log, newest);
   }
 
   get #fold(): ConversationFold {
@@ -300,6 +312,10 @@ export class ConversationWriter {
     return result;
   }
 }
+
+/** Settings of which most were declared before are recorded as what differs. */
+const asRecorded = (event: ConversationEvent, base: SettingsBase | null): ConversationEvent =>
+  event.type === "SettingsDeclared" ? { ...event, data: shortDeclaration(event.data, base) } : event;
 
 /** An event to record, and what was proposed. */
 type Decided = NewEvent<ConversationEvent> & { readonly proposed: ProposedEvent };

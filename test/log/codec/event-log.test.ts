@@ -21,7 +21,7 @@ const stream = "conversation-cnv_1";
 /** The same as an event that can be read again: settings hold what JSON holds. */
 const declared = (settings: JsonObject, extra: Partial<NewEvent> = {}): NewEvent => ({
   ...noted({}, extra),
-  event: { type: "SettingsDeclared", version: 1, data: { digest: "0".repeat(64), settings } },
+  event: { type: "SettingsDeclared", version: 2, data: { digest: "0".repeat(64), settings } },
 });
 const settingsOf = ({ event }: RecordedEvent): JsonObject | null =>
   event.type === "SettingsDeclared" ? event.data.settings : null;

@@ -117,7 +117,7 @@ export const settingsDeclared = (settings: {
   readonly [name: string]: string | readonly string[];
 }): ConversationEvent => ({
   type: "SettingsDeclared",
-  version: 1,
+  version: 2,
   data: { digest, settings },
 });
 

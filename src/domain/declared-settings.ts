@@ -1,0 +1,44 @@
+import type { JsonObject } from "../base/json.ts";
+import { utf8Length } from "../base/utf8.ts";
+import type { ConversationEventOf } from "./events/event.ts";
+
+type Declared = ConversationEventOf<"SettingsDeclared">["data"];
+
+/** A declaration that has all settings, to be differed from. */
+export type SettingsBase = { readonly digest: string; readonly settings: JsonObject };
+
+/**
+ * A declaration as it is recorded: the members that differ from a base, where that is less than half of all. A line of the instructions
+ * is another in every run, and the tools beside it are not.
+ */
+export function shortDeclaration({ digest, settings }: Declared, base: SettingsBase | null): Declared {
+  const whole = { digest, settings };
+  if (base === null || base.digest === digest) return whole;
+  const isSame = (name: string): boolean => JSON.stringify(base.settings[name]) === JSON.stringify(settings[name]);
+  const differing = Object.entries(settings).filter(([name]) => name === "model" || !isSame(name));
+  const without = Object.keys(base.settings).filter((name) => settings[name] === undefined);
+  const text = JSON.stringify(settings);
+  const bytes = utf8Length(text);
+  const short: Declared = {
+    digest,
+    settings: Object.fromEntries(differing),
+    base: base.digest,
+    ...(without.length === 0 ? {} : { without }),
+    bytes,
+  };
+  // The digest is of the text, in which the order of members counts.
+  const isRead = JSON.stringify(wholeSettings(short, () => base.settings)) === text;
+  return isRead && utf8Length(JSON.stringify(short)) < bytes / 2 ? short : whole;
+}
+
+/** All settings of a declaration; undefined where its base is not at hand. */
+export function wholeSettings(
+  { settings, base, without = [] }: Declared,
+  settingsOf: (digest: string) => JsonObject | undefined,
+): JsonObject | undefined {
+  if (base === undefined) return settings;
+  const from = settingsOf(base);
+  if (from === undefined) return undefined;
+  const left = Object.entries(from).filter(([name]) => !without.includes(name));
+  return { ...Object.fromEntries(left), ...settings };
+}
