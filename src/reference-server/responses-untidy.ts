@@ -93,12 +93,15 @@ function numbered(
   }
 }
 
-/** Events as text, with or without their names, and what comes between them. */
+/**
+ * Events as text, with or without their names, and what comes between them. Nothing stands behind the last: a cut there would leave the
+ * client with an answer that the server takes for broken off.
+ */
 export function untidyStream(untidy: Untidy, frames: readonly JsonObject[]): string {
   const isNamed = untidy.pick([true, false]);
-  const texts = frames.map((frame) => {
+  const texts = frames.map((frame, index) => {
     const name = isNamed ? `event: ${stringOf(frame["type"]) ?? ""}\n` : "";
-    return `${name}data: ${JSON.stringify(frame)}\n\n${noise(untidy)}`;
+    return `${name}data: ${JSON.stringify(frame)}\n\n${index === frames.length - 1 ? "" : noise(untidy)}`;
   });
-  return [...texts, untidy.pick(["", "data: [DONE]\n\n"])].join("");
+  return texts.join("");
 }
