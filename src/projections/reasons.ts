@@ -21,7 +21,7 @@ const reasonWords: ReadonlyMap<string, string> = new Map([
   ["connection-closed", "it was not stored, and the connection that remembered it is closed, or remembers a newer one"],
   ["continued", "it can be continued once, and was"],
   ["maybe-continued", "it can be continued once, and a request that was never answered may have"],
-  ["inherited", "it can be continued once, by the conversation that this one was forked from"],
+  ["inherited", "only the conversation that this one was forked from may continue it"],
   ["unknown-anchor", "its codec does not say how anchors of its kind may be continued"],
   ["settings-changed", "settings changed that a chain does not survive"],
   [

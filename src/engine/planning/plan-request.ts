@@ -29,8 +29,8 @@ export type ContextLookup = {
 };
 
 /**
- * What can be continued once was: `continued`; was by a request that was never answered: `maybe-continued`; or is for the
- * conversation that this one was forked from to continue: `inherited`.
+ * Why an anchor that can be continued once is not: a request continued it (`continued`), a request that was never answered may have
+ * (`maybe-continued`), or only the conversation that this one was forked from may (`inherited`).
  */
 export type UsedUp = "continued" | "maybe-continued" | "inherited";
 

@@ -149,6 +149,8 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate
 export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReason | null {
   const { contexts, policy } = request;
   if (anchor.unusable !== null) return anchor.unusable === "suspect" ? "suspect" : "no-anchor";
+  // A fork has a lane of its own, and the parent may have moved on in the lane that this response was the newest of.
+  if (anchor.anchor?.lives !== undefined && contexts.usedUp(anchor) === "inherited") return "inherited";
   if (!isWithinReach(request, anchor)) return "connection-closed";
   const invalidation = contexts.invalidation(anchor);
   if (invalidation !== null)

@@ -70,6 +70,21 @@ test("no other engine, and no other process, continues from what ends with a con
   expect(server.requests.every(({ status }) => status === 200)).toBe(true);
 });
 
+test("a fork sends everything once where its parent's connection alone holds the context, whether the parent moved on or not", async () => {
+  const server = await startServer();
+  const workshop = createWorkshop();
+  const { conversation: parent } = workshop;
+  const engine = engineOn(server, workshop);
+  await say(parent, engine, "one");
+  const early = await parent.fork(-1);
+  await say(parent, engine, "two");
+  const late = await parent.fork(-1);
+  for (const fork of [early, late]) for (const text of ["three", "four"]) await say(fork, engine, text);
+  for (const fork of [early, late])
+    expect(await shapesOf(fork)).toEqual(["websocket full inherited", "websocket chained"]);
+  expect(new Set(server.requests.map(({ status, socket }) => `${status} on ${socket}`))).toEqual(new Set(["200 on 0"]));
+});
+
 test("what is stored is continued from on every connection, and over HTTP", async () => {
   const server = await startServer();
   const workshop = createWorkshop();
