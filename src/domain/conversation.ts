@@ -1,11 +1,11 @@
 import { canonicalJson } from "../base/canonical-json.ts";
 import { err, ok, type Result, unreachable } from "../base/result.ts";
-import { anchorName } from "./anchor.ts";
-import { type ConversationState, capabilityName, deletedName, type RunState } from "./conversation-state.ts";
 import type { ConversationOrigin } from "./events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
 import type { ProposedEvent } from "./events/recorded.ts";
+import type { ConversationFacts, RunFacts } from "./facts.ts";
 import { areNews } from "./labels.ts";
+import { namesIn } from "./names.ts";
 
 type Proposed = ProposedEvent["event"];
 
@@ -28,18 +28,19 @@ type Decision = Result<readonly ConversationEvent[], Rejection>;
  * that is still missing. A repeated fact gives none, so that every caller may retry; a repeated permit of an effect is refused,
  * because no events would tell two callers to go.
  */
-export function decide(state: ConversationState, event: Proposed, runId: string | null): Decision {
-  const { run } = state;
+export function decide(facts: ConversationFacts, event: Proposed, runId: string | null): Decision {
+  const { run } = facts;
+  const isRepeated = (): boolean => namesIn(event, runId).some((name) => facts.hasName(...name));
   switch (event.type) {
     case "ConversationStarted":
-      if (state.origin === null) return ok([event]);
-      return isSameOrigin(state.origin, event.data.origin) ? ok([]) : err({ code: "conversation-exists" });
+      if (facts.origin === null) return ok([event]);
+      return isSameOrigin(facts.origin, event.data.origin) ? ok([]) : err({ code: "conversation-exists" });
     case "ConversationRelabelled":
-      return afterStart(state, event, state.origin === null || changesLabels(state, event.data));
+      return afterStart(facts, event, facts.origin === null || changesLabels(facts, event.data));
     case "BlockAppended":
-      return afterStart(state, event, !state.blockIds.has(event.data.block.id));
+      return afterStart(facts, event, !isRepeated());
     case "SettingsDeclared":
-      return afterStart(state, event, !state.settings.has(event.data.digest));
+      return afterStart(facts, event, !facts.isDeclared(event.data.digest));
     case "TurnReverted":
     case "TurnCompacted":
       if (run !== null) return err({ code: "run-open", runId: run.id });
@@ -47,33 +48,30 @@ export function decide(state: ConversationState, event: Proposed, runId: string 
     case "RunStarted":
       if (run !== null) return err({ code: "run-open", runId: run.id });
       // Runs without an id could not be told apart.
-      if (runId === null || state.runIds.has(runId)) return err({ code: "run-repeated", runId });
-      return afterStart(state, event);
+      if (runId === null || isRepeated()) return err({ code: "run-repeated", runId });
+      return afterStart(facts, event);
     case "AnchorInvalidated":
-      return once(event, state.invalid.get(anchorName(event.data)) !== true);
+      return once(event, !facts.isLost(event.data));
     case "CapabilityLearned":
-      return once(event, state.learned.get(capabilityName(event.data)) !== event.data.value);
+      return once(event, facts.learned(event.data) !== event.data.value);
     case "ReasoningQuarantined":
-      return once(event, !event.data.blockIds.every((id) => state.quarantined.has(id)));
+      return once(event, !event.data.blockIds.every((id) => facts.isQuarantined(id)));
     case "ContextImported":
-      return once(event, !state.imported.has(event.data.inferenceId));
     case "ResponseDeleted":
-      return once(event, !state.deleted.has(deletedName(event.data)));
+    case "ServerConversationDeleted":
+    case "WarmUpAnswered":
+    case "WarmUpFailed":
+      return once(event, !isRepeated());
     case "WarmUpRequested": {
       const { inferenceId } = event.data;
       if (run !== null) return err({ code: "run-open", runId: run.id });
-      return state.warmUps.has(inferenceId)
+      return isRepeated() || facts.hasName("warmed", inferenceId)
         ? err({ code: "inference-repeated", inferenceId })
-        : afterStart(state, event);
+        : afterStart(facts, event);
     }
-    case "WarmUpAnswered":
-    case "WarmUpFailed":
-      return once(event, state.warmUps.get(event.data.inferenceId) !== "closed");
-    case "ServerConversationDeleted":
-      return once(event, !state.deleted.has(anchorName(event.data)));
     case "ToolFinished":
       // One that comes late is no part of a run any more.
-      if (event.data.late === true) return once(event, !state.lateTools.has(event.data.blockId));
+      if (event.data.late === true) return once(event, !isRepeated());
       return decideInRun(run, event, runId);
     default:
       return decideInRun(run, event, runId);
@@ -103,20 +101,20 @@ type ProposedInRun = Exclude<
 >;
 
 /** An effect begins once, and once more for each time that someone said so. */
-function decideInRun(run: RunState | null, event: ProposedInRun, runId: string | null): Decision {
+function decideInRun(run: RunFacts | null, event: ProposedInRun, runId: string | null): Decision {
   if (run === null || run.id !== runId) return err({ code: "run-not-open", runId });
   switch (event.type) {
     case "RunResumed":
       return event.data.epoch === run.epoch + 1 ? ok([event]) : err({ code: "run-taken-over", runId: run.id });
     case "InferenceRequested": {
       const { inferenceId } = event.data;
-      return run.inferences.has(inferenceId) ? err({ code: "inference-repeated", inferenceId }) : ok([event]);
+      return run.inference(inferenceId) !== undefined ? err({ code: "inference-repeated", inferenceId }) : ok([event]);
     }
     case "ResponseStarted":
     case "ResponseReceived":
     case "InferenceFailed": {
       const { inferenceId } = event.data;
-      const inference = run.inferences.get(inferenceId);
+      const inference = run.inference(inferenceId);
       return inference === undefined
         ? err({ code: "inference-not-open", inferenceId })
         : once(event, inference === "open");
@@ -130,15 +128,15 @@ function decideInRun(run: RunState | null, event: ProposedInRun, runId: string |
         ? ok([event])
         : err({ code: "tool-repeated", blockId: event.data.effectId });
     case "ToolFinished":
-      return once(event, run.effects.get(event.data.blockId) !== "finished");
+      return once(event, run.effect(event.data.blockId) !== "finished");
     case "EffectFinished":
-      return once(event, run.effects.get(event.data.effectId) !== "finished");
+      return once(event, run.effect(event.data.effectId) !== "finished");
     case "ToolParked":
-      return once(event, run.effects.get(event.data.blockId) === "started");
+      return once(event, run.effect(event.data.blockId) === "started");
     case "ToolSettled": {
       const { blockId } = event.data;
       // A settlement permits an effect, or takes the place of one: only the first one counts.
-      return run.effects.get(blockId) === "parked" ? ok([event]) : err({ code: "tool-not-parked", blockId });
+      return run.effect(blockId) === "parked" ? ok([event]) : err({ code: "tool-not-parked", blockId });
     }
     case "RunCancelRequested":
       return once(event, !run.isCancelRequested);
@@ -155,14 +153,17 @@ function decideInRun(run: RunState | null, event: ProposedInRun, runId: string |
   }
 }
 
-const mayStart = ({ effects }: RunState, id: string): boolean => !effects.has(id) || effects.get(id) === "may-rerun";
+function mayStart(run: RunFacts, id: string): boolean {
+  const state = run.effect(id);
+  return state === undefined || state === "may-rerun";
+}
 
 const once = (event: ConversationEvent, isNews: boolean): Decision => ok(isNews ? [event] : []);
 
 const begun: ConversationEvent = { type: "ConversationStarted", version: 1, data: { origin: { type: "new" } } };
 
 /** A conversation starts by itself. */
-function afterStart({ origin }: ConversationState, event: ConversationEvent, isNews = true): Decision {
+function afterStart({ origin }: ConversationFacts, event: ConversationEvent, isNews = true): Decision {
   return origin === null && isNews ? ok([begun, event]) : once(event, isNews);
 }
 
@@ -170,6 +171,6 @@ const isSameOrigin = (left: ConversationOrigin, right: ConversationOrigin): bool
   canonicalJson(left) === canonicalJson(right);
 
 const changesLabels = (
-  state: ConversationState,
+  facts: ConversationFacts,
   { title, labels = {} }: ConversationEventOf<"ConversationRelabelled">["data"],
-): boolean => (title !== undefined && title !== state.title) || areNews(state.labels, labels);
+): boolean => (title !== undefined && title !== facts.title) || areNews(facts.labels, labels);

@@ -110,6 +110,11 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     case "ToolStarted":
       applyToRun(openRun(view), event, recorded, view.blame);
       return;
+    case "EffectStarted":
+    case "EffectFinished":
+      // An effect changes no Turn, so one without its run does no harm.
+      if (view.run !== null) applyToRun(view.run, event, recorded, view.blame);
+      return;
     case "ToolFinished":
       // One that comes late may find its run ended.
       if (event.data.late !== true) applyToRun(openRun(view), event, recorded, view.blame);

@@ -1,3 +1,4 @@
+import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import { relabel } from "../domain/labels.ts";
@@ -15,6 +16,8 @@ export type ConversationView = {
   readonly newest: Map<string, { readonly context: ServerContext; readonly turn: Turn }>;
   /** Tokens that the conversation itself has used, asides included; a fork begins at none: its parent's were paid once. */
   spent: Usage;
+  /** How the conversation began; null before its first event. */
+  origin: ConversationOrigin | null;
   title: string | null;
   labels: Readonly<Record<string, string>>;
 };
@@ -30,6 +33,7 @@ export const conversationView: Projection<ConversationView> = {
     server: serverContexts.initial(key),
     newest: new Map(),
     spent: noUsage,
+    origin: null,
     title: null,
     labels: {},
   }),
@@ -82,5 +86,6 @@ function noteSpent(view: ConversationView, { event }: RecordedEvent): void {
 }
 
 function noteLabels(view: ConversationView, { event }: RecordedEvent): void {
+  if (event.type === "ConversationStarted") view.origin = event.data.origin;
   if (event.type === "ConversationStarted" || event.type === "ConversationRelabelled") relabel(view, event);
 }

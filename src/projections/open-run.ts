@@ -5,6 +5,7 @@ import { applyEdits, blocksOfEdits } from "../domain/edits.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Owner } from "../domain/events/run-events.ts";
+import { type EffectState, effectIn } from "../domain/facts.ts";
 import { isAside } from "../domain/frame.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
@@ -24,6 +25,8 @@ export type OpenRun = {
   owner: Owner | null;
   /** Who asked for its end first, and why; null where nobody did. */
   cancelRequest: { readonly actor: Actor; readonly reason: string } | null;
+  /** Tool calls and layers' effects, by id, as the newest event of each has them. */
+  readonly effects: Map<string, EffectState>;
   /** Calls and effects in doubt that nobody has settled yet, by block id: their names. */
   readonly inDoubt: Map<BlockId, string>;
   readonly turns: RunTurns;
@@ -62,6 +65,7 @@ export const beginRun = (
   epoch: started.epoch,
   owner: started.owner,
   cancelRequest: null,
+  effects: new Map(),
   inDoubt: new Map(),
   turns: new RunTurns(base),
   frames: new KnownFrames(),
@@ -85,11 +89,15 @@ type StepEvent = ConversationEventOf<
   | "InferenceFailed"
   | "ToolStarted"
   | "ToolFinished"
+  | "EffectStarted"
+  | "EffectFinished"
 >;
 
 /** Folds an event of the run into it. */
 export function applyToRun(run: OpenRun, event: StepEvent, recorded: RecordedEvent, blame: BlameView | null): void {
   const { turns, inferences, underWay } = run;
+  const effect = effectIn(event);
+  if (effect !== null) run.effects.set(effect.id, effect.state);
   switch (event.type) {
     case "RunResumed":
       run.epoch = event.data.epoch;
@@ -152,6 +160,7 @@ export function applyToRun(run: OpenRun, event: StepEvent, recorded: RecordedEve
       turns.finishTool(event.data.blockId, result, recorded.actor);
       return;
     }
+    default:
   }
 }
 

@@ -50,6 +50,8 @@ export type ServerContextsView = {
   /** By `anchorName`. */
   readonly invalidResponses: Map<string, Invalidation>;
   readonly invalidScopes: Map<string, ScopeInvalidation>;
+  /** Those of them that were not asked since: losing all again would be no news. */
+  readonly lostScopes: Set<string>;
   /** What each endpoint was seen to do, by scope. */
   readonly learned: Map<string, Map<string, JsonValue>>;
   /** By scope: the one object that this conversation goes on in. */
@@ -76,6 +78,7 @@ export const serverContexts: Projection<ServerContextsView> = {
     base: null,
     invalidResponses: new Map(),
     invalidScopes: new Map(),
+    lostScopes: new Set(),
     learned: new Map(),
     objects: new Map(),
     cutObjects: new Set(),
@@ -120,6 +123,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       return;
     case "InferenceRequested":
     case "WarmUpRequested":
+      view.lostScopes.delete(event.data.scope);
       // What is asked beside the conversation is nothing that it goes on from.
       if (isAside(frame)) return;
       view.open.set(event.data.inferenceId, { request: event.data, revision });
@@ -179,8 +183,10 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       return;
     case "AnchorInvalidated": {
       const { anchor, scope, reason } = event.data;
-      if (anchor === null) view.invalidScopes.set(scope, { reason, revision, contexts: view.contexts.length });
-      else view.invalidResponses.set(anchorName(event.data), { reason, revision });
+      if (anchor === null) {
+        view.invalidScopes.set(scope, { reason, revision, contexts: view.contexts.length });
+        view.lostScopes.add(scope);
+      } else view.invalidResponses.set(anchorName(event.data), { reason, revision });
       const object = view.objects.get(scope);
       if (anchor === null || (object !== undefined && isSame(object.anchor, anchor))) view.objects.delete(scope);
       return;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { decide } from "../../src/domain/conversation.ts";
-import { draftState, evolve, initialState } from "../../src/domain/conversation-state.ts";
+import { Draft, noFacts } from "../../src/domain/draft.ts";
 import type { ProposedEvent } from "../../src/domain/events/recorded.ts";
 import { proposals, runId } from "../support/domain/conversation-builders.ts";
 
@@ -15,12 +15,12 @@ const facts = Object.values(proposals).filter(({ type }) => !permits.has(type) &
 test("after its own events an event that states a fact does nothing, and one that permits an effect is refused", () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...Object.values(proposals)), { maxLength: 30 }), (script) => {
-      const state = initialState();
+      const draft = new Draft(noFacts);
       for (const proposed of script) {
-        const result = decide(state, proposed, runId);
+        const result = decide(draft, proposed, runId);
         if (!result.ok) continue;
-        for (const event of result.value) evolve(state, event, runId);
-        const again = decide(state, proposed, runId);
+        for (const event of result.value) draft.take(event, runId);
+        const again = decide(draft, proposed, runId);
         if (permits.has(proposed.type)) expect(again.ok).toBe(false);
         else if (facts.includes(proposed)) expect(again).toEqual({ ok: true, value: [] });
       }
@@ -29,33 +29,24 @@ test("after its own events an event that states a fact does nothing, and one tha
   );
 });
 
-describe("a draft of a state", () => {
-  test("answers as the state would, and leaves it was", () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.constantFrom(...Object.values(proposals)), { maxLength: 12 }),
-        fc.array(fc.constantFrom(...Object.values(proposals)), { maxLength: 12 }),
-        (before, tried) => {
-          const state = initialState();
-          play(state, before);
-          const same = initialState();
-          play(same, before);
-          expect(play(draftState(state), tried)).toEqual(play(same, tried));
-          const untouched = initialState();
-          play(untouched, before);
-          expect(state).toEqual(untouched);
-        },
-      ),
-      { numRuns: 300 },
-    );
-  });
+test("a draft above others answers as one of all events would, and changes nothing below it", () => {
+  const scripts = fc.array(fc.constantFrom(...Object.values(proposals)), { maxLength: 12 });
+  fc.assert(
+    fc.property(scripts, scripts, scripts, (before, tried, other) => {
+      const [below, whole] = [new Draft(noFacts), new Draft(noFacts)];
+      expect(play(below, before)).toEqual(play(whole, before));
+      play(new Draft(below), other);
+      expect(play(new Draft(below), tried)).toEqual(play(whole, tried));
+    }),
+    { numRuns: 300 },
+  );
 });
 
-/** Decides the events one after another on a state, which takes those to record. */
-function play(state: ReturnType<typeof initialState>, script: readonly Proposed[]): readonly unknown[] {
+/** Decides the events one after another on a draft, which takes those to record. */
+function play(draft: Draft, script: readonly Proposed[]): readonly unknown[] {
   return script.map((proposed) => {
-    const result = decide(state, proposed, runId);
-    if (result.ok) for (const event of result.value) evolve(state, event, runId);
+    const result = decide(draft, proposed, runId);
+    if (result.ok) for (const event of result.value) draft.take(event, runId);
     return result;
   });
 }

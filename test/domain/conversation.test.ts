@@ -7,6 +7,7 @@ import {
   blockId,
   completed,
   eventOf,
+  factsAfter,
   failed,
   given,
   inferenceId,
@@ -16,7 +17,6 @@ import {
   runId,
   running,
   runStarted,
-  stateAfter,
   toolFinished,
   toolStarted,
 } from "../support/domain/conversation-builders.ts";
@@ -267,7 +267,7 @@ describe("what is known of an endpoint", () => {
 
   test("is recorded once: lost responses, what it can do, reasoning that it refused", () => {
     for (const event of [proposals.invalidate, proposals.learn, proposals.quarantine]) {
-      const result = decide(stateAfter(begun), event, runId);
+      const result = decide(factsAfter(begun), event, runId);
       const events = result.ok ? result.value : [];
       expect(events).toHaveLength(1);
       given(begun, ...events)

@@ -1,16 +1,13 @@
 import { anchorName } from "../../domain/anchor.ts";
-import {
-  type ConversationState,
-  capabilityName,
-  deletedName,
-  evolve,
-  initialState,
-} from "../../domain/conversation-state.ts";
 import { type ConversationEvent, isRequest } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { learnedName } from "../../domain/events/server-events.ts";
+import type { ConversationFacts, RunFacts } from "../../domain/facts.ts";
+import { namesIn } from "../../domain/names.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import type { OpenRun } from "../../projections/open-run.ts";
 import { type EventPlace, readDeclaration } from "../../projections/server-contexts.ts";
 import { type EventReader, eventAt } from "../codec/event-log.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
@@ -35,7 +32,6 @@ export class ConversationFold {
   readonly skipped: SkippedEvents;
   /** The snapshot that it began with, in this stream or in an ancestor's: the next one shares lists with it. */
   base: EventPlace | null = null;
-  state: ConversationState;
   /** Of the newest event of the stream that was folded, from any writer: set by anything else, an event would be folded twice. */
   head: Head | null = null;
   /** The event that was folded last; null where that was before the snapshot. */
@@ -58,22 +54,20 @@ export class ConversationFold {
       byTurn: answered(names, "turn"),
     };
     this.view = { ...view, client: { ...view.client, blame: null, answers } };
-    this.state = stateOf(names);
   }
 
   /** The fold of a fork, which begins where this one ends. */
   asOfFork(stream: string): ConversationFold {
-    const { names, skipped, view, state, lastAt, head } = this;
+    const { names, skipped, view, lastAt, head } = this;
     const ancestors = new Map([...this.ancestors, [this.stream, head?.revision ?? -1]]);
     const fork = new ConversationFold(stream, { names, ancestors, skipped });
     Object.assign(fork.view, view);
-    Object.assign(fork, { state, lastAt, base: this.base });
+    Object.assign(fork, { lastAt, base: this.base });
     return fork;
   }
 
   apply(recorded: RecordedEvent): void {
     const { event, stream, revision, digest, runId, at } = recorded;
-    this.state = evolve(this.state, event, runId);
     conversationView.apply(this.view, recorded);
     this.last = recorded;
     for (const name of namesIn(event, runId)) this.names.hold(...name, { stream, numbers: [revision] });
@@ -84,6 +78,22 @@ export class ConversationFold {
     if (run === null) this.lastOfRun = null;
     else if (runId === run.id) this.lastOfRun = { revision, at };
     if (this.lastAt === null || at > this.lastAt) this.lastAt = at;
+  }
+
+  /** What `decide` asks. Of names that a snapshot left aside, it knows those that were looked up. */
+  get facts(): ConversationFacts {
+    const { names } = this;
+    const { client, server, origin, title, labels } = this.view;
+    return {
+      ...{ origin, title, labels },
+      run: client.run === null ? null : factsOf(client.run),
+      hasName: (kind, name) => names.held(kind, name) !== undefined,
+      isDeclared: (digest) => server.declared.has(digest),
+      isLost: ({ scope, anchor }) =>
+        anchor === null ? server.lostScopes.has(scope) : server.invalidResponses.has(anchorName({ scope, anchor })),
+      learned: ({ scope, ...place }) => server.learned.get(scope)?.get(learnedName(place)),
+      isQuarantined: (blockId) => server.quarantined.has(blockId),
+    };
   }
 
   /** The digest of settings that an event is understood with, and that were not read; null where nothing is lacking. */
@@ -113,47 +123,14 @@ function settingsAskedFor(event: ConversationEvent): string | null {
   return isRequest(event) || event.type === "RunStarted" ? event.data.settingsDigest : null;
 }
 
-/** The names that an event gives, or that `decide` asks for before it is recorded. */
-export function namesIn(event: ConversationEvent, runId: string | null): readonly (readonly [NameKind, string])[] {
-  switch (event.type) {
-    case "BlockAppended":
-      return [["block", event.data.block.id]];
-    case "RunStarted":
-      return [["run", runId ?? ""]];
-    case "ToolFinished":
-      return event.data.late === true ? [["late", event.data.blockId]] : [];
-    case "ContextImported":
-      return [["imported", event.data.inferenceId]];
-    case "ResponseDeleted":
-      return [["deleted", deletedName(event.data)]];
-    case "ServerConversationDeleted":
-      return [["deleted", anchorName(event.data)]];
-    case "WarmUpRequested":
-      return [["warm-up", event.data.inferenceId]];
-    case "WarmUpAnswered":
-    case "WarmUpFailed":
-      return [["warmed", event.data.inferenceId]];
-    default:
-      return [];
-  }
-}
-
-/** A state whose ids are those of the names: `apply` holds them. */
-function stateOf(names: Names): ConversationState {
-  const ids = (kind: NameKind) => ({
-    has: (id: string) => names.held(kind, id) !== undefined,
-    add: () => undefined,
-  });
-  const [isAsked, isDone] = [ids("warm-up"), ids("warmed")];
+function factsOf({ id, epoch, cancelRequest, inferences, effects }: OpenRun): RunFacts {
   return {
-    ...initialState(),
-    ...{ blockIds: ids("block"), runIds: ids("run"), lateTools: ids("late") },
-    ...{ imported: ids("imported"), deleted: ids("deleted") },
-    warmUps: {
-      has: (id) => isAsked.has(id) || isDone.has(id),
-      get: (id) => (isDone.has(id) ? "closed" : isAsked.has(id) ? "open" : undefined),
-      set: () => undefined,
+    ...{ id, epoch, isCancelRequested: cancelRequest !== null },
+    inference(inferenceId) {
+      const inference = inferences.get(inferenceId);
+      return inference && (inference.isOpen ? "open" : "closed");
     },
+    effect: (effectId) => effects.get(effectId),
   };
 }
 
@@ -201,23 +178,12 @@ export async function restoreFold(
     if (context === null) return undefined;
     newest.set(scope, { context, turn: turnOfChunks(client.committed.slice(shared), rest, lists) });
   }
-  const { answeredBy, cameBackTo, answeredLength, interrupted, title, labels, spent, lastAt } = data;
+  const { answeredBy, cameBackTo, answeredLength, interrupted, origin, title, labels, spent, lastAt } = data;
   Object.assign(client.answers, { answeredBy, cameBackTo, answeredLength, interrupted });
-  Object.assign(view, { title, labels, spent });
+  Object.assign(view, { origin, title, labels, spent });
+  for (const scope of data.lostScopes) server.lostScopes.add(scope);
   Object.assign(fold, { head: { revision, digest }, lastAt, base: { stream, revision } });
-  restoreState(fold, data);
   return fold;
-}
-
-function restoreState({ state, view: { server, title, labels } }: ConversationFold, data: Snapshot["data"]): void {
-  Object.assign(state, { origin: data.origin, title });
-  state.labels = labels;
-  for (const digest of server.declared.keys()) state.settings.add(digest);
-  for (const anchor of server.invalidResponses.keys()) state.invalid.set(anchor, true);
-  for (const scope of data.lostScopes) state.invalid.set(anchorName({ scope, anchor: null }), true);
-  for (const [scope, learned] of server.learned)
-    for (const [capability, value] of learned) state.learned.set(capabilityName({ scope, capability }), value);
-  for (const id of server.quarantined) state.quarantined.add(id);
 }
 
 /** All facts, oldest first; undefined when one of them cannot be read. */
@@ -234,11 +200,3 @@ export async function readFacts(
   }
   return lists.reverse();
 }
-
-type FoldOfScopes = Pick<ConversationFold, "state"> & { readonly view: Pick<ConversationView, "server"> };
-
-/** Endpoints that lost all they held, and were not asked since. */
-export const lostScopes = ({ state, view }: FoldOfScopes): string[] =>
-  [...view.server.invalidScopes.keys()].filter(
-    (scope) => state.invalid.get(anchorName({ scope, anchor: null })) === true,
-  );

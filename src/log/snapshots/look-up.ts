@@ -1,10 +1,10 @@
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
+import { namedByEvents, namesIn } from "../../domain/names.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import { type EventReader, eventAt } from "../codec/event-log.ts";
 import { envelopeAt } from "../ports/event-store.ts";
-import { type ConversationFold, completedRun, namesIn } from "./conversation-fold.ts";
-import { namedByEvents } from "./names.ts";
+import { type ConversationFold, completedRun } from "./conversation-fold.ts";
 
 /**
  * The run that answered a block, or (null) the one that left nothing to answer; null when there is none. Undefined when the

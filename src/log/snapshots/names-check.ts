@@ -1,7 +1,7 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { namesIn } from "../../domain/names.ts";
 import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import { namesIn } from "./conversation-fold.ts";
 import { firstLetters, keyOfName, type NameEntry, type NameList, readNames } from "./names.ts";
 
 /**

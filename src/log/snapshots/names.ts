@@ -1,4 +1,5 @@
 import { sha256Hex } from "../../base/sha256.ts";
+import type { EventNameKind } from "../../domain/names.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { type ListRef, readList } from "./lists.ts";
 
@@ -10,14 +11,8 @@ export type NameEntry = {
   readonly runId?: string;
 };
 
-/**
- * What has the name: an appended block, a run, a late tool, an imported context, what was deleted at a server, a warm-up and its
- * end; a Turn that a run left, a block that a run answered.
- */
-export type NameKind = (typeof namedByEvents)[number] | "turn" | "answer";
-
-/** Names that `decide` asks for: one event gives each of them. */
-export const namedByEvents = ["block", "run", "late", "imported", "deleted", "warm-up", "warmed"] as const;
+/** What events name, and what runs leave behind: a Turn that a run left, a block that a run answered. */
+export type NameKind = EventNameKind | "turn" | "answer";
 
 /** A list of names, and the first letters of each of its keys: a list that cannot have a name is not read. */
 export type NameList = ListRef & { readonly letters: string };

@@ -3,7 +3,7 @@ import type { EventPlace } from "../../projections/server-contexts.ts";
 import type { Head } from "../ports/event-store.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { type Chunk, type ChunkRef, chunksOf, chunkText, cutTurn, notePlaces, refOf } from "./chunks.ts";
-import { type ConversationFold, lostScopes } from "./conversation-fold.ts";
+import type { ConversationFold } from "./conversation-fold.ts";
 import { listKey, listName, snapshotKey } from "./lists.ts";
 import { factsText, hasFacts, noFacts, noteFacts, noteInherited } from "./server-context-rows.ts";
 import { type SnapshotData, snapshotText } from "./snapshot.ts";
@@ -142,12 +142,12 @@ export class SnapshotWriter {
   }
 
   #dataOf(turn: ChunkRef[], newest: SnapshotData["newest"]): SnapshotData {
-    const { view, state, lastAt, ancestors, skipped } = this.#fold;
-    const { title, labels, spent, client } = view;
+    const { view, lastAt, ancestors, skipped } = this.#fold;
+    const { origin, title, labels, spent, client, server } = view;
     const { answeredBy, cameBackTo, answeredLength, interrupted } = client.answers;
     return {
-      ...{ turn, newest, facts: this.#facts.before, title, labels, spent, origin: state.origin, lastAt },
-      ...{ answeredBy, cameBackTo, answeredLength, interrupted, lostScopes: lostScopes(this.#fold) },
+      ...{ turn, newest, facts: this.#facts.before, title, labels, spent, origin, lastAt },
+      ...{ answeredBy, cameBackTo, answeredLength, interrupted, lostScopes: [...server.lostScopes] },
       ...{ ancestors: [...ancestors], skipped: [...skipped] },
     };
   }

@@ -1,8 +1,8 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import { decide, type Rejection } from "../../domain/conversation.ts";
-import { draftState, evolve } from "../../domain/conversation-state.ts";
 import { type SettingsBase, shortDeclaration } from "../../domain/declared-settings.ts";
+import { Draft } from "../../domain/draft.ts";
 import { type ConversationEvent, recordable } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
@@ -237,7 +237,7 @@ export class ConversationWriter {
 
   /** Of what a snapshot left aside, the names have to be held. */
   #decide(proposals: readonly ProposedEvent[]): Decided[] | Rejection {
-    const draft = draftState(this.#fold.state);
+    const draft = new Draft(this.#fold.facts);
     const decided: Decided[] = [];
     let { base } = this.view.server;
     for (const proposed of proposals) {
@@ -247,7 +247,7 @@ export class ConversationWriter {
         const event = asRecorded(given, base);
         if (event.type === "SettingsDeclared" && event.data.base === undefined) base = event.data;
         const made = recordable(event, proposed.actor);
-        evolve(draft, made.event, proposed.runId ?? null);
+        draft.take(made.event, proposed.runId ?? null);
         decided.push({ ...proposed, ...made, proposed });
       }
     }

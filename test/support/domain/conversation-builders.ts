@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { isJsonObject } from "../../../src/base/json.ts";
 import { decide, type Rejection } from "../../../src/domain/conversation.ts";
-import { type ConversationState, evolve, initialState } from "../../../src/domain/conversation-state.ts";
+import { Draft, noFacts } from "../../../src/domain/draft.ts";
 import {
   type ConversationEvent,
   type ConversationEventOf,
@@ -34,14 +34,17 @@ function isOfType<T extends ConversationEvent["type"]>(
   return event.type === type;
 }
 
-/** The state after these events, all of them of one run where they are of one. */
-export const stateAfter = (...events: readonly ConversationEvent[]): ConversationState =>
-  events.reduce((state, event) => evolve(state, event, runId), initialState());
+/** The facts after these events, all of them of one run where they are of one. */
+export function factsAfter(...events: readonly ConversationEvent[]): Draft {
+  const draft = new Draft(noFacts);
+  for (const event of events) draft.take(event, runId);
+  return draft;
+}
 
 /** What a proposed event comes to after these events. */
 export const given = (...events: readonly ConversationEvent[]) => ({
   when(event: ProposedEvent["event"], inRun: string = runId) {
-    const result = decide(stateAfter(...events), event, inRun);
+    const result = decide(factsAfter(...events), event, inRun);
     return {
       emits: (...expected: readonly ConversationEvent[]) => {
         expect(result).toEqual({ ok: true, value: expected });

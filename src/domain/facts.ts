@@ -1,0 +1,60 @@
+import type { JsonValue } from "../base/json.ts";
+import type { AnchorId } from "./anchor.ts";
+import type { ConversationOrigin } from "./events/conversation-events.ts";
+import type { ConversationEvent } from "./events/event.ts";
+import type { learnedName } from "./events/server-events.ts";
+import type { Labels } from "./labels.ts";
+import type { EventNameKind } from "./names.ts";
+
+/** What `decide` asks about a conversation. The conversation's fold answers it; `Draft` answers it for events not appended yet. */
+export type ConversationFacts = {
+  /** Null before the first event. */
+  readonly origin: ConversationOrigin | null;
+  readonly title: string | null;
+  readonly labels: Labels;
+  /** The open run; null where none is open. */
+  readonly run: RunFacts | null;
+  /** Whether an event gave this name. */
+  hasName(kind: EventNameKind, name: string): boolean;
+  isDeclared(settingsDigest: string): boolean;
+  /** Whether this response, or (with the anchor null) all that the endpoint held, is known to be lost, and nothing was asked there since. */
+  isLost(what: { readonly scope: string; readonly anchor: AnchorId | null }): boolean;
+  /** What the endpoint was last seen to do. */
+  learned(what: LearnedPlace): JsonValue | undefined;
+  isQuarantined(blockId: string): boolean;
+};
+
+/** A capability of an endpoint, or of one of its models. */
+export type LearnedPlace = { readonly scope: string } & Parameters<typeof learnedName>[0];
+
+export type RunFacts = {
+  readonly id: string;
+  /** How often it was taken up: the last process to take it up owns it. */
+  readonly epoch: number;
+  readonly isCancelRequested: boolean;
+  inference(inferenceId: string): "open" | "closed" | undefined;
+  /** A tool call by its block id, or a layer's effect by its id, as its newest event has it. */
+  effect(id: string): EffectState | undefined;
+};
+
+export type EffectState = "started" | "parked" | "may-rerun" | "settled" | "finished";
+
+/** What an event says of a tool call or of a layer's effect; null where it says nothing of one. A late result says nothing of its call. */
+export function effectIn(event: ConversationEvent): { readonly id: string; readonly state: EffectState } | null {
+  switch (event.type) {
+    case "ToolStarted":
+      return { id: event.data.blockId, state: "started" };
+    case "EffectStarted":
+      return { id: event.data.effectId, state: "started" };
+    case "EffectFinished":
+      return { id: event.data.effectId, state: "finished" };
+    case "ToolParked":
+      return { id: event.data.blockId, state: "parked" };
+    case "ToolSettled":
+      return { id: event.data.blockId, state: event.data.settlement.how === "rerun" ? "may-rerun" : "settled" };
+    case "ToolFinished":
+      return event.data.late === true ? null : { id: event.data.blockId, state: "finished" };
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,42 @@
+import { anchorName } from "./anchor.ts";
+import type { ConversationEvent } from "./events/event.ts";
+
+/** Names that an event gives for good: a second event that would give one again is a repetition. */
+export const namedByEvents = ["block", "run", "late", "imported", "deleted", "warm-up", "warmed"] as const;
+
+/**
+ * What has a name: an appended block, a run, a tool that came back late, an imported context, what was deleted at a server, a warm-up
+ * and its end.
+ */
+export type EventNameKind = (typeof namedByEvents)[number];
+
+export type EventName = readonly [kind: EventNameKind, name: string];
+
+/** The names that an event gives, or that `decide` asks for before it is recorded. */
+export function namesIn(event: ConversationEvent, runId: string | null): readonly EventName[] {
+  switch (event.type) {
+    case "BlockAppended":
+      return [["block", event.data.block.id]];
+    case "RunStarted":
+      return [["run", runId ?? ""]];
+    case "ToolFinished":
+      return event.data.late === true ? [["late", event.data.blockId]] : [];
+    case "ContextImported":
+      return [["imported", event.data.inferenceId]];
+    case "ResponseDeleted":
+      return [["deleted", deletedName(event.data)]];
+    case "ServerConversationDeleted":
+      return [["deleted", anchorName(event.data)]];
+    case "WarmUpRequested":
+      return [["warm-up", event.data.inferenceId]];
+    case "WarmUpAnswered":
+    case "WarmUpFailed":
+      return [["warmed", event.data.inferenceId]];
+    default:
+      return [];
+  }
+}
+
+/** A response goes by its scope and its id. */
+const deletedName = ({ scope, responseId }: { readonly scope: string; readonly responseId: string }): string =>
+  JSON.stringify([scope, responseId]);
