@@ -80,6 +80,13 @@ export default {
       to: { path: "node_modules/@eventstore/" },
     },
     {
+      // They are above the rooms that the dialects share, and use none of those: only a dialect reads a wire.
+      name: "wires-stay-with-providers",
+      severity: "error",
+      from: { path: "^src/(audit|middleware|replay|carry)/|^src/open-events\\.ts$" },
+      to: { path: "^src/providers/" },
+    },
+    {
       // Law 8: whatever a replay calls, there is no way from it to a connection, a process, a provider or a store.
       name: "replay-touches-nothing",
       severity: "error",

@@ -6,7 +6,7 @@ import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/stack/create-engine.ts";
 import type { EventStore } from "../src/log/ports/event-store.ts";
 import { foldWhole } from "../src/log/snapshots/fold.ts";
-import { scripted } from "../src/providers/scripted.ts";
+import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";

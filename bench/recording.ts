@@ -6,7 +6,7 @@ import { createEngine } from "../src/engine/stack/create-engine.ts";
 import { defineMiddleware, type Layer } from "../src/engine/stack/middleware.ts";
 import { tool } from "../src/engine/stack/tool.ts";
 import type { EventStore } from "../src/log/ports/event-store.ts";
-import { scripted } from "../src/providers/scripted.ts";
+import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { mean, takeTurns } from "./rounds.ts";
 import { type BenchRow, report, summary } from "./row.ts";

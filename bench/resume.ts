@@ -10,7 +10,7 @@ import { defineMiddleware } from "../src/engine/stack/middleware.ts";
 import { tool } from "../src/engine/stack/tool.ts";
 import type { EventStore } from "../src/log/ports/event-store.ts";
 import { logging } from "../src/middleware/logging.ts";
-import { scripted } from "../src/providers/scripted.ts";
+import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";

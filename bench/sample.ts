@@ -6,7 +6,7 @@ import { user } from "../src/domain/make-block.ts";
 import { createEngine, type EngineConfig } from "../src/engine/stack/create-engine.ts";
 import type { Engine } from "../src/engine/stack/engine.ts";
 import type { Envelope, EventStore, Head } from "../src/log/ports/event-store.ts";
-import { scripted } from "../src/providers/scripted.ts";
+import { scripted } from "../src/providers/scripted/scripted.ts";
 
 /** Text of a given length, as conversations have it: words, quotes and line ends. */
 export const textOf = (length: number, n = 0): string => `${n} ${sentences}`.slice(0, length);

@@ -140,8 +140,7 @@ export type { Blame, BlamedVersion, BlockChange } from "./projections/blame.ts";
 export type { ListSort } from "./projections/conversation-list.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
 export type { ServerContext, Unusable } from "./projections/server-contexts.ts";
-export type { AzureConnection } from "./providers/azure-endpoint.ts";
-export { type MaskedOptions, masked } from "./providers/masked-provider.ts";
+export type { AzureConnection } from "./providers/http/azure-endpoint.ts";
 export { type AzureResponsesOptions, azureResponses } from "./providers/responses/azure-responses.ts";
 export {
   type CallOptions,
@@ -152,5 +151,6 @@ export {
   openaiResponses,
   type ResponsesEndpoints,
 } from "./providers/responses/openai-responses.ts";
+export { type MaskedOptions, masked } from "./providers/secrets/masked-provider.ts";
 export type { CounterfactualStep } from "./replay/compared-steps.ts";
 export type { Counterfactual } from "./replay/counterfactual.ts";

@@ -75,6 +75,15 @@ export function parseJson(text: string): JsonValue {
   return (mayBeChanged(text) ? parseWith(text, literal) : JSON.parse(text)) as JsonValue;
 }
 
+/** The JSON value that a text spells; undefined when it spells none. */
+export function jsonOf(text: string): JsonValue | undefined {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
 type Reviver = (name: string, value: unknown, context: { readonly source?: string }) => unknown;
 
 // Newer than the compiler's library: the source of what a reviver is given.

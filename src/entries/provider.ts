@@ -56,19 +56,19 @@ export {
 export type { ConversationObjects, StoredChain, StoredResponse } from "../engine/stack/stored-responses.ts";
 export { type SecretReference, secretReference as secret } from "../log/codec/references.ts";
 export type { Usage } from "../projections/usage.ts";
-export type { StreamedAnswer } from "../providers/answer-form.ts";
-export type { AnswerLimits } from "../providers/answer-limits.ts";
+export type { StreamedAnswer } from "../providers/answers/answer-form.ts";
 export { defineChatCodec } from "../providers/chat/chat-codec.ts";
 export type { ChatDialect } from "../providers/chat/chat-dialects.ts";
 export { chatStream } from "../providers/chat/chat-stream.ts";
-export { type CodecDefinition, defineCodec } from "../providers/define-codec.ts";
-export { type MaskedOptions, masked } from "../providers/masked-provider.ts";
+export { type CodecDefinition, defineCodec } from "../providers/codec/define-codec.ts";
+export { applyResidue, keepResidue } from "../providers/codec/residue.ts";
 export {
   type Posted,
   type PostJsonOptions,
   type PostStreamOptions,
   postJson,
   postStream,
-} from "../providers/post-json.ts";
-export { applyResidue, keepResidue } from "../providers/residue.ts";
-export type { Secrets } from "../providers/secrets.ts";
+} from "../providers/http/post-json.ts";
+export { type MaskedOptions, masked } from "../providers/secrets/masked-provider.ts";
+export type { AnswerLimits } from "../providers/settings/answer-limits.ts";
+export type { Secrets } from "../providers/settings/connection-options.ts";

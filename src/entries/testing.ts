@@ -1,7 +1,6 @@
 /** For the tests of agents, layers and providers: models that need no key, a server that judges what its model reads. */
 
 export type { Check } from "../contracts/check.ts";
-export type { GivenCapabilities, ResponsesCapabilities } from "../providers/capabilities.ts";
 export {
   type ScriptedAnswer,
   type ScriptedAnswerer,
@@ -9,7 +8,8 @@ export {
   type ScriptedProvider,
   type ScriptedQuestion,
   scripted,
-} from "../providers/scripted.ts";
+} from "../providers/scripted/scripted.ts";
+export type { GivenCapabilities, ResponsesCapabilities } from "../providers/settings/capabilities.ts";
 export type { ScriptedAnswer as ServerAnswer } from "../reference-server/server.ts";
 export * from "../reference-server/server.ts";
 export type { ChatDocument, ChatMessage } from "../rehearsal/chat-format.ts";

@@ -9,7 +9,7 @@ import { conversationIdSchema } from "../../src/domain/ids.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { type EventStore, StoreCorruptedError, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { contentOf, family, familyStore, misreading, soundStore } from "../support/carry/sources.ts";

@@ -7,7 +7,7 @@ import { lsDocument } from "../../src/cli/documents/stores.ts";
 import { appendDocument, relabelDocument, revertDocument } from "../../src/cli/documents/writing.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import type { Outcome } from "../support/outcome.ts";

@@ -3,7 +3,7 @@ import { findConversation, findRevision } from "../../src/cli/find.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 
 const storeWith = async (...ids: readonly string[]): Promise<TurnlogStore> => {

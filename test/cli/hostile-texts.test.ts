@@ -8,7 +8,7 @@ import { tool } from "../../src/engine/stack/tool.ts";
 import { Block, user } from "../../src/index.ts";
 import { logging } from "../../src/middleware/logging.ts";
 import { inOneLine, printable, printableJson } from "../../src/projections/wording.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

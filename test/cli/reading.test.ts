@@ -9,7 +9,7 @@ import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { openStore } from "../../src/open-store.ts";
 import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { createSoundStore } from "../support/audit/sound-store.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";

@@ -3,7 +3,7 @@ import { whyDocument } from "../../src/cli/documents/requests.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { openStore } from "../../src/open-store.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

@@ -10,7 +10,7 @@ import { interceptedBy } from "../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { startTurnlog, turnlog } from "../support/cli/command-process.ts";
 import type { Outcome } from "../support/outcome.ts";

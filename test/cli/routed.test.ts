@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { whyDocument } from "../../src/cli/documents/requests.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 

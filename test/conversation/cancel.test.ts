@@ -4,7 +4,7 @@ import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { endless } from "../support/gates.ts";
 import { calling } from "../support/run/tool-runs.ts";

@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { startAside } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { eventsOf, rejectionOf, typesOf } from "../support/workshop.ts";

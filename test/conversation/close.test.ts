@@ -3,7 +3,7 @@ import * as z from "zod";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { type ToolContext, tool } from "../../src/engine/stack/tool.ts";
-import { type ScriptedAnswer, scripted } from "../../src/providers/scripted.ts";
+import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { endless, untilAborted } from "../support/gates.ts";
 import { calling } from "../support/run/tool-runs.ts";

@@ -3,7 +3,7 @@ import { verifyStore } from "../../src/audit/verify.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { responsesItems } from "../../src/providers/responses/responses-items.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 

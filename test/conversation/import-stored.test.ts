@@ -7,7 +7,7 @@ import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { type EventStore, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/responses/openai-responses.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import {
   functionCall,
   message,

@@ -10,7 +10,7 @@ import type { Engine } from "../../src/engine/stack/engine.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { lens } from "../../src/middleware/lens.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import type { ScriptedAnswer } from "../../src/providers/scripted.ts";
+import type { ScriptedAnswer } from "../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { createScene, layer, textsOf } from "../support/run/scene.ts";

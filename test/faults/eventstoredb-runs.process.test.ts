@@ -5,7 +5,7 @@ import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../src/open-store.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { startServerProcess } from "../support/eventstoredb/started-server.ts";
 import { type Aside, startAside } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";

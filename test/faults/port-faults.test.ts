@@ -7,7 +7,7 @@ import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import type { RunResult } from "../../src/engine/stack/result.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { firstSeed, isLong } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";

@@ -18,7 +18,7 @@ async function loadCopy() {
   const { createEngine } = await import("../../src/engine/stack/create-engine.ts");
   const { TurnlogStore } = await import("../../src/conversation/turnlog-store.ts");
   const { tool } = await import("../../src/engine/stack/tool.ts");
-  const { scripted } = await import("../../src/providers/scripted.ts");
+  const { scripted } = await import("../../src/providers/scripted/scripted.ts");
   const { conversationIdSchema, keyedBlockId } = await import("../../src/domain/ids.ts");
   const { execution } = await import("../../src/engine/run/execution.ts");
   // Loaded with the first run otherwise, when the newest copy's would be found.

@@ -5,7 +5,7 @@ import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import type { PreparedAppend } from "../../src/log/ports/event-store.ts";
 import { type AppendResult, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createWorkshop, eventsOf, freshStore, storeKinds, type Workshop } from "../support/workshop.ts";
 
 type Moment = "before" | "after";

@@ -5,7 +5,7 @@ import { system, user } from "../../src/domain/make-block.ts";
 import { defineMiddleware, type Layer } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { ephemeral } from "../../src/middleware/ephemeral.ts";
-import type { ScriptedAnswer } from "../../src/providers/scripted.ts";
+import type { ScriptedAnswer } from "../../src/providers/scripted/scripted.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
 
 const look = tool({ name: "look", description: "", inputSchema: z.object({}), execute: () => "seen" });

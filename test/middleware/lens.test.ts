@@ -6,7 +6,7 @@ import { assistant, image, text, user } from "../../src/domain/make-block.ts";
 import { defineMiddleware, type Layer } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { type LensPlace, lens } from "../../src/middleware/lens.ts";
-import type { ScriptedAnswer } from "../../src/providers/scripted.ts";
+import type { ScriptedAnswer } from "../../src/providers/scripted/scripted.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
 
 /** Hides the word "secret" behind "[1]", in whatever a block says. */

@@ -46,6 +46,7 @@ const planted: readonly Planted[] = [
   ["shipped-code-stands-alone", "src/log/test.ts", 'import "../../test/plain.ts";'],
   ["shipped-code-has-its-dependencies", "src/log/development.ts", 'import "fast-check";'],
   ["eventstoredb-client-in-one-file", "src/stores/client.ts", 'import "@eventstore/db-client";'],
+  ["wires-stay-with-providers", "src/middleware/wire.ts", 'import "../providers/http/plain.ts";'],
   ["replay-touches-nothing", "src/replay/outside.ts", 'import "../engine/session/far.ts";'],
   ["replay-writes-nothing", "src/replay/writing.ts", 'import "../engine/run/begin.ts";'],
   ["tests-start-programs-in-one-way", "test/other-way.ts", 'import "node:child_process";'],

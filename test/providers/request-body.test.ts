@@ -8,7 +8,7 @@ import { anchorSchema } from "../../src/domain/anchor.ts";
 import { Block } from "../../src/domain/block.ts";
 import { blockFromJson, blockJsonSchema } from "../../src/domain/block-json.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import { encodeBody, encodeFrame } from "../../src/providers/request-body.ts";
+import { encodeBody, encodeFrame } from "../../src/providers/responses/request-body.ts";
 import { responsesItems } from "../../src/providers/responses/responses-items.ts";
 
 const goldenFolder = join(import.meta.dirname, "../golden/requests");

@@ -10,7 +10,7 @@ import { defineMiddleware, type Layer, type LayerContext } from "../../src/engin
 import { tool } from "../../src/engine/stack/tool.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import { type ScriptedAnswer, scripted } from "../../src/providers/scripted.ts";
+import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
 import { firstSeed, isTelling, seeds } from "../support/cases.ts";
 import { createRandom, type Random } from "../support/coherence/random.ts";
 import { createWorkshop, type Workshop } from "../support/workshop.ts";

@@ -12,7 +12,7 @@ import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { cannedError, startReferenceServer } from "../../src/reference-server/server.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";

@@ -7,7 +7,7 @@ import { createEngine, type EngineConfig } from "../../src/engine/stack/create-e
 import type { Engine } from "../../src/engine/stack/engine.ts";
 import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { firstSeed, seeds } from "../support/cases.ts";
 import { breaksOff, engineConfig, goodMorning, type Ledger, unasked } from "../support/faults/recovery-world.ts";

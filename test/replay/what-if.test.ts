@@ -9,7 +9,7 @@ import { defineMiddleware, type Layer } from "../../src/engine/stack/middleware.
 import type { Provider } from "../../src/engine/stack/provider.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { codecs } from "../../src/providers/codecs.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { saveCounterfactual } from "../../src/replay/counterfactual.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { tool } from "../../src/engine/stack/tool.ts";
-import { scripted } from "../../src/providers/scripted.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createRandom } from "./coherence/random.ts";
 import { RandomStack } from "./run/random-stack.ts";
 import { Truth } from "./truth.ts";

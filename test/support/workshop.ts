@@ -7,7 +7,7 @@ import type { Codec } from "../../src/engine/stack/codec.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../src/engine/stack/engine.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
-import { type ScriptedAnswer, type ScriptedProvider, scripted } from "../../src/providers/scripted.ts";
+import { type ScriptedAnswer, type ScriptedProvider, scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { type AroundAppend, type WatchedStore, watchStore } from "./appends.ts";

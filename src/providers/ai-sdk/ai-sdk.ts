@@ -7,14 +7,14 @@ import {
   type Provider,
   ProviderError,
 } from "../../engine/stack/provider.ts";
-import { checkedSettings, checkGiven, type OptionWords } from "../checked-settings.ts";
-import { variableCredentials } from "../credentials.ts";
-import { createDeadline, type Deadline, interruption } from "../deadline.ts";
-import { maskedProvider } from "../masked-provider.ts";
-import type { TextOrSecret } from "../openai-options.ts";
-import { rememberedKeys } from "../request-keys.ts";
-import { checkSecrets, maskable, type Secrets } from "../secrets.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
+import { createDeadline, type Deadline, interruption } from "../http/deadline.ts";
+import { variableCredentials } from "../secrets/credentials.ts";
+import { maskedProvider } from "../secrets/masked-provider.ts";
+import { rememberedKeys } from "../secrets/remembered-keys.ts";
+import { checkSecrets, maskable } from "../secrets/secret-values.ts";
+import { checkedSettings, checkGiven, type OptionWords } from "../settings/checked-settings.ts";
+import type { Secrets, TextOrSecret } from "../settings/connection-options.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { callOptions, unknownOption } from "./call-options.ts";
 import { aiSdkCodec } from "./codec.ts";
 import { failureOf } from "./failure.ts";

@@ -3,11 +3,11 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  jsonOf,
   objectOf,
   omitMembers,
   textOrEmpty,
 } from "../../base/json.ts";
-import { jsonOf } from "../json-text.ts";
 
 /** The options of a call as they were recorded; addresses of files are objects there, as models expect them. */
 export function callOptions(bodyText: string, version: string): Readonly<Record<string, unknown>> {

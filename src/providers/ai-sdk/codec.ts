@@ -11,10 +11,9 @@ import {
 } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Answer, Asked, Codec, RecordedAnswer, RequestParts, Settings } from "../../engine/stack/codec.ts";
-import { callIdIn, usageOf } from "../answer-parts.ts";
-import { defineCodec } from "../define-codec.ts";
-import { outputFormat } from "../output-format.ts";
-import { countSaid, failureOfCalls } from "../server-said.ts";
+import { callIdIn, countSaid, failureOfCalls, usageOf } from "../answers/server-said.ts";
+import { defineCodec } from "../codec/define-codec.ts";
+import { outputFormat } from "../codec/output-format.ts";
 import { draftOf, isCall, isReadAgain, partOf } from "./content.ts";
 import { partRefusal, promptOf, refusalOf } from "./prompt.ts";
 

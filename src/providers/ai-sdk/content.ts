@@ -1,8 +1,7 @@
-import { isJsonObject, type JsonObject, type JsonValue, listOf, textOrEmpty } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, jsonOf, listOf, textOrEmpty } from "../../base/json.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
-import { jsonOf } from "../json-text.ts";
-import { applyResidue, keepResidue } from "../residue.ts";
-import { callDraft } from "../server-said.ts";
+import { callDraft } from "../answers/server-said.ts";
+import { applyResidue, keepResidue } from "../codec/residue.ts";
 
 /**
  * Parts of answers that prompts have a form for too: these are blocks. Others, such as sources, no model reads again; they are kept

@@ -1,7 +1,6 @@
-import { type JsonObject, textOrEmpty } from "../../base/json.ts";
+import { type JsonObject, jsonOf, textOrEmpty } from "../../base/json.ts";
 import { type FailureKind, ProviderError } from "../../engine/stack/provider.ts";
-import { classifyFailure, type FailedAnswer } from "../classify-error.ts";
-import { jsonOf } from "../json-text.ts";
+import { classifyFailure, type FailedAnswer } from "../failures/classify-error.ts";
 import { plainJson } from "./plain-json.ts";
 
 /** What a model threw, or said in its stream, in the words that providers share; `partial` is what had come. */

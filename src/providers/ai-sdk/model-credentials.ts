@@ -1,5 +1,5 @@
-import { headerCredentials } from "../credentials.ts";
-import type { Masked } from "../secret-spans.ts";
+import { headerCredentials } from "../secrets/credentials.ts";
+import type { Masked } from "../secrets/secret-spans.ts";
 
 /**
  * The credentials in the headers that a model of the AI SDK sends. Packages of the SDK keep them as `config.headers`, or what gives them;

@@ -1,7 +1,6 @@
-import { isJsonObject, type JsonObject, type JsonValue, textOrEmpty } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, jsonOf, textOrEmpty } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
-import { jsonOf } from "../json-text.ts";
 import { isReadAgain, metadataOf } from "./content.ts";
 
 /**

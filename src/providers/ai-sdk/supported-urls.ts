@@ -2,7 +2,7 @@ import { isJsonList, isJsonObject, type JsonObject, objectOf, objectsOf, textOrN
 import { kindOf } from "../../base/options.ts";
 import { refusedPart } from "../../engine/stack/part-capabilities.ts";
 import { ProviderError } from "../../engine/stack/provider.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 
 /** The addresses that a model's server fetches by itself, by media type (`image/*`), as the AI SDK has it. */
 export type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>;

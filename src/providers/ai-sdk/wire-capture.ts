@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { JsonObject } from "../../base/json.ts";
-import { headerCredentials, queryCredentials } from "../credentials.ts";
-import type { Masked } from "../secret-spans.ts";
+import { headerCredentials, queryCredentials } from "../secrets/credentials.ts";
+import type { Masked } from "../secrets/secret-spans.ts";
 
 /** What went over the wire for one call of a model whose `fetch` is ours. */
 export type WireCapture = {

@@ -3,6 +3,7 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  jsonOf,
   objectOf,
   objectsOf,
   textOrEmpty,
@@ -12,7 +13,6 @@ import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Block, BlockKind, Wire } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
-import { jsonOf } from "../json-text.ts";
 import { contentOf, isEmptyText, partOf, partRefusal, resultContent, resultOutput } from "./content-parts.ts";
 
 /** What a message has besides the blocks of its content; it stands with the first of them. */

@@ -1,7 +1,6 @@
-import { type JsonValue, objectOf } from "../../base/json.ts";
+import { type JsonValue, jsonOf, objectOf } from "../../base/json.ts";
 import { type FailureKind, ProviderError } from "../../engine/stack/provider.ts";
-import { classifyFailure, type FailedAnswer, type Failure } from "../classify-error.ts";
-import { jsonOf } from "../json-text.ts";
+import { classifyFailure, type FailedAnswer, type Failure } from "../failures/classify-error.ts";
 
 /** The error of a request that the Messages API refused or could not answer (Anthropic's API reference). */
 export function messagesError(answer: FailedAnswer): ProviderError {

@@ -1,10 +1,10 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, setMember } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
-import type { AnswerForm, AnswerStream } from "../answer-form.ts";
-import { withPartial } from "../classify-error.ts";
-import { grownValue } from "../grown.ts";
-import { type OpenItem, StreamedItems } from "../streamed-items.ts";
+import type { AnswerForm, AnswerStream } from "../answers/answer-form.ts";
+import { grownValue } from "../answers/grown-object.ts";
+import { type OpenItem, StreamedItems } from "../answers/streamed-items.ts";
+import { withPartial } from "../failures/classify-error.ts";
 import { inputOf } from "./content-blocks.ts";
 import { messagesError } from "./errors.ts";
 import { tokensIn, withText } from "./messages-answer.ts";

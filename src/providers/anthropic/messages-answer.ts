@@ -10,8 +10,15 @@ import {
 } from "../../base/json.ts";
 import type { ContentFilter, Withheld } from "../../domain/events/inference-events.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
-import { callIdIn, takeText, usageOf } from "../answer-parts.ts";
-import { callDraft, countSaid, failureOfCalls, withTexts } from "../server-said.ts";
+import {
+  callDraft,
+  callIdIn,
+  countSaid,
+  failureOfCalls,
+  takeText,
+  usageOf,
+  withTexts,
+} from "../answers/server-said.ts";
 import { asItCame, contentsOf, draftAsSaid, draftOfAll, inContainer, inputOf } from "./content-blocks.ts";
 import { isEmptyText } from "./content-parts.ts";
 import { asksForThreads } from "./threads.ts";

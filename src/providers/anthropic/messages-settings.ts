@@ -9,7 +9,7 @@ import {
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
-import { outputFormat } from "../output-format.ts";
+import { outputFormat } from "../codec/output-format.ts";
 import { asksForThreads } from "./threads.ts";
 
 /** Adds texts to the instructions, which are a text or a list of texts. */

@@ -1,9 +1,8 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { OptionNames } from "../../base/options.ts";
-import type { AnswerLimits } from "../answer-limits.ts";
-import type { KeySource, TextOrSecret } from "../openai-options.ts";
-import type { MessagesMembers, WithSecrets } from "../request-members.ts";
-import type { Secrets } from "../secrets.ts";
+import type { AnswerLimits } from "../settings/answer-limits.ts";
+import type { KeySource, Secrets, TextOrSecret } from "../settings/connection-options.ts";
+import type { MessagesMembers, WithSecrets } from "../settings/request-members.ts";
 
 /** What an endpoint of the Messages API can do. */
 export type MessagesCapabilities = {

@@ -1,9 +1,9 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
-import { checkedSettings, checkGiven, type OptionWords } from "../checked-settings.ts";
-import { refuseSecretsIn } from "../secrets.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
+import { refuseSecretsIn } from "../secrets/secret-values.ts";
+import { checkedSettings, checkGiven, type OptionWords } from "../settings/checked-settings.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { ownMembers, rewrittenMembers } from "./messages-codec.ts";
 import { type AnthropicOptions, connectionNames, settingNames } from "./options.ts";
 import { asksForThreads, marksIn, threadless, unstored } from "./threads.ts";

@@ -1,7 +1,7 @@
 import type { Provider } from "../../engine/stack/provider.ts";
-import { type AzureConnection, azurePlace, azureServer, checkAzureNames, isDated } from "../azure-endpoint.ts";
-import { checkGiven } from "../checked-settings.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
+import { type AzureConnection, azurePlace, azureServer, checkAzureNames, isDated } from "../http/azure-endpoint.ts";
+import { checkGiven } from "../settings/checked-settings.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { chatProvider } from "./chat-completions.ts";
 import type { ChatCompletionsOptions } from "./chat-options.ts";
 

@@ -12,8 +12,17 @@ import {
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import { reasoning } from "../../domain/make-block.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
-import { callIdIn, plainDraft, takeText, usageOf } from "../answer-parts.ts";
-import { callDraft, callsSaid, countSaid, failureOfCalls, partsSaid } from "../server-said.ts";
+import {
+  callDraft,
+  callIdIn,
+  callsSaid,
+  countSaid,
+  failureOfCalls,
+  partsSaid,
+  plainDraft,
+  takeText,
+  usageOf,
+} from "../answers/server-said.ts";
 import type { ChatDialect } from "./chat-dialects.ts";
 import { detailedReasoning, withExtras } from "./chat-extras.ts";
 import { assistantMessage } from "./chat-messages.ts";

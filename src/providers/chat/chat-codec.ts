@@ -9,9 +9,9 @@ import {
 import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
-import { defineCodec, offeredFunctions } from "../define-codec.ts";
-import { keptByGoogle } from "../google-files.ts";
-import { outputFormat } from "../output-format.ts";
+import { defineCodec, offeredFunctions } from "../codec/define-codec.ts";
+import { keptByGoogle } from "../codec/google-files.ts";
+import { outputFormat } from "../codec/output-format.ts";
 import { readAnswer, writeAnswer } from "./chat-answer.ts";
 import { type ChatDialect, type ChatDialectName, chatDialects } from "./chat-dialects.ts";
 import { isSigned, unsigned } from "./chat-extras.ts";

@@ -1,8 +1,15 @@
-import { isFilledText, isJsonObject, type JsonObject, type JsonValue, objectOf, objectsOf } from "../../base/json.ts";
+import {
+  isFilledText,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  jsonOf,
+  objectOf,
+  objectsOf,
+} from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { text } from "../../domain/make-block.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
-import { jsonOf } from "../json-text.ts";
 
 /** What a server wants back as it gave it: the extras of a call (a thought's signature, of Gemini), and reasoning in details (OpenRouter). */
 type Extras = { readonly call?: JsonObject; readonly hasDetails?: true };

@@ -1,7 +1,7 @@
 import type { OptionNames } from "../../base/options.ts";
 import type { PartCapabilities } from "../../engine/stack/part-capabilities.ts";
-import type { ConnectionOptions } from "../openai-options.ts";
-import type { ChatMembers, WithSecrets } from "../request-members.ts";
+import type { ConnectionOptions } from "../settings/connection-options.ts";
+import type { ChatMembers, WithSecrets } from "../settings/request-members.ts";
 import type { ChatDialectName } from "./chat-dialects.ts";
 
 /** Where the model is and how it is asked. None of this is recorded. */

@@ -8,10 +8,10 @@ import {
   setMember,
 } from "../../base/json.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
-import type { AnswerForm, AnswerStream, StreamedAnswer } from "../answer-form.ts";
-import { answerLimits } from "../answer-limits.ts";
-import { providerError, withPartial } from "../classify-error.ts";
-import { countSaid } from "../server-said.ts";
+import type { AnswerForm, AnswerStream, StreamedAnswer } from "../answers/answer-form.ts";
+import { countSaid } from "../answers/server-said.ts";
+import { providerError, withPartial } from "../failures/classify-error.ts";
+import { answerLimits } from "../settings/answer-limits.ts";
 import { tokensIn } from "./chat-answer.ts";
 import { GrownChoice } from "./grown-choice.ts";
 

@@ -1,6 +1,5 @@
-import { isFilledText, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
-import { GrownObject, type Pieces } from "../grown.ts";
-import { jsonOf } from "../json-text.ts";
+import { isFilledText, isJsonObject, type JsonObject, type JsonValue, jsonOf } from "../../base/json.ts";
+import { GrownObject, type Pieces } from "../answers/grown-object.ts";
 
 /** A call as its pieces have made it so far. */
 export type GrownCall = { readonly call: GrownObject; readonly place: number };

@@ -6,8 +6,8 @@ import {
   type JsonValue,
   objectsOf,
 } from "../../base/json.ts";
-import { GrownObject, type Pieces } from "../grown.ts";
-import { callsSaid } from "../server-said.ts";
+import { GrownObject, type Pieces } from "../answers/grown-object.ts";
+import { callsSaid } from "../answers/server-said.ts";
 import { GrownCalls } from "./grown-calls.ts";
 
 /** Tells listeners of a text, of the item at this place of the answer. */

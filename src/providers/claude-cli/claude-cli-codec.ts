@@ -15,10 +15,9 @@ import type { Adjustments } from "../../domain/events/run-events.ts";
 import { assistant, other, reasoning, toolResult } from "../../domain/make-block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Answer, Codec, Draft, RequestParts, Settings } from "../../engine/stack/codec.ts";
-import { plainDraft, usageOf } from "../answer-parts.ts";
-import { defineCodec } from "../define-codec.ts";
-import { keptByGoogle } from "../google-files.ts";
-import { callDraft, countSaid } from "../server-said.ts";
+import { callDraft, countSaid, plainDraft, usageOf } from "../answers/server-said.ts";
+import { defineCodec } from "../codec/define-codec.ts";
+import { keptByGoogle } from "../codec/google-files.ts";
 
 /**
  * What is given to the Claude CLI, and what it says (`claude -p` with stream-json). It is an agent: it has its own tools and history, and

@@ -2,18 +2,18 @@ import { resolve } from "node:path";
 import { isJsonList, type JsonObject } from "../../base/json.ts";
 import { kindOf, type OptionNames } from "../../base/options.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
-import { type AnswerLimits, answerLimits } from "../answer-limits.ts";
-import { checkedSettings, type OptionWords } from "../checked-settings.ts";
-import { variableCredentials } from "../credentials.ts";
-import { createDeadline } from "../deadline.ts";
-import { maskedProvider } from "../masked-provider.ts";
-import type { TextOrSecret } from "../openai-options.ts";
-import { checkSecrets, maskable, type Secrets, secretValue } from "../secrets.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
+import { createDeadline } from "../http/deadline.ts";
+import { variableCredentials } from "../secrets/credentials.ts";
+import { maskedProvider } from "../secrets/masked-provider.ts";
+import { checkSecrets, maskable, secretValue } from "../secrets/secret-values.ts";
+import { type AnswerLimits, answerLimits } from "../settings/answer-limits.ts";
+import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
+import type { Secrets, TextOrSecret } from "../settings/connection-options.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { claudeCliCodec, invocationOf } from "./claude-cli-codec.ts";
 import { runCli } from "./run-cli.ts";
 
-export type { AnswerLimits } from "../answer-limits.ts";
+export type { AnswerLimits } from "../settings/answer-limits.ts";
 export { claudeCliCodec } from "./claude-cli-codec.ts";
 
 /** How the CLI is started. None of this is recorded, but for the command and the folder. */

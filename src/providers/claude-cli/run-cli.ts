@@ -1,15 +1,22 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { messageOf } from "../../base/error-message.ts";
-import { isJsonObject, type JsonObject, type JsonValue, listOf, objectsOf, textOrEmpty } from "../../base/json.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  jsonOf,
+  listOf,
+  objectsOf,
+  textOrEmpty,
+} from "../../base/json.ts";
 import { linesOf } from "../../base/lines.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { ProviderError, type StreamDelta } from "../../engine/stack/provider.ts";
-import { type AnswerLimits, limitError } from "../answer-limits.ts";
 import { messagesError } from "../anthropic/errors.ts";
-import { withPartial } from "../classify-error.ts";
-import { abortedBeforeSending, type Deadline, interruption } from "../deadline.ts";
-import { jsonOf } from "../json-text.ts";
+import { withPartial } from "../failures/classify-error.ts";
+import { abortedBeforeSending, type Deadline, interruption } from "../http/deadline.ts";
+import { type AnswerLimits, limitError } from "../settings/answer-limits.ts";
 import { draftsOf } from "./claude-cli-codec.ts";
 
 type Invocation = { readonly args: readonly string[]; readonly stdin: string };

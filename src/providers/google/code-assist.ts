@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import type { OptionNames } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
-import { checkGiven } from "../checked-settings.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
+import { checkGiven } from "../settings/checked-settings.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 import type { Credentials, GeminiConnection, GeminiSettings } from "./gemini-options.ts";
 import { geminiProvider, type Wrap } from "./gemini-provider.ts";
 

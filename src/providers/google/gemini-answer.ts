@@ -1,8 +1,7 @@
 import { type JsonObject, type JsonValue, listOf, objectOf, textOrNull } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
-import { takeText, usageOf } from "../answer-parts.ts";
-import { countSaid, failureOfCalls } from "../server-said.ts";
+import { countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { draftsOf, partsAsSaid, partsIn, unreadCalls } from "./gemini-parts.ts";
 
 /** Reads a response of generateContent: the first candidate is the answer, the others stay as they came. */

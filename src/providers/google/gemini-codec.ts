@@ -1,6 +1,6 @@
 import type { Block } from "../../domain/block.ts";
 import type { RequestParts, SignedPlace } from "../../engine/stack/codec.ts";
-import { defineCodec } from "../define-codec.ts";
+import { defineCodec } from "../codec/define-codec.ts";
 import { readAnswer, writeAnswer } from "./gemini-answer.ts";
 import { contentsOf } from "./gemini-contents.ts";
 import { isSigned, partRefusal, refusalOf, restatedRule } from "./gemini-parts.ts";

@@ -1,13 +1,13 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { OptionNames } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
-import type { AnswerLimits } from "../answer-limits.ts";
-import type { OptionWords } from "../checked-settings.ts";
-import { filledHeaders, headerCredentials } from "../credentials.ts";
-import type { KeySource, TextOrSecret } from "../openai-options.ts";
-import type { Masked } from "../secret-spans.ts";
-import { maskable, type Secrets } from "../secrets.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
+import { filledHeaders, headerCredentials } from "../secrets/credentials.ts";
+import type { Masked } from "../secrets/secret-spans.ts";
+import { maskable } from "../secrets/secret-values.ts";
+import type { AnswerLimits } from "../settings/answer-limits.ts";
+import type { OptionWords } from "../settings/checked-settings.ts";
+import type { KeySource, Secrets, TextOrSecret } from "../settings/connection-options.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 
 /** How a model of Google is asked. These are recorded with the requests, and any text in them may be `secret("NAME")`. */
 export type GeminiSettings = {

@@ -5,6 +5,7 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  jsonOf,
   objectOf,
   objectsOf,
 } from "../../base/json.ts";
@@ -12,8 +13,7 @@ import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Block, BlockKind } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
-import { jsonOf } from "../json-text.ts";
-import { argumentsObject, callDraft } from "../server-said.ts";
+import { argumentsObject, callDraft } from "../answers/server-said.ts";
 import { mediaFor, mediaIn, mediaRefusal } from "./media-parts.ts";
 
 /** A block as far as parts are made of it: one that was recorded, or a draft. */

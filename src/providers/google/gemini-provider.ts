@@ -1,19 +1,18 @@
-import { isJsonObject, type JsonObject, textOrEmpty } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, jsonOf, textOrEmpty } from "../../base/json.ts";
 import {
   type InferenceRequest,
   type InferenceResponse,
   type Provider,
   ProviderError,
 } from "../../engine/stack/provider.ts";
-import { type AnswerLimits, answerLimits } from "../answer-limits.ts";
-import { checkedSettings } from "../checked-settings.ts";
-import { requestIdOf } from "../classify-error.ts";
-import { createDeadline, type Deadline } from "../deadline.ts";
-import { sendHttp } from "../http-sender.ts";
-import { jsonOf } from "../json-text.ts";
-import { maskedProvider } from "../masked-provider.ts";
-import { maskedBeside, type RequestKeys, requestKeys } from "../request-keys.ts";
-import { checkSecrets, secretLengthMin } from "../secrets.ts";
+import { requestIdOf } from "../failures/classify-error.ts";
+import { createDeadline, type Deadline } from "../http/deadline.ts";
+import { sendHttp } from "../http/http-sender.ts";
+import { maskedBeside, type RequestKeys, requestKeys } from "../http/request-keys.ts";
+import { maskedProvider } from "../secrets/masked-provider.ts";
+import { checkSecrets, secretLengthMin } from "../secrets/secret-values.ts";
+import { type AnswerLimits, answerLimits } from "../settings/answer-limits.ts";
+import { checkedSettings } from "../settings/checked-settings.ts";
 import { geminiContents } from "./gemini-codec.ts";
 import {
   addressOf,

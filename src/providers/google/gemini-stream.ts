@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, listOf, objectsOf, setMember } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
-import { GrownObject } from "../grown.ts";
-import { countSaid } from "../server-said.ts";
+import { GrownObject } from "../answers/grown-object.ts";
+import { countSaid } from "../answers/server-said.ts";
 import { failureIn, tokensIn } from "./gemini-answer.ts";
 import { partsIn } from "./gemini-parts.ts";
 

@@ -1,7 +1,7 @@
 import type { OptionNames } from "../../base/options.ts";
-import type { KeySource, TextOrSecret } from "../openai-options.ts";
-import { secretValue } from "../secrets.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
+import { secretValue } from "../secrets/secret-values.ts";
+import type { KeySource, TextOrSecret } from "../settings/connection-options.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { fingerprint, type GeminiConnection } from "./gemini-options.ts";
 import type { GoogleEndpoint } from "./gemini-provider.ts";
 

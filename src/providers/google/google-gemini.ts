@@ -1,5 +1,5 @@
 import type { Provider } from "../../engine/stack/provider.ts";
-import { checkGiven } from "../checked-settings.ts";
+import { checkGiven } from "../settings/checked-settings.ts";
 import type { GeminiConnection, GeminiSettings } from "./gemini-options.ts";
 import { geminiProvider } from "./gemini-provider.ts";
 import { type GoogleKey, googleApi, keyOption } from "./google-api.ts";

@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { OptionNames } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
-import { checkedSettings, type OptionWords } from "../checked-settings.ts";
-import type { TextOrSecret } from "../openai-options.ts";
-import { readAnswer } from "../read-answer.ts";
+import { readAnswer } from "../http/read-answer.ts";
+import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
+import type { TextOrSecret } from "../settings/connection-options.ts";
 import { connectionNames, type GeminiConnection } from "./gemini-options.ts";
 import { googleProvider } from "./gemini-provider.ts";
 import { type GoogleKey, googleApi, keyOption } from "./google-api.ts";

@@ -1,9 +1,8 @@
 import { isJsonList, type JsonObject, type JsonValue, objectOf, objectsOf, textOrNull } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
-import type { AnswerForm } from "../answer-form.ts";
-import { callIdIn, takeText, usageOf } from "../answer-parts.ts";
-import { countSaid, failureOfCalls } from "../server-said.ts";
+import type { AnswerForm } from "../answers/answer-form.ts";
+import { callIdIn, countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { draftOf, stepAsSaid } from "./interaction-steps.ts";
 
 /** Reads an interaction: its steps are the answer, and its id is what a later one may continue from. */

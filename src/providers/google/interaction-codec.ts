@@ -1,5 +1,5 @@
 import type { RequestParts } from "../../engine/stack/codec.ts";
-import { defineCodec } from "../define-codec.ts";
+import { defineCodec } from "../codec/define-codec.ts";
 import { partRefusal, refusalOf, restatedRule } from "./gemini-parts.ts";
 import { readAnswer, writeAnswer } from "./interaction-answer.ts";
 import { adjust, bodySettings, unstored } from "./interaction-settings.ts";

@@ -4,13 +4,13 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  jsonOf,
   objectOf,
   objectsOf,
 } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Draft, SentBlock } from "../../engine/stack/codec.ts";
-import { jsonOf } from "../json-text.ts";
-import { argumentsObject, callDraft } from "../server-said.ts";
+import { argumentsObject, callDraft } from "../answers/server-said.ts";
 import { isPartList, type Said } from "./gemini-parts.ts";
 import { mediaFor, mediaIn } from "./media-parts.ts";
 

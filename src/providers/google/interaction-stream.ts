@@ -1,11 +1,18 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectsOf, setMember } from "../../base/json.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  jsonOf,
+  objectsOf,
+  setMember,
+} from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
-import type { AnswerStream } from "../answer-form.ts";
-import { providerError, withPartial } from "../classify-error.ts";
-import { grownValue } from "../grown.ts";
-import { jsonOf } from "../json-text.ts";
-import { type OpenItem, StreamedItems } from "../streamed-items.ts";
+import type { AnswerStream } from "../answers/answer-form.ts";
+import { grownValue } from "../answers/grown-object.ts";
+import { type OpenItem, StreamedItems } from "../answers/streamed-items.ts";
+import { providerError, withPartial } from "../failures/classify-error.ts";
 import { tokensIn } from "./interaction-answer.ts";
 
 /** Puts a streamed interaction together (Google's guide to streaming interactions): it is the one that would have come whole. */

@@ -1,8 +1,8 @@
 import { kindOf, type OptionNames } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
-import { checkGiven } from "../checked-settings.ts";
-import type { KeySource } from "../openai-options.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
+import { checkGiven } from "../settings/checked-settings.ts";
+import type { KeySource } from "../settings/connection-options.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 import type { Credentials, GeminiConnection, GeminiSettings } from "./gemini-options.ts";
 import { geminiProvider } from "./gemini-provider.ts";
 

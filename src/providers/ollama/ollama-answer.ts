@@ -2,8 +2,16 @@ import { isFilledText, type JsonObject, type JsonValue, objectOf } from "../../b
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import { assistant, reasoning } from "../../domain/make-block.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
-import { callIdIn, plainDraft, takeText, usageOf } from "../answer-parts.ts";
-import { callDraft, callsSaid, countSaid, failureOfCalls } from "../server-said.ts";
+import {
+  callDraft,
+  callIdIn,
+  callsSaid,
+  countSaid,
+  failureOfCalls,
+  plainDraft,
+  takeText,
+  usageOf,
+} from "../answers/server-said.ts";
 import { assistantMessage } from "./ollama-messages.ts";
 
 /** Reads an answer of `/api/chat`, put together where it was streamed. It has no id: nothing can be continued from it. */

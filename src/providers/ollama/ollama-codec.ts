@@ -1,7 +1,7 @@
 import { definedMembers, isJsonList, isJsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
-import { defineCodec, offeredFunctions } from "../define-codec.ts";
+import { defineCodec, offeredFunctions } from "../codec/define-codec.ts";
 import { readAnswer, writeAnswer } from "./ollama-answer.ts";
 import { messagesOf, partRefusal, refusalOf, restated } from "./ollama-messages.ts";
 

@@ -1,5 +1,5 @@
 import { ProviderError } from "../../engine/stack/provider.ts";
-import { withMessage } from "../classify-error.ts";
+import { withMessage } from "../failures/classify-error.ts";
 
 /** The same error of Ollama, with what to do about it where that is known; what is none of a provider stays as it is. */
 export function advised(error: unknown): unknown {

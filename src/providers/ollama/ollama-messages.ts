@@ -2,7 +2,7 @@ import { type JsonObject, type JsonValue, objectsOf } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
-import { argumentsObject } from "../server-said.ts";
+import { argumentsObject } from "../answers/server-said.ts";
 
 /** A block as far as a message is made of it: one that was recorded, or a draft. */
 type Said = Pick<Block, "kind" | "payload"> & Pick<Draft, "wire">;

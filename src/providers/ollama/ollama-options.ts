@@ -2,11 +2,10 @@ import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { nearestName } from "../../base/nearest-name.ts";
 import { kindOf, type OptionNames } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
-import type { AnswerLimits } from "../answer-limits.ts";
-import { checkedSettings, checkGiven, type OptionWords } from "../checked-settings.ts";
-import type { TextOrSecret } from "../openai-options.ts";
-import type { Secrets } from "../secrets.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
+import type { AnswerLimits } from "../settings/answer-limits.ts";
+import { checkedSettings, checkGiven, type OptionWords } from "../settings/checked-settings.ts";
+import type { Secrets, TextOrSecret } from "../settings/connection-options.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { decidedMembers } from "./ollama-codec.ts";
 
 /** Where Ollama is. None of this is recorded, but for the address. */

@@ -8,8 +8,8 @@ import {
   setMember,
 } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
-import type { AnswerStream } from "../answer-form.ts";
-import { providerError } from "../classify-error.ts";
+import type { AnswerStream } from "../answers/answer-form.ts";
+import { providerError } from "../failures/classify-error.ts";
 
 /**
  * Puts a streamed answer together: the texts of its lines are joined and calls come whole; every other member is the last one that

@@ -2,19 +2,19 @@ import { kindOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
 import { SecretReference } from "../../log/codec/references.ts";
-import { createDeadline } from "../deadline.ts";
-import { credentialsOf, endpointOf, type ServerPlace } from "../endpoint.ts";
-import { createSender } from "../http-sender.ts";
-import { maskedProvider } from "../masked-provider.ts";
-import { readStreamed } from "../read-streamed.ts";
-import { checkSecrets, secretValue } from "../secrets.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
+import { createDeadline } from "../http/deadline.ts";
+import { credentialsOf, endpointOf, type ServerPlace } from "../http/endpoint.ts";
+import { createSender } from "../http/http-sender.ts";
+import { readStreamed } from "../http/read-streamed.ts";
+import { maskedProvider } from "../secrets/masked-provider.ts";
+import { checkSecrets, secretValue } from "../secrets/secret-values.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { ollamaCodec } from "./ollama-codec.ts";
 import { advised } from "./ollama-error.ts";
 import { addressOf, type OllamaOptions, settingsOf } from "./ollama-options.ts";
 import { OllamaStream } from "./ollama-stream.ts";
 
-export type { AnswerLimits } from "../answer-limits.ts";
+export type { AnswerLimits } from "../settings/answer-limits.ts";
 export { ollamaCodec } from "./ollama-codec.ts";
 export type { OllamaConnection, OllamaOptions, OllamaSettings } from "./ollama-options.ts";
 

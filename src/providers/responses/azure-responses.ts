@@ -1,8 +1,8 @@
-import { type AzureConnection, azurePlace, azureServer, checkAzureNames } from "../azure-endpoint.ts";
-import { checkGiven } from "../checked-settings.ts";
-import type { OpenaiResponses, OpenaiResponsesOptions } from "../openai-options.ts";
-import { ProviderSettingsError } from "../settings-error.ts";
+import { type AzureConnection, azurePlace, azureServer, checkAzureNames } from "../http/azure-endpoint.ts";
+import { checkGiven } from "../settings/checked-settings.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { responsesProvider } from "./openai-responses.ts";
+import type { OpenaiResponses, OpenaiResponsesOptions } from "./responses-options.ts";
 
 /** The options of `azureResponses`: those of `openaiResponses`, but for where the model is and who asks. */
 export type AzureResponsesOptions = Omit<

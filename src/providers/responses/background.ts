@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type JsonObject, textOrNull } from "../../base/json.ts";
 import { ProviderError } from "../../engine/stack/provider.ts";
-import { withPartial } from "../classify-error.ts";
-import { type Deadline, interruption } from "../deadline.ts";
+import { withPartial } from "../failures/classify-error.ts";
+import { type Deadline, interruption } from "../http/deadline.ts";
 import type { ResponseStream } from "./response-stream.ts";
 
 /** The id under which a server makes a response in the background, while it does; null for every other response. */

@@ -1,10 +1,10 @@
 import { type JsonObject, objectsOf } from "../../base/json.ts";
 import { ProviderError } from "../../engine/stack/provider.ts";
 import type { ConversationObjects } from "../../engine/stack/stored-responses.ts";
-import type { AnswerLimits } from "../answer-limits.ts";
-import { createDeadline, type Deadline } from "../deadline.ts";
-import type { HttpSender } from "../http-sender.ts";
-import { readObject } from "../read-answer.ts";
+import { createDeadline, type Deadline } from "../http/deadline.ts";
+import type { HttpSender } from "../http/http-sender.ts";
+import { readObject } from "../http/read-answer.ts";
+import type { AnswerLimits } from "../settings/answer-limits.ts";
 import { isItemGone, objectPath } from "./responses-endpoints.ts";
 
 type Calls = { readonly sender: HttpSender; readonly limits: AnswerLimits; readonly timeoutMs: number };

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { BlockKind } from "../../domain/block.ts";
-import type { SaidCall } from "../server-said.ts";
+import type { SaidCall } from "../answers/server-said.ts";
 import { type OwnNames, ownNames } from "./own-names.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember, textOrEmpty } from "../../base/json.ts";
-import { withTexts } from "../server-said.ts";
+import { withTexts } from "../answers/server-said.ts";
 import { type OwnNames, ownNames } from "./own-names.ts";
 
 /**

@@ -2,9 +2,9 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import { ProviderError } from "../../engine/stack/provider.ts";
-import { providerError } from "../classify-error.ts";
-import { createDeadline } from "../deadline.ts";
-import { addressAt, type Endpoint, headersAt } from "../endpoint.ts";
+import { providerError } from "../failures/classify-error.ts";
+import { createDeadline } from "../http/deadline.ts";
+import { addressAt, type Endpoint, headersAt } from "../http/endpoint.ts";
 
 /** An open WebSocket, and what lies under it. */
 export type OpenSocket = { readonly webSocket: WebSocket; readonly socket: Socket };

@@ -1,8 +1,7 @@
-import { type JsonObject, objectOf } from "../../base/json.ts";
+import { type JsonObject, jsonOf, objectOf } from "../../base/json.ts";
 import type { InferenceRequest, InferenceResponse, Provider, WaitOptions } from "../../engine/stack/provider.ts";
-import { capabilitiesOf } from "../capabilities.ts";
-import { requestIdOf } from "../classify-error.ts";
-import { createDeadline, type Deadline } from "../deadline.ts";
+import { requestIdOf } from "../failures/classify-error.ts";
+import { createDeadline, type Deadline } from "../http/deadline.ts";
 import {
   credentialsOf,
   type Endpoint,
@@ -11,37 +10,28 @@ import {
   openaiPlace,
   type ServerPlace,
   scopeOf,
-} from "../endpoint.ts";
-import { createSender } from "../http-sender.ts";
-import { jsonOf } from "../json-text.ts";
-import { maskedProvider } from "../masked-provider.ts";
-import type { OpenaiResponses, OpenaiResponsesOptions } from "../openai-options.ts";
-import { settingsOf } from "../provider-settings.ts";
-import { readAnswer } from "../read-answer.ts";
-import { checkSecrets } from "../secrets.ts";
+} from "../http/endpoint.ts";
+import { createSender } from "../http/http-sender.ts";
+import { readAnswer } from "../http/read-answer.ts";
+import { maskedProvider } from "../secrets/masked-provider.ts";
+import { checkSecrets } from "../secrets/secret-values.ts";
+import { capabilitiesOf } from "../settings/capabilities.ts";
 import { followToEnd, idUnderWay, idUnfinished, isBrokenOff } from "./background.ts";
 import { conversationObjects } from "./conversation-objects.ts";
+import { settingsOf } from "./provider-settings.ts";
 import { responseForm, tellItems } from "./response-answers.ts";
 import { ResponseStream } from "./response-stream.ts";
 import { includes, queryOf, responsePath, responsesEndpoints } from "./responses-endpoints.ts";
 import { responsesItems } from "./responses-items.ts";
+import type { OpenaiResponses, OpenaiResponsesOptions } from "./responses-options.ts";
 import { SocketPool, type SocketTiming } from "./socket-pool.ts";
 import { readStoredChain, readStoredConversation } from "./stored-chain.ts";
 
-export type { AnswerLimits } from "../answer-limits.ts";
-export type {
-  ConnectionOptions,
-  DecidedMember,
-  KeyAsked,
-  KeySource,
-  OpenaiResponses,
-  OpenaiResponsesOptions,
-  RequestSettings,
-  TextOrSecret,
-} from "../openai-options.ts";
-export type { WithSecrets } from "../request-members.ts";
-export type { Secrets } from "../secrets.ts";
-export type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "../stored-responses.ts";
+export type { AnswerLimits } from "../settings/answer-limits.ts";
+export type { ConnectionOptions, KeyAsked, KeySource, Secrets, TextOrSecret } from "../settings/connection-options.ts";
+export type { WithSecrets } from "../settings/request-members.ts";
+export type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "./responses-endpoints.ts";
+export type { DecidedMember, OpenaiResponses, OpenaiResponsesOptions, RequestSettings } from "./responses-options.ts";
 
 /**
  * A model behind the Responses API: OpenAI's, or a server that speaks like it by `baseURL`. A request that may have been acted on is repeated

@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import { ProviderError, type StreamDelta } from "../../engine/stack/provider.ts";
-import { type AnswerLimits, limitError } from "../answer-limits.ts";
-import { withPartial } from "../classify-error.ts";
-import { type Deadline, interruption } from "../deadline.ts";
-import { checkedResponse } from "../read-answer.ts";
+import { withPartial } from "../failures/classify-error.ts";
+import { type Deadline, interruption } from "../http/deadline.ts";
+import { checkedResponse } from "../http/read-answer.ts";
+import { type AnswerLimits, limitError } from "../settings/answer-limits.ts";
 import { responseForm } from "./response-answers.ts";
 import { ResponseStream } from "./response-stream.ts";
 import type { Reply } from "./socket-reply.ts";

@@ -1,6 +1,6 @@
 import { isJsonList, type JsonObject, objectsOf } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
-import type { AnswerForm } from "../answer-form.ts";
+import type { AnswerForm } from "../answers/answer-form.ts";
 import { deltasOf } from "./deltas.ts";
 
 const itemsOf = ({ output }: JsonObject): readonly JsonObject[] => objectsOf(output);

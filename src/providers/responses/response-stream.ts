@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, numberOrZero, objectOf } from "../../base/json.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
-import { providerError, withPartial } from "../classify-error.ts";
+import { providerError, withPartial } from "../failures/classify-error.ts";
 import { deltasOf } from "./deltas.ts";
 import { tokensIn } from "./responses-answer.ts";
 

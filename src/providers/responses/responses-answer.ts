@@ -13,9 +13,8 @@ import {
 import type { Block } from "../../domain/block.ts";
 import type { Withheld } from "../../domain/events/inference-events.ts";
 import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
-import { callIdIn, takeText, usageOf } from "../answer-parts.ts";
-import { contentFiltersIn } from "../content-filters.ts";
-import { callDraft, countSaid, failureOfCalls } from "../server-said.ts";
+import { callDraft, callIdIn, countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
+import { contentFiltersIn } from "../failures/content-filters.ts";
 import { callIn } from "./item-kinds.ts";
 
 /** How items become blocks and back. */

@@ -1,8 +1,8 @@
 import { definedMembers, isJsonList, type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { AnchorKind, Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../../engine/stack/codec.ts";
-import { instruct as addToText } from "../define-codec.ts";
-import { outputFormat } from "../output-format.ts";
+import { instruct as addToText } from "../codec/define-codec.ts";
+import { outputFormat } from "../codec/output-format.ts";
 
 /** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
 const encryptedReasoning = "reasoning.encrypted_content";

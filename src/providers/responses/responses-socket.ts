@@ -1,9 +1,8 @@
 import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
-import { isJsonObject, type JsonObject } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, jsonOf } from "../../base/json.ts";
 import { ProviderError } from "../../engine/stack/provider.ts";
-import { type AnswerLimits, limitError } from "../answer-limits.ts";
-import { jsonOf } from "../json-text.ts";
+import { type AnswerLimits, limitError } from "../settings/answer-limits.ts";
 import { Reply, responseIdOf } from "./socket-reply.ts";
 
 type Opened = {

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
-import type { Deadline } from "../deadline.ts";
+import type { Deadline } from "../http/deadline.ts";
 import type { ResponsesSocket } from "./responses-socket.ts";
 
 /** A request that looks for a connection, or waits on one for its turn. */

@@ -6,8 +6,8 @@ import {
   ProviderError,
   type RequestConnection,
 } from "../../engine/stack/provider.ts";
-import { type Deadline, interruption } from "../deadline.ts";
-import type { Endpoint } from "../endpoint.ts";
+import { type Deadline, interruption } from "../http/deadline.ts";
+import type { Endpoint } from "../http/endpoint.ts";
 import { openSocket } from "./open-socket.ts";
 import { readReply } from "./read-reply.ts";
 import { ResponsesSocket } from "./responses-socket.ts";

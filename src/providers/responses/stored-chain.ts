@@ -9,10 +9,10 @@ import {
 } from "../../base/json.ts";
 import { ProviderError } from "../../engine/stack/provider.ts";
 import type { StoredChain, StoredResponse } from "../../engine/stack/stored-responses.ts";
-import type { InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "../stored-responses.ts";
 import { idUnfinished } from "./background.ts";
 import { kindOfItem } from "./item-kinds.ts";
 import { isStateItem } from "./reasoning-groups.ts";
+import type { InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "./responses-endpoints.ts";
 
 type Reading = Pick<ResponsesEndpoints, "retrieve" | "inputItems"> & { readonly settings: JsonObject };
 

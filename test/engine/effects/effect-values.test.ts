@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/base/json.ts";
 import { conversationStream } from "../../../src/domain/ids.ts";
 import type { Layer } from "../../../src/engine/stack/middleware.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { beforeRequest, createScene, dieAt, layer, textsOf } from "../../support/run/scene.ts";
 import { noJson } from "../../support/run/tool-runs.ts";

@@ -5,7 +5,7 @@ import { createEngine, type EngineConfig } from "../../../src/engine/stack/creat
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
+import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { gated } from "../../support/gates.ts";
 import { add, calling, noJson, resultsOf, run, throwNothing } from "../../support/run/tool-runs.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";

@@ -10,7 +10,7 @@ import { createEngine, type EngineConfig } from "../../../src/engine/stack/creat
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import type { Route, RouteQuestion } from "../../../src/engine/stack/route.ts";
 import { inferenceWords } from "../../../src/projections/describe-inference.ts";
-import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
+import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { replayed } from "../../support/replayed.ts";

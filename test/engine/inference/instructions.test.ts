@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
 import { secretReference } from "../../../src/log/codec/references.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 
 const instructing = (name: string, texts: readonly string[]): Layer => {

@@ -8,7 +8,7 @@ import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { message } from "../../../src/reference-server/answers.ts";
 import { counterfactual } from "../../../src/replay/counterfactual.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";

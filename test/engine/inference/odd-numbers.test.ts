@@ -5,7 +5,7 @@ import { user } from "../../../src/domain/make-block.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { answering, eventStream, serve } from "../../support/providers/loopback.ts";
 import { createWorkshop } from "../../support/workshop.ts";

@@ -9,7 +9,7 @@ import type { Codec } from "../../../src/engine/stack/codec.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import type { Route, RouteQuestion } from "../../../src/engine/stack/route.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
+import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { replayed } from "../../support/replayed.ts";

@@ -4,7 +4,7 @@ import { verifyStore } from "../../../src/audit/verify.ts";
 import { isJsonObject } from "../../../src/base/json.ts";
 import type { Provider } from "../../../src/engine/stack/provider.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
+import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, type Workshop } from "../../support/workshop.ts";
 
 /** An endpoint that counts its responses: the first one of each endpoint is `resp_1`. */

@@ -8,7 +8,7 @@ import { withoutFirst } from "../../../src/engine/planning/instruction-blocks.ts
 import { rebuildRequest } from "../../../src/engine/planning/recorded-request.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";
 
 type Told = { readonly middleware?: readonly Layer[]; readonly systemAs?: "input" | "instructions" };

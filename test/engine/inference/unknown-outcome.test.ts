@@ -5,7 +5,7 @@ import { tool } from "../../../src/engine/stack/tool.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { claudeCli } from "../../../src/providers/claude-cli/claude-cli.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { type Fault, functionCall, message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";

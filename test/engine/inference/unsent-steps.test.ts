@@ -8,7 +8,7 @@ import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import type { RouteQuestion } from "../../../src/engine/stack/route.ts";
 import { inferenceWords } from "../../../src/projections/describe-inference.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";

@@ -11,7 +11,7 @@ import { repairWords } from "../../../src/projections/asides.ts";
 import { aiSdkCodec } from "../../../src/providers/ai-sdk/codec.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
 import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
-import { defineCodec } from "../../../src/providers/define-codec.ts";
+import { defineCodec } from "../../../src/providers/codec/define-codec.ts";
 import { ollamaCodec } from "../../../src/providers/ollama/ollama-codec.ts";
 import { message } from "../../../src/reference-server/answers.ts";
 import { dialects } from "../../support/dialects.ts";

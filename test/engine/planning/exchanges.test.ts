@@ -11,8 +11,8 @@ import { shape } from "../../../src/engine/planning/shape.ts";
 import { unwantedReason } from "../../../src/engine/planning/unwanted-reasoning.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import type { ServerContext } from "../../../src/projections/server-contexts.ts";
-import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
 import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
 import {
   type ReferenceServer,
   type ScriptedAnswer,

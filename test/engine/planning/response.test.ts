@@ -5,8 +5,8 @@ import { blockFromJson } from "../../../src/domain/block-json.ts";
 import { type InferenceRequestedData, responseReceived } from "../../../src/domain/events/inference-events.ts";
 import { blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
 import { decodeResponse, rebuildResponse } from "../../../src/engine/planning/response.ts";
-import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
 import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
 import { hasRecordings, itemsOf, needsRecordings, recordedExchanges } from "../../support/providers/recorded-cases.ts";
 
 const provider = { scope: "test", codec: responsesItems };

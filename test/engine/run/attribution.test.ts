@@ -7,7 +7,7 @@ import { assistant, user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import { defineMiddleware, type Layer, type LayerHandler, type Next } from "../../../src/engine/stack/middleware.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
+import type { ScriptedAnswer } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, dataOf, eventsOf } from "../../support/workshop.ts";
 
 const layer = (name: string, handle: (next: Next) => LayerHandler): Layer =>

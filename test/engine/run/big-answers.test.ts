@@ -5,7 +5,7 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Provider } from "../../../src/engine/stack/provider.ts";
 import { EventTooLargeError } from "../../../src/log/ports/event-store.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { counted, layer } from "../../support/run/scene.ts";
 import {
   createWorkshop,

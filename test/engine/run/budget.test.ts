@@ -3,7 +3,7 @@ import { BudgetExceededError } from "../../../src/engine/stack/budget.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { beforeRequest, counted, createScene, dieAt } from "../../support/run/scene.ts";

@@ -6,7 +6,7 @@ import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
+import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { beforeRequest, createScene, dieAt, textsOf } from "../../support/run/scene.ts";

@@ -8,7 +8,7 @@ import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { defineMiddleware, type Layer, type LayerContext } from "../../../src/engine/stack/middleware.ts";
 import { type Tool, type ToolContext, tool } from "../../../src/engine/stack/tool.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { calling } from "../../support/run/tool-runs.ts";

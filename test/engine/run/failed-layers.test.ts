@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { conversationStream } from "../../../src/domain/ids.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import type { Layer } from "../../../src/engine/stack/middleware.ts";
-import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted.ts";
+import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { layer } from "../../support/run/scene.ts";
 import { add, calling, throwNothing } from "../../support/run/tool-runs.ts";

@@ -8,7 +8,7 @@ import type { Turn } from "../../../src/domain/turn.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { clientTurn } from "../../../src/projections/client-turn.ts";
 import type { RunTurns } from "../../../src/projections/run-turns.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { isTelling, seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";
 import { RandomStack } from "../../support/run/random-stack.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { user } from "../../../src/domain/make-block.ts";
 import type { LayerContext, Next } from "../../../src/engine/stack/middleware.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { beforeRequest, counted, createScene, layer } from "../../support/run/scene.ts";

@@ -7,7 +7,7 @@ import type { AsideAnswer, AsideRequest } from "../../../src/engine/stack/aside.
 import type { LayerContext, Next } from "../../../src/engine/stack/middleware.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { counted, layer, textsOf } from "../../support/run/scene.ts";

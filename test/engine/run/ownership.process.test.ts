@@ -5,7 +5,7 @@ import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { lifeIn } from "../../../src/log/writer/owner.ts";
 import { openStore } from "../../../src/open-store.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { type Aside, startAside, supportFile } from "../../support/process.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 import { dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";

@@ -3,7 +3,7 @@ import { messageOf } from "../../../src/base/error-message.ts";
 import type { Codec } from "../../../src/engine/stack/codec.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { beforeRequest, counted, createScene, dieAt } from "../../support/run/scene.ts";

@@ -5,7 +5,7 @@ import type { Observer } from "../../../src/engine/stack/engine.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { endless, gated } from "../../support/gates.ts";
 import { counted, createScene, dieAt, inTool } from "../../support/run/scene.ts";

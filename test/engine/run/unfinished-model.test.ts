@@ -4,7 +4,7 @@ import type { Block } from "../../../src/domain/block.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
 import { ProviderError } from "../../../src/engine/stack/provider.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
+import type { ScriptedAnswer } from "../../../src/providers/scripted/scripted.ts";
 import { seeds } from "../../support/cases.ts";
 import { createRandom, type Random } from "../../support/coherence/random.ts";
 import { gated, untilAborted } from "../../support/gates.ts";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { assistant, toolResult } from "../../../src/domain/make-block.ts";
 import { ProviderError } from "../../../src/engine/stack/provider.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { gated } from "../../support/gates.ts";
 import { layer } from "../../support/run/scene.ts";
 import { add, calling } from "../../support/run/tool-runs.ts";

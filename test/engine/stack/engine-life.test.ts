@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Provider } from "../../../src/engine/stack/provider.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 
 function disposable(): { readonly provider: Provider; readonly told: string[]; readonly answer: () => void } {

@@ -3,7 +3,7 @@ import type { JsonValue } from "../../../src/base/json.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { maxSettingsBytes } from "../../../src/engine/stack/settings-size.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { counted, layer } from "../../support/run/scene.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf, typesOf } from "../../support/workshop.ts";
 

@@ -3,7 +3,7 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { ConversationWriter } from "../../../src/log/writer/conversation-writer.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { dataOf, eventsOf } from "../../support/workshop.ts";
 

@@ -6,7 +6,7 @@ import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import type { SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
 import { ConversationWriter } from "../../../src/log/writer/conversation-writer.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { takeSnapshots } from "../../support/log/take-snapshots.ts";
 import { snapshotsOf } from "../../support/stores/snapshots-of.ts";

@@ -6,7 +6,7 @@ import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { readSnapshot } from "../../../src/log/snapshots/snapshot.ts";
 import { ConversationWriter } from "../../../src/log/writer/conversation-writer.ts";
 import { ConversationDamagedError } from "../../../src/projections/damage.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { isTelling, seeds } from "../../support/cases.ts";
 import { createRandom, type Random } from "../../support/coherence/random.ts";

@@ -11,7 +11,7 @@ import type { Snapshot, SnapshotKey, SnapshotStore } from "../../../src/log/port
 import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
 import { foldTo } from "../../../src/log/snapshots/fold.ts";
 import { type SnapshotWork, SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { isTelling, seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";

@@ -7,7 +7,7 @@ import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import type { ReadStreamOptions } from "../../../src/log/ports/event-store.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/by-conversation.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { takeSnapshots } from "../../support/log/take-snapshots.ts";

@@ -15,7 +15,7 @@ import { foldTo, foldWhole } from "../../../src/log/snapshots/fold.ts";
 import { readSnapshot } from "../../../src/log/snapshots/snapshot.ts";
 import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { isTelling, seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";

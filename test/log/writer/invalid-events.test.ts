@@ -4,7 +4,7 @@ import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import { RunFailedError } from "../../../src/engine/session/errors.ts";
 import { type Provider, ProviderError } from "../../../src/engine/stack/provider.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { layer } from "../../support/run/scene.ts";
 import { createWorkshop, eventsOf, typesOf } from "../../support/workshop.ts";
 

@@ -5,7 +5,7 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { assistant } from "../../../src/domain/make-block.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { seeds } from "../../support/cases.ts";
 import { createRandom } from "../../support/coherence/random.ts";

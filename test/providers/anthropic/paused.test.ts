@@ -11,7 +11,7 @@ import type { Provider } from "../../../src/engine/stack/provider.ts";
 import type { Route } from "../../../src/engine/stack/route.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { type AnthropicOptions, anthropic } from "../../../src/providers/anthropic/anthropic.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMessagesFront } from "../../../src/reference-server/messages/messages-front.ts";
 import { functionCall, hosted, message, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json
 import { codecChecks } from "../../../src/entries/testing.ts";
 import { createEngine, defineMiddleware, openStore, RunFailedError, tool } from "../../../src/index.ts";
 import { type ClaudeCliOptions, claudeCli, claudeCliCodec } from "../../../src/providers/claude-cli/claude-cli.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { ask, failureOf, textOf } from "../../support/providers/inferences.ts";
 import { dataOf, eventsOf } from "../../support/workshop.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Provider, StreamDelta } from "../../../src/engine/stack/provider.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import {
   message,
   type ReferenceServer,

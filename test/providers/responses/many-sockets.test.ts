@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import type { OpenaiResponses } from "../../../src/providers/openai-options.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponses } from "../../../src/providers/responses/responses-options.ts";
 import { message } from "../../../src/reference-server/server.ts";
 import { isLong } from "../../support/cases.ts";
 import { startServer } from "../../support/providers/over-socket.ts";

@@ -4,7 +4,7 @@ import { expect, expectTypeOf, test } from "vitest";
 import { type OpenaiResponsesOptions, openaiResponses, secret } from "../../../src/index.ts";
 import type { MessagesSettings } from "../../../src/providers/anthropic/options.ts";
 import type { ChatSettings } from "../../../src/providers/chat/chat-options.ts";
-import type { RequestSettings } from "../../../src/providers/openai-options.ts";
+import type { RequestSettings } from "../../../src/providers/responses/responses-options.ts";
 
 type Client = OpenAI.Responses.ResponseCreateParams;
 type Of<Name extends keyof OpenaiResponsesOptions> = Pick<OpenaiResponsesOptions, Name>;

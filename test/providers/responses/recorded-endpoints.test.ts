@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { isJsonObject, type JsonObject } from "../../../src/base/json.ts";
+import { isJsonObject, type JsonObject, jsonOf } from "../../../src/base/json.ts";
 import { openaiResponses } from "../../../src/index.ts";
-import { jsonOf } from "../../../src/providers/json-text.ts";
-import type { OpenaiResponses } from "../../../src/providers/openai-options.ts";
+import type { OpenaiResponses } from "../../../src/providers/responses/responses-options.ts";
 import {
   type Exchange,
   hasRecordings,

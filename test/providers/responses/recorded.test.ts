@@ -3,7 +3,7 @@ import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { ProviderError } from "../../../src/engine/stack/provider.ts";
-import { classifyFailure } from "../../../src/providers/classify-error.ts";
+import { classifyFailure } from "../../../src/providers/failures/classify-error.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import { type Loopback, serve } from "../../support/providers/loopback.ts";

@@ -4,7 +4,7 @@ import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { lens } from "../../../src/middleware/lens.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 
 /** A text that is stored as a blob of several chunks. */

@@ -1,6 +1,6 @@
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware, type LayerContext } from "../../../src/engine/stack/middleware.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 
 /** What the app gives its runs; the environment can take it away. */
 export const context = () => (process.env["WITHOUT_CONTEXT"] === "1" ? undefined : { user: "Ann" });

@@ -3,7 +3,7 @@ import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { logging } from "../../../src/middleware/logging.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 
 const charge = tool({
   name: "charge",

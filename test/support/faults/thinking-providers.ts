@@ -12,7 +12,7 @@ import { claudeCli } from "../../../src/providers/claude-cli/claude-cli.ts";
 import { googleGemini } from "../../../src/providers/google/google-gemini.ts";
 import { googleInteractions } from "../../../src/providers/google/google-interactions.ts";
 import { ollama } from "../../../src/providers/ollama/ollama.ts";
-import { type ScriptedAnswer as ScriptedHere, scripted } from "../../../src/providers/scripted.ts";
+import { type ScriptedAnswer as ScriptedHere, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createAiSdkFront } from "../../../src/reference-server/ai-sdk/front.ts";
 import { languageModel } from "../../../src/reference-server/ai-sdk/language-model.ts";
 import { createChatFront } from "../../../src/reference-server/chat/chat-front.ts";

@@ -11,8 +11,8 @@ import { decodeResponse } from "../../../src/engine/planning/response.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import { entersTurn } from "../../../src/projections/open-run.ts";
 import { type ServerContext, serverContextOf, serverContexts } from "../../../src/projections/server-contexts.ts";
-import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
 import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
 import type { ReferenceServer } from "../../../src/reference-server/server.ts";
 import { send as post } from "../reference-server/wire-client.ts";
 

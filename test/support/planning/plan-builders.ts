@@ -8,8 +8,8 @@ import type { Turn } from "../../../src/domain/turn.ts";
 import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan-request.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import type { Invalidation, ServerContext } from "../../../src/projections/server-contexts.ts";
-import { defaultCapabilities } from "../../../src/providers/capabilities.ts";
 import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
 import { blockId } from "../domain/turn-builders.ts";
 import { now, scope } from "./exchange.ts";
 

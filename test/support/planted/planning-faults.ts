@@ -11,7 +11,7 @@ export const planningFaults: readonly PlantedFault[] = [
   },
   {
     of: "reasoning of a broken answer is sent by a codec of defaults",
-    file: "providers/define-codec.ts",
+    file: "providers/codec/define-codec.ts",
     find: 'return isBroken ? "broken-group" : null;',
     put: "return null;",
     suite: "coherence/coherence",

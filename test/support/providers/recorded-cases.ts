@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../../src/base/json.ts";
-import { jsonOf } from "../../../src/providers/json-text.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, jsonOf } from "../../../src/base/json.ts";
 
 /** Recorded traffic lies beside the checkout, and is no part of it. */
 const folder = join(import.meta.dirname, "../../../../shared/recorded");

@@ -1,11 +1,10 @@
-import { isJsonObject, type JsonObject } from "../../../src/base/json.ts";
+import { isJsonObject, type JsonObject, jsonOf } from "../../../src/base/json.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { createEngine, defineMiddleware, openaiResponses, openStore, secret } from "../../../src/index.ts";
-import { jsonOf } from "../../../src/providers/json-text.ts";
-import { type OpenaiResponsesOptions, settingNames } from "../../../src/providers/openai-options.ts";
-import { ownMembers } from "../../../src/providers/request-body.ts";
+import { ownMembers } from "../../../src/providers/responses/request-body.ts";
 import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { type OpenaiResponsesOptions, settingNames } from "../../../src/providers/responses/responses-options.ts";
 import { type Exchange, itemsOf } from "./recorded-cases.ts";
 
 /** What turnlog sent in the place of a recorded request; null where it sent nothing. */

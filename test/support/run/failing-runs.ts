@@ -3,7 +3,7 @@ import type { Block } from "../../../src/domain/block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import type { ScriptedAnswer } from "../../../src/providers/scripted.ts";
+import type { ScriptedAnswer } from "../../../src/providers/scripted/scripted.ts";
 import { createWorkshop, rejectionOf, type Workshop } from "../workshop.ts";
 
 /** An answer that thinks and calls a tool. */

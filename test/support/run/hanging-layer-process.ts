@@ -3,7 +3,7 @@
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 
 const hanging = defineMiddleware({ name: "hanging", version: "1.0.0" }, () => () => new Promise(() => undefined));

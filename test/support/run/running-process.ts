@@ -2,7 +2,7 @@ import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../../src/open-store.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import "../keep-compiled.ts";
 
 /**

@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import * as z from "zod";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { openStore } from "../../../src/open-store.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 
 /** A thread that runs a conversation of a store; it says `began`, and its model answers when it is told to. */
 const { url, id } = z.object({ url: z.string(), id: z.string() }).parse(workerData);

@@ -7,7 +7,7 @@ import type { Breakpoint } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware, type Layer, type LayerContext, type Next } from "../../../src/engine/stack/middleware.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import { type ScriptedAnswer, type ScriptedProvider, scripted } from "../../../src/providers/scripted.ts";
+import { type ScriptedAnswer, type ScriptedProvider, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 
 /** One log and one model, and as many processes as are wanted. */

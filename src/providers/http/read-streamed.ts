@@ -1,0 +1,75 @@
+import { isJsonObject, type JsonObject, type JsonValue, jsonOf } from "../../base/json.ts";
+import { linesOf } from "../../base/lines.ts";
+import { ProviderError } from "../../engine/stack/provider.ts";
+import type { StreamedAnswer } from "../answers/answer-form.ts";
+import { withPartial } from "../failures/classify-error.ts";
+import { type AnswerLimits, limitError } from "../settings/answer-limits.ts";
+import type { Deadline } from "./deadline.ts";
+import { type Opened, type ServerEvent, serverEvents } from "./event-stream.ts";
+import { MeteredBody } from "./metered-body.ts";
+import { broken, isEventStream, notAResponse, open, rest } from "./read-answer.ts";
+
+type Reading = {
+  readonly limits: AnswerLimits;
+  readonly deadline: Deadline;
+  readonly stream: StreamedAnswer;
+};
+
+/**
+ * Reads an answer part by part: NDJSON or an event stream, whichever it is; one that comes whole is a stream of one part.
+ *
+ * @throws {ProviderError} for one that ends before its last part, for what is no JSON, and for an answer that goes past a limit; with
+ * what had come until then in `partial`.
+ * @throws what `stream` throws.
+ */
+export async function readStreamed(answer: Response, { limits, deadline, stream }: Reading): Promise<JsonObject> {
+  const body = new MeteredBody(answer.body, limits);
+  try {
+    const { start, chunks } = await open(body, deadline);
+    body.asStream();
+    const opened = { body, chunks };
+    const parts = isEventStream(start) ? serverEvents(opened) : partsByLine(opened, answer);
+    for (;;) {
+      const next = await parts.next().catch((cause: unknown) => {
+        throw cause instanceof ProviderError ? cause : broken(deadline, cause, { partial: [], body });
+      });
+      if (next.done === true) return stream.end?.() ?? brokenOff(deadline, body);
+      const { event, data } = next.value;
+      const response = isJsonObject(data) ? stream.take(event, data) : null;
+      if (stream.isTooLarge === true) throw limitError("itemBytes", limits);
+      if (response !== null) return response;
+    }
+  } catch (error) {
+    const { partial = [] } = stream;
+    throw error instanceof ProviderError && partial.length > 0 ? withPartial(error, partial) : error;
+  } finally {
+    void body.cancel();
+  }
+}
+
+function brokenOff(deadline: Deadline, body: MeteredBody): never {
+  throw broken(deadline, undefined, { partial: [], body });
+}
+
+/** Each line is an object. Where the first is none, the body may be one object that was printed for people. */
+async function* partsByLine(opened: Opened, answer: Response): AsyncGenerator<ServerEvent, void> {
+  let first = true;
+  const lines = linesOf(rest(opened).pipeThrough(new TextDecoderStream()));
+  for await (const line of lines) {
+    if (line.trim() === "") continue;
+    opened.body.endEvent();
+    const data = jsonOf(line);
+    if (isJsonObject(data)) yield { event: null, data };
+    else if (first) yield { event: null, data: await wholeOf(line, lines, answer) };
+    else throw new SyntaxError("a line of the answer is no JSON object");
+    first = false;
+  }
+}
+
+async function wholeOf(first: string, others: AsyncIterable<string>, answer: Response): Promise<JsonValue> {
+  let text = first;
+  for await (const line of others) text += `\n${line}`;
+  const value = jsonOf(text);
+  if (isJsonObject(value)) return value;
+  throw notAResponse(answer, text);
+}

@@ -1,0 +1,46 @@
+import { ProviderError } from "../../engine/stack/provider.ts";
+import { type FailedAnswer, providerError, requestIdOf, withMessage } from "../failures/classify-error.ts";
+import { isHtmlPage } from "../failures/error-report.ts";
+import type { AnswerLimits } from "../settings/answer-limits.ts";
+import { MeteredBody } from "./metered-body.ts";
+
+/** What an HTTP answer of another status than 2xx says: its whole body, as much of it as `limits.errorBytes` allows. */
+export async function refusalOf(
+  answer: Response,
+  limits: AnswerLimits,
+  errorOf: (answer: FailedAnswer) => ProviderError = providerError,
+): Promise<ProviderError> {
+  const { status, headers } = answer;
+  const body = await new MeteredBody(answer.body, limits).errorText();
+  return isRedirect(status) ? redirected(answer) : placed(errorOf({ status, headers, body }), answer);
+}
+
+/** Where nothing is at the address that was asked, or what is no API, the address is what the caller can mend. */
+function placed(error: ProviderError, { status, url }: Response): ProviderError {
+  const isPage = isHtmlPage(error.message);
+  const isNowhere = (status === 404 || status === 405) && (isPage || saysNothing.test(error.message));
+  if (!isPage && !isNowhere) return error;
+  const said = isPage ? `the provider answered HTTP ${status}: ${error.message}` : error.message;
+  return withMessage(error, isNowhere ? `${said}; ${addressAdvice(url)}` : said);
+}
+
+/** What servers say of a path that they do not have, and nothing of a model, a response or an item. */
+const saysNothing = /^(the provider answered HTTP \d+|(404 )?(page )?not[ _]found|method not allowed)\.?$/i;
+
+/** The query may hold a key, and is not told. */
+export function addressAdvice(url: string): string {
+  const asked = URL.canParse(url) ? new URL(url) : null;
+  return `${asked === null ? "" : `${asked.origin}${asked.pathname} was asked: `}is the base URL that of the API?`;
+}
+
+const isRedirect = (status: number): boolean => status >= 300 && status < 400;
+
+/** Credentials and contents go to the address that was given, and to no other. */
+function redirected({ status, headers }: Response): ProviderError {
+  const location = headers.get("location") ?? "";
+  const to = URL.canParse(location) ? new URL(location) : null;
+  const where = to === null ? "" : ` to ${to.origin}${to.pathname}`;
+  const text = `the provider answered HTTP ${status}, a redirect${where}, which is not followed: give the address as baseURL`;
+  const requestId = requestIdOf(headers);
+  return new ProviderError(text, { kind: "invalid-request", outcome: "rejected", status, requestId });
+}

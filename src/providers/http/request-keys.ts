@@ -1,0 +1,69 @@
+import { messageOf } from "../../base/error-message.ts";
+import { kindOf } from "../../base/options.ts";
+import { ProviderError } from "../../engine/stack/provider.ts";
+import { rememberedKeys } from "../secrets/remembered-keys.ts";
+import type { Masked } from "../secrets/secret-spans.ts";
+import { secretLengthMin } from "../secrets/secret-values.ts";
+import type { KeyAsked, KeySource } from "../settings/connection-options.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
+import { type Deadline, interruption } from "./deadline.ts";
+
+/** The keys of an endpoint whose caller gives one for each request. */
+export type RequestKeys = {
+  /**
+   * The key of the next request. Its source is waited for no longer than the answer.
+   *
+   * @throws {ProviderError} `authentication` where the source gives none, and when nobody waits any longer: nothing was sent.
+   */
+  next(deadline: Deadline, asked?: KeyAsked): Promise<string>;
+  /** The keys that were given out lately, to be masked; another list only once another key was given out. */
+  readonly given: () => Masked;
+};
+
+export function requestKeys(source: KeySource): RequestKeys {
+  const keys = rememberedKeys();
+  return {
+    async next(deadline, asked = { isRefused: false }) {
+      const key = await keyOf(() => source(asked), deadline);
+      if (key.length >= secretLengthMin) keys.with([{ name: "apiKey", value: key }]);
+      return key;
+    },
+    given: () => keys.with([]),
+  };
+}
+
+/** What is masked at all times, and the keys that were given out lately; another list only once another key was. */
+export function maskedBeside(keys: RequestKeys | null, lasting: Masked): () => Masked {
+  if (keys === null) return () => lasting;
+  let given = keys.given();
+  let all = lasting;
+  return () => {
+    if (given !== keys.given()) all = [...lasting, ...keys.given()];
+    given = keys.given();
+    return all;
+  };
+}
+
+async function keyOf(source: () => string | Promise<string>, deadline: Deadline): Promise<string> {
+  const { signal } = deadline;
+  let stop = (): void => undefined;
+  const ended = new Promise<null>((resolve) => {
+    stop = () => {
+      resolve(null);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    const key: unknown = await Promise.race([(async () => source())(), ended]);
+    if (typeof key === "string" && key !== "") return key;
+    throw new TypeError(`it gave ${kindOf(key)}, and no text`);
+  } catch (cause) {
+    const { message, kind } = interruption(deadline) ?? {
+      message: `there is no key for the request: ${cause instanceof ProviderSettingsError ? "" : "the function that gives keys failed: "}${messageOf(cause)}`,
+      kind: "authentication",
+    };
+    throw new ProviderError(`${message}; nothing was sent`, { kind, outcome: "rejected", cause });
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

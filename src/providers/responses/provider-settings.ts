@@ -1,0 +1,76 @@
+import { isJsonObject, type JsonObject, listOf } from "../../base/json.ts";
+import type { Settings } from "../../engine/stack/codec.ts";
+import { isCredentialName } from "../secrets/credentials.ts";
+import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
+import { connectionNames } from "../settings/connection-options.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
+import { ownMembers } from "./request-body.ts";
+import { type OpenaiResponsesOptions, settingNames } from "./responses-options.ts";
+
+/**
+ * The request settings among the options of the Responses API.
+ *
+ * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, for settings that would put the context
+ * out of our hands, and for a credential of an MCP tool that would be recorded.
+ */
+export function settingsOf(options: OpenaiResponsesOptions, provider = "openaiResponses"): Settings {
+  const settings = checkedSettings(options, { ...words, provider });
+  checkCredentials(settings);
+  if (options.transport === "websocket") checkFrame(settings);
+  return settings;
+}
+
+/** What other APIs call the same. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ["max_tokens", "max_output_tokens"],
+  ["max_completion_tokens", "max_output_tokens"],
+  ["maxTokens", "max_output_tokens"],
+  ["reasoning_effort", "effort"],
+  ["reasoningEffort", "effort"],
+  ["thinking", "reasoning"],
+  ["response_format", "text"],
+  ["system", "instructions"],
+  ["functions", "tools"],
+]);
+
+const refusals: ReadonlyMap<string, string> = new Map([
+  [
+    "conversation",
+    "the engine makes and keeps conversation objects itself: give createEngine mode 'conversation'; importConversation reads one that there is",
+  ],
+  ["prompt", "a stored prompt brings items that turnlog does not see; give instructions instead"],
+]);
+
+const words: OptionWords = {
+  ...{ provider: "openaiResponses", connectionNames, settingNames, decided: ownMembers, refusals, otherNames },
+  members: { reasoning: ["effort", "summary"], text: ["format", "verbosity"] },
+  ...{ modelExample: "gpt-5.4", transports: ["json", "sse", "websocket"] },
+};
+
+/** What a frame says of itself, and what goes over HTTP only. */
+function checkFrame(settings: JsonObject): void {
+  const own = ["type", "stream_id", "generate"].find((name) => Object.hasOwn(settings, name));
+  if (own !== undefined)
+    throw new ProviderSettingsError(`extraBody.${own} is no setting: over WebSocket every frame says it`);
+  if (settings["background"] === true)
+    throw new ProviderSettingsError(
+      'the setting background cannot go with transport "websocket": responses are made in the background over HTTP only; give transport "sse"',
+    );
+}
+
+/** The log keeps settings as they stand: the credentials that the API has a place for are in none of them. */
+function checkCredentials({ tools }: JsonObject): void {
+  for (const [index, tool] of listOf(tools).entries()) {
+    if (!isJsonObject(tool) || tool["type"] !== "mcp") continue;
+    const headers = isJsonObject(tool["headers"]) ? Object.entries(tool["headers"]) : [];
+    const open = [
+      ...(typeof tool["authorization"] === "string" ? ["authorization"] : []),
+      ...headers
+        .filter(([name, value]) => typeof value === "string" && isCredentialName(name))
+        .map(([name]) => `headers.${name}`),
+    ];
+    if (open.length === 0) continue;
+    const text = `tools[${index}].${open.join(" and ")} would be recorded: write secret("NAME") there, and give the value in secrets`;
+    throw new ProviderSettingsError(text);
+  }
+}

@@ -1,0 +1,51 @@
+import type { StreamDelta } from "../../engine/stack/provider.ts";
+import type { Mask } from "./mask.ts";
+
+type TextDelta = Exclude<StreamDelta, { readonly type: "item-done" | "usage" }>;
+
+/** The parts of an answer, each told once no secret can begin in it that ends in a later one. */
+export class HeldParts {
+  readonly #onDelta: (delta: StreamDelta) => void;
+  readonly #mask: Mask;
+  /** The end of each text that was not told yet, by item and kind of text. */
+  readonly #held = new Map<string, TextDelta>();
+
+  constructor(onDelta: (delta: StreamDelta) => void, mask: Mask) {
+    this.#onDelta = onDelta;
+    this.#mask = mask;
+  }
+
+  take(delta: StreamDelta): void {
+    if (delta.type === "usage") {
+      this.#onDelta(delta);
+      return;
+    }
+    if (delta.type === "item-done") {
+      this.#tellHeld(delta.outputIndex);
+      this.#onDelta({ ...delta, item: this.#mask.json(delta.item) });
+      return;
+    }
+    const key = `${delta.outputIndex} ${delta.type}`;
+    const text = (this.#held.get(key)?.text ?? "") + delta.text;
+    const length = text.length - this.#mask.heldBack(text);
+    this.#held.set(key, { ...delta, text: text.slice(length) });
+    this.#tell({ ...delta, text: text.slice(0, length) });
+  }
+
+  /** The answer is whole: what was held back was the beginning of no secret. */
+  tellRest(): void {
+    this.#tellHeld(null);
+  }
+
+  #tellHeld(outputIndex: number | null): void {
+    for (const [key, delta] of this.#held) {
+      if (outputIndex !== null && delta.outputIndex !== outputIndex) continue;
+      this.#held.delete(key);
+      this.#tell(delta);
+    }
+  }
+
+  #tell(delta: TextDelta): void {
+    if (delta.text !== "") this.#onDelta({ ...delta, text: this.#mask.text(delta.text) });
+  }
+}

@@ -1,0 +1,177 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
+import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import type { StoredChain } from "../../engine/stack/stored-responses.ts";
+import type { Secrets } from "../settings/connection-options.ts";
+import { HeldParts } from "./held-parts.ts";
+import { currentMask, type Mask } from "./mask.ts";
+import { maskedError } from "./masked-error.ts";
+import { rememberedKeys } from "./remembered-keys.ts";
+import type { Masked } from "./secret-spans.ts";
+import { checkSecrets, filledRequest, maskable } from "./secret-values.ts";
+
+export type MaskedOptions = {
+  /**
+   * Values of 8 characters or more, by name: those of `secret("NAME")` in the provider's settings, and whatever else its requests carry,
+   * such as a key. Give a function for values that change; turnlog calls it whenever it looks for them.
+   */
+  readonly secrets: Secrets | (() => Secrets);
+};
+
+const optionNames: OptionNames<MaskedOptions> = { secrets: true };
+
+/**
+ * A provider of your own that keeps secrets as turnlog's do: `secret("NAME")` in its settings is sent as its value and recorded as its
+ * name, and each value is masked as `[secret NAME]` in all that the provider gives: answers, parts of answers, ids and errors.
+ *
+ * @example
+ * const provider = masked(myProvider(url), { secrets: { KEY: process.env.MY_KEY } });
+ * @throws {ProviderSettingsError} for a secret that has less than 8 characters, or that the settings name and `secrets` lacks.
+ * @throws {TypeError} for what is no provider, and for an option that is none.
+ */
+export function masked<Given extends Provider>(provider: Given, options: MaskedOptions): Given {
+  // Callers may have no types.
+  const given: unknown = provider;
+  if (!isJsonObject(given) || typeof given["infer"] !== "function")
+    throw new TypeError(`masked takes a provider, not ${kindOf(given)}`);
+  checkOptions("masked", options, optionNames);
+  const { secrets } = options;
+  if (typeof secrets === "function") {
+    const keys = rememberedKeys();
+    return maskedProvider(provider, () => keys.with(maskable(secrets())), secrets);
+  }
+  if (!isJsonObject(secrets)) throw new TypeError(`masked: secrets is ${kindOf(secrets)}: give { NAME: value }`);
+  checkSecrets(provider.settings, secrets);
+  const lasting = maskable(secrets);
+  return maskedProvider(
+    provider,
+    () => lasting,
+    () => secrets,
+  );
+}
+
+/**
+ * The same provider with all members that it has, of which nobody reads a secret: what it is asked for with secrets in its settings it is
+ * asked for with their values, and what comes of any of its calls is masked.
+ */
+export function maskedProvider<Given extends Provider>(
+  provider: Given,
+  masks: () => Masked,
+  secrets: () => Secrets = () => ({}),
+): Given {
+  const own: Partial<Provider> = {
+    infer: (request) => saying(masks, (mask) => infer(provider, filledRequest(request, secrets()), mask)),
+    waitFor: (responseId, options) =>
+      saying(masks, async (mask) => {
+        if (provider.waitFor === undefined) throw new TypeError("the provider waits for no responses");
+        const parts = new HeldParts(options.onDelta ?? (() => undefined), mask);
+        const answer = await provider.waitFor(responseId, { ...options, onDelta: (delta) => parts.take(delta) });
+        parts.tellRest();
+        return maskedResponse(answer, options.settings, mask);
+      }),
+  };
+  return withMembers(provider, (name, value) => {
+    if (name === "conversations" && isJsonObject(value))
+      return withMembers(value, (_, each) => saidBy(value, each, masks));
+    return (Object.hasOwn(own, name) ? Reflect.get(own, name) : undefined) ?? saidBy(provider, value, masks);
+  });
+}
+
+/** Does work of a call; the values that are secret by then are masked in its error. */
+export async function saying<T>(masks: () => Masked, work: (mask: Mask) => Promise<T>): Promise<T> {
+  const mask = currentMask(masks);
+  try {
+    return await work(mask);
+  } catch (error) {
+    throw maskedError(error, mask);
+  }
+}
+
+/**
+ * An object with the members of the given one, also those of its class, each as `memberOf` makes it. What is computed when it is read
+ * is computed then.
+ */
+function withMembers<Given extends object>(
+  given: Given,
+  memberOf: (name: PropertyKey, value: unknown) => unknown,
+): Given {
+  const copy = {};
+  for (let from: object | null = given; from !== null && from !== Object.prototype; from = prototypeOf(from)) {
+    for (const name of Reflect.ownKeys(from)) {
+      if (name === "constructor" || Object.hasOwn(copy, name)) continue;
+      const isComputed = Object.getOwnPropertyDescriptor(from, name)?.get !== undefined;
+      const member = isComputed
+        ? { get: (): unknown => memberOf(name, Reflect.get(given, name)) }
+        : { value: memberOf(name, Reflect.get(given, name)), writable: true };
+      Object.defineProperty(copy, name, { ...member, enumerable: true, configurable: true });
+    }
+  }
+  // It has every member, and a function in the place of each function.
+  return copy as Given;
+}
+
+// The type of the library says nothing of what it gives.
+const prototypeOf = (value: object): object | null => Object.getPrototypeOf(value) as object | null;
+
+/** A function whose promises are kept with masked values, and broken with masked errors; anything else as it is. */
+function saidBy(owner: object, member: unknown, masks: () => Masked): unknown {
+  if (typeof member !== "function") return member;
+  return (...given: readonly unknown[]): unknown => {
+    const result: unknown = Reflect.apply(member, owner, given);
+    return result instanceof Promise ? saying(masks, async (mask) => maskedValue(await result, mask)) : result;
+  };
+}
+
+function maskedValue(value: unknown, mask: Mask): unknown {
+  if (isStoredChain(value)) return maskedChain(value, mask);
+  const isPlain = isJsonObject(value) && [Object.prototype, null].includes(prototypeOf(value));
+  return typeof value === "string" || isJsonList(value) || isPlain ? mask.json(value) : value;
+}
+
+const isStoredChain = (value: unknown): value is StoredChain =>
+  isJsonObject(value) && isJsonList(value["responses"]) && "before" in value;
+
+function maskedChain({ responses, before }: StoredChain, mask: Mask): StoredChain {
+  const masked = responses.map(({ id, input, response, settings }) => {
+    return { id, input: mask.json(input), response: mask.json(response), settings };
+  });
+  return { responses: masked, before, ...(mask.hasMasked ? { isMasked: true } : {}) };
+}
+
+async function infer(provider: Provider, request: InferenceRequest, mask: Mask): Promise<InferenceResponse> {
+  const parts = new HeldParts(request.onDelta, mask);
+  const answer = await provider.infer({
+    ...request,
+    onDelta: (delta) => {
+      parts.take(delta);
+    },
+    onStarted: async (responseId, { response, ...told } = {}) =>
+      request.onStarted?.(mask.text(responseId), {
+        ...told,
+        ...(response === undefined ? {} : { response: maskedMembers(response, request.settings, mask) }),
+      }),
+  });
+  parts.tellRest();
+  return maskedResponse(answer, request.settings, mask);
+}
+
+/** What comes back of the settings is named as it was in them; the server read its value there, as it does with each request. */
+export function maskedResponse(answer: InferenceResponse, settings: JsonObject, mask: Mask): InferenceResponse {
+  const masked = maskedMembers(answer.response, settings, mask);
+  const requestId = typeof answer.requestId === "string" ? mask.text(answer.requestId) : answer.requestId;
+  const told = {
+    response: masked,
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(answer.lives === undefined ? {} : { lives: answer.lives }),
+  };
+  return mask.hasMasked ? { ...told, isMasked: true } : told;
+}
+
+function maskedMembers(response: JsonObject, settings: JsonObject, mask: Mask): JsonObject {
+  const masked: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(response)) {
+    if (value === undefined) continue;
+    setMember(masked, mask.text(name), mask.json(value, { isEcho: Object.hasOwn(settings, name) }));
+  }
+  return masked;
+}

@@ -1,0 +1,138 @@
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { kindOf } from "../../base/options.ts";
+import { type InferenceRequest, ProviderError } from "../../engine/stack/provider.ts";
+import { SecretReference, secretReference } from "../../log/codec/references.ts";
+import type { Secrets } from "../settings/connection-options.ts";
+import { ProviderSettingsError } from "../settings/settings-error.ts";
+import type { Masked } from "./secret-spans.ts";
+
+/** Shorter values would be found in ordinary words: masking those would spoil what the provider says. */
+export const secretLengthMin = 8;
+
+/** The secrets that can be found in what a provider says. */
+export const maskable = (secrets: Secrets): Masked =>
+  Object.entries(secrets).flatMap(([name, value]) =>
+    typeof value === "string" && value.length >= secretLengthMin ? [{ name, value }] : [],
+  );
+
+type Fillable = Partial<Pick<InferenceRequest, "bodyWith" | "settings">> & Pick<InferenceRequest, "bodyText">;
+
+/**
+ * The request with the values of its secrets. The codec encodes it once more, with names in the settings that are nowhere else in the
+ * body: these are replaced, and what looks like a secret elsewhere (in the input, or in an object of the caller's own) stays what it is.
+ *
+ * @throws {ProviderError} `invalid-request` where a secret stands within a text, and where the body is not what the codec made.
+ */
+export function filledRequest<Request extends Fillable>(request: Request, secrets: Secrets): Request {
+  const { bodyText, bodyWith, settings = {} } = request;
+  const names = namesIn(settings);
+  if (names.size === 0) return request;
+  const mark = unusedIn([bodyText, ...names, ...Object.values(secrets)].join(" "));
+  const marked = bodyWith?.(replacedIn(settings, (name) => secretReference(mark + name))) ?? null;
+  const bodyOf = (written: (name: string) => JsonValue): string =>
+    [...names].reduce(
+      (text, name) =>
+        text.replaceAll(JSON.stringify(secretReference(mark + name)), () => JSON.stringify(written(name))),
+      marked ?? "",
+    );
+  const filled = bodyOf((name) => secretValue("a setting", secretReference(name), secrets));
+  const problem =
+    bodyOf(secretReference) !== bodyText
+      ? "the body was changed on its way, so nothing says where its secrets stand"
+      : filled.includes(mark)
+        ? "a secret stands within a text of the body: let it be the whole value of a setting"
+        : null;
+  if (problem !== null)
+    throw new ProviderError(`${problem}; nothing was sent`, { kind: "invalid-request", outcome: "rejected" });
+  return { ...request, bodyText: filled, settings: filledSettings(settings, secrets) };
+}
+
+/** Settings with the values of their secrets: for a body that is these settings. */
+export const filledSettings = (settings: JsonObject, secrets: Secrets): JsonObject =>
+  replacedIn(settings, (name) => secretValue("a setting", secretReference(name), secrets));
+
+/** A text that does not stand in the given one. */
+function unusedIn(text: string): string {
+  let mark = "turnlog-secret-";
+  while (text.includes(mark)) mark += "-";
+  return mark;
+}
+
+function replacedIn(settings: JsonObject, replacement: (name: string) => JsonValue): JsonObject {
+  const replaced = (value: JsonValue): JsonValue => {
+    if (value instanceof SecretReference) return replacement(value.$secret);
+    if (isJsonList(value)) return value.map(replaced);
+    return isJsonObject(value) ? replacedIn(value, replacement) : value;
+  };
+  const members: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(settings))
+    if (value !== undefined) setMember(members, name, replaced(value));
+  return members;
+}
+
+function namesIn(value: JsonValue | undefined, names = new Set<string>()): ReadonlySet<string> {
+  if (value instanceof SecretReference) names.add(value.$secret);
+  else if (isJsonList(value) || isJsonObject(value)) for (const each of Object.values(value)) namesIn(each, names);
+  return names;
+}
+
+/**
+ * The value that a secret stands for; a text stands for itself.
+ *
+ * @param place - Where it was given.
+ * @throws {ProviderSettingsError} when there is no value, and for what is neither.
+ */
+export function secretValue(place: string, given: unknown, secrets: Secrets): string {
+  if (typeof given === "string") return given;
+  if (!(given instanceof SecretReference)) {
+    throw new ProviderSettingsError(`${place} is ${kindOf(given)}: give a text, or secret("NAME")`);
+  }
+  const { $secret: name } = given;
+  const value = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
+  if (value !== undefined) return value;
+  throw new ProviderSettingsError(
+    `the secret ${name} has no value: give it in secrets, as { ${JSON.stringify(name)}: … }`,
+  );
+}
+
+/**
+ * Looks that secrets can be masked, that every one which the settings name has a value, and that none of the values stands
+ * among them.
+ *
+ * @throws {ProviderSettingsError} for one that has none, or one of less than 8 characters.
+ */
+export function checkSecrets(settings: JsonObject, secrets: Secrets): void {
+  checkNamed(settings, secrets);
+  const written = JSON.stringify(settings);
+  for (const [name, value] of Object.entries(secrets)) {
+    if (value === undefined) continue;
+    checkLength(name, value);
+    if (!written.includes(JSON.stringify(value).slice(1, -1))) continue;
+    const text = `the settings hold the value of the secret ${name}, and would be recorded: write secret("${name}") in its place`;
+    throw new ProviderSettingsError(text);
+  }
+}
+
+function checkLength(name: string, value: unknown): void {
+  if (typeof value !== "string") {
+    throw new ProviderSettingsError(`the secret ${name} is ${kindOf(value)}: give its value as a text`);
+  }
+  if (value.length >= secretLengthMin) return;
+  const text = `the secret ${name} has ${value.length} characters: it takes at least ${secretLengthMin}, because a shorter one cannot be told from ordinary words where the provider repeats it`;
+  throw new ProviderSettingsError(text);
+}
+
+function checkNamed(settings: JsonObject, secrets: Secrets): void {
+  for (const name of namesIn(settings)) secretValue("a setting", secretReference(name), secrets);
+}
+
+/**
+ * Looks that settings which stand in a body otherwise than they were given hold no secret: nobody could find it there.
+ *
+ * @throws {ProviderSettingsError} for one that does.
+ */
+export function refuseSecretsIn(settings: JsonObject, names: readonly string[]): void {
+  for (const name of names)
+    if (namesIn(settings[name]).size > 0)
+      throw new ProviderSettingsError(`${name} hold a secret, which a message cannot carry: give a text without it`);
+}

@@ -1,9 +1,0 @@
-import { TurnlogError } from "../base/turnlog-error.ts";
-/** A provider was configured with what cannot be sent, or must not be recorded. */
-export class ProviderSettingsError extends TurnlogError<"provider-settings"> {
-  override readonly name = "ProviderSettingsError";
-
-  constructor(message: string, options?: ErrorOptions) {
-    super("provider-settings", message, options);
-  }
-}

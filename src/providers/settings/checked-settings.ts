@@ -1,0 +1,175 @@
+import { frozenJson } from "../../base/frozen-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { nearestName } from "../../base/nearest-name.ts";
+import { homeOf, kindOf, meant } from "../../base/options.ts";
+import type { Settings } from "../../engine/stack/codec.ts";
+import { ProviderSettingsError } from "./settings-error.ts";
+
+/** What a provider's options are called, and which of them are members of a request's body. */
+export type OptionWords = {
+  /** What the function is called that takes them. */
+  readonly provider: string;
+  /** Options that are no members of a body. */
+  readonly connectionNames: Readonly<Record<string, true>>;
+  readonly settingNames: Readonly<Record<string, true>>;
+  /** Members of a body that every request decides anew. */
+  readonly decided: ReadonlySet<string>;
+  /** What is refused unless it is off, and why. */
+  readonly refusals: ReadonlyMap<string, string>;
+  /** What other APIs call the same: an option, or a member of one. */
+  readonly otherNames: ReadonlyMap<string, string>;
+  /** What stands within an option and is easily written beside it. */
+  readonly members?: Readonly<Record<string, readonly string[]>>;
+  /** An example of a model; null where requests go without one. */
+  readonly modelExample: string | null;
+  readonly transports: readonly string[];
+};
+
+/**
+ * The request settings among a provider's options, in the caller's order, and what `extraBody` adds to them.
+ *
+ * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for what every request decides anew.
+ */
+export function checkedSettings(
+  given: Connection & { readonly extraBody?: JsonObject | undefined },
+  words: OptionWords,
+): Settings {
+  checkGiven(words.provider, given);
+  const { extraBody, ...options } = given;
+  const { connectionNames, settingNames, refusals } = words;
+  const settings: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(options)) {
+    if (Object.hasOwn(connectionNames, name)) continue;
+    checkSetting(name, value, words);
+    if (!Object.hasOwn(settingNames, name) && !refusals.has(name)) throw unknownOption(name, words);
+    if (value !== undefined) setMember(settings, name, settingJson(value, name));
+  }
+  if (extraBody !== undefined && !hasOption(words, "extraBody")) throw unknownOption("extraBody", words);
+  for (const [name, value] of Object.entries(extraMembers(extraBody))) {
+    checkSetting(name, value, words);
+    if (Object.hasOwn(settingNames, name)) {
+      throw new ProviderSettingsError(`extraBody.${name} is an option of its own: give ${name} beside extraBody`);
+    }
+    if (value !== undefined) setMember(settings, name, settingJson(value, `extraBody.${name}`));
+  }
+  checkConnection(options, words);
+  return settings;
+}
+
+/**
+ * Refuses what is no object of options, such as the name of a model alone.
+ *
+ * @throws {ProviderSettingsError} with what to write.
+ */
+export function checkGiven(provider: string, options: unknown): void {
+  if (isJsonObject(options)) return;
+  throw new ProviderSettingsError(
+    `${provider} takes an object of options, not ${kindOf(options)}: write ${provider}({ model })`,
+  );
+}
+
+/** What is looked at of the options that say where a model is; the rest is looked at where it is used. */
+type Connection = {
+  readonly model?: unknown;
+  readonly transport?: unknown;
+  readonly timeoutMs?: unknown;
+  readonly fetch?: unknown;
+  readonly headers?: unknown;
+  readonly instructions?: unknown;
+};
+
+/** Refuses what would fail with the first request only, or be passed over. */
+function checkConnection(
+  { model, transport, timeoutMs, fetch, headers, instructions }: Connection,
+  { provider, modelExample: example, transports }: OptionWords,
+): void {
+  const refuse = (what: string, given: unknown, wanted: string): ProviderSettingsError =>
+    new ProviderSettingsError(`${provider}: ${what} is ${kindOf(given)}: give ${wanted}`);
+  const isNamed = typeof model === "string" && model !== "";
+  if (!isNamed && (example !== null || model !== undefined))
+    throw refuse("model", model, `the name of a model, such as '${example ?? "opus"}'`);
+  if (transport !== undefined) checkWord(`${provider}: transport`, transport, transports);
+  // How long it may be is for the engine to say.
+  if (timeoutMs !== undefined && typeof timeoutMs !== "number") throw refuse("timeoutMs", timeoutMs, "milliseconds");
+  if (fetch !== undefined && typeof fetch !== "function") throw refuse("fetch", fetch, "a function such as fetch");
+  if (typeof instructions === "number" || typeof instructions === "boolean")
+    throw refuse("instructions", instructions, "what the model is told, as a text");
+  if (headers === undefined) return;
+  if (!isJsonObject(headers)) throw refuse("headers", headers, 'an object such as { "x-team": "search" }');
+  const wrong = Object.keys(headers).find((name) => !headerName.test(name));
+  if (wrong !== undefined)
+    throw new ProviderSettingsError(`${provider}: headers has '${wrong}', which names no header`);
+}
+
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/**
+ * Refuses a value that is none of a few known words.
+ *
+ * @throws {ProviderSettingsError} with the nearest word, or all of them.
+ */
+export function checkWord(what: string, given: unknown, known: readonly string[]): void {
+  if (known.some((word) => word === given)) return;
+  const isText = typeof given === "string" && given !== "";
+  const advice = meant(isText ? given : "", known);
+  throw new ProviderSettingsError(`${what} is ${isText ? `'${given}'` : kindOf(given)}: ${advice}`);
+}
+
+const hasOption = ({ connectionNames, settingNames }: OptionWords, name: string): boolean =>
+  Object.hasOwn(connectionNames, name) || Object.hasOwn(settingNames, name);
+
+function unknownOption(name: string, words: OptionWords): ProviderSettingsError {
+  const home = homeOf("provider", name);
+  if (home !== null) return new ProviderSettingsError(`${words.provider} has no option '${name}': give it to ${home}`);
+  const near = nearOption(name, words);
+  const advice = near === null ? "; " : `: did you mean ${near}? `;
+  const elsewhere = restOf(words);
+  const rest = near === null ? elsewhere : elsewhere.charAt(0).toUpperCase() + elsewhere.slice(1);
+  return new ProviderSettingsError(`${words.provider} has no option '${name}'${advice}${rest}`);
+}
+
+/** What the caller probably meant, as it is written: an option, or a member of one. */
+function nearOption(name: string, words: OptionWords): string | null {
+  const members = Object.entries(words.members ?? {});
+  const options = Object.keys({ ...words.connectionNames, ...words.settingNames });
+  const asked = words.otherNames.get(name) ?? name;
+  const option = nearestName(asked, options);
+  const member = nearestName(
+    asked,
+    members.flatMap(([, names]) => names),
+  );
+  const isMember = member !== null && (option === null || (member === asked && option !== asked));
+  if (!isMember) return option === null ? null : `'${option}'`;
+  const [container = ""] = members.find(([, names]) => names.includes(member)) ?? [];
+  return `${container}: { ${member} }`;
+}
+
+/** Where what is no option belongs. */
+function restOf(words: OptionWords): string {
+  if (hasOption(words, "extraBody")) return "what else belongs in the body of requests goes under extraBody";
+  if (hasOption(words, "providerOptions")) return "what else the model's provider takes goes under providerOptions";
+  return `it takes ${Object.keys({ ...words.settingNames, ...words.connectionNames }).join(", ")}`;
+}
+
+function checkSetting(name: string, value: unknown, { refusals, decided }: OptionWords): void {
+  const refusal = value !== undefined && value !== null && value !== false ? refusals.get(name) : undefined;
+  if (refusal !== undefined) throw new ProviderSettingsError(`the setting ${name} is not supported: ${refusal}`);
+  if (decided.has(name)) throw new ProviderSettingsError(`${name} is no setting: every request decides it anew`);
+}
+
+function extraMembers(extraBody: unknown): object {
+  if (extraBody === undefined) return {};
+  if (typeof extraBody === "object" && extraBody !== null && !Array.isArray(extraBody)) return extraBody;
+  throw new ProviderSettingsError(`extraBody is ${kindOf(extraBody)}: give an object of members of the request's body`);
+}
+
+/** A setting as JSON that nobody can change, so that what is recorded is what is sent. */
+function settingJson(value: unknown, name: string): JsonValue {
+  try {
+    // Not of its type yet: that is what is found out.
+    return frozenJson(value as JsonValue, name);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new ProviderSettingsError(`the setting ${cause.message}`, { cause });
+  }
+}
