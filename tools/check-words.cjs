@@ -1,8 +1,8 @@
-// No floor below the providers knows the words of a wire: a codec translates them (src/engine/stack/codec.ts).
+// Neither a floor below the providers nor the words for people know the words of a wire: a codec translates them (src/engine/stack/codec.ts).
 const { readdirSync, readFileSync } = require("node:fs");
 const { join } = require("node:path");
 
-const folders = ["src/domain", "src/projections", "src/log", "src/engine"];
+const folders = ["src/domain", "src/projections", "src/log", "src/engine", "src/wording"];
 const words = [
   "previous_response_id",
   "function_call",

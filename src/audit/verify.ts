@@ -1,3 +1,4 @@
+import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
 import type { OptionNames } from "../base/options.ts";
 import { type ConversationId, conversationOfBlob, conversationOfStream, conversationStream } from "../domain/ids.ts";
@@ -9,7 +10,6 @@ import { type ForkPoint, statedFork } from "../log/history/lineage.ts";
 import { type RecordedSkip, SkippedEvents, skipsOf } from "../log/history/skipped-events.ts";
 import { type EventStore, envelopeAt, type Head } from "../log/ports/event-store.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
-import { counted } from "../projections/wording.ts";
 import type { Projector } from "../read-models/projector.ts";
 import { StreamCheck, type StreamOptions, type StreamProblem } from "./stream-check.ts";
 

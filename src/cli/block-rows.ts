@@ -1,5 +1,5 @@
 import { conversationOfStream } from "../domain/ids.ts";
-import { actorLabel } from "../projections/wording.ts";
+import { actorLabel } from "../wording/labels.ts";
 import type { Screen } from "./context.ts";
 import type { ChangeDocument } from "./documents/parts.ts";
 import type { Cell, Style } from "./screen.ts";

@@ -1,5 +1,5 @@
 import type { Option } from "commander";
-import { printable } from "../projections/wording.ts";
+import { printable } from "../base/printable.ts";
 import type { CommandDefinition, CommandFamily } from "./command.ts";
 
 /*

@@ -1,6 +1,8 @@
-import { counted, grouped, printable, shortId } from "../projections/wording.ts";
+import { counted, grouped } from "../base/counted.ts";
+import { printable } from "../base/printable.ts";
 import type { CounterfactualStep, OtherStep, StepFacts } from "../replay/compared-steps.ts";
 import type { Counterfactual } from "../replay/counterfactual.ts";
+import { shortId } from "../wording/labels.ts";
 import type { Screen } from "./context.ts";
 import type { CounterfactualDocument, StepBodyDocument, StepDocument } from "./documents/running.ts";
 import { NotFoundError } from "./exit-codes.ts";

@@ -1,9 +1,12 @@
+import { counted } from "../base/counted.ts";
+import { printable } from "../base/printable.ts";
 import type { ChangedBlock, PlacedBlock, TurnChanges } from "../conversation/turn-changes.ts";
 import type { Actor } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import { type BlockJson, blockFromJson, blockToJson } from "../domain/block-json.ts";
 import type { Turn } from "../domain/turn.ts";
-import { actorLabel, counted, printable, shownText } from "../projections/wording.ts";
+import { actorLabel } from "../wording/labels.ts";
+import { shownText } from "../wording/shown-text.ts";
 import type { DifferenceDocument } from "./documents/differences.ts";
 import type { Style } from "./screen.ts";
 

@@ -1,7 +1,7 @@
 import { getSystemErrorMessage } from "node:util";
 import { textOrNull } from "../base/json.ts";
+import { printable } from "../base/printable.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import { printable } from "../projections/wording.ts";
 import { targetBeside } from "../stores/files.ts";
 
 /** What the command says to the shell. */

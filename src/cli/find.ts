@@ -1,3 +1,4 @@
+import { counted } from "../base/counted.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { listConversations } from "../conversation/list.ts";
 import { type ReadPlace, readPlace } from "../conversation/place.ts";
@@ -11,7 +12,6 @@ import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
 import { lastAtOf, parentOf } from "../log/history/parent.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
-import { counted } from "../projections/wording.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
 import { lastRevision, lastWritten, parsePlace, type RevisionName } from "./revision.ts";
 

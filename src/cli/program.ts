@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type Argument, Command, CommanderError } from "commander";
-import { printable } from "../projections/wording.ts";
+import { printable } from "../base/printable.ts";
 import { type CommandDefinition, type CommandFamily, perform } from "./command.ts";
 import { commandGroups } from "./command-list.ts";
 import { type CliEnvironment, createContext, type GlobalOptions, isInterrupted } from "./context.ts";

@@ -1,5 +1,7 @@
-import { describeDivergence } from "../projections/describe-inference.ts";
-import { actorLabel, counted, grouped, inOneLine } from "../projections/wording.ts";
+import { counted, grouped } from "../base/counted.ts";
+import { inOneLine } from "../base/printable.ts";
+import { describeDivergence } from "../wording/describe-inference.ts";
+import { actorLabel } from "../wording/labels.ts";
 import type { Screen } from "./context.ts";
 import type { WhyDocument } from "./documents/requests.ts";
 import type { Cell, Style } from "./screen.ts";

@@ -1,4 +1,4 @@
-import { inOneLine, isPlain, printable } from "../projections/wording.ts";
+import { inOneLine, isPlain, printable } from "../base/printable.ts";
 
 /** Colours for people; each is the identity where output goes into a file or a pipe. */
 export type Style = {

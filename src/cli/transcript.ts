@@ -1,3 +1,4 @@
+import { excerpt, printable } from "../base/printable.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { describeActor } from "../domain/actor.ts";
@@ -7,8 +8,7 @@ import { tryToRead } from "../log/codec/recorded.ts";
 import { type ForkPoint, forksOf } from "../log/history/lineage.ts";
 import type { Head, StoredEnvelope } from "../log/ports/event-store.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
-import { transcript } from "../projections/transcript.ts";
-import { excerpt, printable } from "../projections/wording.ts";
+import { transcript } from "../wording/transcript.ts";
 import { eventPlace } from "./block-rows.ts";
 import type { CliContext, Screen } from "./context.ts";
 import type { TranscriptDocument } from "./documents/conversations.ts";

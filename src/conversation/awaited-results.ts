@@ -1,9 +1,9 @@
+import { excerpt } from "../base/printable.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Block } from "../domain/block.ts";
 import { openCalls } from "../domain/calls.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
-import { excerpt } from "../projections/wording.ts";
 
 /** Whether a block answers a call by its id; what a provider pairs by other names is compared by its codec alone. */
 export const isResult = ({ kind, callId }: Block): boolean => kind === "tool_result" && callId !== null;

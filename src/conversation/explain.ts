@@ -2,7 +2,7 @@ import { type Block, notRead } from "../domain/block.ts";
 import type { Decision, Divergence, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import { inputTurn, planAgain } from "../engine/planning/recorded-request.ts";
 import { type BlockChange, lastChange } from "../projections/blame.ts";
-import { labelIn } from "../projections/block-labels.ts";
+import { labelIn } from "../wording/labels.ts";
 import { type ContextCandidate, candidatesOf } from "./candidates.ts";
 import type { FoundRequest } from "./recorded-request.ts";
 import { type RequestBefore, requestBefore } from "./request-before.ts";

@@ -1,3 +1,4 @@
+import { counted } from "../base/counted.ts";
 import { checkOptions, checkText, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Actor } from "../domain/actor.ts";
@@ -12,7 +13,6 @@ import { blocksOf } from "../engine/planning/response.ts";
 import type { Draft } from "../engine/stack/codec.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { StoredChain } from "../engine/stack/stored-responses.ts";
-import { counted } from "../projections/wording.ts";
 import type { Conversation } from "./conversation.ts";
 
 export type ImportStoredOptions = {

@@ -11,8 +11,8 @@ import type { EventLog } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import { StoreCorruptedError } from "../log/ports/event-store.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
-import type { BlockLabels } from "../projections/block-labels.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
+import type { BlockLabels } from "../wording/labels.ts";
 import { readPlace } from "./place.ts";
 
 /** A request as it was sent. */

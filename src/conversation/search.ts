@@ -1,5 +1,6 @@
 import { findFolded, foldText, inOneSpace, type TextRange } from "../base/fold-text.ts";
 import { checkOptions, checkText, checkWhole, type OptionNames } from "../base/options.ts";
+import { excerpt } from "../base/printable.ts";
 import type { Actor } from "../domain/actor.ts";
 import type { BlockKind } from "../domain/block.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
@@ -16,7 +17,6 @@ import {
   streamOfRow,
   textAt,
 } from "../projections/search-texts.ts";
-import { excerpt } from "../projections/wording.ts";
 import type { Projector } from "../read-models/projector.ts";
 import { checkLabels, hasLabels } from "./list.ts";
 import { withRows } from "./read-models.ts";

@@ -3,7 +3,7 @@ import { type Block, idOf } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { type TurnDifference, turnDifference } from "../domain/turn-difference.ts";
-import { type BlockLabels, labelIn } from "../projections/block-labels.ts";
+import { type BlockLabels, labelIn } from "../wording/labels.ts";
 
 /** A block, and its place in its Turn, from 0. */
 export type PlacedBlock = { readonly index: number; readonly block: Block };

@@ -1,3 +1,4 @@
+import { excerpt } from "../base/printable.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type Actor, isActor } from "../domain/actor.ts";
 import { type ConversationEvent, isRequest } from "../domain/events/event.ts";
@@ -12,11 +13,10 @@ import { readHistory, skippedIn } from "../log/history/lineage.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import { SkippedEvents } from "../log/history/skipped-events.ts";
 import { type Head, StoreCorruptedError, type StoredEnvelope } from "../log/ports/event-store.ts";
-import { type BlockLabels, noLabels, noteLabels } from "../projections/block-labels.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
-import { describeEvent } from "../projections/describe-event.ts";
-import { excerpt } from "../projections/wording.ts";
+import { describeEvent } from "../wording/describe-event.ts";
+import { type BlockLabels, noLabels, noteLabels } from "../wording/labels.ts";
 import { changersOf } from "./diff.ts";
 import { type SentRequest, sentRequest } from "./recorded-request.ts";
 import { changedBy, isEmptyDifference, type TurnChanges, turnChanges } from "./turn-changes.ts";

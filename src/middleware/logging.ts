@@ -1,8 +1,8 @@
 import { checkFunction, checkOptions, type OptionNames } from "../base/options.ts";
+import { inOneLine } from "../base/printable.ts";
 import { unwatched } from "../base/unwatched.ts";
 import { Turn } from "../domain/turn.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
-import { inOneLine } from "../projections/wording.ts";
 
 /** One thing that a log says of a call. Numbers and ids only: nothing of what the conversation is about. */
 export type LogEntry = {

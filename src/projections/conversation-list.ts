@@ -1,3 +1,4 @@
+import { excerpt } from "../base/printable.ts";
 import { utf8Length } from "../base/utf8.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
@@ -11,7 +12,6 @@ import { entersTurn } from "./open-run.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { isLoss } from "./run-record.ts";
 import { type AskedAnchor, askedAnchor, isAnotherAnchor } from "./server-contexts.ts";
-import { excerpt } from "./wording.ts";
 
 /** What a list of conversations says of each. */
 export type ConversationSummary = {

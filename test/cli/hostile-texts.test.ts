@@ -1,13 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { inOneLine, printable, printableJson } from "../../src/base/printable.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { Block, user } from "../../src/index.ts";
 import { logging } from "../../src/middleware/logging.ts";
-import { inOneLine, printable, printableJson } from "../../src/projections/wording.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { turnlogHere } from "../support/cli/command.ts";

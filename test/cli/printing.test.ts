@@ -6,7 +6,6 @@ import { differenceByContent } from "../../src/conversation/turn-changes.ts";
 import { blockIdSchema } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { Turn } from "../../src/domain/turn.ts";
-import { counted, excerpt, grouped } from "../../src/projections/wording.ts";
 
 test("aligns columns, and cuts the last one at the edge", () => {
   const rows = [
@@ -31,21 +30,6 @@ test("styles a cell after its width is known", () => {
 
 test("counts wide letters twice and combining marks not at all", () => {
   expect(["abc", "日本", "e\u0301", "🚆"].map(widthOf)).toEqual([3, 4, 1, 2]);
-});
-
-test("cuts an excerpt between characters and says that it was cut", () => {
-  expect(excerpt("one  two\nthree", 40)).toBe("one two three");
-  expect(excerpt("🚆🚆🚆🚆", 3)).toBe("🚆🚆…");
-  expect(excerpt("x".repeat(1_000), 5)).toBe("xxxx…");
-});
-
-test("counts in words", () => {
-  expect([grouped(0), grouped(1_234_567), counted(1, "block"), counted(2_000, "block")]).toEqual([
-    "0",
-    "1,234,567",
-    "1 block",
-    "2,000 blocks",
-  ]);
 });
 
 test("draws no bar for what is done within half a second, and takes it away at the end", () => {

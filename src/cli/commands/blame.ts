@@ -1,10 +1,11 @@
+import { excerpt, printable } from "../../base/printable.ts";
 import { type BlameReport, blameReport } from "../../conversation/blame-report.ts";
 import { turnSpokenOf } from "../../conversation/place.ts";
 import { describeActor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import type { Blame, BlockChange } from "../../projections/blame.ts";
-import { excerpt, printable, shownText } from "../../projections/wording.ts";
+import { shownText } from "../../wording/shown-text.ts";
 import { changedWords, changeWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";

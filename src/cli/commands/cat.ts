@@ -1,10 +1,10 @@
 import { type JsonValue, parseJson } from "../../base/json.ts";
+import { printableJson } from "../../base/printable.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { checkEnvelope } from "../../log/codec/envelope.ts";
 import { asReading, readEvent } from "../../log/codec/recorded.ts";
 import type { EventStore } from "../../log/ports/event-store.ts";
 import { envelopeAt, type StoredEnvelope } from "../../log/ports/event-store.ts";
-import { printableJson } from "../../projections/wording.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { catDocument } from "../documents/conversations.ts";
 import { NotFoundError } from "../exit-codes.ts";

@@ -1,7 +1,9 @@
+import { counted } from "../../base/counted.ts";
+import { excerpt } from "../../base/printable.ts";
 import { compareConversations } from "../../conversation/compare.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
-import { blockLabel, counted, excerpt } from "../../projections/wording.ts";
+import { blockLabel } from "../../wording/labels.ts";
 import { changeWords, placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
 import { blockDocument } from "../difference.ts";

@@ -1,6 +1,6 @@
 import type * as z from "zod";
+import { counted, grouped } from "../../base/counted.ts";
 import { type CopiedStream, copyConversations } from "../../carry/copy.ts";
-import { counted, grouped } from "../../projections/wording.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { copyDocument } from "../documents/stores.ts";
 import { findConversations } from "../find.ts";

@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { counted, grouped } from "../../base/counted.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import { conversationStream } from "../../domain/ids.ts";
@@ -8,11 +9,11 @@ import {
   type ConversationSummary,
   conversationList,
 } from "../../projections/conversation-list.ts";
-import { describeDivergence } from "../../projections/describe-inference.ts";
-import { describeRequestReason } from "../../projections/reasons.ts";
-import { counted, grouped, shortId } from "../../projections/wording.ts";
 import { openaiResponses } from "../../providers/responses/openai-responses.ts";
 import { startReferenceServer } from "../../reference-server/server.ts";
+import { describeDivergence } from "../../wording/describe-inference.ts";
+import { describeRequestReason } from "../../wording/describe-reason.ts";
+import { shortId } from "../../wording/labels.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, defaultStoreUrl, type Screen, shownUrl } from "../context.ts";
 import { playDemo } from "../demo/play.ts";

@@ -1,6 +1,7 @@
+import { grouped } from "../../base/counted.ts";
+import { printableJson } from "../../base/printable.ts";
 import { bundleBegin, bundleLines } from "../../carry/bundle.ts";
 import { openStoreSource } from "../../carry/copy-source.ts";
-import { grouped, printableJson } from "../../projections/wording.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext } from "../context.ts";
 import { exportDocument } from "../documents/stores.ts";

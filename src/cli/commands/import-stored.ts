@@ -1,6 +1,6 @@
 import type * as z from "zod";
+import { counted } from "../../base/counted.ts";
 import { ProviderError } from "../../engine/stack/provider.ts";
-import { counted } from "../../projections/wording.ts";
 import type { CliContext } from "../context.ts";
 import type { importedStored } from "../documents/stores.ts";
 import { NotFoundError } from "../exit-codes.ts";

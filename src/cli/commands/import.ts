@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { basename } from "node:path";
 import type * as z from "zod";
+import { counted } from "../../base/counted.ts";
 import { linesOf } from "../../base/lines.ts";
 import { type BundleHeader, bundleSource, readBundleHeader } from "../../carry/bundle.ts";
 import { copyEvents } from "../../carry/copy.ts";
@@ -10,7 +11,6 @@ import { blockFromJson } from "../../domain/block-json.ts";
 import { importOf } from "../../domain/events/blocks-in.ts";
 import { type ConversationId, conversationIdSchema, namedBlockId, namedIdText } from "../../domain/ids.ts";
 import { EventTooLargeError } from "../../log/ports/event-store.ts";
-import { counted } from "../../projections/wording.ts";
 import { type ChatDocument, readChatFile } from "../../rehearsal/chat-format.ts";
 import { blockOf, entriesOf } from "../../rehearsal/entries.ts";
 import { type CommandInput, commandCode } from "../command.ts";

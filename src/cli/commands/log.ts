@@ -3,7 +3,7 @@ import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { type WalkedEvent, Walker } from "../../conversation/walk.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { followEnvelopes } from "../../log/codec/recorded.ts";
-import { actorLabel } from "../../projections/wording.ts";
+import { actorLabel } from "../../wording/labels.ts";
 import { dateAndTime, timeOfDay } from "../block-rows.ts";
 import { type CommandInput, commandCode, type Documents } from "../command.ts";
 import type { CliContext, Screen } from "../context.ts";

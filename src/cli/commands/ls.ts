@@ -1,7 +1,8 @@
 import type * as z from "zod";
+import { counted, grouped } from "../../base/counted.ts";
+import { excerpt } from "../../base/printable.ts";
 import { type ListOptions, listConversations } from "../../conversation/list.ts";
 import { hiddenLabel } from "../../domain/labels.ts";
-import { counted, excerpt, grouped } from "../../projections/wording.ts";
 import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";

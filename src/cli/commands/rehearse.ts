@@ -1,4 +1,4 @@
-import { counted, grouped } from "../../projections/wording.ts";
+import { counted, grouped } from "../../base/counted.ts";
 import { type ChatDocument, type ChatLine, readChatFile } from "../../rehearsal/chat-format.ts";
 import { generateDocuments } from "../../rehearsal/generate.ts";
 import type { Incoherence } from "../../rehearsal/play.ts";

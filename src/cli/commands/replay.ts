@@ -1,8 +1,9 @@
+import { counted } from "../../base/counted.ts";
+import { printable } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { counterfactual } from "../../counterfactual.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import { counted, printable } from "../../projections/wording.ts";
 import { saveCounterfactual } from "../../replay/counterfactual.ts";
 import { replayFolds } from "../../replay/fold-replay.ts";
 import { reexecute } from "../../replay/re-execute.ts";

@@ -1,4 +1,4 @@
-import { counted } from "../../projections/wording.ts";
+import { counted } from "../../base/counted.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { resetReasoningDocument } from "../documents/writing.ts";
 import { findConversation } from "../find.ts";

@@ -1,4 +1,6 @@
 import type * as z from "zod";
+import { counted } from "../../base/counted.ts";
+import { excerpt, printable } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { ListedConversation } from "../../conversation/list.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
@@ -7,7 +9,6 @@ import { type BlockId, conversationStream } from "../../domain/ids.ts";
 import { settleable } from "../../engine/run/settle.ts";
 import { idInDoubt } from "../../engine/stack/doubt.ts";
 import type { EventStore } from "../../log/ports/event-store.ts";
-import { counted, excerpt, printable } from "../../projections/wording.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext } from "../context.ts";
 import { resumeDocument } from "../documents/running.ts";

@@ -1,6 +1,6 @@
+import { counted } from "../../base/counted.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import { idOf } from "../../domain/block.ts";
-import { counted } from "../../projections/wording.ts";
 import { placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { revertDocument } from "../documents/writing.ts";

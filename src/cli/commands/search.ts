@@ -1,4 +1,5 @@
-import { actorLabel, excerpt, printable } from "../../projections/wording.ts";
+import { excerpt, printable } from "../../base/printable.ts";
+import { actorLabel } from "../../wording/labels.ts";
 import { dateAndTime, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { searchDocument } from "../documents/conversations.ts";

@@ -1,19 +1,13 @@
+import { counted, grouped } from "../../base/counted.ts";
+import { excerpt, inOneLine, printable } from "../../base/printable.ts";
 import { describeActor } from "../../domain/actor.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { lifeIn } from "../../log/writer/owner.ts";
-import { describeOrigin } from "../../projections/describe-event.ts";
-import { describeReason } from "../../projections/reasons.ts";
-import {
-  counted,
-  endpointLabel,
-  excerpt,
-  grouped,
-  inOneLine,
-  printable,
-  shortId,
-  shownText,
-} from "../../projections/wording.ts";
+import { describeOrigin } from "../../wording/describe-event.ts";
+import { describeReason } from "../../wording/describe-reason.ts";
+import { endpointLabel, shortId } from "../../wording/labels.ts";
+import { shownText } from "../../wording/shown-text.ts";
 import { blockRow, changedWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";

@@ -1,5 +1,5 @@
+import { counted } from "../../base/counted.ts";
 import { maxFollowing } from "../../log/writer/skip-event.ts";
-import { counted } from "../../projections/wording.ts";
 import { placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { skipDocument } from "../documents/stores.ts";

@@ -1,5 +1,5 @@
+import { counted } from "../../base/counted.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
-import { counted } from "../../projections/wording.ts";
 import { sqliteFile } from "../../stores/sqlite/address.ts";
 import { backUpStore, restoreStore, type WrittenFile } from "../../stores/sqlite/backup.ts";
 import { type CommandInput, commandCode } from "../command.ts";

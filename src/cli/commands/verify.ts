@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import type { StreamProblem } from "../../audit/stream-check.ts";
 import { type VerifiedStreamName, verification } from "../../audit/verify.ts";
+import { counted } from "../../base/counted.ts";
+import { excerpt, printable } from "../../base/printable.ts";
 import { readModels } from "../../conversation/read-models.ts";
-import { counted, excerpt, printable } from "../../projections/wording.ts";
 import { headerLine, headLine, headsBegin, parseHeads, type SavedHeads } from "../../stores/saved-heads.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { verifyDocument } from "../documents/stores.ts";

@@ -1,3 +1,5 @@
+import { counted, grouped } from "../../base/counted.ts";
+import { excerpt, inOneLine } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import { explainRequest, type RequestExplanation } from "../../conversation/explain.ts";
 import { explainReasoning } from "../../conversation/reasoning-report.ts";
@@ -6,10 +8,11 @@ import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import type { AnchorId } from "../../domain/anchor.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { outgoingTurn } from "../../engine/planning/recorded-request.ts";
-import { layerAsides, repairWords } from "../../projections/asides.ts";
-import { describeAnchor, describeDivergence, describeStrategy } from "../../projections/describe-inference.ts";
-import { describeReason, describeRequestReason } from "../../projections/reasons.ts";
-import { counted, endpointLabel, excerpt, grouped, inOneLine, shortId, shownText } from "../../projections/wording.ts";
+import { describeAnchor, describeDivergence, describeStrategy } from "../../wording/describe-inference.ts";
+import { describeReason, describeRequestReason } from "../../wording/describe-reason.ts";
+import { endpointLabel, shortId } from "../../wording/labels.ts";
+import { shownText } from "../../wording/shown-text.ts";
+import { layerNotes, repairWords } from "../../wording/side-notes.ts";
 import { blockRow, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
@@ -129,7 +132,7 @@ function reasonLines(document: WhyDocument): readonly string[] {
     lines.push(`settings changed since then: ${changedSettings.map(inOneLine).join(", ")}`);
   lines.push(...beforeLines(document));
   for (const repair of repairs) lines.push(`repaired: ${repairWords(repair)}`);
-  for (const timing of timings) lines.push(...layerAsides(timing));
+  for (const timing of timings) lines.push(...layerNotes(timing));
   return lines;
 }
 

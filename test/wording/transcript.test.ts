@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Actor } from "../../src/domain/actor.ts";
 import { assistant, toolCall, toolResult, user } from "../../src/domain/make-block.ts";
-import { transcript } from "../../src/projections/transcript.ts";
+import { transcript } from "../../src/wording/transcript.ts";
 import {
   appended,
   digest,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { assistant, audio, file, image, text, toolResult, user } from "../../src/domain/make-block.ts";
-import { shownText } from "../../src/projections/wording.ts";
+import { shownText } from "../../src/wording/shown-text.ts";
 
 test("what people are shown of a block has its images, files and audio, each by what tells it apart and none by its content", () => {
   expect(shownText(user([text("Look:"), image("https://example.test/a.png"), text("Well?")]))).toBe(

@@ -3,9 +3,9 @@ import type { Block, BlockKind } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
-import { entersTurn } from "./open-run.ts";
-import { byStream, type Projection } from "./projection.ts";
-import { shownText } from "./wording.ts";
+import { entersTurn } from "../projections/open-run.ts";
+import { byStream, type Projection } from "../projections/projection.ts";
+import { shownText } from "./shown-text.ts";
 
 /** One thing that was said, as it was said: middleware changes the Turn, not what happened. */
 type Utterance = {

@@ -1,4 +1,6 @@
+import { counted, grouped } from "../base/counted.ts";
 import type { JsonValue } from "../base/json.ts";
+import { excerpt } from "../base/printable.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { contentId, type Edit } from "../domain/edits.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
@@ -7,16 +9,18 @@ import type { ConversationEvent, ConversationEventOf } from "../domain/events/ev
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import { hiddenLabel } from "../domain/labels.ts";
-import { asidesOf, budgetWords, compactionWords } from "./asides.ts";
-import type { BlockLabels } from "./block-labels.ts";
-import { inferenceWords } from "./describe-inference.ts";
-import { blockLabel, costWords, counted, excerpt, grouped, quote, textLength } from "./wording.ts";
+import { costWords, inferenceWords } from "./describe-inference.ts";
+import { type BlockLabels, blockLabel } from "./labels.ts";
+import { quote, textLength } from "./shown-text.ts";
+import { sideNotesOf } from "./side-notes.ts";
+import { budgetWords, compactionWords } from "./token-limits.ts";
 
 /** An event in words, for a reader who has followed those up to it. */
 export const describeEvent = (view: BlockLabels, { event, frame }: RecordedEvent): string =>
-  [isAside(frame) && event.type === "TurnEdited" ? askedWords(event) : wordsOf(view, event), ...asidesOf(event)].join(
-    "; ",
-  );
+  [
+    isAside(frame) && event.type === "TurnEdited" ? askedWords(event) : wordsOf(view, event),
+    ...sideNotesOf(event),
+  ].join("; ");
 
 /** What a layer asks beside the conversation ends with its question. */
 function askedWords(event: ConversationEventOf<"TurnEdited">): string {

@@ -1,21 +1,14 @@
+import { counted, grouped } from "../base/counted.ts";
+import { excerpt, inOneLine } from "../base/printable.ts";
 import type { AnchorId } from "../domain/anchor.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { Decision, Divergence } from "../domain/events/inference-events.ts";
 import { learnedName } from "../domain/events/server-events.ts";
-import { describeReason, describeRequestReason } from "./reasons.ts";
-import { usageOf } from "./usage.ts";
-import {
-  actorLabel,
-  blockLabel,
-  costWords,
-  counted,
-  excerpt,
-  grouped,
-  inOneLine,
-  quote,
-  textLength,
-} from "./wording.ts";
+import { type Usage, usageOf } from "../projections/usage.ts";
+import { describeReason, describeRequestReason } from "./describe-reason.ts";
+import { actorLabel, blockLabel } from "./labels.ts";
+import { quote, textLength } from "./shown-text.ts";
 
 type InferenceEvent = ConversationEventOf<
   | "StepRouted"
@@ -141,3 +134,9 @@ const changedWords = { ...changeWords, shortened: "cut off" } as const;
 
 const deletedWords = (id: string, found: boolean): string =>
   found ? `${id} is deleted at the server` : `${id} was not at the server any more`;
+
+/** `1,204 tokens in, 87 out` */
+export function costWords(usage: Usage | undefined): string {
+  const { inputTokens, outputTokens } = usageOf(usage);
+  return `${grouped(inputTokens)} tokens in, ${grouped(outputTokens)} out`;
+}

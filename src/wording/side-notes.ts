@@ -1,16 +1,18 @@
+import { counted } from "../base/counted.ts";
 import type { JsonValue } from "../base/json.ts";
+import { excerpt } from "../base/printable.ts";
 import { blockFromJson } from "../domain/block-json.ts";
-import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
+import type { ConversationEvent } from "../domain/events/event.ts";
 import type { Repair } from "../domain/events/inference-events.ts";
-import type { Compaction, LayerTiming } from "../domain/events/shared.ts";
-import { entersTurn } from "./open-run.ts";
-import { blockLabel, counted, excerpt, grouped } from "./wording.ts";
+import type { LayerTiming } from "../domain/events/shared.ts";
+import { entersTurn } from "../projections/open-run.ts";
+import { blockLabel } from "./labels.ts";
 
 /** What an event says beside what it is about: what did not get through, and what layers did that no Turn shows. */
-export function asidesOf(event: ConversationEvent): readonly string[] {
+export function sideNotesOf(event: ConversationEvent): readonly string[] {
   switch (event.type) {
     case "InferenceRequested":
-      return [...repairAsides(event.data.decision.repairs), ...(event.data.timings ?? []).flatMap(layerAsides)];
+      return [...repairNotes(event.data.decision.repairs), ...(event.data.timings ?? []).flatMap(layerNotes)];
     case "ResponseReceived": {
       const omitted = event.data.output.filter((block) => !entersTurn(block)).map(blockFromJson);
       return omitted.length === 0
@@ -26,14 +28,14 @@ export function asidesOf(event: ConversationEvent): readonly string[] {
     case "RunCompleted":
     case "RunFailed":
     case "RunCancelled":
-      return (event.data.timings ?? []).flatMap(layerAsides);
+      return (event.data.timings ?? []).flatMap(layerNotes);
     default:
       return [];
   }
 }
 
 /** What a layer did in one call that no Turn shows. */
-export function layerAsides({ layer, withoutNext, swallowed = [] }: LayerTiming): readonly string[] {
+export function layerNotes({ layer, withoutNext, swallowed = [] }: LayerTiming): readonly string[] {
   const name = excerpt(layer, 40);
   const errors = swallowed.map(
     ({ frame, message }) => `${name} went on after an error of frame ${frame}: ${excerpt(message, 80)}`,
@@ -41,43 +43,10 @@ export function layerAsides({ layer, withoutNext, swallowed = [] }: LayerTiming)
   return withoutNext === true ? [`${name} answered by itself, without calling next`] : errors;
 }
 
-/** How and why a Turn was made shorter, in words. */
-export function compactionWords({ how, because, tokens, limit }: Compaction): string {
-  const what = compactedWords.get(how) ?? `made the Turn shorter (${excerpt(how, 40)})`;
-  const counts =
-    tokens === undefined ? "" : `: ${grouped(tokens)} tokens were counted, of ${grouped(limit ?? 0)} allowed`;
-  return `${what} (${compactedBecause.get(because) ?? excerpt(because, 40)}${counts})`;
-}
-
-/** How many tokens a run may use, in words. */
-export function budgetWords({ maxInputTokens, maxTotalTokens, onExceeded }: Budget): string {
-  const limits = [
-    ...(maxInputTokens === undefined ? [] : [`${grouped(maxInputTokens)} tokens in a request`]),
-    ...(maxTotalTokens === undefined ? [] : [`${grouped(maxTotalTokens)} tokens in all`]),
-  ];
-  return `${onExceeded === "warn" ? "warns over" : "ends over"} ${limits.join(", ")}`;
-}
-
-type Budget = NonNullable<ConversationEventOf<"RunStarted">["data"]["budget"]>;
-
-const compactedWords: ReadonlyMap<string, string> = new Map([
-  ["truncate-results", "cut tool results"],
-  ["drop-exchanges", "left out the oldest exchanges"],
-  ["server", "put what the server compacted in the place of what it was made of"],
-  ["summarise", "put a summary in the place of the oldest exchanges"],
-]);
-
-const compactedBecause: ReadonlyMap<string, string> = new Map([
-  ["before-request", "before a request"],
-  ["after-run", "after the run"],
-  ["too-long", "the request was refused as too long"],
-  ["asked", "as it was asked to"],
-]);
-
 /** More repairs than these are counted. */
 const shownRepairs = 2;
 
-function repairAsides(repairs: readonly Repair[]): readonly string[] {
+function repairNotes(repairs: readonly Repair[]): readonly string[] {
   if (repairs.length === 0) return [];
   const shown = repairs.slice(0, shownRepairs).map(repairWords).join(", ");
   return [`repaired: ${shown}${repairs.length > shownRepairs ? ` and ${repairs.length - shownRepairs} more` : ""}`];

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import type { Actor } from "../../src/domain/actor.ts";
 import type { ConversationEvent, ConversationEventOf } from "../../src/domain/events/event.ts";
 import { assistant, system, toolCall, toolResult, user } from "../../src/domain/make-block.ts";
-import { type BlockLabels, noLabels, noteLabels } from "../../src/projections/block-labels.ts";
-import { describeEvent } from "../../src/projections/describe-event.ts";
 import { byStream, type Projection } from "../../src/projections/projection.ts";
+import { describeEvent } from "../../src/wording/describe-event.ts";
+import { type BlockLabels, noLabels, noteLabels } from "../../src/wording/labels.ts";
 import {
   appended,
   digest,

@@ -1,9 +1,33 @@
+import { excerpt } from "../base/printable.ts";
+import type { Actor } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
 import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { blockLabel } from "./wording.ts";
+
+/** What a block is, in a word or two: `user`, `tool_call weather`, `reasoning`, `web_search_call`. */
+export function blockLabel(block: Block): string {
+  if (block.kind === "other") return excerpt(block.type, 40);
+  return block.kind === "tool_call" ? `tool_call ${excerpt(block.name ?? block.type, 40)}` : block.kind;
+}
+
+/** An actor in a word: `shorten-results@1.2.0`, `weather`, `anthropic`, `user`. `describeActor` says more. */
+export function actorLabel(actor: Actor): string {
+  if (actor.kind === "middleware") return excerpt(`${actor.name}@${actor.version}`, 40);
+  if (!("name" in actor)) return actor.kind;
+  return excerpt(actor.name, 40);
+}
+
+/** An endpoint as its scope begins, provider and place, without who asks: `openai-responses https://api.openai.com/v1`. */
+export function endpointLabel(scope: string): string {
+  const words = scope.split(" ");
+  const end = words.findIndex((word) => word.includes("="));
+  return excerpt(words.slice(0, end < 0 ? words.length : Math.max(1, end)).join(" "), 80);
+}
+
+/** The beginning of an id that somebody else made, as long as it takes to tell it from others; it names it as well. */
+export const shortId = (id: string): string => excerpt(id, 1_000).slice(0, 20);
 
 /** What it takes to put an event into words. */
 export type BlockLabels = {

@@ -1,4 +1,4 @@
-import { inOneLine } from "./wording.ts";
+import { inOneLine } from "../base/printable.ts";
 
 /**
  * Why a request did not continue from a context, in words: the reasons of decisions, of contexts that cannot be used, and of

@@ -1,0 +1,48 @@
+/** A text on one line, without anything that a terminal obeys, cut at so many characters. */
+export function excerpt(text: string, length: number): string {
+  // More than is shown, so that a long text costs no more than a short one.
+  const line = printable(text.slice(0, length * 4))
+    .replace(/\s+/gu, " ")
+    .trim();
+  // One character each, where there is nothing but letters.
+  const characters = isPlain(line) ? line : Array.from(line);
+  const isWhole = characters.length <= length && text.length <= length * 4;
+  if (isWhole) return line;
+  const kept = characters.slice(0, length - 1);
+  return `${typeof kept === "string" ? kept : kept.join("")}…`;
+}
+
+/**
+ * A text without what a terminal obeys and what nobody sees: control and direction characters, line separators and what has no
+ * width are blanks. Line feeds and tabs stay, and so does what makes one emoji of several, or chooses a character's look.
+ */
+export const printable = (text: string): string => (isPlain(text) ? text : text.replace(unprintable, " "));
+
+/**
+ * Whether a text has nothing but Latin letters, digits, blanks and the punctuation of their languages: each is one character
+ * of one width. Most texts are so, and looking through them for what is rare takes long.
+ */
+export const isPlain = (text: string): boolean => plain.test(text);
+const plain = /^[\n\t -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2030-\u203a]*$/;
+
+/** The same on one line, every blank where it was. */
+export const inOneLine = (text: string): string => printable(text).replace(/[\n\t]/g, " ");
+
+/** The same JSON text with these characters as escapes, so that it still says what it said. */
+export const printableJson = (json: string): string =>
+  json.replace(unprintable, (character) =>
+    Array.from({ length: character.length }, (_, index) => escapeOf(character.charCodeAt(index))).join(""),
+  );
+
+const escapeOf = (unit: number): string => `\\u${unit.toString(16).padStart(4, "0")}`;
+
+const unprintable = new RegExp(
+  [
+    "(?![\\n\\t])",
+    // One variation selector behind a character; more of them hide something.
+    "(?!(?<![\\ufe00-\\ufe0f])[\\ufe00-\\ufe0f])",
+    "(?!(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=\\p{Extended_Pictographic}))",
+    "[\\p{Cc}\\p{Bidi_Control}\\p{Default_Ignorable_Code_Point}\\u2028\\u2029\\ufff9-\\ufffb]",
+  ].join(""),
+  "gu",
+);
