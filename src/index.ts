@@ -29,7 +29,6 @@ export type { PastRun } from "./conversation/past-run.ts";
 export type { ReadableConversation, WhatIfOptions } from "./conversation/readable-conversation.ts";
 export type { ReasoningBlock, ReasoningForecast, ReasoningSize } from "./conversation/reasoning-forecast.ts";
 export type { ComparedReasoning, ReasoningReport } from "./conversation/reasoning-report.ts";
-export type { SentRequest } from "./conversation/recorded-request.ts";
 export type { RequestBefore } from "./conversation/request-before.ts";
 export type { ResumeAllOptions, ResumedConversation } from "./conversation/resume-all.ts";
 export type { RunnableConversation } from "./conversation/runnable-conversation.ts";
@@ -77,6 +76,7 @@ export { type ModifiedBlock, type TurnDifference, turnDifference } from "./domai
 export type { BlockOutline, TurnOutline } from "./domain/turn-outline.ts";
 export { EffectFailedError } from "./engine/effects/run-effect.ts";
 export type { ReasoningBreak, ReasoningFate } from "./engine/planning/reasoning-survival.ts";
+export type { SentRequest } from "./engine/planning/recorded-request.ts";
 export type { Cancelled, CancelOptions } from "./engine/run/cancel.ts";
 export type {
   AnswerOptions,

@@ -1,8 +1,8 @@
 import { counted } from "../base/counted.ts";
 import type { Conversation } from "../conversation/conversation.ts";
+import { type FoundRequest, findRequest } from "../conversation/find-request.ts";
 import { listConversations } from "../conversation/list.ts";
 import { type ReadPlace, readPlace } from "../conversation/place.ts";
-import { type FoundRequest, findRequest } from "../conversation/recorded-request.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type ConversationId, conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { isHidden, labelsAfter } from "../domain/labels.ts";

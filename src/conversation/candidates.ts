@@ -5,7 +5,7 @@ import { refusalOf } from "../engine/planning/plan.ts";
 import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
-import type { FoundRequest } from "./recorded-request.ts";
+import type { FoundRequest } from "./find-request.ts";
 
 /** A context that was known when a request was planned, and why the request did not continue from it. */
 export type ContextCandidate = Pick<ServerContext, "responseId" | "inferenceId" | "stream" | "revision" | "length"> & {

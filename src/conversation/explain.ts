@@ -4,7 +4,7 @@ import { inputTurn, planAgain } from "../engine/planning/recorded-request.ts";
 import { type BlockChange, lastChange } from "../projections/blame.ts";
 import { labelIn } from "../wording/labels.ts";
 import { type ContextCandidate, candidatesOf } from "./candidates.ts";
-import type { FoundRequest } from "./recorded-request.ts";
+import type { FoundRequest } from "./find-request.ts";
 import { type RequestBefore, requestBefore } from "./request-before.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
 

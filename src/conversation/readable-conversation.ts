@@ -5,6 +5,7 @@ import { TurnlogError } from "../base/turnlog-error.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
+import type { SentRequest } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import { type AnyEngine, checkedEngine } from "../engine/stack/engine.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
@@ -16,9 +17,9 @@ import type { Counterfactual, CounterfactualOptions } from "../replay/counterfac
 import type { BlameReport } from "./blame-report.ts";
 import type { ConversationDiff } from "./diff.ts";
 import type { RequestExplanation } from "./explain.ts";
+import type { RequestPlace } from "./find-request.ts";
 import type { PastConversation } from "./past.ts";
 import type { ReasoningReport } from "./reasoning-report.ts";
-import type { RequestPlace, SentRequest } from "./recorded-request.ts";
 import type { WalkedEvent } from "./walk.ts";
 import { checkWalk, type WalkOptions } from "./walk-options.ts";
 
@@ -122,7 +123,10 @@ export class ReadableConversation {
    * @throws {StoreCorruptedError} when it is not the body that was sent: `verify` names the damage.
    */
   async request(revision?: number): Promise<SentRequest> {
-    const { findRequest, sentRequest } = await import("./recorded-request.ts");
+    const [{ findRequest }, { sentRequest }] = await Promise.all([
+      import("./find-request.ts"),
+      import("../engine/planning/recorded-request.ts"),
+    ]);
     const { view, recorded, codecs } = await findRequest(this.#log, this.#placeOf(revision, false));
     return sentRequest(view, recorded, codecs);
   }
@@ -142,7 +146,7 @@ export class ReadableConversation {
   async why(revision?: number): Promise<RequestExplanation> {
     const [{ explainRequest }, { findRequest }] = await Promise.all([
       import("./explain.ts"),
-      import("./recorded-request.ts"),
+      import("./find-request.ts"),
     ]);
     return explainRequest(await findRequest(this.#log, this.#placeOf(revision, true)));
   }

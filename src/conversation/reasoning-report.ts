@@ -1,8 +1,8 @@
 import type { Withheld } from "../domain/events/inference-events.ts";
 import { outgoingTurn, recordedRequest } from "../engine/planning/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { type FoundRequest, findRequest, type RequestPlace } from "./find-request.ts";
 import { forecast, type ReasoningBlock, type ReasoningForecast, trailReader } from "./reasoning-forecast.ts";
-import { type FoundRequest, findRequest, type RequestPlace } from "./recorded-request.ts";
 
 /** The same of a request that was sent, and what the server said of it. */
 export type ReasoningReport = Omit<ReasoningForecast, "blocks"> & {

@@ -3,7 +3,7 @@ import { divergenceOf } from "../engine/planning/divergence.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
 import { changedSettings } from "../engine/planning/request-settings.ts";
-import type { FoundRequest } from "./recorded-request.ts";
+import type { FoundRequest } from "./find-request.ts";
 
 /** What became of what an endpoint was sent and answered last, in a request that continues from nothing. */
 export type RequestBefore = {

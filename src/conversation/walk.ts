@@ -5,6 +5,7 @@ import { type ConversationEvent, isRequest } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { Turn } from "../domain/turn.ts";
 import { turnDifference } from "../domain/turn-difference.ts";
+import { type SentRequest, sentRequest } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
@@ -18,7 +19,6 @@ import { ConversationDamagedError } from "../projections/damage.ts";
 import { describeEvent } from "../wording/describe-event.ts";
 import { type BlockLabels, noLabels, noteLabels } from "../wording/labels.ts";
 import { changersOf } from "./diff.ts";
-import { type SentRequest, sentRequest } from "./recorded-request.ts";
 import { changedBy, isEmptyDifference, type TurnChanges, turnChanges } from "./turn-changes.ts";
 import type { WalkOptions } from "./walk-options.ts";
 

@@ -1,5 +1,5 @@
 import { printableJson } from "../../base/printable.ts";
-import { sentRequest } from "../../conversation/recorded-request.ts";
+import { sentRequest } from "../../engine/planning/recorded-request.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { requestDocument } from "../documents/requests.ts";

@@ -3,7 +3,9 @@ import { isRequest } from "../../domain/events/event.ts";
 import type { Decision, InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { isAside } from "../../domain/frame.ts";
+import { conversationOfStream } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { StoreCorruptedError } from "../../log/ports/event-store.ts";
 import { type ConversationView, warmUpTurn } from "../../projections/conversation-view.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
 import type { Codec } from "../stack/codec.ts";
@@ -26,6 +28,41 @@ export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, 
   const { decision, settingsDigest: digest } = requestOf(recorded);
   if (!view.server.settings.has(digest)) throw new Error(`its settings ${digest.slice(0, 12)}… were not declared`);
   return buildRequest(recordedRequest(view, recorded, codecs), decision);
+}
+
+/** A request as it was sent. */
+export type SentRequest = {
+  /** Of the event that records it. */
+  readonly revision: number;
+  readonly inferenceId: InferenceRequestedData["inferenceId"];
+  readonly transport: InferenceRequestedData["decision"]["transport"];
+  /** The codec that wrote the body, with its version. */
+  readonly encoder: string;
+  /** The body, byte for byte, with secrets as named slots. */
+  readonly bodyText: string;
+  /** Of the body, in UTF-8; it is the one that was recorded before the request was sent. */
+  readonly sha256: string;
+  readonly bytes: number;
+};
+
+/**
+ * The body of a recorded request, made again and compared with the digest that was recorded before it was sent.
+ *
+ * @param view - Both folds at the revision of `recorded`, an `InferenceRequested`.
+ * @throws {TurnlogError} `unknown-codec` when its codec is not at hand.
+ * @throws {StoreCorruptedError} when it is another body than the one that was sent.
+ */
+export function sentRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): SentRequest {
+  const { inferenceId, decision, encoder, requestBytes: bytes, requestDigest: sha256 } = requestOf(recorded);
+  const { revision, stream } = recorded;
+  const { bodyText, digest } = rebuildRequest(view, recorded, codecs);
+  if (digest === sha256) {
+    return { revision, inferenceId, transport: decision.transport, encoder, bodyText, sha256, bytes };
+  }
+  const place = `${conversationOfStream(stream) ?? stream}@${revision}`;
+  throw new StoreCorruptedError(
+    `the body of ${place} cannot be rebuilt: \`turnlog verify\` says where the damage begins`,
+  );
 }
 
 /** How the same request would have been planned otherwise, and the body that would have been sent. */

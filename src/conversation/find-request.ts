@@ -5,30 +5,14 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import { conversationOfStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
-import { type Codecs, rebuildRequest, requestOf } from "../engine/planning/recorded-request.ts";
+import { type Codecs, requestOf } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
-import { StoreCorruptedError } from "../log/ports/event-store.ts";
 import type { Follower } from "../log/snapshots/fold.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { BlockLabels } from "../wording/labels.ts";
 import { readPlace } from "./place.ts";
-
-/** A request as it was sent. */
-export type SentRequest = {
-  /** Of the event that records it. */
-  readonly revision: number;
-  readonly inferenceId: InferenceRequestedData["inferenceId"];
-  readonly transport: InferenceRequestedData["decision"]["transport"];
-  /** The codec that wrote the body, with its version. */
-  readonly encoder: string;
-  /** The body, byte for byte, with secrets as named slots. */
-  readonly bodyText: string;
-  /** Of the body, in UTF-8; it is the one that was recorded before the request was sent. */
-  readonly sha256: string;
-  readonly bytes: number;
-};
 
 /** A request, and what was known when it was planned. */
 export type FoundRequest = {
@@ -107,23 +91,3 @@ const isOutcome = (
   event: ConversationEvent,
 ): event is ConversationEventOf<"ResponseReceived" | "InferenceFailed" | "WarmUpAnswered" | "WarmUpFailed"> =>
   ["ResponseReceived", "InferenceFailed", "WarmUpAnswered", "WarmUpFailed"].includes(event.type);
-
-/**
- * The body of a recorded request, made again and compared with the digest that was recorded before it was sent.
- *
- * @param view - Both folds at the revision of `recorded`, an `InferenceRequested`.
- * @throws {TurnlogError} `unknown-codec` when its codec is not at hand.
- * @throws {StoreCorruptedError} when it is another body than the one that was sent.
- */
-export function sentRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): SentRequest {
-  const { inferenceId, decision, encoder, requestBytes: bytes, requestDigest: sha256 } = requestOf(recorded);
-  const { revision, stream } = recorded;
-  const { bodyText, digest } = rebuildRequest(view, recorded, codecs);
-  if (digest === sha256) {
-    return { revision, inferenceId, transport: decision.transport, encoder, bodyText, sha256, bytes };
-  }
-  const place = `${conversationOfStream(stream) ?? stream}@${revision}`;
-  throw new StoreCorruptedError(
-    `the body of ${place} cannot be rebuilt: \`turnlog verify\` says where the damage begins`,
-  );
-}
