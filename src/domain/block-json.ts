@@ -40,7 +40,7 @@ export const blockJsonSchema = z.strictObject({
 });
 export type BlockJson = Readonly<z.infer<typeof blockJsonSchema>>;
 
-/** The block that an event holds. Read twice, it is one object. */
+/** The block that an event holds. Read twice, it is one object; read from what `blockToJson` gave, it is the block that was written. */
 export function blockFromJson(json: BlockJson): Block {
   let block = blocksRead.get(json);
   if (block === undefined) {
@@ -54,8 +54,11 @@ const blocksRead = new WeakMap<BlockJson, Block>();
 
 /** A block as an event holds it: it has an id by then. */
 export function blockToJson(block: Block): BlockJson {
-  const json = { id: idOf(block), kind: block.kind, digest: block.digest, payload: block.payload };
-  return block.wire === null ? json : { ...json, wire: block.wire };
+  const { id: _, wire, kind, digest, payload } = block;
+  const said = { id: idOf(block), kind, digest, payload };
+  const json = wire === null ? said : { ...said, wire };
+  blocksRead.set(json, block);
+  return json;
 }
 
 /** Whether a block is recorded under the digest of its content: what `verify` asks, and an import. */

@@ -16,11 +16,13 @@ import {
   noteTurn,
   noteUnasked,
 } from "./answers.ts";
+import { mustEqual } from "./apply-to-turns.ts";
 import { type BlameView, emptyBlame, noteResult, noteVersion } from "./blame.ts";
 import { ConversationDamagedError } from "./damage.ts";
-import { applyToRun, beginRun, mustEqual, type OpenRun } from "./open-run.ts";
+import { applyToRun, beginRun, type OpenRun, type RunEvent } from "./open-run.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { recoveryResults, turnIfEnded } from "./recovery-results.ts";
+import { RunTurns } from "./run-turns.ts";
 
 /** What the client's side of a conversation is at a revision (rules: Frames, Runs that do not complete, Past revisions). */
 export type ClientTurnView = {
@@ -40,22 +42,25 @@ export const clientTurn: Projection<ClientTurnView> = {
   lineage: "inherit",
   key: byStream,
   initial: () => ({ committed: Turn.empty, run: null, blame: emptyBlame(), answers: noAnswers() }),
-  apply(view, recorded) {
-    try {
-      applyEvent(view, recorded);
-      if (recorded.frame !== null && recorded.runId === view.run?.id) view.run.frames.see(recorded.frame);
-    } catch (cause) {
-      const { stream, revision } = recorded;
-      throw new ConversationDamagedError(cause instanceof Error ? cause.message : "damage", revision, {
-        stream,
-        cause,
-      });
-    }
-    return view;
-  },
+  apply: (view, recorded) => applyToClient(view, recorded, null),
 };
 
-function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
+/**
+ * The same for an event that this process has recorded: `applied` are the Turns of its run, to which it applied the event then. From the
+ * run's first event on they are those of the view.
+ */
+export function applyToClient(view: ClientTurnView, recorded: RecordedEvent, applied: RunTurns | null): ClientTurnView {
+  try {
+    applyEvent(view, recorded, applied);
+    if (recorded.frame !== null && recorded.runId === view.run?.id) view.run.frames.see(recorded.frame);
+  } catch (cause) {
+    const { stream, revision } = recorded;
+    throw new ConversationDamagedError(cause instanceof Error ? cause.message : "damage", revision, { stream, cause });
+  }
+  return view;
+}
+
+function applyEvent(view: ClientTurnView, recorded: RecordedEvent, applied: RunTurns | null): void {
   const { event, actor } = recorded;
   switch (event.type) {
     case "ConversationStarted":
@@ -88,7 +93,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     }
     case "RunStarted":
       mustEqual(view.committed.digest, event.data.base, "the Turn that the run started from");
-      view.run = beginRun(view.committed, event.data, recorded);
+      view.run = beginRun(applied ?? new RunTurns(view.committed), event.data, recorded);
       return;
     case "RunCompleted":
       endRun(view, event.data.after, "completed", recorded);
@@ -108,19 +113,28 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent): void {
     case "ResponseReceived":
     case "InferenceFailed":
     case "ToolStarted":
-      applyToRun(openRun(view), event, recorded, view.blame);
+      applyInRun(view, openRun(view), { ...recorded, event }, applied);
       return;
     case "EffectStarted":
     case "EffectFinished":
       // An effect changes no Turn, so one without its run does no harm.
-      if (view.run !== null) applyToRun(view.run, event, recorded, view.blame);
+      if (view.run !== null) applyInRun(view, view.run, { ...recorded, event }, applied);
       return;
     case "ToolFinished":
       // One that comes late may find its run ended.
-      if (event.data.late !== true) applyToRun(openRun(view), event, recorded, view.blame);
+      if (event.data.late !== true) applyInRun(view, openRun(view), { ...recorded, event }, applied);
       return;
     default:
   }
+}
+
+function applyInRun(
+  { blame }: ClientTurnView,
+  run: OpenRun,
+  recorded: RecordedEvent & { readonly event: RunEvent },
+  applied: RunTurns | null,
+): void {
+  applyToRun(run, recorded, { blame, isApplied: run.turns === applied });
 }
 
 function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinished", recorded: RecordedEvent): void {

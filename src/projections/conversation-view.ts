@@ -3,8 +3,9 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import { relabel } from "../domain/labels.ts";
 import { Turn } from "../domain/turn.ts";
-import { type ClientTurnView, clientTurn } from "./client-turn.ts";
+import { applyToClient, type ClientTurnView, clientTurn } from "./client-turn.ts";
 import { byStream, type Projection } from "./projection.ts";
+import type { RunTurns } from "./run-turns.ts";
 import { type ServerContext, type ServerContextsView, serverContexts } from "./server-contexts.ts";
 import { addUsage, noUsage, type Usage, usageOf } from "./usage.ts";
 
@@ -37,24 +38,31 @@ export const conversationView: Projection<ConversationView> = {
     title: null,
     labels: {},
   }),
-  apply(view, recorded) {
-    clientTurn.apply(view.client, recorded);
-    serverContexts.apply(view.server, recorded);
-    noteNewest(view, recorded);
-    noteImported(view, recorded);
-    noteWarmedUp(view, recorded);
-    noteSpent(view, recorded);
-    noteLabels(view, recorded);
-    return view;
-  },
+  apply: (view, recorded) => applyToConversation(view, recorded, null),
 };
+
+/** The same for an event that this process has recorded, and applied to the Turns of its run (`applyToClient`). */
+export function applyToConversation(
+  view: ConversationView,
+  recorded: RecordedEvent,
+  applied: RunTurns | null,
+): ConversationView {
+  applyToClient(view.client, recorded, applied);
+  serverContexts.apply(view.server, recorded);
+  noteNewest(view, recorded);
+  noteImported(view, recorded);
+  noteWarmedUp(view, recorded);
+  noteSpent(view, recorded);
+  noteLabels(view, recorded);
+  return view;
+}
 
 function noteNewest(view: ConversationView, { event, frame: at }: RecordedEvent): void {
   if (event.type !== "ResponseReceived" || isAside(at)) return;
   const context = view.server.contexts.last;
-  const frame = view.client.run?.inferences.get(event.data.inferenceId)?.frame;
-  const turn = frame === undefined ? null : view.client.run?.turns.result(frame);
-  if (context === undefined || context.unusable === "no-id" || turn === null || turn === undefined) return;
+  // By now the frame may have gone on: layers get an answer before it is durable.
+  const turn = view.client.run?.turns.response(event.data.inferenceId) ?? null;
+  if (context === undefined || context.unusable === "no-id" || turn === null) return;
   view.newest.set(context.scope, { context, turn });
 }
 

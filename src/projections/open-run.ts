@@ -1,17 +1,17 @@
 import type { Actor } from "../domain/actor.ts";
-import { type Block, idOf } from "../domain/block.ts";
+import type { Block } from "../domain/block.ts";
 import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
-import { applyEdits, blocksOfEdits } from "../domain/edits.ts";
+import { blocksOfEdits } from "../domain/edits.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Owner } from "../domain/events/run-events.ts";
 import { type EffectState, effectIn } from "../domain/facts.ts";
 import { isAside } from "../domain/frame.ts";
 import type { BlockId } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
+import { applyToTurns, entersTurn } from "./apply-to-turns.ts";
 import { type BlameView, type BlockChange, changeOf, noteVersion } from "./blame.ts";
 import { KnownFrames } from "./known-frames.ts";
-import { RunTurns, type TurnName } from "./run-turns.ts";
+import type { RunTurns } from "./run-turns.ts";
 
 /** A run that has not ended. */
 export type OpenRun = {
@@ -53,7 +53,7 @@ export type OpenRun = {
 
 /** A run as it begins. */
 export const beginRun = (
-  base: Turn,
+  turns: RunTurns,
   started: ConversationEventOf<"RunStarted">["data"],
   { runId, at, revision, stream }: RecordedEvent,
 ): OpenRun => ({
@@ -67,7 +67,7 @@ export const beginRun = (
   cancelRequest: null,
   effects: new Map(),
   inDoubt: new Map(),
-  turns: new RunTurns(base),
+  turns,
   frames: new KnownFrames(),
   removed: new Map(),
   pending: [],
@@ -76,7 +76,7 @@ export const beginRun = (
 });
 
 /** What happens between the beginning of a run and its end. */
-type StepEvent = ConversationEventOf<
+export type RunEvent = ConversationEventOf<
   | "RunResumed"
   | "RunParked"
   | "RunCancelRequested"
@@ -93,11 +93,21 @@ type StepEvent = ConversationEventOf<
   | "EffectFinished"
 >;
 
-/** Folds an event of the run into it. */
-export function applyToRun(run: OpenRun, event: StepEvent, recorded: RecordedEvent, blame: BlameView | null): void {
+/**
+ * Applies an event to the run that it is of. The Turns are those of the process that records the event, where that has applied it to them
+ * already (`isApplied`): what is left is what follows from the event's place.
+ */
+export function applyToRun(
+  run: OpenRun,
+  recorded: RecordedEvent & { readonly event: RunEvent },
+  { blame, isApplied }: { readonly blame: BlameView | null; readonly isApplied: boolean },
+): void {
+  const { event } = recorded;
   const { turns, inferences, underWay } = run;
   const effect = effectIn(event);
   if (effect !== null) run.effects.set(effect.id, effect.state);
+  if (!isApplied) applyToTurns(turns, event, recorded);
+  noteVersions(run, recorded, blame);
   switch (event.type) {
     case "RunResumed":
       run.epoch = event.data.epoch;
@@ -116,13 +126,11 @@ export function applyToRun(run: OpenRun, event: StepEvent, recorded: RecordedEve
       run.inDoubt.delete(event.data.blockId);
       return;
     case "TurnEdited":
-      applyPass(run, event.data, recorded, blame);
+      for (const id of turns.takeRemoved()) run.removed.set(id, changeOf(recorded));
       return;
     case "InferenceRequested": {
-      const frame = recorded.frame ?? "0";
-      const { input, inferenceId, scope } = event.data;
-      mustEqual(turns.request(frame).digest, input.outgoing ?? input.turn, "the outgoing Turn");
-      inferences.set(inferenceId, { frame, scope, isOpen: true, isRejected: false });
+      const { inferenceId, scope } = event.data;
+      inferences.set(inferenceId, { frame: recorded.frame ?? "0", scope, isOpen: true, isRejected: false });
       return;
     }
     case "ResponseStarted": {
@@ -136,10 +144,6 @@ export function applyToRun(run: OpenRun, event: StepEvent, recorded: RecordedEve
       const inference = inferences.get(event.data.inferenceId);
       if (inference === undefined) throw new Error(`no inference ${event.data.inferenceId} was requested`);
       inference.isOpen = false;
-      if (isAside(inference.frame)) return;
-      const output = event.data.output.map(blockFromJson).filter(entersTurn);
-      for (const block of output) noteVersion(blame, block, recorded);
-      turns.respond(inference.frame, output, recorded.actor);
       return;
     }
     case "InferenceFailed": {
@@ -151,63 +155,23 @@ export function applyToRun(run: OpenRun, event: StepEvent, recorded: RecordedEve
       if (!waitingEnded.has(event.data.kind)) underWay.delete(event.data.inferenceId);
       return;
     }
-    case "ToolStarted":
-      turns.startTool(event.data.blockId);
-      return;
-    case "ToolFinished": {
-      const result = blockFromJson(event.data.result);
-      noteVersion(blame, result, recorded);
-      turns.finishTool(event.data.blockId, result, recorded.actor);
-      return;
-    }
     default:
   }
 }
 
-/** Of a response that did not complete only the text enters the Turn (rule: Settings). */
-export const entersTurn = (block: Block | BlockJson): boolean =>
-  block.wire?.partial !== true || block.kind === "assistant";
+/** Who made the blocks that an event brings: of what was asked beside the conversation nobody asks. */
+function noteVersions({ turns }: OpenRun, recorded: RecordedEvent, blame: BlameView | null): void {
+  if (blame === null || isAside(recorded.frame)) return;
+  const { event } = recorded;
+  const note = (json: BlockJson): void =>
+    noteVersion(blame, turns.version(json.id, json.digest) ?? blockFromJson(json), recorded);
+  if (event.type === "TurnEdited") blocksOfEdits(event.data.edits).forEach(note);
+  else if (event.type === "ResponseReceived") event.data.output.filter(entersTurn).forEach(note);
+  else if (event.type === "ToolFinished") note(event.data.result);
+}
 
 /** Failures of the waiting for an answer, which say nothing of the response. */
 const waitingEnded: ReadonlySet<string> = new Set([
   ...["aborted", "connection", "timeout", "stream-cut", "provider-failed"],
   ...["body-too-large", "item-too-large", "stream-too-large", "answer-stalled"],
 ]);
-
-function applyPass(
-  run: OpenRun,
-  pass: ConversationEventOf<"TurnEdited">["data"],
-  recorded: RecordedEvent,
-  blame: BlameView | null,
-): void {
-  const { turns } = run;
-  const { actor } = recorded;
-  const frame = recorded.frame ?? "0";
-  const isRequest = pass.direction === "request";
-  for (const block of blocksOfEdits(pass.edits).map(blockFromJson)) {
-    // Written out although it was there before, it is another word of the provider's on the same content.
-    if (turns.version(idOf(block), block.digest) === null) turns.addVersion(block, actor);
-    if (!isAside(frame)) noteVersion(blame, block, recorded);
-  }
-  const before = turns.get(nameOf(pass.from));
-  const after = applyEdits(before, pass.edits, ({ id, digest }) => turns.version(id, digest) ?? undefined);
-  mustEqual(
-    after.digest,
-    pass.after,
-    `the Turn that ${isRequest ? "was passed on to" : "came back from"} frame ${frame}`,
-  );
-  const base = nameOf(pass.base ?? pass.from);
-  const target = isRequest ? (`given/${frame}` as const) : (`result/${frame}` as const);
-  for (const id of turns.handOn(target, after, { base, actor })) run.removed.set(id, changeOf(recorded));
-}
-
-function nameOf(text: string): TurnName {
-  if (text === "empty") return text;
-  return text.startsWith("given/") ? `given/${text.slice(6)}` : `result/${text.slice(7)}`;
-}
-
-export function mustEqual(actual: string, expected: string, what: string): void {
-  if (actual !== expected) {
-    throw new Error(`${what} has the digest ${actual.slice(0, 12)}…, but ${expected.slice(0, 12)}… was recorded`);
-  }
-}

@@ -12,7 +12,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { RunStatus } from "../domain/events/run-events.ts";
 import type { Compaction } from "../domain/events/shared.ts";
 import { isAside } from "../domain/frame.ts";
-import { entersTurn } from "./open-run.ts";
+import { entersTurn } from "./apply-to-turns.ts";
 import { isSuspect } from "./server-contexts.ts";
 import { type Usage, usageOf } from "./usage.ts";
 

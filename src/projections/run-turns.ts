@@ -45,6 +45,8 @@ export class RunTurns {
   readonly #leftOut = new Map<TurnName, Map<BlockId, Actor>>();
   /** What every Turn that a layer handed on was made of, and which blocks of that it has not. */
   readonly #origins = new Map<TurnName, TurnDerivation & { readonly removed: readonly BlockId[] }>();
+  /** What each pass left out, of those whose place in the log nobody has asked for yet; the oldest first. */
+  readonly #removed: (readonly BlockId[])[] = [];
   #newest: TurnName = "given/0";
 
   constructor(base: Turn) {
@@ -56,12 +58,13 @@ export class RunTurns {
     return this.#newest;
   }
 
-  /** A layer made a Turn of an earlier one and handed it on: a frame was given it, or returned it. Gives what it left out. */
-  handOn(name: TurnName, turn: Turn, { base, actor }: TurnDerivation): readonly BlockId[] {
+  /** A layer made a Turn of an earlier one and handed it on: a frame was given it, or returned it. */
+  handOn(name: TurnName, turn: Turn, { base, actor }: TurnDerivation): void {
     if (isAside(frameOf(name))) {
       // What is asked beside the conversation takes nothing out of it.
       this.#given.set(frameOf(name), turn);
-      return [];
+      this.#removed.push([]);
+      return;
     }
     const changes = placeChanges(this.get(base), turn);
     const removed = changes.removed.map(idOf);
@@ -79,7 +82,12 @@ export class RunTurns {
     this.#frames.see(frame);
     this.#newest = name;
     (name.startsWith("given/") ? this.#given : this.#results).set(frame, turn);
-    return removed;
+    this.#removed.push(removed);
+  }
+
+  /** What the oldest pass left out that was not asked for yet: its event has a place in the log by now. */
+  takeRemoved(): readonly BlockId[] {
+    return this.#removed.shift() ?? [];
   }
 
   /** The Turn of that name; an idle pass wrote nothing, and hands on what it got. */

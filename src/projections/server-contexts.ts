@@ -8,8 +8,8 @@ import type { InferenceRequestedData, ResponseReceivedData } from "../domain/eve
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { learnedName } from "../domain/events/server-events.ts";
 import { isAside } from "../domain/frame.ts";
+import { entersTurn } from "./apply-to-turns.ts";
 import { KnownContexts, type ServerContext, type Unusable } from "./known-contexts.ts";
-import { entersTurn } from "./open-run.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { totalTokens } from "./usage.ts";
 

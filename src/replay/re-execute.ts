@@ -178,6 +178,7 @@ const readOnlyStream = (name: string, view: ConversationView): RunStream => ({
     if (entries.some(({ event }) => event.type !== "RunResumed")) throw new WouldWriteError(entries);
     return { status: "committed", events: [] };
   },
+  dropProposed: () => Promise.resolve(),
   // All of it was read.
   turnReader: () => () => Promise.resolve(view.client.committed),
   readAll: () => Promise.resolve(),

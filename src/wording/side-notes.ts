@@ -5,7 +5,7 @@ import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
 import type { Repair } from "../domain/events/inference-events.ts";
 import type { LayerTiming } from "../domain/events/shared.ts";
-import { entersTurn } from "../projections/open-run.ts";
+import { entersTurn } from "../projections/apply-to-turns.ts";
 import { blockLabel } from "./labels.ts";
 
 /** What an event says beside what it is about: what did not get through, and what layers did that no Turn shows. */

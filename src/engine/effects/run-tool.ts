@@ -27,13 +27,15 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   const { id } = call;
   const known = session.turns.toolResult(id);
   if (known !== null) return known;
-  if (session.turns.isToolStarted(id)) throw new Error(`the call ${id} has been started`);
+  if (session.turns.isToolStarted(id) || session.runningTools.has(id))
+    throw new Error(`the call ${id} has been started`);
   signal.throwIfAborted();
-  session.turns.startTool(id);
   const resultId = newBlockId(session, frame);
   const name = call.name ?? call.type;
   const past = session.journal.effect(id, name, frame);
-  if (past.state === "finished") return finishedBefore(session, call, past);
+  const start = { type: "ToolStarted", version: 1, data: { blockId: id, name, idempotencyKey: id } } as const;
+  if (past.state !== "none") session.apply({ event: start, actor: engineActor, frame });
+  if (past.state === "finished") return finishedBefore(session, frame, call, past);
   const tool = session.engine.tools.find((candidate) => candidate.name === name);
   const place = { call, frame, resultId };
   session.runningTools.add(id);
@@ -42,7 +44,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
       ...{ frame, signal, actor: engineActor, effect: { kind: "tool", frame, call } },
       // A tool that never was there has nothing to do twice.
       isIdempotent: tool === undefined || tool.idempotent,
-      start: { type: "ToolStarted", version: 1, data: { blockId: id, name, idempotencyKey: id } },
+      start,
       onBegin: () => session.emit({ type: "tool-call-start", frame, call }),
       work: () => answerOf(session, tool, { ...place, signal }),
       injected: (given) => told(session, name, given),
@@ -73,7 +75,6 @@ function finish(session: RunSession, { call, frame, resultId }: CallPlace, given
   const data = { blockId: idOf(call), result: blockToJson(block), outcome, durationMs };
   const at = delivered(session, session.now());
   record(session, { type: "ToolFinished", version: 1, data }, actor, frame, at);
-  session.turns.finishTool(idOf(call), block, actor);
   session.emit({ type: "tool-call-end", frame, call, result: block, outcome, durationMs });
   return block;
 }
@@ -81,14 +82,16 @@ function finish(session: RunSession, { call, frame, resultId }: CallPlace, given
 /** The log has the answer already. */
 function finishedBefore(
   session: RunSession,
+  frame: string,
   call: Block,
   { at, actor, answer }: Extract<PastEffect, { readonly state: "finished" }>,
 ): Block {
   if (answer.type !== "tool") throw new Error(`${idOf(call)} is an effect of a layer, not a tool call`);
-  const { id, digest } = answer.result;
-  const block = session.journal.turns.version(id, digest) ?? blockFromJson(answer.result);
+  const { finished: data } = answer;
+  const { id, digest } = data.result;
+  const block = session.journal.turns.version(id, digest) ?? blockFromJson(data.result);
   delivered(session, at);
-  session.turns.finishTool(idOf(call), block, actor);
+  session.apply({ event: { type: "ToolFinished", version: 1, data }, actor, frame }, { blocks: [block] });
   return block;
 }
 

@@ -87,10 +87,11 @@ export async function answeredBefore(
     // The frame has drawn an id for each of them.
     for (const _ of data.output) newBlockId(session, frame);
     if (!isAside(frame)) acknowledge(session, { index: session.server.contexts.length, frame });
-    session.apply({ event: { type: "ResponseReceived", version: 1, data }, actor: engineActor, frame, at });
     // The fold of the log has them already.
     const { turns } = session.journal;
     const blocks = data.output.map((json) => turns.version(json.id, json.digest) ?? blockFromJson(json));
+    const actor = { kind: "provider", name: session.engine.provider.name, inferenceId: data.inferenceId } as const;
+    session.apply({ event: { type: "ResponseReceived", version: 1, data }, actor, frame, at }, { blocks });
     return { data, blocks };
   }
   if (answer?.type === "failure") {

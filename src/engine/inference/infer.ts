@@ -1,7 +1,7 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { entersTurn } from "../../projections/open-run.ts";
+import { entersTurn } from "../../projections/apply-to-turns.ts";
 import { usageOf } from "../../projections/usage.ts";
 import { recordCompaction } from "../session/compaction.ts";
 import type { RunSession } from "../session/session.ts";
@@ -156,10 +156,9 @@ function acceptResponse(
   { request }: Prepared,
   { data, blocks }: Received,
 ): Turn {
-  const { provider } = session.engine;
-  const actor = { kind: "provider", name: provider.name, inferenceId: request.inferenceId } as const;
   const entered = blocks.filter(entersTurn);
-  const result = session.turns.respond(frame, entered, actor);
+  const result = session.turns.response(request.inferenceId);
+  if (result === null) throw new Error(`the answer to ${request.inferenceId} was not applied`);
   session.isWhole = data.isComplete;
   checkContinued(session, frame, { outgoing, request, data });
   for (const block of entered) session.emit({ type: "block", frame, block });

@@ -76,7 +76,6 @@ export function prepare(
   const declarer = aside?.actor ?? scope.instructions.at(-1)?.actor ?? engineActor;
   record(session, { type: "SettingsDeclared", version: 2, data: { digest, settings } }, declarer, frame);
   record(session, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
-  session.turns.request(frame);
   warnOfWholeTurns(session, decision);
   return { request, settings, bodyText, bodyWith, shaped };
 }
@@ -140,7 +139,6 @@ type RefusedRequest = { readonly outgoing: Turn; readonly request: InferenceRequ
 /** A request that the log has: it was planned then, and is not planned again. */
 export function preparedBefore(session: RunSession, frame: string, { outgoing, request }: RefusedRequest): Prepared {
   const { decision, settingsDigest: digest } = request;
-  session.turns.request(frame);
   // What layers did before it was recorded with it.
   takeTimings(session);
   const settings = session.view().server.settings.get(digest) ?? {};

@@ -1,16 +1,8 @@
 import type { Actor } from "../../domain/actor.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { TurnName } from "../../projections/run-turns.ts";
-import {
-  type Call,
-  descendsFrom,
-  type NamedTurn,
-  normalise,
-  noteRevision,
-  partsOf,
-  reviseTurn,
-} from "../session/pass.ts";
-import { newBlockId, type RunSession, record } from "../session/session.ts";
+import { type Call, descendsFrom, type NamedTurn, normalise, recordPass, reviseTurn } from "../session/pass.ts";
+import { newBlockId, type RunSession } from "../session/session.ts";
 import { type Layer, LayerError, noTurn } from "../stack/middleware.ts";
 
 /** Towards the model, or back from it. */
@@ -58,14 +50,7 @@ export function recordHandedOn(
   const isStill = ({ name, turn: then }: NamedTurn): boolean => session.turns.get(name).digest === then.digest;
   const others = last !== undefined && isStill(last) ? [own, last] : [own];
   const pass = reviseTurn(settled, base, others, session.turns);
-  const actor = actorOf(call, direction);
-  for (const { from, edits, after } of partsOf(pass, target, session.turns)) {
-    const data = { direction, from, edits: [...edits], after };
-    const edit = from === base.name ? data : { ...data, base: base.name };
-    if (session.journal.hasEdit(edit, frame, settled)) continue;
-    record(session, { type: "TurnEdited", version: 1, data: edit }, actor, frame);
-  }
-  noteRevision(session.turns, pass, target, actor);
+  recordPass(session, { pass, direction, frame, actor: actorOf(call, direction) });
   lastPasses.set(key, { name: target, turn: settled });
   return settled;
 }

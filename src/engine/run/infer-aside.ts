@@ -6,8 +6,8 @@ import { usageOf } from "../../projections/usage.ts";
 import { receiveAnswer } from "../inference/infer.ts";
 import type { Step } from "../inference/step-request.ts";
 import type { CallScope } from "../session/call-scope.ts";
-import { type NamedTurn, normalise, noteRevision, partsOf, reviseTurn } from "../session/pass.ts";
-import { newBlockId, type RunSession, record } from "../session/session.ts";
+import { type NamedTurn, normalise, recordPass, reviseTurn } from "../session/pass.ts";
+import { newBlockId, type RunSession } from "../session/session.ts";
 import { type AsideAnswer, type AsideRequest, checkedAside } from "../stack/aside.ts";
 import { answerText, withOutput } from "../stack/output.ts";
 
@@ -60,13 +60,6 @@ function handOver(
   if (outgoing === at.turn && at.name === `given/${asking}`) return outgoing;
   const nothing: NamedTurn = { name: "empty", turn: Turn.empty };
   const pass = reviseTurn(outgoing, nothing, [at], session.turns);
-  const target = `given/${frame}` as const;
-  for (const { from: base, edits, after } of partsOf(pass, target, session.turns)) {
-    const data = { direction: "request" as const, from: base, edits: [...edits], after };
-    const edit = base === nothing.name ? data : { ...data, base: nothing.name };
-    if (session.journal.hasEdit(edit, frame, outgoing)) continue;
-    record(session, { type: "TurnEdited", version: 1, data: edit }, actor, frame);
-  }
-  noteRevision(session.turns, pass, target, actor);
+  recordPass(session, { pass, direction: "request", frame, actor });
   return outgoing;
 }

@@ -11,6 +11,7 @@ import { conversationIdSchema, conversationOfStream } from "../../domain/ids.ts"
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
+import { applyToTurns, type Made } from "../../projections/apply-to-turns.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { newRunRecord, noteRun, type RunRecord } from "../../projections/run-record.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
@@ -32,7 +33,7 @@ import { outsideOfRuns } from "./run-queue.ts";
 /** What a run needs of its conversation's writer: the folds at the head, and the way to append. */
 export type RunStream = Pick<
   ConversationWriter,
-  "name" | "view" | "owner" | "lastAt" | "lastRunRevision" | "commit" | "turnReader" | "readAll"
+  "name" | "view" | "owner" | "lastAt" | "lastRunRevision" | "commit" | "dropProposed" | "turnReader" | "readAll"
 >;
 
 /** A run as it begins, or as it is taken up. */
@@ -88,15 +89,17 @@ export function openSession(opening: Opening): RunSession {
   // What a run that is taken up has used already is counted as it is met again.
   const known = [...told.steps, ...told.asides].reduce((sum, { usage }) => sum + totalTokens(usage), 0);
   const spent = { tokens: totalTokens(stream.view.spent) - known };
-  const apply = ({ event, actor, frame, at = session.clock }: ProposedEvent): void => {
+  const apply = ({ event, actor, frame: where, at = session.clock }: ProposedEvent, made?: Made): void => {
+    const frame = where ?? null;
+    applyToTurns(turns, event, { actor, frame }, made);
     const place = { stream: stream.name, revision: Number.MAX_SAFE_INTEGER, id: "", digest: "", runId, actor };
-    serverContexts.apply(server, { ...place, event, frame: frame ?? null, at: new Date(at).toISOString() });
+    serverContexts.apply(server, { ...place, event, frame, at: new Date(at).toISOString() });
     spent.tokens += tokensOf(event);
   };
   const conversationId = conversationIdSchema.parse(conversationOfStream(stream.name));
   const recorder = new Recorder({
     onRecord: apply,
-    ...{ stream, runId, interceptor, onFailure },
+    ...{ stream, runId, turns, interceptor, onFailure },
     // One that stays in doubt is not executed, and waits for nothing.
     barrier: async () => (isInDoubt(beginning) ? undefined : journal.consumed()),
     guard: () => mustBeOurs(stream, beginning, isOurs),

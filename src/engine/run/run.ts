@@ -81,6 +81,8 @@ export async function executeRun(
     return await runToEnd(session, { stream, beginning, options });
   } finally {
     end(new Error("the run has ended"));
+    // Nothing waits for it: who looks at the conversation next does so behind it.
+    if (session.recorder.failure !== null) stream.dropProposed().catch(() => undefined);
   }
 }
 

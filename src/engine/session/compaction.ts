@@ -1,7 +1,7 @@
 import type { Compaction } from "../../domain/events/shared.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { normalise, noteRevision, partsOf, reviseTurn } from "./pass.ts";
-import { engineActor, newBlockId, type RunSession, record } from "./session.ts";
+import { normalise, recordPass, reviseTurn } from "./pass.ts";
+import { engineActor, newBlockId, type RunSession } from "./session.ts";
 
 /** A Turn of the run that the engine makes shorter: what a frame of the core was given, or what it gave back. */
 export type CompactedPlace = { readonly frame: string; readonly direction: "request" | "response" };
@@ -15,19 +15,14 @@ export function recordCompaction(
   { frame, direction }: CompactedPlace,
   { turn, compaction }: { readonly turn: Turn; readonly compaction: Compaction },
 ): Turn {
-  const { turns, journal } = session;
+  const { turns } = session;
   const target = direction === "request" ? (`given/${frame}` as const) : (`result/${frame}` as const);
   // A frame that asked for no answer has none to make shorter.
   const base = direction === "response" && turns.result(frame) === null ? (`given/${frame}` as const) : target;
   const before = turns.get(base);
   const settled = normalise(turn, before, { newId: () => newBlockId(session, frame) }).frozen();
   const pass = reviseTurn(settled, { name: base, turn: before }, [], turns);
-  for (const { from, edits, after } of partsOf(pass, target, turns)) {
-    const data = { direction, from, edits: [...edits], after, compaction };
-    if (journal.hasEdit(data, frame, settled)) continue;
-    record(session, { type: "TurnEdited", version: 1, data }, engineActor, frame);
-  }
-  noteRevision(turns, pass, target, engineActor);
+  recordPass(session, { pass, direction, frame, actor: engineActor, compaction });
   session.emit({ type: "compacted", frame, compaction });
   return settled;
 }

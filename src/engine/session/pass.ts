@@ -2,11 +2,13 @@ import type { Actor } from "../../domain/actor.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { cutEdits, diffTurns, editsBytes } from "../../domain/diff-turns.ts";
 import { applyEdits, type Edit } from "../../domain/edits.ts";
+import type { Compaction } from "../../domain/events/shared.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { isSameVersion } from "../../domain/turn-difference.ts";
 import type { RunTurns, TurnName } from "../../projections/run-turns.ts";
 import { broughtBy } from "../stack/middleware.ts";
+import type { RunSession } from "./session.ts";
 
 /** A Turn of the run and the name that edits give it. */
 export type NamedTurn = { readonly name: TurnName; readonly turn: Turn };
@@ -165,29 +167,49 @@ function takesMore(from: Turn, to: Turn, bytes: number): boolean {
   return false;
 }
 
-/** What one event says of a pass. */
-export type PassPart = { readonly from: TurnName; readonly edits: readonly Edit[]; readonly after: string };
+/** What one event says of a pass, and the Turn that it makes. */
+type PassPart = { readonly from: TurnName; readonly edits: readonly Edit[]; readonly after: Turn };
 
 /**
  * A pass as events say it: one, or for a layer that rewrites a long Turn several, each against what the one before made
  * of the same Turn.
  */
-export function partsOf({ turn, from, edits }: TurnRevision, target: TurnName, turns: RunTurns): readonly PassPart[] {
+function partsOf({ turn, from, edits }: TurnRevision, target: TurnName, turns: RunTurns): readonly PassPart[] {
   const parts = cutEdits(edits);
-  if (parts.length <= 1) return [{ from, edits, after: turn.digest }];
+  if (parts.length <= 1) return [{ from, edits, after: turn }];
+  const made = new Map(turn.blocks.map((block) => [idOf(block), block]));
   let so = turns.get(from);
   return parts.map((part, index) => {
-    so = applyEdits(so, part, ({ id, digest }) => turns.version(id, digest) ?? undefined);
-    return { from: index === 0 ? from : target, edits: part, after: so.digest };
+    const known = ({ id, digest }: { readonly id: BlockId; readonly digest: string }): Block | undefined => {
+      const block = made.get(id);
+      return block?.digest === digest ? block : (turns.version(id, digest) ?? undefined);
+    };
+    so = index === parts.length - 1 ? turn : applyEdits(so, part, known);
+    return { from: index === 0 ? from : target, edits: part, after: so };
   });
 }
 
-/** Notes in the run's Turns what a pass brought about, as the fold of its event will. */
-export function noteRevision(turns: RunTurns, pass: TurnRevision, target: TurnName, actor: Actor): void {
-  // What it shares with one of these is known since that was handed on.
-  const known = [turns.get(pass.base), turns.get(pass.from)].map((turn) => turn.commonPrefixLength(pass.turn));
-  for (const block of pass.turn.after(Math.max(...known))) {
-    if (turns.version(idOf(block), block.digest) === null) turns.addVersion(block, actor);
+type Pass = {
+  readonly pass: TurnRevision;
+  readonly direction: "request" | "response";
+  /** The frame that is given the Turn, or that returned it. */
+  readonly frame: string;
+  readonly actor: Actor;
+  readonly compaction?: Compaction;
+};
+
+/** Records a pass, or meets it in the log of a run that was taken up; either way the run's Turns have it. */
+export function recordPass(session: RunSession, { pass, direction, frame, actor, compaction }: Pass): void {
+  const { turns, journal } = session;
+  const target = direction === "request" ? (`given/${frame}` as const) : (`result/${frame}` as const);
+  for (const { from, edits, after } of partsOf(pass, target, turns)) {
+    const data = {
+      ...{ direction, from, edits: [...edits], after: after.digest },
+      ...(from === pass.base ? {} : { base: pass.base }),
+      ...(compaction === undefined ? {} : { compaction }),
+    };
+    const event = { type: "TurnEdited", version: 1, data } as const;
+    if (journal.hasEdit(data, frame, pass.turn)) session.apply({ event, actor, frame }, { turn: after });
+    else session.recorder.record(event, { actor, frame }, { turn: after });
   }
-  turns.handOn(target, pass.turn, { base: pass.base, actor });
 }

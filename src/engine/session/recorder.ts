@@ -6,11 +6,13 @@ import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.
 import { EventTooLargeError } from "../../log/ports/event-store.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { RunInProgressError } from "../../log/writer/owner.ts";
+import type { Made } from "../../projections/apply-to-turns.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
+import type { RunTurns } from "../../projections/run-turns.ts";
 import { type Interceptor, intercept } from "./breakpoint.ts";
 
 /** Who appends: also one who only looks at what would be. */
-type Writer = Pick<ConversationWriter, "view" | "commit">;
+type Writer = Pick<ConversationWriter, "view" | "commit" | "dropProposed">;
 
 /** Who makes an event happen, and at which frame. */
 export type RecordedBy = Omit<ProposedEvent, "event" | "runId">;
@@ -22,8 +24,10 @@ type RecorderOptions = {
   /** Nothing is written before it has resolved. */
   readonly barrier: () => Promise<void>;
   readonly interceptor: Interceptor | null;
+  /** The Turns of the run, to which what is recorded was applied. */
+  readonly turns: RunTurns;
   /** Told at once, before it is durable. */
-  readonly onRecord: (proposed: ProposedEvent) => void;
+  readonly onRecord: (proposed: ProposedEvent, made?: Made) => void;
   /** Asked before every append, on the folds at the head; may throw. */
   readonly guard: (view: ConversationView) => void;
   readonly onDurable: (events: readonly RecordedEvent[]) => void;
@@ -62,10 +66,11 @@ export class Recorder {
     return this.#isParked;
   }
 
-  record(event: ProposedEvent["event"], origin: RecordedBy): void {
+  /** @param made - The objects that the event was made of. */
+  record(event: ProposedEvent["event"], origin: RecordedBy, made?: Made): void {
     const proposed = { event, runId: this.#options.runId, ...origin };
     if (!this.#isParked || isResult(event)) this.#buffer.push(proposed);
-    this.#options.onRecord(proposed);
+    this.#options.onRecord(proposed, made);
   }
 
   /**
@@ -73,6 +78,7 @@ export class Recorder {
    * refused it records that it came.
    */
   async recordUpToRefused(): Promise<void> {
+    await this.#options.stream.dropProposed();
     for (const entry of this.#refused.splice(0)) {
       try {
         await this.#options.stream.commit([entry], this.#options.guard);
@@ -139,7 +145,7 @@ export class Recorder {
     if (batch.length === 0) return;
     try {
       const effect = { kind: "append", entries: batch } as const;
-      const work = () => this.#options.stream.commit(batch, this.#options.guard);
+      const work = () => this.#options.stream.commit(batch, this.#options.guard, this.#options.turns);
       const result = await intercept(this.#options.interceptor, effect, { work, injected: notInjected });
       if (result.status === "rejected") throw this.#refusal(result.rejection);
       this.#hasWritten = true;

@@ -1,6 +1,5 @@
 import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
-import type { BlockJson } from "../../domain/block-json.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type {
   InferenceFailedData,
@@ -50,7 +49,7 @@ export type UnfinishedEffect = {
 
 /** What a tool or an effect gave: the block that answers a call, or the answer of a layer's effect. */
 type EffectAnswer =
-  | { readonly type: "tool"; readonly result: BlockJson }
+  | { readonly type: "tool"; readonly finished: ConversationEventOf<"ToolFinished">["data"] }
   | { readonly type: "effect"; readonly answer: ConversationEventOf<"EffectFinished">["data"]["answer"] };
 
 type KnownEffect = {
@@ -135,10 +134,10 @@ export class RunAnswers {
         this.#go(event.data.blockId, { state: "settled", settlement: event.data.settlement, actor });
         return;
       case "ToolFinished": {
-        const { blockId, result, late } = event.data;
+        const { blockId, late } = event.data;
         // What recovery answered is no answer of a tool: the end of the run brought it.
         if (late === true || actor.kind === "recovery") return;
-        this.#go(blockId, { state: "finished", at: time, actor, answer: { type: "tool", result } });
+        this.#go(blockId, { state: "finished", at: time, actor, answer: { type: "tool", finished: event.data } });
         return;
       }
       case "EffectFinished": {

@@ -5,6 +5,7 @@ import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { LayerTiming } from "../../domain/events/shared.ts";
 import { type BlockId, blockIdSchema, type ConversationId } from "../../domain/ids.ts";
+import type { Made } from "../../projections/apply-to-turns.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { RunRecord } from "../../projections/run-record.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
@@ -49,8 +50,8 @@ export type RunSession = {
   readonly running: AbortSignal;
   /** What the run has learnt of servers: the code that folds the log takes in what it records at once, and what it meets again. */
   readonly server: ServerContextsView;
-  /** Takes in what is recorded, or was. */
-  readonly apply: (proposed: ProposedEvent) => void;
+  /** Applies what is recorded, or what the log has of a run that was taken up, as the run meets it again. */
+  readonly apply: (proposed: ProposedEvent, made?: Made) => void;
   /** Tokens that the conversation has used, this run included. */
   readonly spent: { tokens: number };
   /** What the run's events tell of it, as far as they are durable. */

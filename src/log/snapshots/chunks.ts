@@ -4,6 +4,7 @@ import { blocksIn } from "../../domain/events/blocks-in.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
+import type { RunTurns } from "../../projections/run-turns.ts";
 import { listName } from "./lists.ts";
 
 /** Where the log holds a block: the event, and the how-many-th of its blocks it is. */
@@ -15,11 +16,16 @@ const placeByBlock = new WeakMap<Block, BlockPlace>();
 /** Where a block that was read from an event is stored; null for one that no event holds yet. */
 export const placeOf = (block: Block): BlockPlace | null => placeByBlock.get(block) ?? null;
 
-/** Notes where the blocks of an event are stored. */
-export function notePlaces({ event, stream, revision }: RecordedEvent): void {
+/**
+ * Notes where the blocks of an event are stored.
+ *
+ * @param turns - Those of the open run: its process may hold a block as another object than the event does.
+ */
+export function notePlaces({ event, stream, revision }: RecordedEvent, turns: RunTurns | undefined): void {
   for (const [index, json] of blocksIn(event).entries()) {
-    const block = blockFromJson(json);
-    if (!placeByBlock.has(block)) placeByBlock.set(block, { stream, revision, index });
+    for (const block of [blockFromJson(json), turns?.version(json.id, json.digest) ?? null]) {
+      if (block !== null && !placeByBlock.has(block)) placeByBlock.set(block, { stream, revision, index });
+    }
   }
 }
 

@@ -6,8 +6,9 @@ import type { ConversationFacts, RunFacts } from "../../domain/facts.ts";
 import { namesIn } from "../../domain/names.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
-import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import { applyToConversation, type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
+import type { RunTurns } from "../../projections/run-turns.ts";
 import { type EventPlace, readDeclaration } from "../../projections/server-contexts.ts";
 import { type EventReader, eventAt } from "../codec/event-log.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
@@ -66,9 +67,10 @@ export class ConversationFold {
     return fork;
   }
 
-  apply(recorded: RecordedEvent): void {
+  /** @param applied - The Turns of the event's run, where this process applied the event to them when it recorded it. */
+  apply(recorded: RecordedEvent, applied: RunTurns | null = null): void {
     const { event, stream, revision, digest, runId, at } = recorded;
-    conversationView.apply(this.view, recorded);
+    applyToConversation(this.view, recorded, applied);
     this.last = recorded;
     for (const name of namesIn(event, runId)) this.names.hold(...name, { stream, numbers: [revision] });
     if (stream === this.stream) this.head = { revision, digest };

@@ -3,6 +3,7 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { emptyBlame } from "../../projections/blame.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
+import type { RunTurns } from "../../projections/run-turns.ts";
 import { type EventLog, eventAt } from "../codec/event-log.ts";
 import { isOfTheStore } from "../codec/recorded.ts";
 import { forkPoint, readHistory } from "../history/lineage.ts";
@@ -90,11 +91,20 @@ async function restoreNearest(log: EventLog, stream: string, to: number): Promis
   return withTaker(log, parent.fold.asOfFork(stream));
 }
 
-/** The fold goes on with an event. False when its snapshot was wrong about what the event is understood with: a fold of all events goes on. */
-export async function takeEvent(log: EventLog, { fold, taker }: OpenFold, recorded: RecordedEvent): Promise<boolean> {
+/**
+ * The fold goes on with an event. False when its snapshot was wrong about what the event is understood with: a fold of all events goes on.
+ *
+ * @param applied - The Turns of the event's run, where this process applied the event to them when it recorded it.
+ */
+export async function takeEvent(
+  log: EventLog,
+  { fold, taker }: OpenFold,
+  recorded: RecordedEvent,
+  applied: RunTurns | null = null,
+): Promise<boolean> {
   const lacking = fold.lacks(recorded);
   if (lacking !== null && !(await fold.readSettings(log, lacking))) return false;
-  fold.apply(recorded);
+  fold.apply(recorded, applied);
   taker?.note(recorded);
   return true;
 }

@@ -53,8 +53,8 @@ export class SnapshotWriter {
   /** Follows the fold: the event is the one that it has just taken in, of the stream or of an ancestor's. */
   note(recorded: RecordedEvent): void {
     const { event, stream, revision, digest } = recorded;
-    notePlaces(recorded);
     const { view } = this.#fold;
+    notePlaces(recorded, view.client.run?.turns);
     noteFacts(this.#facts, recorded, view.server);
     this.#work.events += 1;
     if (event.type === "TurnEdited") this.#work.edits += event.data.edits.length;

@@ -1,9 +1,7 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
-import { decide, type Rejection } from "../../domain/conversation.ts";
-import { type SettingsBase, shortDeclaration } from "../../domain/declared-settings.ts";
-import { Draft } from "../../domain/draft.ts";
-import { type ConversationEvent, recordable } from "../../domain/events/event.ts";
+import type { Rejection } from "../../domain/conversation.ts";
+import type { ConversationEvent } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -11,8 +9,8 @@ import type { Turn } from "../../domain/turn.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
+import type { RunTurns } from "../../projections/run-turns.ts";
 import type { EventLog } from "../codec/event-log.ts";
-import type { NewEvent } from "../codec/prepare.ts";
 import { followEnvelopes, isOfTheStore, readEvent } from "../codec/recorded.ts";
 import { isFork, readHistory } from "../history/lineage.ts";
 import type { Head } from "../ports/event-store.ts";
@@ -21,6 +19,7 @@ import type { ConversationFold } from "../snapshots/conversation-fold.ts";
 import { foldAll, newFold, type OpenFold, openFold, takeEvent, turnOf } from "../snapshots/fold.ts";
 import { inheritedInvalidations } from "../snapshots/inherited-invalidations.ts";
 import { answeredBy, appendedBy, holdNames } from "../snapshots/look-up.ts";
+import { decideAll } from "./decide-all.ts";
 import { ownerIn } from "./owner.ts";
 
 export type CommitResult =
@@ -41,6 +40,8 @@ export class ConversationWriter {
   #queue: Promise<unknown> = Promise.resolve();
   /** The snapshots that the next one would go on from were deleted: the fold begins anew when it is next caught up. */
   #isUnsaved = false;
+  /** The Turns of the open run, where this process executes it: what it proposes is applied to them before it is appended. */
+  #applied: RunTurns | null = null;
 
   constructor(log: EventLog, name: string) {
     this.log = log;
@@ -197,15 +198,38 @@ export class ConversationWriter {
    * Appends what is to be recorded of the proposed events, all or nothing unless it is too big for one append. On a conflict it
    * reads what came first and decides anew what is not there yet; `guard` may refuse by throwing.
    *
+   * @param applied - The Turns of the run that the events are of, where its process has applied them to those already: the fold adopts
+   * them with the run's first event.
    * @throws {StoreUnavailableError} when the outcome is unknown.
    * @throws {InvalidEventError} for what could not be read again; nothing was appended.
    */
-  commit(proposed: readonly ProposedEvent[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
-    return this.#enqueue(() => this.#commit(proposed, guard));
+  commit(
+    proposed: readonly ProposedEvent[],
+    guard?: (view: ConversationView) => void,
+    applied: RunTurns | null = null,
+  ): Promise<CommitResult> {
+    return this.#enqueue(() => this.#commit(proposed, guard, applied));
   }
 
-  async #commit(proposed: readonly ProposedEvent[], guard?: (view: ConversationView) => void): Promise<CommitResult> {
+  /** Gives up what a run of this process has proposed and will not append: the fold is what the log has. */
+  async dropProposed(): Promise<void> {
+    await this.#enqueue(() => this.#dropProposed());
+  }
+
+  async #dropProposed(): Promise<ConversationView> {
+    if (this.#applied === null) return this.view;
+    this.#open = newFold(this.log, this.name);
+    this.#applied = null;
+    return this.#catchUp();
+  }
+
+  async #commit(
+    proposed: readonly ProposedEvent[],
+    guard: ((view: ConversationView) => void) | undefined,
+    applied: RunTurns | null,
+  ): Promise<CommitResult> {
     if (this.head === null) await this.#catchUp();
+    if (applied === null && proposed.some((each) => this.#goesOnWith(each))) await this.#dropProposed();
     const written: RecordedEvent[] = [];
     let left = proposed;
     for (let preparation = 1; ; preparation += 1) {
@@ -215,43 +239,27 @@ export class ConversationWriter {
       }
       if (left.some(({ event }) => event.type === "SettingsDeclared")) await this.#readBase();
       guard?.(this.view);
-      const decided = this.#decide(left);
-      if (!Array.isArray(decided)) return { status: "rejected", rejection: decided };
+      // Of what a snapshot left aside, the names are held by now.
+      const decision = decideAll(this.#fold.facts, left, this.view.server.base);
+      if (!decision.ok) return { status: "rejected", rejection: decision.error };
+      const { value: decided } = decision;
       if (decided.length === 0) return { status: "committed", events: written };
       const result = await this.log.append(this.name, this.head, decided);
       const { events } = result;
       written.push(...events);
       if (result.status === "appended") {
         if (events.some(({ event }) => isFork(event))) await this.#catchUp();
-        else if (!(await this.#take(events))) await this.#foldAnew();
+        else if (!(await this.#take(events, applied))) await this.#foldAnew();
         await this.#save();
         return { status: "committed", events: written };
       }
       if (preparation === maxPreparations) throw streamContended(this.name);
       // What was too big for one append may be there in part: the rest of it follows what came between.
+      if (!(await this.#take(events, applied))) await this.#foldAnew();
       const next = events.length === 0 ? undefined : decided[events.length]?.proposed;
       if (next !== undefined) left = left.slice(left.indexOf(next));
       await this.#catchUp();
     }
-  }
-
-  /** Of what a snapshot left aside, the names have to be held. */
-  #decide(proposals: readonly ProposedEvent[]): Decided[] | Rejection {
-    const draft = new Draft(this.#fold.facts);
-    const decided: Decided[] = [];
-    let { base } = this.view.server;
-    for (const proposed of proposals) {
-      const result = decide(draft, proposed.event, proposed.runId ?? null);
-      if (!result.ok) return result.error;
-      for (const given of result.value) {
-        const event = asRecorded(given, base);
-        if (event.type === "SettingsDeclared" && event.data.base === undefined) base = event.data;
-        const made = recordable(event, proposed.actor);
-        draft.take(made.event, proposed.runId ?? null);
-        decided.push({ ...proposed, ...made, proposed });
-      }
-    }
-    return decided;
   }
 
   /** Of what a snapshot left aside, the newest settings: the next ones may say what differs from them. */
@@ -271,17 +279,20 @@ export class ConversationWriter {
     if (this.#isUnsaved && this.view.client.run === null) return this.#foldAnew();
     if (head === null) {
       this.#open = await openFold(this.log, this.name);
+      this.#applied = null;
       return this.view;
     }
     try {
       for await (const recorded of readHistory(this.log, this.name, { from: head.revision + 1, skipped })) {
         // The folds at hand may hold what is to be left out.
         if (recorded.event.type === "EventSkipped") return await this.#foldAnew();
+        if (this.#goesOnWith(recorded)) return await this.#dropProposed();
         if (!(await this.#take([recorded]))) return await this.#foldAnew();
       }
     } catch (error) {
       // What took half of an event in is of no use; whether the event was skipped, a fold of all tells.
       this.#open = newFold(this.log, this.name);
+      this.#applied = null;
       if (error instanceof ConversationDamagedError) return this.#foldAnew();
       throw error;
     }
@@ -290,9 +301,21 @@ export class ConversationWriter {
   }
 
   /** False when a snapshot was wrong about what an event is understood with. */
-  async #take(events: readonly RecordedEvent[]): Promise<boolean> {
-    for (const recorded of events) if (!(await takeEvent(this.log, this.#open, recorded))) return false;
+  async #take(events: readonly RecordedEvent[], applied: RunTurns | null = null): Promise<boolean> {
+    for (const recorded of events) if (!(await takeEvent(this.log, this.#open, recorded, applied))) return false;
+    const { run } = this.view.client;
+    this.#applied = run !== null && (run.turns === applied || run.turns === this.#applied) ? run.turns : null;
     return true;
+  }
+
+  /**
+   * Whether an event of somebody else goes on with the run that this process executes, or ends it: then the log will not have what the
+   * run has proposed. A tool that came back too late does neither.
+   */
+  #goesOnWith({ event, runId }: Pick<ProposedEvent, "event" | "runId"> | RecordedEvent): boolean {
+    const { run } = this.view.client;
+    if (this.#applied === null || run === null || runId !== run.id) return false;
+    return !besideRuns.has(event.type) && !(event.type === "ToolFinished" && event.data.late === true);
   }
 
   async #save(): Promise<void> {
@@ -301,6 +324,7 @@ export class ConversationWriter {
 
   async #foldAnew(): Promise<ConversationView> {
     this.#open = newFold(this.log, this.name);
+    this.#applied = null;
     this.#isUnsaved = false;
     this.#open = await foldAll(this.log, this.name, { takesSnapshots: true, keepsNames: true });
     return this.view;
@@ -313,12 +337,10 @@ export class ConversationWriter {
   }
 }
 
-/** Settings of which most were declared before are recorded as what differs. */
-const asRecorded = (event: ConversationEvent, base: SettingsBase | null): ConversationEvent =>
-  event.type === "SettingsDeclared" ? { ...event, data: shortDeclaration(event.data, base) } : event;
-
-/** An event to record, and what was proposed. */
-type Decided = NewEvent<ConversationEvent> & { readonly proposed: ProposedEvent };
+/** What others may say of a run that goes on: what its caller appends, that it is to end, what became of a call in doubt. */
+const besideRuns: ReadonlySet<ConversationEvent["type"]> = new Set([
+  ...(["BlockAppended", "ConversationRelabelled", "RunCancelRequested", "ToolSettled"] as const),
+]);
 
 /** Others wrote to the conversation each time that something was prepared. */
 export const streamContended = (stream: string): TurnlogError =>

@@ -9,7 +9,7 @@ import { usedUp } from "../../../src/engine/planning/contexts.ts";
 import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan-request.ts";
 import { decodeResponse } from "../../../src/engine/planning/response.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
-import { entersTurn } from "../../../src/projections/open-run.ts";
+import { entersTurn } from "../../../src/projections/apply-to-turns.ts";
 import { type ServerContext, serverContextOf, serverContexts } from "../../../src/projections/server-contexts.ts";
 import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";

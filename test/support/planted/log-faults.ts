@@ -75,8 +75,8 @@ export const logFaults: readonly PlantedFault[] = [
   {
     of: "settings that were declared before a snapshot are declared again",
     file: "log/snapshots/conversation-fold.ts",
-    find: "for (const digest of server.declared.keys()) state.settings.add(digest);",
-    put: "",
+    find: "isDeclared: (digest) => server.declared.has(digest),",
+    put: "isDeclared: (digest) => (server.declared.get(digest)?.revision ?? -1) > (this.base?.revision ?? -1),",
     suite: "log/snapshots/opening",
   },
   {

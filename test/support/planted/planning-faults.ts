@@ -190,14 +190,14 @@ export const foldFaults: readonly PlantedFault[] = [
   },
   {
     of: "half of a call of an answer that was cut off enters the Turn",
-    file: "projections/open-run.ts",
+    file: "projections/apply-to-turns.ts",
     find: 'block.wire?.partial !== true || block.kind === "assistant"',
     put: "true",
     suite: "engine/run/what-log-tells",
   },
   {
     of: "a digest that the log has is not compared",
-    file: "projections/open-run.ts",
+    file: "projections/apply-to-turns.ts",
     find: "if (actual !== expected) {",
     put: "if (actual === null) {",
     suite: "replay/fold-replay",

@@ -12,7 +12,7 @@ export const runFaults: readonly PlantedFault[] = [
   {
     of: "a tool that the log has the answer of runs again",
     file: "engine/session/run-answers.ts",
-    find: 'this.#go(blockId, { state: "finished", at: time, actor, answer: { type: "tool", result } });',
+    find: 'this.#go(blockId, { state: "finished", at: time, actor, answer: { type: "tool", finished: event.data } });',
     put: "",
     suite: "engine/run/resume",
   },
@@ -59,10 +59,24 @@ export const runFaults: readonly PlantedFault[] = [
     suite: "engine/run/run-queue",
   },
   {
+    of: "a run that could not append what it proposed is gone on with as if it had",
+    file: "engine/run/run.ts",
+    find: "if (session.recorder.failure !== null) stream.dropProposed().catch(() => undefined);",
+    put: "",
+    suite: "engine/run/proposed",
+  },
+  {
+    of: "an event of this process is applied to its run's Turns once more by the fold",
+    file: "projections/client-turn.ts",
+    find: "isApplied: run.turns === applied",
+    put: "isApplied: run.turns !== applied",
+    suite: "engine/run/proposed",
+  },
+  {
     of: "a permit of an effect is given twice",
     file: "domain/conversation.ts",
-    find: '!effects.has(id) || effects.get(id) === "may-rerun"',
-    put: "effects !== undefined || id",
+    find: 'return state === undefined || state === "may-rerun";',
+    put: 'return state !== "may-rerun" || id;',
     suite: "domain/conversation",
   },
   {

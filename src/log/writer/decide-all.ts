@@ -1,0 +1,43 @@
+import { ok, type Result } from "../../base/result.ts";
+import { decide, type Rejection } from "../../domain/conversation.ts";
+import { type SettingsBase, shortDeclaration } from "../../domain/declared-settings.ts";
+import { Draft } from "../../domain/draft.ts";
+import { type ConversationEvent, recordable } from "../../domain/events/event.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
+import type { ConversationFacts } from "../../domain/facts.ts";
+import type { NewEvent } from "../codec/prepare.ts";
+
+/** An event to record, and what was proposed. */
+type Decided = NewEvent<ConversationEvent> & { readonly proposed: ProposedEvent };
+
+/**
+ * The events to record of those that are proposed together, or why one of them is refused: each is decided on what those before it say.
+ *
+ * @param base - The newest declaration of all settings: the next one may say what differs.
+ * @throws {InvalidEventError} for what could not be read again.
+ */
+export function decideAll(
+  facts: ConversationFacts,
+  proposals: readonly ProposedEvent[],
+  base: SettingsBase | null,
+): Result<readonly Decided[], Rejection> {
+  const draft = new Draft(facts);
+  const decided: Decided[] = [];
+  let newest = base;
+  for (const proposed of proposals) {
+    const result = decide(draft, proposed.event, proposed.runId ?? null);
+    if (!result.ok) return result;
+    for (const given of result.value) {
+      const event = asRecorded(given, newest);
+      if (event.type === "SettingsDeclared" && event.data.base === undefined) newest = event.data;
+      const made = recordable(event, proposed.actor);
+      draft.take(made.event, proposed.runId ?? null);
+      decided.push({ ...proposed, ...made, proposed });
+    }
+  }
+  return ok(decided);
+}
+
+/** Settings of which most were declared before are recorded as what differs. */
+const asRecorded = (event: ConversationEvent, base: SettingsBase | null): ConversationEvent =>
+  event.type === "SettingsDeclared" ? { ...event, data: shortDeclaration(event.data, base) } : event;
