@@ -102,8 +102,11 @@ type Manifest = {
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
 };
 
-/** What the package starts by its path. */
-const programs = { "claude-cli/stand-in": "src/reference-server/claude-cli/stand-in.ts" };
+/** What the package starts by its path: processes and threads. */
+const programs = {
+  "claude-cli/stand-in": "src/reference-server/claude-cli/stand-in.ts",
+  "stores/eventstoredb/lease-thread": "src/stores/eventstoredb/lease-thread.ts",
+};
 
 /**
  * What is loaded together is one file, because a file more costs as much time as 10 KB more of code: what `--help`, listing

@@ -62,4 +62,21 @@ export const livenessChecks = <Store extends StoreWithLiveness>(
       await using last = await openAgain(store);
       assert.equal(await last.liveness.isAlive(held), true);
     });
+
+    check("waits for no more than it has to, and only as long as it may", async (store) => {
+      const { liveness } = store;
+      // A store that always knows has nothing to wait for.
+      if (liveness.whenKnown === undefined) return;
+      const whenKnown = liveness.whenKnown.bind(liveness);
+      const other = await openAgain(store);
+      const held = (await other.liveness.hold()) ?? "";
+      assert.equal(await whenKnown((await liveness.hold()) ?? ""), true);
+      const reason = new Error("the caller has waited enough");
+      const waiting = new AbortController();
+      const known = assert.rejects(whenKnown(held, waiting.signal), reason);
+      waiting.abort(reason);
+      await known;
+      await other.close();
+      for (const gone of [held, "lse_V1StGXR8Z5jdHi6B"]) assert.equal(await whenKnown(gone), false);
+    });
   });

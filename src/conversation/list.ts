@@ -57,7 +57,7 @@ export type ListOptions = {
 };
 
 /**
- * How a run that has not ended stands: its process lives here (`running`), or is dead (`cut-off`: the next run finishes it), or
+ * How a run that has not ended stands: its process lives, or may (`running`), or is dead (`cut-off`: the next run finishes it), or
  * is on another machine, where nobody can look (`elsewhere`); or it waits until people settle what is in doubt (`parked`). One
  * that was parked and is settled is `cut-off` again.
  */
@@ -91,12 +91,19 @@ const optionNames: OptionNames<ListOptions> = {
 /** The states that a list can be narrowed to. */
 export const listedStates = ["open", "running", "cut-off", "elsewhere", "parked"] as const;
 
+/** What is known of an owner: now, or once it is. */
+type LifeOfOwner = typeof lifeIn;
+
 /**
  * A page of the conversations, read from rows that are kept in order: its time does not grow with the number of conversations.
  *
  * @throws {TypeError | RangeError} for an option that is none, and for a value that it cannot have.
  */
-export async function listConversations(events: EventStore, options: ListOptions): Promise<ConversationPage> {
+export async function listConversations(
+  events: EventStore,
+  options: ListOptions,
+  life: LifeOfOwner = lifeIn,
+): Promise<ConversationPage> {
   checkList(options);
   const { limit = 20, state, withTotal = false, onProgress } = options;
   const told = onProgress === undefined ? {} : { onProgress };
@@ -108,7 +115,7 @@ export async function listConversations(events: EventStore, options: ListOptions
       const rows = await projector.readListed({ ...page, limit: limit + 1 });
       const shown = rows.slice(0, limit);
       const last = rows.length > limit ? shown.at(-1) : undefined;
-      const conversations = (await Promise.all(shown.map((row) => listed(row, events)))).flat();
+      const conversations = (await Promise.all(shown.map((row) => listed(row, events, life)))).flat();
       return {
         conversations: conversations.filter(({ openRun }) => isAsked(openRun, state)),
         ...(withTotal ? await totals(projector, page) : { total: null, hidden: null }),
@@ -225,14 +232,19 @@ export const hasLabels = (summary: ConversationSummary, labels: Readonly<Record<
 async function listed(
   { key, view, quarantine }: ListedView<ConversationListView>,
   events: EventStore,
+  life: LifeOfOwner,
 ): Promise<readonly ListedConversation[]> {
   const id = conversationOfStream(key);
   const { openRun, ...summary } = view.summary;
-  const run = openRun && { id: openRun.id, state: await stateOf(openRun, events), inDoubt: openRun.inDoubt.length };
+  const run = openRun && {
+    id: openRun.id,
+    state: await stateOf(openRun, events, life),
+    inDoubt: openRun.inDoubt.length,
+  };
   return id === null ? [] : [{ id, ...summary, openRun: run, isDamaged: quarantine !== null }];
 }
 
-async function stateOf({ owner, inDoubt }: ListedRun, events: EventStore): Promise<OpenRunState> {
+async function stateOf({ owner, inDoubt }: ListedRun, events: EventStore, life: LifeOfOwner): Promise<OpenRunState> {
   if (owner === null) return inDoubt.length > 0 ? "parked" : "cut-off";
-  return ({ alive: "running", dead: "cut-off", unknown: "elsewhere" } as const)[await lifeIn(events, owner)];
+  return ({ alive: "running", dead: "cut-off", unknown: "elsewhere" } as const)[await life(events, owner)];
 }

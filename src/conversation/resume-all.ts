@@ -3,6 +3,7 @@ import { checkFunction } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import type { RunResult } from "../engine/stack/result.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
+import { knownLifeIn } from "../log/writer/owner.ts";
 import { type ListedConversation, listConversations } from "./list.ts";
 
 /** What became of a run that was resumed with others. */
@@ -34,10 +35,9 @@ export async function resumeAll<Output>(
   checkFunction("resumeAll: where", where);
   const waiting: ConversationId[] = [];
   for (let after: string | null | undefined; after !== null; ) {
-    const page = await listConversations(events, {
-      ...{ limit: pageSize, withHidden: true, state: "cut-off" },
-      ...(after === undefined ? {} : { after }),
-    });
+    const wanted = { limit: pageSize, withHidden: true, state: "cut-off" } as const;
+    // Whoever begins where another process ended has to wait where it takes a while to know that it has.
+    const page = await listConversations(events, { ...wanted, ...(after === undefined ? {} : { after }) }, knownLifeIn);
     for (const listed of page.conversations) if (where(listed)) waiting.push(listed.id);
     after = page.next;
   }

@@ -11,3 +11,10 @@ export const realTime: Time = {
   nowMs: () => performance.now(),
   wait: (ms, signal) => sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => undefined),
 };
+
+/** The same time, for waits that keep no process alive. */
+export const backgroundTime: Time = {
+  ...realTime,
+  wait: (ms, signal) =>
+    sleep(ms, undefined, signal === undefined ? { ref: false } : { signal, ref: false }).catch(() => undefined),
+};

@@ -235,8 +235,8 @@ export async function resumeConversation(
       const { run } = (await stream.refresh()).client;
       if (run === null) return null;
       throwIfCancelled(options.signal, run.id);
-      await mustBeFree(stream, run, engine, options);
       try {
+        await mustBeFree(stream, run, engine, options);
         return await finish(stream, run, engine, { onStackChanged: "throw", ...options });
       } catch (error) {
         if (!(error instanceof ConversationMovedError) || attempt === maxBeginnings) throw error;
@@ -261,8 +261,8 @@ export async function abandonRun(
     for (let attempt = 1; ; attempt += 1) {
       const { run } = (await stream.refresh()).client;
       if (run === null) return null;
-      await mustBeFree(stream, run, { stopwatch, takeoverAfterMs: takeoverAfterMsDefault }, { takeover });
       try {
+        await mustBeFree(stream, run, { stopwatch, takeoverAfterMs: takeoverAfterMsDefault }, { takeover });
         await abandon(stream, run, { kind: "abandoned", actor });
         return run.id;
       } catch (error) {

@@ -1,7 +1,8 @@
 import type { Actor } from "../../domain/actor.ts";
 import { isRunEnd, type RunEnd } from "../../domain/events/event.ts";
+import type { Owner } from "../../domain/events/run-events.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
-import { lifeIn, thisProcess } from "../../log/writer/owner.ts";
+import { knownLifeIn, lifeIn, thisProcess } from "../../log/writer/owner.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import { ConversationMovedError } from "../session/errors.ts";
 import { lineOf } from "./begin.ts";
@@ -50,7 +51,7 @@ export async function cancelRun(stream: ConversationWriter, options: CancelOptio
       await stream.commit([{ event, actor, runId: run.id }]);
       isAskedFor = true;
       await untilEnded(stream, run, waitMs);
-      // An owner that has died meanwhile ends nothing.
+      // An owner that is found to be dead ends nothing.
       continue;
     }
     try {
@@ -69,10 +70,15 @@ async function isOwned(stream: ConversationWriter, { owner }: OpenRun): Promise<
   return (await lifeIn(stream.log.store, owner)) !== "dead";
 }
 
-/** Waits until the log has the end of a run, or the time is up. */
+/** Waits until the log has the end of a run, the owner is known to be dead, or the time is up. */
 async function untilEnded(stream: ConversationWriter, run: OpenRun, waitMs: number): Promise<void> {
   const waiting = new AbortController();
   const timer = setTimeout(() => waiting.abort(), waitMs);
+  const leaveDead = async (owner: Owner): Promise<void> => {
+    if ((await knownLifeIn(stream.log.store, owner, waiting.signal)) === "dead") waiting.abort();
+  };
+  // What hinders that look is met by the next one.
+  if (run.owner !== null) leaveDead(run.owner).catch(() => undefined);
   try {
     for await (const { event, runId } of stream.follow(run.startedRevision, waiting.signal))
       if (runId === run.id && (isRunEnd(event) || event.type === "RunParked")) return;

@@ -18,7 +18,10 @@ export type RunOptions = {
   readonly signal?: AbortSignal;
   /** Asks the model although nothing waits for an answer; by default that gives the recorded result. */
   readonly again?: boolean;
-  /** Whether to wait for a run of the conversation that goes on in this process (the default), or to be told of it. */
+  /**
+   * Whether to wait (the default) for a run of the conversation that goes on in this process, and until it is known whether the owner of one
+   * in another process lives; or to be told of it.
+   */
   readonly whileRunning?: "wait" | "throw";
   /** What becomes of a run that was cut off: it is finished first (the default), given up, or told. */
   readonly unfinished?: "resume" | "abandon" | "throw";

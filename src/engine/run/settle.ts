@@ -5,7 +5,7 @@ import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { EventStore } from "../../log/ports/event-store.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
-import { lifeIn } from "../../log/writer/owner.ts";
+import { knownLifeIn } from "../../log/writer/owner.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import { idInDoubt, notInDoubt, recordableSettlement } from "../stack/doubt.ts";
 
@@ -17,7 +17,7 @@ export const settleable = async (run: OpenRun, store: EventStore): Promise<Reado
   callsOf(run, await isOwned(run, store));
 
 const isOwned = async ({ owner }: OpenRun, store: EventStore): Promise<boolean> =>
-  owner !== null && (await lifeIn(store, owner)) !== "dead";
+  owner !== null && (await knownLifeIn(store, owner)) !== "dead";
 
 function callsOf({ inDoubt, turns }: OpenRun, owned: boolean): ReadonlyMap<BlockId, string> {
   if (owned) return inDoubt;

@@ -1,13 +1,27 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
+import type { Owner } from "../../domain/events/run-events.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
-import { lifeIn, RunInProgressError, thisProcess } from "../../log/writer/owner.ts";
+import {
+  goneAfterMs,
+  knownLifeIn,
+  type Life,
+  lifeIn,
+  RunInProgressError,
+  thisProcess,
+} from "../../log/writer/owner.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";
 import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
-import { ConversationMovedError, mustHaveContext, mustHaveRoute, toolMissing } from "../session/errors.ts";
+import {
+  ConversationMovedError,
+  mustHaveContext,
+  mustHaveRoute,
+  throwIfCancelled,
+  toolMissing,
+} from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
 import { engineWith } from "../stack/adjusted-engine.ts";
 import type { Settings } from "../stack/codec.ts";
@@ -135,22 +149,50 @@ const abandonedBecause = {
 
 /**
  * A run may be taken up when nobody owns it, or its owner is dead. A living owner keeps it, however long it is silent; one of which
- * nothing is known keeps it until this process itself has waited `takeoverAfterMs` for a sign of it (rule: Run ownership).
+ * nothing is known keeps it until this process itself has waited `takeoverAfterMs` for a sign of it (rule: Run ownership). Where it takes
+ * a while to know, that is waited for here, unless the caller wants to be told of any run that goes on.
  *
  * @throws {RunInProgressError} when it may not.
+ * @throws {RunCancelledError} when the signal aborts while this waits.
  */
 export async function mustBeFree(
   stream: ConversationWriter,
   run: OpenRun,
   { stopwatch, takeoverAfterMs }: Pick<EngineOptions, "stopwatch" | "takeoverAfterMs">,
-  { takeover = false }: Pick<RunRequest, "takeover">,
+  { takeover = false, whileRunning = "wait", signal }: Pick<RunRequest, "takeover" | "whileRunning" | "signal">,
 ): Promise<void> {
   const { owner } = run;
   if (owner === null || takeover || owner.processId === thisProcess.processId) return;
-  const life = await lifeIn(stream.log.store, owner);
+  const { store } = stream.log;
+  const life = await (whileRunning === "throw" ? lifeIn(store, owner) : waitedLife(stream, run, { owner, signal }));
   if (life === "dead") return;
-  const isSilent = life === "unknown" && waitedMs(run.id, stream.lastRunRevision, stopwatch()) > takeoverAfterMs;
+  if (life === "alive") throw new RunInProgressError(run.id, owner, goneAfterMs(store, owner));
+  const isSilent = waitedMs(run.id, stream.lastRunRevision, stopwatch()) > takeoverAfterMs;
   if (!isSilent) throw new RunInProgressError(run.id, owner);
+}
+/**
+ * What is known of the owner of a run, after a wait where it takes one.
+ *
+ * @throws {ConversationMovedError} when the run is not what it was before the wait.
+ */
+async function waitedLife(
+  stream: ConversationWriter,
+  run: OpenRun,
+  { owner, signal }: { readonly owner: Owner; readonly signal: AbortSignal | undefined },
+): Promise<Life> {
+  const { store } = stream.log;
+  const seen = stream.lastRunRevision;
+  try {
+    const life = await knownLifeIn(store, owner, signal);
+    if (goneAfterMs(store, owner) === undefined) return life;
+    const now = (await stream.refresh()).client.run;
+    const isSame = now?.id === run.id && now.epoch === run.epoch;
+    if (!isSame || (life === "dead" && stream.lastRunRevision !== seen)) throw new ConversationMovedError();
+    return life;
+  } catch (error) {
+    throwIfCancelled(signal, run.id);
+    throw error;
+  }
 }
 
 async function resumeRun(

@@ -4,6 +4,7 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
 import { randomId } from "../codec/ids.ts";
 import type { EventStore } from "../ports/event-store.ts";
+import type { Liveness } from "../ports/liveness.ts";
 
 /** What a start begins with that can be compared. */
 const ticks = "ticks-";
@@ -33,11 +34,36 @@ type OwnedStore = Pick<EventStore, "storeId" | "liveness">;
  * What is known of an owner of a store's run. A process that the system knows to be dead is dead; else the owner's lease says it, where
  * the store keeps leases and the owner has one of it.
  */
-export async function lifeIn({ storeId, liveness }: OwnedStore, owner: Owner): Promise<Life> {
-  const { lease } = owner;
-  if (isDead(owner) || liveness === undefined || lease?.storeId !== storeId) return lifeOf(owner);
-  return (await liveness.isAlive(lease.id)) ? "alive" : "dead";
+export async function lifeIn(store: OwnedStore, owner: Owner): Promise<Life> {
+  const lease = leaseIn(store, owner);
+  if (lease === null) return lifeOf(owner);
+  return (await lease.liveness.isAlive(lease.id)) ? "alive" : "dead";
 }
+
+/**
+ * The same once it is known: where a lease cannot be judged yet and the system knows nothing of the process, this waits for a sign of it.
+ *
+ * @throws the signal's reason when it aborts.
+ */
+export async function knownLifeIn(store: OwnedStore, owner: Owner, signal?: AbortSignal): Promise<Life> {
+  const lease = leaseIn(store, owner);
+  if (lease === null || lifeOf(owner) !== "unknown") return lifeIn(store, owner);
+  const { id, liveness } = lease;
+  return (await (liveness.whenKnown?.(id, signal) ?? liveness.isAlive(id))) ? "alive" : "dead";
+}
+
+/** How long this process waits for a sign of an owner that is gone, where a lease shows that; undefined where it is known at once. */
+export const goneAfterMs = (store: OwnedStore, owner: Owner): number | undefined =>
+  leaseIn(store, owner)?.liveness.deadAfterMs;
+
+/** The lease that says whether an owner of a store's run lives; null where there is none, and where nobody has to be asked. */
+function leaseIn({ storeId, liveness }: OwnedStore, owner: Owner): Lease | null {
+  const { lease } = owner;
+  if (isDead(owner) || liveness === undefined || lease?.storeId !== storeId) return null;
+  return { id: lease.id, liveness };
+}
+
+type Lease = { readonly id: string; readonly liveness: Liveness };
 
 /** Whether an owner is certainly dead: the same boot of the same machine, and no process of that number and start. */
 export const isDead = (owner: Owner): boolean => lifeOf(owner) === "dead";
@@ -117,10 +143,16 @@ export class RunInProgressError extends TurnlogError<"run-in-progress"> {
   readonly runId: string;
   readonly owner: Owner | null;
 
-  constructor(runId: string, owner: Owner | null) {
+  /** @param goneAfterMs - How long this process waits for a sign of an owner, where that is what shows that it is gone. */
+  constructor(runId: string, owner: Owner | null, goneAfterMs?: number) {
     const by = owner === null ? "" : ` by process ${owner.pid} on ${owner.host}`;
     const isHere = owner?.processId === thisProcess.processId;
-    const how = isHere ? "abort it" : "take it with `takeover: true` if that process hangs or is gone";
+    const seconds = Math.ceil((goneAfterMs ?? 0) / 1_000);
+    const how = isHere
+      ? "abort it"
+      : goneAfterMs === undefined
+        ? "take it with `takeover: true` if that process hangs or is gone"
+        : `take it with \`takeover: true\` if that process hangs; if it is gone, the run is free once this process has seen no sign of it for ${seconds} s`;
     super("run-in-progress", `run ${runId} is in progress${by}; wait for it, or ${how}`);
     this.runId = runId;
     this.owner = owner;

@@ -143,10 +143,15 @@ export type Names = {
   readonly pattern: (streamPrefix: string) => string;
   /** Where the store's id is kept. */
   readonly identity: string;
+  /** Where a lease is kept: a stream that is none of the store's own. */
+  readonly lease: (leaseId: string) => string;
 };
 
 /** The stream that says that there is a store, and which. It is none of the store's own streams. */
 const identityStream = "turnlog-store";
+
+/** What the names of leases' streams begin with. */
+const leasePrefix = "turnlog-lease-";
 
 /**
  * Names of a namespace. The server's filter by prefix compares by the culture of its machine, where an accent that follows
@@ -156,19 +161,31 @@ export function createNames(namespace: string): Names {
   // A category ends at the first hyphen, so conversations stay one category: `staging.conversation`.
   const before = namespace === "" ? "" : `${namespace}.`;
   const identity = `${before}${identityStream}`;
+  // Without a namespace, the streams of those that have one are seen as well.
+  const leases = before === "" ? `(\\w+\\.)?${leasePrefix}` : leasePrefix;
+  const isLease = new RegExp(`^${leases}`);
+  const isOwn = (name: string): boolean => name !== identity && !name.startsWith("$") && name.startsWith(before);
   return {
     toServer(stream) {
-      if (stream === identityStream || stream === "" || (before === "" && stream.startsWith("$"))) {
+      if (
+        stream.startsWith(leasePrefix) ||
+        stream === identityStream ||
+        stream === "" ||
+        (before === "" && stream.startsWith("$"))
+      ) {
         throw new RangeError(`${JSON.stringify(stream)} is reserved, and no name for a stream`);
       }
       return `${before}${stream}`;
     },
-    toStream: (name) =>
-      name === identity || name.startsWith("$") || !name.startsWith(before) ? null : name.slice(before.length),
+    toStream: (name) => (isOwn(name) && !isLease.test(name.slice(before.length)) ? name.slice(before.length) : null),
     pattern(streamPrefix) {
-      const beginning = `${before}${streamPrefix}`;
-      return beginning === "" ? "^[^$]" : `^${beginning.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")}`;
+      // Renewals are left out at the server: who follows the whole store is sent none of them.
+      if (streamPrefix === "") return `^${escaped(before)}(?!${leases})${before === "" ? "[^$]" : ""}`;
+      return `^${escaped(`${before}${streamPrefix}`)}`;
     },
     identity,
+    lease: (leaseId) => `${before}${leasePrefix}${leaseId}`,
   };
 }
+
+const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");

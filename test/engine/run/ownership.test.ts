@@ -2,15 +2,14 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
 import type { Owner } from "../../../src/domain/events/run-events.ts";
-import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { thisProcess } from "../../../src/log/writer/owner.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { gated, untilAborted } from "../../support/gates.ts";
+import { elsewhere, endOf, foreignRunId, inRun, startElsewhere } from "../../support/run/run-elsewhere.ts";
 import {
   createWorkshop,
   dataOf,
@@ -20,38 +19,6 @@ import {
   storeKinds,
   typesOf,
 } from "../../support/workshop.ts";
-
-const elsewhere: Owner = {
-  processId: "prc_elsewhere",
-  bootId: "boot",
-  host: "elsewhere",
-  pid: 4711,
-  startedAt: "then",
-  pidNamespace: "there",
-};
-const foreignRunId = "run_of_someone_else00";
-const digest = "0".repeat(64);
-
-/** Opens a run that another process owns. */
-async function startElsewhere(conversation: Conversation, owner: Owner = elsewhere): Promise<void> {
-  const data = {
-    epoch: 0,
-    owner,
-    stack: [],
-    provider: { name: "scripted", scope: "elsewhere", codec: "codec" },
-    settingsDigest: digest,
-    chain: defaultChainPolicy,
-    base: (await conversation.turn()).digest,
-  };
-  await conversation.commit([inRun({ type: "RunStarted", version: 1, data })]);
-}
-
-const inRun = (event: ProposedEvent["event"], runId = foreignRunId): ProposedEvent => ({
-  event,
-  actor: { kind: "engine" },
-  runId,
-  frame: "0",
-});
 
 /** A store that knows these leases to be alive. */
 const withLeases = (alive: readonly string[]): EventStore => ({
@@ -63,10 +30,6 @@ const withLeases = (alive: readonly string[]): EventStore => ({
 async function firstLook(conversation: Conversation, engine: Engine): Promise<void> {
   expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-in-progress", owner: elsewhere });
 }
-
-/** Ends a run as someone does who takes it over. */
-const endOf = (runId: string, after: string): ProposedEvent =>
-  inRun({ type: "RunFailed", version: 1, data: { kind: "interrupted", message: "taken over", after } }, runId);
 
 test.each(storeKinds)("one process runs a conversation once at a time (%s)", async (kind) => {
   const events = await freshStore(kind);

@@ -170,8 +170,8 @@ export const askedFaults: readonly PlantedFault[] = [
   {
     of: "a run is taken from an owner that lives, because it was silent",
     file: "engine/run/take-up.ts",
-    find: 'life === "unknown" && waitedMs',
-    put: "waitedMs",
+    find: 'if (life === "alive") throw new RunInProgressError(run.id, owner, goneAfterMs(store, owner));',
+    put: "",
     suite: "engine/run/ownership",
   },
   {
@@ -180,5 +180,26 @@ export const askedFaults: readonly PlantedFault[] = [
     find: "if (!this.#isParked || isResult(event)) this.#buffer.push(proposed);",
     put: "this.#buffer.push(proposed);",
     suite: "conversation/close",
+  },
+  {
+    of: "a run that its owner went on with while another process waited is taken up",
+    file: "engine/run/take-up.ts",
+    find: 'if (!isSame || (life === "dead" && stream.lastRunRevision !== seen)) throw new ConversationMovedError();',
+    put: "",
+    suite: "engine/run/waited-owner",
+  },
+  {
+    of: "an owner counts as dead by a pause in which its reader saw nothing",
+    file: "stores/eventstoredb/lease-watch.ts",
+    find: "Math.min(lookedAt - seen.lookedAt, 2 * lookMs)",
+    put: "lookedAt - seen.lookedAt",
+    suite: "stores/eventstoredb/lease-watch",
+  },
+  {
+    of: "an owner counts as dead because its server was away",
+    file: "stores/eventstoredb/lease-watch.ts",
+    find: "hasFailed ? 0 : seen.silentMs + passed",
+    put: "seen.silentMs + passed",
+    suite: "stores/eventstoredb/lease-watch",
   },
 ];

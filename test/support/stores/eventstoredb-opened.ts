@@ -1,7 +1,9 @@
 import { onTestFinished } from "vitest";
 import { type PreparedOptions, prepared } from "../../../src/contracts/prepared.ts";
-import type { PreparedAppend } from "../../../src/log/ports/event-store.ts";
+import type { EventStore, PreparedAppend } from "../../../src/log/ports/event-store.ts";
 import { serverEventOf } from "../../../src/stores/eventstoredb/envelope.ts";
+import type { LeasePace } from "../../../src/stores/eventstoredb/lease-watch.ts";
+import { openWithPace } from "../../../src/stores/eventstoredb/open.ts";
 import {
   type EventStoreDbOptions,
   type EventStoreDbStore,
@@ -20,12 +22,25 @@ export async function startServer(options: EventStoreDbServerOptions = {}): Prom
   return server;
 }
 
+/** What a store of a test is given beside the options of everybody. */
+export type OpenedOptions = EventStoreDbOptions & {
+  /** How leases are renewed and judged; as for everybody when absent. */
+  readonly pace?: LeasePace;
+};
+
 /** A store that is closed with the test. It says nothing of what it survives. */
-export async function opened(url: string, options: EventStoreDbOptions = {}): Promise<EventStoreDbStore> {
-  const store = await openEventStoreDb(url, { viewsPath: ":memory:", warn: () => undefined, ...options });
+export async function opened(url: string, { pace, ...options }: OpenedOptions = {}): Promise<EventStoreDbStore> {
+  const given = { viewsPath: ":memory:", warn: () => undefined, ...options };
+  const store = await (pace === undefined ? openEventStoreDb(url, given) : openWithPace(url, given, pace));
   onTestFinished(() => store.close());
+  addresses.set(store, url);
   return store;
 }
+
+const addresses = new WeakMap<EventStore, string>();
+
+/** Another store object at the address of one, as another process has it. */
+export const openedAgain = (store: EventStore): Promise<EventStoreDbStore> => opened(addresses.get(store) ?? "");
 
 /** The address with one more setting. */
 export const withSetting = (url: string, setting: string): string => `${url}${url.includes("?") ? "&" : "?"}${setting}`;
