@@ -1,4 +1,3 @@
-import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
@@ -21,7 +20,7 @@ import type { Doubts } from "../effects/in-doubt.ts";
 import { acknowledge } from "../inference/acknowledgements.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
-import { ConversationMovedError, RunCancelledError } from "../session/errors.ts";
+import { ConversationMovedError, RunCancelledError, runTakenOver } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
 import { LayerWatch, ThrownErrors } from "../session/layer-watch.ts";
 import { Recorder } from "../session/recorder.ts";
@@ -177,7 +176,7 @@ function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }
   // Also when it is not all durable yet: a first append that is too big for one is written in parts.
   const isHere = isOurs || run?.owner?.processId === thisProcess.processId;
   if (isHere && run?.id === runId && run.epoch === epoch) return;
-  if (isOurs) throw new TurnlogError("run-taken-over", `run ${runId} was ended or taken over by someone else`);
+  if (isOurs) throw runTakenOver(runId);
   // An owner that was thought dead has gone on: what was read of its run is not all of it any more.
   if (before !== null && stream.lastRunRevision !== before.journal.log.lastRevision) throw new ConversationMovedError();
   // Layers are told when the run began, so it must not be recorded as any later.

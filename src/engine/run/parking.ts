@@ -3,10 +3,10 @@ import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { EventLog } from "../../log/codec/event-log.ts";
 import { StoreClosedError } from "../../log/ports/event-store.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
-import { RunParkedError } from "../session/errors.ts";
+import { RunParkedError, runTakenOver } from "../session/errors.ts";
 import { engineActor, type RunSession } from "../session/session.ts";
-import { watchForCancel } from "./cancel-watch.ts";
 import type { OnSession } from "./run.ts";
+import { watchRun } from "./run-watch.ts";
 
 /** A run that goes on in this process. */
 type OngoingRun = { readonly session: RunSession; readonly ended: Promise<unknown> };
@@ -25,7 +25,7 @@ function ongoingOf(log: EventLog): OngoingRuns {
 }
 
 /**
- * Executes a run so that closing the store parks it, and others can have it cancelled; `execute` tells its session before the run's
+ * Executes a run so that closing the store parks it, and others can have it cancelled and take it; `execute` tells its session before the run's
  * first event.
  *
  * @throws {StoreClosedError} when the store is being closed.
@@ -40,9 +40,10 @@ export async function parkable<T>(
   const done = Promise.withResolvers<undefined>();
   let forget = (): void => undefined;
   try {
-    return await execute((session, cancel) => {
+    return await execute((session, others) => {
+      const { runId, recorder } = session;
       const run = { session, ended: done.promise };
-      const unwatch = watchForCancel({ stream, runId: session.runId, cancel });
+      const unwatch = watchRun({ ...others, stream, runId, lose: () => recorder.fail(runTakenOver(runId)) });
       ongoing.runs.add(run);
       forget = () => {
         ongoing.runs.delete(run);

@@ -34,7 +34,10 @@ import { runStack, type Stack } from "./frames.ts";
 import { contextOf } from "./layer-context.ts";
 import { isInDoubt, openSession, type RunStart, type RunStream } from "./open-session.ts";
 
-export type OnSession = (session: RunSession, cancel: (request: CancelRequest) => void) => void;
+export type OnSession = (session: RunSession, others: OthersHold) => void;
+
+/** What others see of a session, and how they end it. */
+type OthersHold = { readonly epoch: number; readonly cancel: (request: CancelRequest) => void };
 
 export type ExecuteOptions = {
   readonly signal?: AbortSignal;
@@ -72,7 +75,7 @@ export async function executeRun(
   // What cannot be recorded any more must not go on: calls and tools in flight end when the run is lost.
   const { signal: running, end } = innerSignal(signal);
   const session = openSession({ stream, engine, beginning, signal, running, interceptor, onPart, onFailure: end });
-  options.onSession?.(session, (request) => cancelling.abort(request));
+  options.onSession?.(session, { epoch: beginning.epoch, cancel: (request) => cancelling.abort(request) });
   try {
     // What goes wrong here ends no run: none has begun.
     if (before === null) recordStart(session, beginning, owner);

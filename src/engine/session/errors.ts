@@ -64,6 +64,10 @@ export class RunParkedError extends TurnlogError<"run-parked"> {
   }
 }
 
+/** The run is no longer this process's: nothing more is written for it. */
+export const runTakenOver = (runId: string): TurnlogError =>
+  new TurnlogError("run-taken-over", `run ${runId} was ended or taken over by someone else`);
+
 /** Someone wrote before the run's first event was durable: nothing happened yet, and it begins anew. */
 export class ConversationMovedError extends Error {
   override readonly name = "ConversationMovedError";

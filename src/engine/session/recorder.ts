@@ -1,5 +1,4 @@
 import { messageOf } from "../../base/error-message.ts";
-import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Rejection } from "../../domain/conversation.ts";
 import { InvalidEventError } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
@@ -10,6 +9,7 @@ import type { Made } from "../../projections/apply-to-turns.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import { type Interceptor, intercept } from "./breakpoint.ts";
+import { runTakenOver } from "./errors.ts";
 
 /** Who appends: also one who only looks at what would be. */
 type Writer = Pick<ConversationWriter, "view" | "commit" | "dropProposed">;
@@ -164,7 +164,7 @@ export class Recorder {
       case "run-taken-over":
         return new RunInProgressError(rejection.runId, this.#options.stream.view.client.run?.owner ?? null);
       case "run-not-open":
-        return new TurnlogError("run-taken-over", `run ${this.#options.runId} was ended or taken over by someone else`);
+        return runTakenOver(this.#options.runId);
       default:
         return new Error(`the log refuses what the engine does: ${JSON.stringify(rejection)}`);
     }

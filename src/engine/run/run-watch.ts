@@ -1,14 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Actor } from "../../domain/actor.ts";
 import type { EventLog } from "../../log/codec/event-log.ts";
+import { readEvent } from "../../log/codec/recorded.ts";
+import type { StoredEnvelope } from "../../log/ports/event-store.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { CancelRequest } from "../session/errors.ts";
 
-/** A run of this process, and how it is ended. */
+/** A run of this process, and how others end it. */
 type Watched = {
   readonly stream: Pick<ConversationWriter, "name" | "log" | "refresh">;
   readonly runId: string;
+  /** Which ownership of the run this process's is. */
+  readonly epoch: number;
   readonly cancel: (request: CancelRequest) => void;
+  /** Another process owns the run now. */
+  readonly lose: () => void;
 };
 
 /** Most runs have ended by then: they cost no subscription. */
@@ -16,12 +22,12 @@ const watchAfterMs = 250;
 /** After a subscription that failed: a store that is not there says so to the runs themselves. */
 const againAfterMs = 1_000;
 
-const watches = new WeakMap<EventLog, CancelWatch>();
+const watches = new WeakMap<EventLog, RunWatch>();
 
-/** Ends a run when the log says that someone else wants that. Gives what ends the watching. */
-export function watchForCancel(run: Watched): () => void {
+/** Ends a run when the log says that someone else wants that, or has taken it. Gives what ends the watching. */
+export function watchRun(run: Watched): () => void {
   const { log } = run.stream;
-  const watch = watches.get(log) ?? new CancelWatch(log);
+  const watch = watches.get(log) ?? new RunWatch(log);
   watches.set(log, watch);
   const timer = setTimeout(() => watch.add(run), watchAfterMs).unref();
   return () => {
@@ -31,7 +37,7 @@ export function watchForCancel(run: Watched): () => void {
 }
 
 /** One subscription for all runs of a store object, while there are any. */
-class CancelWatch {
+class RunWatch {
   readonly #log: EventLog;
   readonly #runs = new Map<string, Watched>();
   #reading: AbortController | null = null;
@@ -63,14 +69,22 @@ class CancelWatch {
         // What was asked for before that place, the runs' own streams tell.
         for (const run of this.#runs.values()) void look(run);
         const from = after === null ? {} : { after };
-        for await (const { type, runId } of this.#log.store.subscribe({ ...from, signal })) {
-          const run = type === "RunCancelRequested" && runId !== undefined ? this.#runs.get(runId) : undefined;
-          if (run !== undefined) void look(run);
+        for await (const envelope of this.#log.store.subscribe({ ...from, signal })) {
+          const { type, runId = "" } = envelope;
+          const run = this.#runs.get(runId);
+          if (run !== undefined && type === "RunCancelRequested") void look(run);
+          if (run !== undefined && type === "RunResumed") await this.#compare(run, envelope);
         }
       } catch {
         // A store that cannot be read is no reason to end a run.
       }
     }
+  }
+
+  /** Who owns a run now, its newest owner says, whether or not that has ended it since. */
+  async #compare({ epoch, lose }: Watched, envelope: StoredEnvelope): Promise<void> {
+    const { event } = await readEvent(this.#log.store, envelope);
+    if (event.type === "RunResumed" && event.data.epoch > epoch) lose();
   }
 
   /** The place of the newest event of a stream: what is subscribed to from there is not the whole log. */
@@ -81,10 +95,12 @@ class CancelWatch {
   }
 }
 
-async function look({ stream, runId, cancel }: Watched): Promise<void> {
+async function look({ stream, runId, epoch, cancel, lose }: Watched): Promise<void> {
   try {
     const { run } = (await stream.refresh()).client;
-    if (run?.id === runId && run.cancelRequest !== null) cancel(requestOf(run.cancelRequest));
+    if (run?.id !== runId) return;
+    if (run.epoch > epoch) lose();
+    else if (run.cancelRequest !== null) cancel(requestOf(run.cancelRequest));
   } catch {
     // The run's own next append meets the same, and tells it.
   }
