@@ -10,7 +10,7 @@ export function createNotifier(): Notifier {
   const sleepers = new Set<() => void>();
   return {
     notify() {
-      for (const wake of [...sleepers]) wake();
+      if (sleepers.size > 0) for (const wake of [...sleepers]) wake();
     },
     wait(signal) {
       return new Promise((resolve) => {

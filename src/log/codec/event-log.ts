@@ -198,9 +198,9 @@ async function storedTime(store: EventStore, stream: string, head: Head | null):
   return head === null ? null : ((await envelopeAt(store, stream, head.revision))?.at ?? null);
 }
 
-/** The `at` of each stream's newest event, so that an append need not read it. */
+/** The `at` of each stream's newest event, so that an append need not read it. Forgets the stream that came first. */
 function createNewestTimes() {
-  const newestByStream = new Map<string, { readonly digest: string; readonly at: string }>();
+  const newestByStream = new Map<string, { digest: string; at: string }>();
   return {
     /** The `at` of the head's event, null where there is no head; undefined when it is not remembered. */
     timeAt(stream: string, head: Head | null): string | null | undefined {
@@ -211,11 +211,17 @@ function createNewestTimes() {
     remember({ stream, envelopes }: PreparedAppend): void {
       const last = envelopes.at(-1);
       if (last === undefined) return;
-      newestByStream.delete(stream);
-      newestByStream.set(stream, { digest: last.digest, at: last.at });
+      const { digest, at } = last;
+      const known = newestByStream.get(stream);
+      if (known !== undefined) {
+        known.digest = digest;
+        known.at = at;
+        return;
+      }
+      newestByStream.set(stream, { digest, at });
       if (newestByStream.size <= maxRememberedStreams) return;
-      const [oldest] = newestByStream.keys();
-      if (oldest !== undefined) newestByStream.delete(oldest);
+      const [first] = newestByStream.keys();
+      if (first !== undefined) newestByStream.delete(first);
     },
   };
 }

@@ -23,6 +23,7 @@ export type EventIdSources = {
  */
 export function createEventIds(sources: EventIdSources = {}): EventIds {
   const { clock = Date.now, randomUuid = () => crypto.randomUUID() } = sources;
+  const nextTail = createTails(randomUuid);
   let lastMs = 0;
   let counter = 0;
   let time = "";
@@ -37,8 +38,29 @@ export function createEventIds(sources: EventIdSources = {}): EventIds {
     if (nowMs > lastMs) moveTo(nowMs);
     else if (counter === maxCounter) moveTo(lastMs + 1);
     else counter += 1;
-    return `${time}${counter.toString(16).padStart(3, "0")}-${randomUuid().slice(19)}`;
+    return `${time}${counter.toString(16).padStart(3, "0")}${nextTail()}`;
   };
 }
+
+/** How many random tails are drawn at once: one UUID alone, right after a wait for the disk, takes several times as long. */
+const tailsAtOnce = 64;
+
+/** Cuts random UUIDs down to what follows `rand_a`: the dash, the variant and the last 62 random bits. */
+function createTails(randomUuid: () => string): () => string {
+  let tails = "";
+  let next = 0;
+  return () => {
+    if (next === tails.length) {
+      tails = Array.from({ length: tailsAtOnce }, () => randomUuid().slice(tailStart)).join("");
+      next = 0;
+    }
+    const tail = tails.slice(next, next + tailLength);
+    next += tailLength;
+    return tail;
+  };
+}
+
+const tailStart = "00000000-0000-4000".length;
+const tailLength = "-8000-000000000000".length;
 
 const maxCounter = 0xfff;

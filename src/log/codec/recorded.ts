@@ -49,9 +49,16 @@ function parse(envelope: Envelope, data: JsonObject): RecordedEvent {
   return recordedAs(envelope, parseConversationEvent(envelope.type, envelope.version, data));
 }
 
-/** An event whose content is at hand, at its place. */
+/** An event whose content is at hand, at its place. It names the members of `placeOf` so that it makes one object per event. */
 export const recordedAs = <Event>(envelope: Envelope, event: Event): EventPlace & { readonly event: Event } => ({
-  ...placeOf(envelope),
+  stream: envelope.stream,
+  revision: envelope.revision,
+  id: envelope.id,
+  at: envelope.at,
+  actor: envelope.actor,
+  runId: envelope.runId ?? null,
+  frame: envelope.frame ?? null,
+  digest: envelope.digest,
   event,
 });
 

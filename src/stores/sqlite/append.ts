@@ -79,12 +79,14 @@ export function createAppend(database: DatabaseSync): AppendInTransaction {
   }
 
   return (prepared) => {
-    const head = headOf(prepared.envelopes);
+    const { envelopes } = prepared;
+    const head = headOf(envelopes);
     const number = head === null ? null : tryToMove(prepared, head);
-    if (head === null || number === null) return answer(prepared);
-    let position: number | bigint = 0;
-    for (const envelope of prepared.envelopes)
-      position = insert.run(...eventParameters(number, envelope)).lastInsertRowid;
+    const last = envelopes.at(-1);
+    if (head === null || number === null || last === undefined) return answer(prepared);
+    // `run` makes an object of counts for each row, and only the position of the last one is needed.
+    for (const envelope of envelopes) if (envelope !== last) insert.get(...eventParameters(number, envelope));
+    const { lastInsertRowid: position } = insert.run(...eventParameters(number, last));
     return { status: "appended", head, position: String(position) };
   };
 }

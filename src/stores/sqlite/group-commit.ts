@@ -1,16 +1,20 @@
 import type { DatabaseSync } from "node:sqlite";
+import { ok, type Result } from "../../base/result.ts";
 import type { AppendResult, PreparedAppend } from "../../log/ports/event-store.ts";
 import { realTime, type Time } from "../time.ts";
 import type { AppendInTransaction } from "./append.ts";
 import { isLocked } from "./errors.ts";
-import { patiently } from "./guarded.ts";
-import { createTransactions, type Transactions } from "./transaction.ts";
+import { tryAgain } from "./guarded.ts";
+import { createTransactions } from "./transaction.ts";
 
 /** Appends of one transaction at most: a bound for how long the event loop stands still. */
 export const maxGroupAppends = 256;
 
 /** The same in UTF-16 units of data; an append that has more goes alone. */
 export const maxGroupUnits = 1024 * 1024;
+
+/** How long groups may follow each other without a turn of the event loop between them. */
+export const maxStandStillMs = 1;
 
 export type GroupCommit = {
   /** Queues an append; resolves when it is durable. */
@@ -42,44 +46,107 @@ type Job = {
   readonly reject: (error: unknown) => void;
 };
 
+/** The result of one append in a committed group: an append that cannot be written does not fail the others. */
+type Outcome = Result<AppendResult, unknown>;
+
 /**
  * Puts appends that are called in the same turn of the event loop into one transaction, so that they share the wait for
- * the disk. A lone append waits for nobody: the turn ends when it has nothing else to do. The loop turns between two groups,
- * and while another process has the file.
+ * the disk. A lone append does not wait for others: the turn ends when it has nothing else to do. Appends that callers make as soon
+ * as a group is answered form the next group, without a turn of the loop between. The loop does turn between two groups when
+ * `maxStandStillMs` have passed since it last did, when a group was too big to take the whole queue, and while another process
+ * holds the lock.
  */
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
-  const { database, deadlineMs, time = realTime } = options;
+  const { database, append, admit, deadlineMs, confirmPlace, translate, onCommit, time = realTime } = options;
   const transactions = createTransactions(database);
   const queue: Job[] = [];
   let isWorking = false;
+  let turnedMs = 0;
   let whenIdle: (() => void)[] = [];
 
-  function goOn(): void {
-    isWorking = queue.length > 0;
-    if (isWorking) setImmediate(commitNext);
-    else {
-      for (const resolve of whenIdle) resolve();
-      whenIdle = [];
-    }
+  function commitAfterTurn(): void {
+    turnedMs = time.nowMs();
+    commitNext();
   }
+
   // No promise where nobody has to wait: an append is little more than its wait for the disk.
   function commitNext(): void {
     const group = queue.splice(0, groupLength(queue));
-    const goOnWith = (left: readonly Job[]): void => {
-      queue.unshift(...left);
-      goOn();
-    };
-    const waiting = commit(group, transactions, { ...options, time });
-    if (waiting instanceof Promise) void waiting.then(goOnWith);
-    else goOnWith(waiting);
+    try {
+      succeed(group, write(group));
+    } catch (error) {
+      // The first of the queue was called first, so its time is over first.
+      const { until } = group[0] ?? { until: 0 };
+      if (isLocked(error) && until > time.nowMs()) void commitLater(group, until);
+      else fail(group, error);
+    }
+  }
+
+  async function commitLater(group: readonly Job[], until: number): Promise<void> {
+    try {
+      succeed(group, await tryAgain(until, () => write(group), time));
+    } catch (error) {
+      fail(group, error);
+    }
+  }
+
+  function write(group: readonly Job[]): readonly Outcome[] {
+    return transactions.whole(() => {
+      const [only] = group;
+      const outcomes =
+        only !== undefined && group.length === 1
+          ? [ok(append(only.prepared))]
+          : group.map(({ prepared }) => transactions.part(() => append(prepared)));
+      confirmPlace();
+      return outcomes;
+    });
+  }
+
+  function succeed(group: readonly Job[], outcomes: readonly Outcome[]): void {
+    outcomes.forEach((outcome, index) => {
+      if (outcome.ok) group[index]?.resolve(outcome.value);
+      else group[index]?.reject(translate(outcome.error));
+    });
+    onCommit();
+    goOn();
+  }
+
+  /** Rejects appends whose time is over; those that were called later are tried again. */
+  function fail(group: readonly Job[], error: unknown): void {
+    const isLeft = ({ until }: Job): boolean => isLocked(error) && until > time.nowMs();
+    for (const job of group) if (!isLeft(job)) job.reject(translate(error));
+    queue.unshift(...group.filter(isLeft));
+    goOn();
+  }
+
+  // A tick that is scheduled from a microtask runs after all microtasks, so after the code that awaited the answers.
+  function goOn(): void {
+    if (queue.length > 0) setImmediate(commitAfterTurn);
+    else queueMicrotask(tickSoon);
+  }
+
+  const tickSoon = (): void => process.nextTick(lookAgain);
+
+  function lookAgain(): void {
+    if (queue.length === 0) rest();
+    else if (time.nowMs() - turnedMs < maxStandStillMs) commitNext();
+    else setImmediate(commitAfterTurn);
+  }
+
+  function rest(): void {
+    isWorking = false;
+    for (const resolve of whenIdle) resolve();
+    whenIdle = [];
   }
 
   return {
     append: (prepared) =>
       new Promise((resolve, reject) => {
-        options.admit(prepared);
+        admit(prepared);
         queue.push({ until: time.nowMs() + deadlineMs, prepared, resolve, reject });
-        if (!isWorking) goOn();
+        if (isWorking) return;
+        isWorking = true;
+        setImmediate(commitAfterTurn);
       }),
     idle: () =>
       new Promise((resolve) => {
@@ -98,66 +165,4 @@ function groupLength(queue: readonly Job[]): number {
     if (index === maxGroupAppends || (index > 0 && units > maxGroupUnits)) return index;
   }
   return queue.length;
-}
-
-/**
- * Answers the appends of a group, in a promise where another process's lock has to be waited for. Gives back those whose time
- * was not over when that of the oldest was.
- */
-function commit(
-  group: readonly Job[],
-  transactions: Transactions,
-  options: GroupCommitOptions & { readonly time: Time },
-): readonly Job[] | Promise<readonly Job[]> {
-  const { translate, onCommit, time } = options;
-  const succeed = (answers: readonly (() => void)[]): readonly Job[] => {
-    for (const answer of answers) answer();
-    onCommit();
-    return [];
-  };
-  const fail = (error: unknown): readonly Job[] => {
-    const isLeft = ({ until }: Job): boolean => isLocked(error) && until > time.nowMs();
-    for (const job of group) if (!isLeft(job)) job.reject(translate(error));
-    return group.filter(isLeft);
-  };
-  const leftMs = Math.min(...group.map(({ until }) => until)) - time.nowMs();
-  try {
-    const answers = patiently(leftMs, () => write(group, transactions, options), time);
-    return answers instanceof Promise ? answers.then(succeed).catch(fail) : succeed(answers);
-  } catch (error) {
-    return fail(error);
-  }
-}
-
-/** Writes a group in one transaction; how to answer its appends once it is durable. */
-function write(
-  group: readonly Job[],
-  transactions: Transactions,
-  { append, confirmPlace, translate }: GroupCommitOptions,
-): readonly (() => void)[] {
-  const answers: (() => void)[] = [];
-  const run = (job: Job): void => {
-    const result = append(job.prepared);
-    answers.push(() => {
-      job.resolve(result);
-    });
-  };
-  transactions.whole(() => {
-    const [only] = group;
-    if (only !== undefined && group.length === 1) run(only);
-    else for (const job of group) runAlone(job, run);
-    confirmPlace();
-  });
-  return answers;
-
-  /** One that cannot be written keeps no other from being written. */
-  function runAlone(job: Job, work: (job: Job) => void): void {
-    const failure = transactions.part(() => {
-      work(job);
-    });
-    if (failure === null) return;
-    answers.push(() => {
-      job.reject(translate(failure.error));
-    });
-  }
 }

@@ -49,7 +49,8 @@ export function patiently<T>(timeoutMs: number, work: () => T, time: Time = real
   }
 }
 
-async function tryAgain<T>(until: number, work: () => T, time: Time): Promise<T> {
+/** Repeats work that failed because another process holds the lock, until it succeeds or the clock reaches `until`. */
+export async function tryAgain<T>(until: number, work: () => T, time: Time): Promise<T> {
   for (;;) {
     await time.wait(Math.min(pauseMs, Math.max(0, until - time.nowMs())));
     try {

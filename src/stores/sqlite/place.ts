@@ -36,7 +36,8 @@ export function createPlaceCheck(path: string, { isReadOnly = false } = {}): Pla
 }
 
 // Numbers, which are made faster: one that is rounded is rounded in the same way each time.
-const lookAt = (path: string): Stats | undefined => statSync(path, { throwIfNoEntry: false });
+const lookAt = (path: string): Stats | undefined => statSync(path, orNothing);
+const orNothing = { throwIfNoEntry: false } as const;
 
 const isSameFile = (found: Stats | undefined, opened: Stats | undefined): boolean =>
   found?.ino === opened?.ino && found?.dev === opened?.dev;

@@ -1,38 +1,41 @@
 import type { DatabaseSync } from "node:sqlite";
+import { err, ok, type Result } from "../../base/result.ts";
 
 export type Transactions = {
   /** Does the work in one transaction; what it throws undoes all of it. */
-  readonly whole: (work: () => void) => void;
+  readonly whole: <T>(work: () => T) => T;
   /**
-   * Does the work so that it can fail alone, inside a transaction, and answers what it threw, if it threw. Throws it when
+   * Does the work so that it can fail alone, inside a transaction, and answers with what it threw, if it threw. Throws it when
    * the transaction as a whole is lost with it.
    */
-  readonly part: (work: () => void) => { readonly error: unknown } | null;
+  readonly part: <T>(work: () => T) => Result<T, unknown>;
 };
 
+// `get` rather than `run`, which makes an object of counts for each statement.
 export function createTransactions(database: DatabaseSync): Transactions {
   const [begin, commit] = [database.prepare("BEGIN IMMEDIATE"), database.prepare("COMMIT")];
   const [beginPart, endPart] = [database.prepare("SAVEPOINT part"), database.prepare("RELEASE part")];
   return {
     whole(work) {
-      begin.run();
+      begin.get();
       try {
-        work();
-        commit.run();
+        const result = work();
+        commit.get();
+        return result;
       } catch (error) {
         tryExec(database, "ROLLBACK");
         throw error;
       }
     },
     part(work) {
-      beginPart.run();
+      beginPart.get();
       try {
-        work();
-        endPart.run();
-        return null;
+        const result = work();
+        endPart.get();
+        return ok(result);
       } catch (error) {
         if (!tryExec(database, "ROLLBACK TO part; RELEASE part")) throw error;
-        return { error };
+        return err(error);
       }
     },
   };

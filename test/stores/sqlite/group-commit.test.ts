@@ -3,8 +3,15 @@ import { prepared, text } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { createAppend } from "../../../src/stores/sqlite/append.ts";
 import { storeError } from "../../../src/stores/sqlite/errors.ts";
-import { createGroupCommit, maxGroupAppends, maxGroupUnits } from "../../../src/stores/sqlite/group-commit.ts";
+import {
+  createGroupCommit,
+  type GroupCommit,
+  maxGroupAppends,
+  maxGroupUnits,
+  maxStandStillMs,
+} from "../../../src/stores/sqlite/group-commit.ts";
 import { openDatabase } from "../../../src/stores/sqlite/open.ts";
+import { realTime, type Time } from "../../../src/stores/time.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 test("shares a transaction among the appends of one turn, and makes none wait for the next", async () => {
@@ -34,6 +41,31 @@ test("lets the event loop turn between two transactions", async () => {
   expect([...seen]).toEqual(expect.arrayContaining([1, 2]));
 });
 
+test("goes on with what the answers to a transaction bring in, without a turn of the event loop", async () => {
+  const { group, commits } = await openGroup({ time: clock(0) });
+  await group.append(prepared({}));
+  let turns = 0;
+  setImmediate(() => {
+    turns += 1;
+  });
+  await Promise.all([0, 1].map(() => appendInTurn(group, 5)));
+  expect({ turns, commits: commits() }).toEqual({ turns: 0, commits: 6 });
+});
+
+test("lets the event loop turn under a writer who never pauses, once the time is over for which it may stand still", async () => {
+  const { group, commits } = await openGroup({ time: clock(maxStandStillMs / 4) });
+  const seen: number[] = [];
+  const look = (): void => {
+    seen.push(commits());
+    if (commits() < 20) setImmediate(look);
+  };
+  setImmediate(look);
+  await appendInTurn(group, 20);
+  const steps = seen.slice(1).map((count, index) => count - (seen[index] ?? 0));
+  expect(Math.max(...steps)).toBeLessThanOrEqual(4);
+  expect(seen.length).toBeGreaterThanOrEqual(5);
+});
+
 test("bounds what a transaction holds, so that big appends do not stop the event loop either", async () => {
   const { group, commits } = await openGroup();
   const big = () => prepared({ data: Array.from({ length: 3 }, () => text(200_000)) });
@@ -60,7 +92,24 @@ test("answers a full disk as unavailable, keeps what was there, and goes on when
   expect(count()).toBe(4);
 });
 
-async function openGroup() {
+/** One append after another, each as soon as the one before is answered. */
+async function appendInTurn(group: GroupCommit, count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1) await group.append(prepared({}));
+}
+
+/** A clock that goes on with each look at it. */
+function clock(stepMs: number): Time {
+  let nowMs = 0;
+  return {
+    nowMs() {
+      nowMs += stepMs;
+      return nowMs;
+    },
+    wait: () => Promise.resolve(),
+  };
+}
+
+async function openGroup({ time = realTime }: { readonly time?: Time } = {}) {
   const path = temporaryFolder().file("store.db");
   const { database } = openDatabase(path, {});
   let commits = 0;
@@ -69,6 +118,7 @@ async function openGroup() {
     append: createAppend(database),
     admit: () => undefined,
     deadlineMs: 0,
+    time,
     confirmPlace: () => undefined,
     translate: (error) => storeError(error, path),
     onCommit: () => {
