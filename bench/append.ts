@@ -3,20 +3,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sha256Hex } from "../src/base/sha256.ts";
 import { envelopeBytes } from "../src/log/codec/bounds.ts";
-import { chainDigest, firstPrevious } from "../src/log/codec/envelope.ts";
 import { createEventLog, type EventLog } from "../src/log/codec/event-log.ts";
 import { createEventIds } from "../src/log/codec/ids.ts";
-import type { NewEvent } from "../src/log/codec/prepare.ts";
+import { type NewEvent, prepareAppend } from "../src/log/codec/prepare.ts";
 import type { Envelope, Head } from "../src/log/ports/event-store.ts";
-import { openDatabase } from "../src/stores/sqlite/open.ts";
-import { eventParameters, insertEvent } from "../src/stores/sqlite/rows.ts";
 import { openSqliteStore, type SqliteStore } from "../src/stores/sqlite/store.ts";
+import { openBesideSqlite } from "./beside-sqlite.ts";
+import { collectGarbage } from "./collect-garbage.ts";
 import { type BenchRow, report, summary } from "./row.ts";
 
 /**
- * What durable appends cost, preparation included, against a plain file that gets the same bytes and an fdatasync; what
- * SQLite alone takes of that; what concurrent writers gain; what the file takes. The variants take turns in one process,
- * each round is long enough to hold a checkpoint, and the figure is the median of the rounds' ratios.
+ * What durable appends cost, preparation included, compared with the work that the format itself needs (`sealing` of
+ * `beside-sqlite.ts`). Figures without a bound compare them with SQLite alone, and with a plain file that gets the same bytes
+ * and an fdatasync. Then what concurrent writers gain, and how big the file is.
  */
 export async function benchAppend(): Promise<readonly BenchRow[]> {
   const folder = mkdtempSync(join(tmpdir(), "turnlog-bench-"));
@@ -30,124 +29,82 @@ export async function benchAppend(): Promise<readonly BenchRow[]> {
   }
 }
 
-const rounds = 15;
+// A multiple of the number of works, so that each of them goes first equally often.
+const rounds = 20;
 const batches = [
-  { batch: 1, appends: 300, bound: 0.9, ofAlone: 0.85 },
-  { batch: 10, appends: 120, bound: 0.8, ofAlone: 0.7 },
-  { batch: 100, appends: 30, bound: 0.5, ofAlone: 0.6 },
+  { batch: 1, appends: 300 },
+  { batch: 10, appends: 120 },
+  { batch: 100, appends: 30 },
 ] as const;
+const ofSealing = 0.85;
 
-async function benchBatch(
-  path: string,
-  { batch, appends, bound, ofAlone }: (typeof batches)[number],
-): Promise<readonly BenchRow[]> {
+type Work = "store" | "sealing" | "alone" | "file";
+
+/**
+ * The works take turns in one process, and each of them goes first in a quarter of the rounds. A round is long enough to hold
+ * a checkpoint. Garbage is collected before each work: V8 collects when the event loop turns, so the store, the only work
+ * that lets it turn, would pay for what the others left. A figure is the median of the rounds' ratios.
+ */
+async function benchBatch(path: string, { batch, appends }: (typeof batches)[number]): Promise<readonly BenchRow[]> {
   await using store = await openSqliteStore(`${path}.db`);
   const log = createLog(store);
-  using alone = openAlone(`${path}-alone.db`);
-  using sealing = openAlone(`${path}-sealing.db`);
+  using alone = openBesideSqlite(`${path}-alone.db`);
+  using sealing = openBesideSqlite(`${path}-sealing.db`);
   const file = openSync(`${path}.jsonl`, "a");
-  const ratios: Record<"store" | "alone" | "ofAlone" | "sealing", number[]> = {
-    ...{ store: [], alone: [], ofAlone: [], sealing: [] },
-  };
-  const times: Record<"file" | "store" | "alone", number[]> = { file: [], store: [], alone: [] };
-  for (let round = -2; round < rounds; round += 1) {
-    const events = newEvents(batch * appends);
+  const times: Record<Work, number[]> = { store: [], sealing: [], alone: [], file: [] };
+  for (let round = -4; round < rounds; round += 1) {
     const stream = `conversation-${round}`;
-    const storeMs = await timeOf(() => appendAll(log, stream, events, batch));
-    const envelopes = await envelopesOf(store, stream);
+    const events = newEvents(batch * appends);
+    const envelopes = preparedFor(stream, events);
     const chunks = linesOf(envelopes, batch);
-    const fileMs = await timeOf(() => {
-      for (const chunk of chunks) {
-        writeSync(file, chunk);
-        fdatasyncSync(file);
-      }
-    });
-    const aloneMs = await timeOf(alone.prepare(envelopes, { batch }));
-    const sealingMs = await timeOf(sealing.prepare(envelopes, { batch, seal: sealed(events) }));
-    // The first rounds warm up.
-    if (round < 0) continue;
-    ratios.store.push(fileMs / storeMs);
-    ratios.alone.push(fileMs / aloneMs);
-    ratios.ofAlone.push(aloneMs / storeMs);
-    ratios.sealing.push(aloneMs / sealingMs);
-    times.file.push(fileMs / appends);
-    times.store.push(storeMs / appends);
-    times.alone.push(aloneMs / appends);
+    const works: Record<Work, () => unknown> = {
+      store: () => appendAll(log, stream, events, batch),
+      sealing: sealing.sealing({ stream, batch, events, envelopes }),
+      alone: alone.alone({ stream, batch, envelopes }),
+      file() {
+        for (const chunk of chunks) {
+          writeSync(file, chunk);
+          fdatasyncSync(file);
+        }
+      },
+    };
+    for (const name of inTurn(["store", "sealing", "alone", "file"] as const, round)) {
+      collectGarbage();
+      const ms = await timeOf(works[name]);
+      // The first rounds warm up.
+      if (round >= 0) times[name].push(ms / appends);
+    }
+    if (sealing.rowsDigest(stream) !== alone.rowsDigest(stream)) throw new Error("two works wrote different rows");
   }
   closeSync(file);
-  const ms = (name: keyof typeof times): string => `${summary(times[name]).value.toFixed(3)} ms`;
-  const against = "against write and fdatasync of the same bytes";
-  const common = { unit: "x", bound, kind: "at least" } as const;
+  const against = (name: Work) => summary(times.store.map((ms, round) => (times[name][round] ?? Number.NaN) / ms));
+  const note = (name: Work): string =>
+    `${summary(times[name]).value.toFixed(3)} ms an append, ${summary(times.store).value.toFixed(3)} ms the store`;
+  const append = `durable append of ${batch}, against`;
   return [
     {
-      name: `durable append of ${batch}, ${against}`,
-      ...{ ...summary(ratios.store), ...common, note: `${ms("file")} the file, ${ms("store")} the store, an append` },
+      name: `${append} SQLite, JSON and hashes`,
+      ...{ ...against("sealing"), unit: "x", bound: ofSealing, kind: "at least", note: note("sealing") },
     },
+    { name: `${append} SQLite alone`, ...against("alone"), unit: "x", note: note("alone") },
     {
-      name: `SQLite alone, without preparation: a durable append of ${batch}, ${against}`,
-      ...{
-        ...summary(ratios.alone),
-        ...common,
-        note: `${ms("alone")} an append: what the store cannot be faster than`,
-      },
-    },
-    {
-      name: `durable append of ${batch}, against SQLite alone`,
-      ...{ ...summary(ratios.ofAlone), ...common, bound: ofAlone, note: "JSON, hashes and group commit are the rest" },
-    },
-    {
-      name: `SQLite, JSON and hashes: a durable append of ${batch}, against SQLite alone`,
-      ...{
-        ...summary(ratios.sealing),
-        ...common,
-        bound: ofAlone,
-        note: "what no log of this format can be faster than",
-      },
+      name: `${append} write and fdatasync of the same bytes`,
+      ...{ ...against("file"), unit: "x", note: note("file") },
     },
   ];
 }
 
-/** Makes what the log's format asks of an event, by its place in the stream: the text of its data, and both digests. */
-const sealed =
-  (events: readonly NewEvent[]) =>
-  (envelope: Envelope, previous: string, index: number): string => {
-    const dataDigest = sha256Hex(JSON.stringify(events[index]?.event.data));
-    return chainDigest(previous, { ...envelope, dataDigest });
-  };
+/** The names, beginning with another one in each round. */
+function inTurn<Name>(names: readonly Name[], round: number): readonly Name[] {
+  const first = ((round % names.length) + names.length) % names.length;
+  return [...names.slice(first), ...names.slice(0, first)];
+}
 
-/** A database like a store's, and nothing above it: rows are made before it counts, and sealed while it does where that is asked for. */
-function openAlone(path: string) {
-  const { database } = openDatabase(path, {});
-  const insert = database.prepare(insertEvent);
-  const insertStream = database.prepare(
-    "INSERT INTO streams (name, revision, digest) VALUES (?, -1, '') RETURNING number",
-  );
-  const moveHead = database.prepare("UPDATE streams SET revision = ?, digest = ? WHERE number = ?");
-  return {
-    prepare(
-      envelopes: readonly Envelope[],
-      { batch, seal }: { readonly batch: number; readonly seal?: ReturnType<typeof sealed> },
-    ): () => void {
-      const number = Number(insertStream.get(envelopes[0]?.stream ?? "")?.["number"]);
-      const rows = envelopes.map((envelope) => ({ envelope, parameters: eventParameters(number, envelope) }));
-      return () => {
-        let previous = firstPrevious(envelopes[0]?.stream ?? "");
-        for (let start = 0; start < rows.length; start += batch) {
-          const part = rows.slice(start, start + batch);
-          if (seal !== undefined)
-            for (const [at, { envelope }] of part.entries()) previous = seal(envelope, previous, start + at);
-          const last = part.at(-1)?.envelope;
-          database.exec("BEGIN IMMEDIATE");
-          moveHead.run(last?.revision ?? 0, last?.digest ?? "", number);
-          for (const { parameters } of part) insert.run(...parameters);
-          database.exec("COMMIT");
-        }
-      };
-    },
-    [Symbol.dispose]() {
-      database.close();
-    },
-  };
+/** The events of a new stream as a log prepares them. */
+function preparedFor(stream: string, events: readonly NewEvent[]): readonly Envelope[] {
+  const sources = { clock: Date.now, newEventId: createEventIds() };
+  const { appends } = prepareAppend({ stream, head: null, lastAt: null, events, ...sources });
+  return appends.flatMap(({ envelopes }) => envelopes);
 }
 
 async function benchWriters(path: string): Promise<BenchRow> {
@@ -209,12 +166,6 @@ async function appendAll(log: EventLog, stream: string, events: readonly NewEven
     if (result.status === "conflict") throw new Error(`somebody else writes ${stream}`);
     head = result.head;
   }
-}
-
-async function envelopesOf(store: SqliteStore, stream: string): Promise<readonly Envelope[]> {
-  const envelopes: Envelope[] = [];
-  for await (const { position: _, ...envelope } of store.readStream(stream)) envelopes.push(envelope);
-  return envelopes;
 }
 
 /** Envelopes as lines of JSON, a text for each batch. */

@@ -1,10 +1,13 @@
+/** What a figure is held to; a figure that is told only has none. */
+type Bound =
+  | { readonly bound: number; readonly kind: "at least" | "at most" }
+  | { readonly bound?: never; readonly kind?: never };
+
 /** One figure of the bench and what it is held to. */
-export type BenchRow = {
+export type BenchRow = Bound & {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  readonly bound: number;
-  readonly kind: "at least" | "at most";
   /** How far apart the quarter points of the single rounds are, as a part of the value. */
   readonly noise?: number;
   /** What else a reader should know: absolute figures, sizes. */
@@ -13,15 +16,14 @@ export type BenchRow = {
   readonly columns?: Readonly<Record<string, string | number>>;
 };
 
-/** Prints rows as a table; answers whether all of them keep their bounds. */
+/** Prints rows as a table, those without a bound without a verdict; answers whether all others keep theirs. */
 export function report(rows: readonly BenchRow[]): boolean {
   for (const row of rows) {
     const { name, value, unit, bound, kind, noise, note } = row;
-    const verdict = isKept(row) ? "ok  " : "MISS";
+    const verdict = bound === undefined ? "    " : isKept(row) ? "ok  " : "MISS";
     const spread = noise === undefined ? "" : ` ±${Math.round(noise * 50)}%`;
-    console.log(
-      `${verdict} ${name}: ${figure(value)} ${unit}${spread} (${kind} ${bound})${note === undefined ? "" : `; ${note}`}`,
-    );
+    const held = bound === undefined ? "" : ` (${kind} ${bound})`;
+    console.log(`${verdict} ${name}: ${figure(value)} ${unit}${spread}${held}${note === undefined ? "" : `; ${note}`}`);
   }
   const tabled = rows.flatMap(({ columns }) => (columns === undefined ? [] : [columns]));
   if (tabled.length > 0) console.log(markdownTable(tabled));
@@ -47,7 +49,8 @@ export function summary(rounds: readonly number[]): { readonly value: number; re
   return { value: at(0.5), noise: (at(0.75) - at(0.25)) / at(0.5) };
 }
 
+/** Whether a figure keeps its bound; one without a bound misses none. */
 export const isKept = ({ value, bound, kind }: BenchRow): boolean =>
-  kind === "at least" ? value >= bound : value <= bound;
+  bound === undefined || (kind === "at least" ? value >= bound : value <= bound);
 
 const figure = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));

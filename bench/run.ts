@@ -58,7 +58,8 @@ for (const [name, bench] of Object.entries(parts)) {
   all.push(...rows);
   if (!isJson) report(rows);
 }
-const kept = all.filter(isKept).length;
+const held = all.filter(({ bound }) => bound !== undefined);
+const kept = held.filter(isKept).length;
 if (isJson)
   console.log(JSON.stringify({ version: 1, data: { rows: all.map((row) => ({ ...row, isKept: isKept(row) })) } }));
-else console.log(`${kept} of ${all.length} bounds kept`);
+else console.log(`${kept} of ${held.length} bounds kept`);
