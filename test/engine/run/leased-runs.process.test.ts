@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import type { EventStoreDbServer } from "../../support/eventstoredb/server.ts";
 import { type Aside, outputOf, startAside } from "../../support/process.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";

@@ -4,7 +4,7 @@ import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { endless, untilAborted } from "../../support/gates.ts";
 import { elsewhere, inRun } from "../../support/run/run-elsewhere.ts";

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { thisProcess } from "../../../src/log/writer/owner.ts";
 import { createStore } from "../../../src/open-store.ts";
-import { scripted } from "../../../src/providers/scripted.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { openWithPace } from "../../../src/stores/eventstoredb/open.ts";
 import "../keep-compiled.ts";
 
