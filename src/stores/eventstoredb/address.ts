@@ -162,9 +162,10 @@ export function createNames(namespace: string): Names {
   const before = namespace === "" ? "" : `${namespace}.`;
   const identity = `${before}${identityStream}`;
   // Without a namespace, the streams of those that have one are seen as well.
-  const leases = before === "" ? `(\\w+\\.)?${leasePrefix}` : leasePrefix;
-  const isLease = new RegExp(`^${leases}`);
-  const isOwn = (name: string): boolean => name !== identity && !name.startsWith("$") && name.startsWith(before);
+  const reserved = `${before === "" ? "(\\w+\\.)?" : ""}(${leasePrefix}|${identityStream}$)`;
+  const isReserved = new RegExp(`^${reserved}`);
+  const isOwn = (name: string): boolean =>
+    !name.startsWith("$") && name.startsWith(before) && !isReserved.test(name.slice(before.length));
   return {
     toServer(stream) {
       if (
@@ -177,10 +178,10 @@ export function createNames(namespace: string): Names {
       }
       return `${before}${stream}`;
     },
-    toStream: (name) => (isOwn(name) && !isLease.test(name.slice(before.length)) ? name.slice(before.length) : null),
+    toStream: (name) => (isOwn(name) ? name.slice(before.length) : null),
     pattern(streamPrefix) {
       // Renewals are left out at the server: who follows the whole store is sent none of them.
-      if (streamPrefix === "") return `^${escaped(before)}(?!${leases})${before === "" ? "[^$]" : ""}`;
+      if (streamPrefix === "") return `^${escaped(before)}(?!${reserved})${before === "" ? "[^$]" : ""}`;
       return `^${escaped(`${before}${streamPrefix}`)}`;
     },
     identity,
