@@ -9,7 +9,7 @@ import { isTelling, seeds } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
-const drawn = seeds(200, 5_000);
+const drawn = seeds(70, 5_000, 200);
 
 test(`names the first bad revision of each of ${drawn.length} random corruptions of a store`, {
   timeout: 600_000,

@@ -4,7 +4,7 @@ import { emptyTally } from "../support/coherence/tally.ts";
 import { play } from "../support/coherence/world.ts";
 import { bindingDialect } from "../support/dialects.ts";
 
-const requestsWanted = cases(100, 20_000, 300);
+const requestsWanted = cases(40, 20_000, 300);
 
 test("a server that looks at what thoughts were made from refuses no request, whatever was edited before them", {
   timeout: 36_000_000,

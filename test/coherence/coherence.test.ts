@@ -4,9 +4,9 @@ import { emptyTally } from "../support/coherence/tally.ts";
 import { play } from "../support/coherence/world.ts";
 import { chatServers, dialects } from "../support/dialects.ts";
 
-const requestsWanted = cases(470, 1_000_000, 1_400);
+const requestsWanted = cases(320, 1_000_000, 1_400);
 
-const toyRequestsWanted = cases(100, 100_000, 300);
+const toyRequestsWanted = cases(50, 100_000, 300);
 
 const tally = emptyTally();
 const toyTally = emptyTally();
@@ -53,7 +53,7 @@ test("and so it does in another dialect, whose codec and transport are somebody 
   expect(toyTally.repeated).toBeGreaterThan(0);
 });
 
-const wireRequestsWanted = cases(70, 100_000, 200);
+const wireRequestsWanted = cases(35, 100_000, 200);
 const wires = ["chat", "anthropic", "google", "ollama", "ai-sdk"] as const;
 const wireTallies = new Map(wires.map((name) => [name, emptyTally()]));
 

@@ -20,6 +20,7 @@ import {
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { cases } from "../support/cases.ts";
 import { dataOf, eventsOf, rejectionOf } from "../support/workshop.ts";
 
 const echo = tool({
@@ -359,6 +360,7 @@ test("whatever was said and edited, the model reads after an import what the ser
     encryptsAlways: fc.boolean(),
   });
   let chained = 0;
+  const numRuns = cases(13, 500, 40);
   await fc.assert(
     fc.asyncProperty(drawn, async ({ messages, edited, ...dialect }) => {
       // Each message is answered by its steps with calls, and one without.
@@ -401,9 +403,9 @@ test("whatever was said and edited, the model reads after an import what the ser
       expect(again === undefined ? [] : readItems(asked ?? [], again)).toEqual(lines(read));
       chained += 1;
     }),
-    { numRuns: 40 },
+    { numRuns },
   );
-  expect(chained).toBe(40);
+  expect(chained).toBe(numRuns);
 });
 
 test("whatever was said and edited in an object, the model reads after an import what the object holds, and the new message", async () => {
@@ -440,6 +442,6 @@ test("whatever was said and edited in an object, the model reads after an import
       const read = server.reading(first?.responseId ?? "");
       expect(lines(read)).toEqual(lines(read === undefined ? undefined : { ...read, items: held }));
     }),
-    { numRuns: 25 },
+    { numRuns: cases(8, 500, 25) },
   );
 });

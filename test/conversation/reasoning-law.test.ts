@@ -33,7 +33,7 @@ test.each(["withholds", "refuses"] as const)(
     const counted = { edits: 0 };
     const wrong: Shown[] = [];
     const seen = new Set<string>();
-    const wanted = cases(40, 5_000);
+    const wanted = cases(15, 5_000, 40);
     for (let seed = firstSeed; counted.edits < wanted; seed += 1) {
       for (const thought of await playThinking(seed, { server, counted })) {
         for (const what of disagreements(thought)) wrong.push({ seed, revision: thought.report.revision, what });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
-import { cases, firstSeed, isLong, isTelling } from "../support/cases.ts";
+import { cases, firstSeed, isLong, isRound, isTelling } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import { type DialectName, dialects } from "../support/dialects.ts";
 import { everyNthOf, groups, ofEachKind, sampled } from "../support/faults/crash-kinds.ts";
@@ -12,7 +12,7 @@ import { playerOf } from "../support/faults/warm-runs.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
 /** Rounds of ten runs and of the ten recoveries of them, each process killed at a random instant. */
-const rounds = cases(2, 100);
+const rounds = cases(1, 100, 2);
 
 /** Wires that send everything each time. */
 const wholeWires: ReadonlySet<DialectName> = new Set(["toy", "chat", "anthropic", "google", "ollama", "ai-sdk"]);
@@ -257,7 +257,7 @@ test("two processes that take up one run: one goes on with it, the other is told
   let races = 0;
   // Which of the two comes first is chance, and so is that they meet: they get another chance where they never did.
   for (let round = 0; round === 0 || (races === 0 && round < 8); round += 1) {
-    const jobs = everyNthOf(expected.stops, 6).map((stop): Job => {
+    const jobs = everyNthOf(expected.stops, isRound ? 6 : 12).map((stop): Job => {
       const id = conversationId(round * 1_000 + stop + 1);
       return { place: world.place, id, what: "run", stop, hasMessage: false };
     });

@@ -10,7 +10,7 @@ import { opened, startServer, withSetting } from "../support/stores/eventstoredb
 const quick = "deadlineMs=8000&turnlogCommitTimeout=320&turnlogReadTimeout=320";
 
 /** Where there is little time, so many runs of the tests play the script with a fault at every call. */
-const runs = 3;
+const runs = 6;
 
 /** Plays the script once for every call of the fault's kind, which the fault strikes, or for some of them; answers how often it did. */
 async function playWithFault(fault: Fault): Promise<number> {

@@ -16,7 +16,7 @@ import { replayed } from "../support/replayed.ts";
 import { problemsIn } from "../support/verified.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
-const stacks = seeds(2, 2_000, 5);
+const stacks = seeds(1, 2_000, 5);
 
 /** The process is gone: nothing that comes after it happens. */
 class Crash extends Error {}

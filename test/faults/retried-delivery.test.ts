@@ -9,7 +9,7 @@ import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { isTelling, seeds } from "../support/cases.ts";
 import { createRandom, type Random } from "../support/coherence/random.ts";
 
-const drawn = seeds(80, 20_000, 250);
+const drawn = seeds(30, 20_000, 250);
 const sequences = drawn.length;
 
 /** Two copies of turnlog, each with an owner, queues and classes of its own, as two processes have. */

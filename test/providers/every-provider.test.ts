@@ -10,6 +10,7 @@ import {
 } from "../../src/reference-server/server.ts";
 import { rehearsalProviders } from "../../src/rehearsal/ports.ts";
 import { rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
+import { isLong } from "../support/cases.ts";
 import { dataOf, eventsOf } from "../support/workshop.ts";
 
 type Told = Pick<RunFailedError, "kind" | "message">;
@@ -64,7 +65,7 @@ test.each(rehearsalProviders)(
   async (name) => {
     const seen: boolean[] = [];
     // Somewhere within the answer; and one of the CLI is a process.
-    const step = name === "claude-cli" ? 400 : 150;
+    const step = name === "claude-cli" ? 400 : isLong ? 100 : 300;
     for (let afterBytes = step; ; afterBytes += step) {
       const faults: Fault[] = [{ kind: "cut", afterBytes }];
       await using asked = await asking(name, {

@@ -8,6 +8,7 @@ import { openStore } from "../../src/open-store.ts";
 import { rehearsalProviders } from "../../src/rehearsal/ports.ts";
 import { handedBetween } from "../../src/rehearsal/rehearsed-providers.ts";
 import { turnlogHere } from "../support/cli/command.ts";
+import { isLong } from "../support/cases.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
@@ -190,7 +191,7 @@ test.each(["sse", "json"])(
       "--edit-rate",
       "0.2",
       "--limit",
-      "30",
+      isLong ? "100" : "10",
     ];
     const ended = await turnlog("rehearse", "--generate", "a", ...options, "--json");
     expect(ended).toMatchObject({ code: 0, stderr: "" });

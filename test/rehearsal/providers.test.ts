@@ -35,11 +35,12 @@ const [some, others] = isLong
 
 test.each(rehearsalProviders)("%s: every request is accepted, and reads what it has to read", async (provider) => {
   const { mode = "chained", showsReasoning = true } = rehearsedProviders[provider];
-  for (const [transport, editRate, documents] of [
+  const plays = [
     ["sse", 0, some],
     ["json", 0.5, some],
     ["sse", 0.5, others],
-  ] as const) {
+  ] as const;
+  for (const [transport, editRate, documents] of plays.slice(0, isBrief ? 2 : plays.length)) {
     const incoherent: Incoherence[] = [];
     const figures = await rehearse(documents, verifying(replaying(rehearsalParts(null, provider))), {
       ...{
@@ -61,7 +62,7 @@ test.each(rehearsalProviders)("%s: every request is accepted, and reads what it 
 });
 
 test("a conversation that nothing edits is one thread: every request after the first continues it", async () => {
-  const conversations = 8;
+  const conversations = 2 * copies;
   const { requests, chained, incoherent, bytesSent } = await rehearse(
     generateDocuments("threads", conversations),
     verifying(replaying(rehearsalParts(null, "anthropic-threads"))),

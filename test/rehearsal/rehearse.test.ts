@@ -39,7 +39,7 @@ test("meets what shaping is for: calls without results, broken answers, ids that
 });
 
 test("chains every request after the first of a conversation where nothing is edited", async () => {
-  const { figures } = await playGenerated({ reasoning: true, parallel: true });
+  const { figures } = await playGenerated({ reasoning: true, parallel: true, count: 3 });
   const { conversations, requests, chained, rebased, full, bytesSent, bytesLastOnly } = figures;
   expect([full, rebased, chained]).toEqual([conversations, 0, requests - conversations]);
   expect(bytesSent).toBe(bytesLastOnly);
@@ -57,7 +57,7 @@ test("chains from every warm-up where nothing is edited, and sends it nothing bu
 });
 
 test("sends what is planned full where chaining is off", async () => {
-  const { figures } = await playGenerated({ editRate: 0.3, mode: "stateless" });
+  const { figures } = await playGenerated({ editRate: 0.3, mode: "stateless", count: 2 });
   expect(figures.full).toBe(figures.requests);
   expect(figures.bytesSent).toBe(figures.bytesFull);
   // What no server keeps cannot be continued from, however it is planned.
@@ -65,7 +65,7 @@ test("sends what is planned full where chaining is off", async () => {
 });
 
 test("gives the same figures for the same seed, and others for another", async () => {
-  const options = { editRate: 0.4, reasoning: true, parallel: true, count: 5 };
+  const options = { editRate: 0.4, reasoning: true, parallel: true, count: 2 };
   const [first, again, other] = [
     await playGenerated(options),
     await playGenerated(options),

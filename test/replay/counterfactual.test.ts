@@ -33,7 +33,7 @@ import { byWire, type DialectName, dialects } from "../support/dialects.ts";
 import { breakOff, goodMorning } from "../support/faults/recovery-world.ts";
 import { eventsOf } from "../support/workshop.ts";
 
-const stacks = seeds(17, 5_000, 50);
+const stacks = seeds(7, 5_000, 50);
 
 /** A layer that edits, restores, hides and inserts, as the log's own chance says. */
 const editing = (name: string, habit: number): Layer =>
@@ -268,7 +268,7 @@ test.each(played)(
   },
 );
 
-const inObjects = seeds(5, 1_000, 15);
+const inObjects = seeds(3, 1_000, 15);
 
 test(`in conversation objects asks what was asked, and without a layer says what a real run without it says, for ${inObjects.length} random stacks (from seed ${firstSeed})`, {
   timeout: 600_000,

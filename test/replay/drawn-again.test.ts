@@ -15,7 +15,7 @@ import { firstSeed, isTelling, seeds } from "../support/cases.ts";
 import { createRandom, type Random } from "../support/coherence/random.ts";
 import { createWorkshop, type Workshop } from "../support/workshop.ts";
 
-const stacks = seeds(14, 500, 40);
+const stacks = seeds(6, 500, 40);
 const tally = { stacks: 0, steps: 0, draws: 0, effects: 0, outOfOrder: 0 };
 
 afterAll(() => {

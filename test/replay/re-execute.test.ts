@@ -16,7 +16,7 @@ import { guarded, guardOutside } from "../support/outside-guard.ts";
 import { replayed } from "../support/replayed.ts";
 import { createWorkshop, eventsOf, type Workshop } from "../support/workshop.ts";
 
-const stacks = seeds(9, 2_000, 25);
+const stacks = seeds(4, 2_000, 25);
 
 const again = ({ store, conversation }: Workshop, engine: Engine, options: { readonly to?: number } = {}) =>
   reexecute(store.log, conversationStream(conversation.id), engine, options);

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** What takes tens of seconds, the longest first: begun last, one of them would be waited for by itself. */
+/** What takes longest, in this order: begun last, one of them would be waited for by itself. */
 const slow = [
   "faults/crash.process",
   "package/tarball",
@@ -14,12 +14,15 @@ const slow = [
   "live/other-process.process",
 ];
 
+/** A worker serves the files of one project and then ends, so the projects come one after another: `unit`, the longest, last. */
 export default class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ moduleId }: TestSpecification): number => {
       const found = slow.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
       return found < 0 ? slow.length : found;
     };
-    return (await super.sort(files)).toSorted((left, right) => place(left) - place(right));
+    // The base class puts the projects in the order of their names.
+    const byProject = Map.groupBy(await super.sort(files), ({ project }) => project.name);
+    return [...byProject.values()].flatMap((sorted) => sorted.toSorted((left, right) => place(left) - place(right)));
   }
 }

@@ -10,13 +10,13 @@ import { placeOf } from "../../../src/engine/planning/repairs.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import type { SentBlock } from "../../../src/engine/stack/codec.ts";
 import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
-import { isTelling } from "../../support/cases.ts";
+import { cases, isTelling } from "../../support/cases.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 import { boundariesOf, fullRequest, turns } from "../../support/planning/offline-turns.ts";
 import { reread } from "../../support/planning/random-turns.ts";
 import { inputItems } from "../../support/planning/shape-builders.ts";
 
-const numRuns = 400;
+const numRuns = cases(130, 20_000, 400);
 
 /** A Turn, and every way in which it may be sent: in full, and behind each response that it holds. */
 const ways = (turn: Turn) => [{ from: 0, heldFrom: 0 }, ...boundariesOf(turn)];

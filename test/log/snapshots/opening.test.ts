@@ -22,7 +22,7 @@ const tally = { conversations: 0, skipped: 0, fromSnapshots: 0, chained: 0, requ
 test("a conversation that is opened from a snapshot decides, answers and plans as one that was folded whole", {
   timeout: 3_600_000,
 }, async () => {
-  for (const seed of seeds(10, 2_000, 30)) {
+  for (const seed of seeds(5, 2_000, 30)) {
     const drawn = await randomConversation(seed);
     const random = createRandom(seed + 1_000_000);
     const isDamaged = random.chance(0.5);

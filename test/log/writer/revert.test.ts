@@ -140,7 +140,7 @@ test("a revert of thousands of blocks is one append of several events, and folds
 });
 
 test("any revision of a random conversation can be reverted to, and the log stays sound", async () => {
-  for (const seed of seeds(5, 150)) {
+  for (const seed of seeds(2, 150, 5)) {
     const random = createRandom(seed);
     const workshop = await randomConversation(seed);
     const { conversation, store } = workshop;

@@ -8,6 +8,7 @@ import { blockIdSchema } from "../../../src/domain/ids.ts";
 import { assistant, file, image, system, text, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
 import { parsed } from "../../support/base/arbitrary-json.ts";
+import { cases } from "../../support/cases.ts";
 import { anyItem } from "../../support/providers/arbitrary-items.ts";
 
 const codec = responsesItems;
@@ -19,7 +20,7 @@ const stored = (block: Block): Block => {
 };
 
 describe("any item", () => {
-  const runs = { numRuns: 3000 };
+  const runs = { numRuns: cases(600, 30_000, 3_000) };
 
   test("comes back exactly, also from a store", () => {
     fc.assert(

@@ -10,6 +10,7 @@ import type { OpenaiResponsesOptions } from "../../../src/providers/responses/re
 import { createMask } from "../../../src/providers/secrets/mask.ts";
 import { maskedProvider } from "../../../src/providers/secrets/masked-provider.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { cases } from "../../support/cases.ts";
 import { turnlogHere } from "../../support/cli/command.ts";
 import { ask, failureOf } from "../../support/providers/inferences.ts";
 import { answering, eventStream, eventsOf, serve } from "../../support/providers/loopback.ts";
@@ -269,7 +270,7 @@ test("deltas in any pieces say the masked text, and nothing is held back for goo
       expect(text).toBe(createMask(masked).text(pieces.join("")));
       for (const { value } of masked) expect(text).not.toContain(value);
     }),
-    { numRuns: 2_000 },
+    { numRuns: cases(400, 40_000, 2_000) },
   );
 });
 

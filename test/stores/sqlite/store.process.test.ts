@@ -19,7 +19,7 @@ test("two processes that race for one stream leave no gap and no duplicate", asy
   expect(await all(store.readLog())).toHaveLength(events.length);
 });
 
-const kills = cases(20, 500);
+const kills = cases(8, 500, 20);
 
 test(`a process killed ${kills} times while it appends loses no acknowledged event and leaves no gap`, async () => {
   const path = temporaryFolder().file("store.db");

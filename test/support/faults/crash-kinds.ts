@@ -39,11 +39,16 @@ const listed: readonly Kind[] = [
   ...runningServers.map(() => ["the server of TURNLOG_TEST_ESDB", {}, 5] as const),
 ];
 
-/** `npm test` plays each kind of stop on the first, and a few on the others. */
+/** Further worlds of `npm test`, which are unlike the others: a server that is continued once, and a model that is a process. */
+const unlike: ReadonlySet<string> = new Set(["sqlite, in message threads", "sqlite, by the Claude CLI"]);
+
+/** `npm test` plays each kind of stop on the first, and a few on those of the others that a round plays many of, or that are unlike them. */
 const kinds: readonly Kind[] =
   isLong || isRound
     ? listed
-    : listed.map(([name, served, everyNth]) => [name, served, everyNth === ofEachKind ? everyNth : few]);
+    : listed
+        .filter(([name, , everyNth]) => everyNth < few || unlike.has(name))
+        .map(([name, served, everyNth]) => [name, served, everyNth === ofEachKind ? everyNth : few]);
 
 type Group = { readonly names: string; readonly kinds: readonly Kind[]; readonly everyNth: number };
 

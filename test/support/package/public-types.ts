@@ -26,8 +26,12 @@ export function publicTypes(
   const read = host.readFile.bind(host);
   const readFile = (name: string): string | undefined => instead.get(name) ?? read(name);
   const getSourceFile: typeof host.getSourceFile = (name, language) => {
+    const known = parsed.get(name);
+    if (known !== undefined && !instead.has(name)) return known;
     const text = readFile(name);
-    return text === undefined ? undefined : ts.createSourceFile(name, text, language);
+    const source = text === undefined ? undefined : ts.createSourceFile(name, text, language);
+    if (source !== undefined && !instead.has(name)) parsed.set(name, source);
+    return source;
   };
   const program = ts.createProgram([...entries], options, { ...host, readFile, getSourceFile });
   const checker = program.getTypeChecker();
@@ -53,6 +57,9 @@ export function publicTypes(
       }
   return { exported: exported.size, unnamed: [...unnamed].toSorted() };
 }
+
+/** Files as they were read for an earlier look: most are the compiler's libraries, and the same each time. */
+const parsed = new Map<string, ts.SourceFile>();
 
 /** The names of types that a reader of a declaration sees. */
 function typeNames(declaration: ts.Node): readonly ts.Node[] {
