@@ -175,11 +175,13 @@ describe.each(shapes)("over WebSocket, told in $name", (shape) => {
     );
   const isPlayed = (row: Row): boolean =>
     isLong || isRound || kinds.includes(row) || (rows.indexOf(row) + shapes.indexOf(shape)) % 2 === 0;
-  const inModes = told.filter(isPlayed).flatMap((row) =>
-    (isLong ? modes : ["local" as const, ...(kinds.includes(row) ? turn(kinds, row) : [])]).map(
-      (mode) => [row.of, mode, row] as const,
-    ),
-  );
+  const inModes = told
+    .filter(isPlayed)
+    .flatMap((row) =>
+      (isLong ? modes : ["local" as const, ...(kinds.includes(row) ? turn(kinds, row) : [])]).map(
+        (mode) => [row.of, mode, row] as const,
+      ),
+    );
 
   test.each(inModes)("%s, %s: the reaction of its kind, and nothing lost", async (_, mode, row) => {
     const [sentOnce] = reaction(row, mode);

@@ -11,6 +11,7 @@ async function played(environment: Readonly<Record<string, string>>) {
   const words = [
     "run",
     "test/live/responses.test.ts",
+    ...["--project", "unit"],
     "--reporter",
     "verbose",
     "--reporter",

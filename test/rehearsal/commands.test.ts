@@ -7,8 +7,8 @@ import { blockFromJson } from "../../src/domain/block-json.ts";
 import { openStore } from "../../src/open-store.ts";
 import { rehearsalProviders } from "../../src/rehearsal/ports.ts";
 import { handedBetween } from "../../src/rehearsal/rehearsed-providers.ts";
-import { turnlogHere } from "../support/cli/command.ts";
 import { isLong } from "../support/cases.ts";
+import { turnlogHere } from "../support/cli/command.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 

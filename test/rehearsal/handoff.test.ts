@@ -30,7 +30,7 @@ const pairs = all.flatMap((a) =>
     // Where there is little time, a dialect that is none of the seven is handed to and from one server that keeps what it said.
     const isMore = isLong ? ![a, b].some(withOwnTools) : [a, b].includes("responses") && ![a, b].some(withOwnTools);
     // A pair is played in one direction, which comes back: in `npm test` and every other round of CI in this, in the others in that.
-    const isTurn = isLong || (all.indexOf(a) < all.indexOf(b)) === ((all.indexOf(a) + all.indexOf(b)) % 2 === partOf(2));
+    const isTurn = isLong || all.indexOf(a) < all.indexOf(b) === ((all.indexOf(a) + all.indexOf(b)) % 2 === partOf(2));
     const isPlayed = a !== b && isTurn && (areOfSeven(a, b) || isMore);
     return isPlayed ? [[a, b] as const] : [];
   }),
