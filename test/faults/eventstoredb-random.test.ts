@@ -30,10 +30,13 @@ const faults: readonly Fault[] = [
   { on: "subscribe", outcome: "reset", afterEvents: 3 },
 ];
 
-test.each(seeds(3, 100, 6))("the script of faults at an unkind server gives each event once (seed %i)", async (drawn) => {
-  const random = createRandom(drawn);
-  const server = await startServer({ unkindness: drawUnkindness(random), writeTimeoutMs: 150 });
-  server.inject({ ...random.pick(faults), nth: 1 + random.below(8) });
-  const settings = "defaultDeadline=2000&turnlogCommitTimeout=200&turnlogReadTimeout=400";
-  await playThrough({ server, url: withSetting(server.connectionString, settings) });
-});
+test.each(seeds(3, 100, 6))(
+  "the script of faults at an unkind server gives each event once (seed %i)",
+  async (drawn) => {
+    const random = createRandom(drawn);
+    const server = await startServer({ unkindness: drawUnkindness(random), writeTimeoutMs: 150 });
+    server.inject({ ...random.pick(faults), nth: 1 + random.below(8) });
+    const settings = "defaultDeadline=2000&turnlogCommitTimeout=200&turnlogReadTimeout=400";
+    await playThrough({ server, url: withSetting(server.connectionString, settings) });
+  },
+);

@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod";
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
@@ -8,21 +8,25 @@ import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { isTelling, seeds } from "../support/cases.ts";
 import { createRandom, type Random } from "../support/coherence/random.ts";
+import { newCopy } from "../support/faults/module-copies.ts";
 
 const drawn = seeds(30, 20_000, 250);
 const sequences = drawn.length;
 
 /** Two copies of turnlog, each with an owner, queues and classes of its own, as two processes have. */
 async function loadCopy() {
-  vi.resetModules();
-  const { createEngine } = await import("../../src/engine/stack/create-engine.ts");
-  const { TurnlogStore } = await import("../../src/conversation/turnlog-store.ts");
-  const { tool } = await import("../../src/engine/stack/tool.ts");
-  const { scripted } = await import("../../src/providers/scripted/scripted.ts");
-  const { conversationIdSchema, keyedBlockId } = await import("../../src/domain/ids.ts");
-  const { execution } = await import("../../src/engine/run/execution.ts");
-  // Loaded with the first run otherwise, when the newest copy's would be found.
-  await execution();
+  const load = newCopy();
+  const { createEngine } = await load<typeof import("../../src/engine/stack/create-engine.ts")>(
+    "engine/stack/create-engine.ts",
+  );
+  const { TurnlogStore } = await load<typeof import("../../src/conversation/turnlog-store.ts")>(
+    "conversation/turnlog-store.ts",
+  );
+  const { tool } = await load<typeof import("../../src/engine/stack/tool.ts")>("engine/stack/tool.ts");
+  const { scripted } = await load<typeof import("../../src/providers/scripted/scripted.ts")>(
+    "providers/scripted/scripted.ts",
+  );
+  const { conversationIdSchema, keyedBlockId } = await load<typeof import("../../src/domain/ids.ts")>("domain/ids.ts");
   return {
     createEngine,
     TurnlogStore,
@@ -207,6 +211,7 @@ test(`of ${sequences} random sequences of deliveries, retries, crashes and secon
 
 test("a run that another process finishes while its log is read again is that process's, and not told as diverged", async () => {
   const [here, there] = [await loadCopy(), await loadCopy()];
+  expect(here.TurnlogStore).not.toBe(there.TurnlogStore);
   const events = createMemoryStore();
   let meanwhile: (() => Promise<unknown>) | null = null;
   const watched: EventStore = {
