@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { isKept } from "../../bench/row.ts";
 import { benchStrategies } from "../../bench/strategies.ts";
-import { cases, isLong } from "../support/cases.ts";
+import { isLong } from "../support/cases.ts";
 
-const documents = cases(2, 60, 6);
+const documents = isLong ? 60 : 2;
 
 test("the modes are coherent under the edits that the published designs do not see", async () => {
   const rows = await benchStrategies(documents);

@@ -16,7 +16,7 @@ import type { RehearsalProvider } from "../../src/rehearsal/ports.ts";
 import { itemOf } from "../../src/rehearsal/reference-parts.ts";
 import { handedBetween, type RehearsedProvider, rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { isLong, partOf } from "../support/cases.ts";
+import { isLong, isRound, partOf } from "../support/cases.ts";
 import { replayed } from "../support/replayed.ts";
 
 /** Those of which each has a package of its own, so that a model that runs its tools by itself is among them. */
@@ -29,8 +29,10 @@ const pairs = all.flatMap((a) =>
   all.flatMap((b) => {
     // Where there is little time, a dialect that is none of the seven is handed to and from one server that keeps what it said.
     const isMore = isLong ? ![a, b].some(withOwnTools) : [a, b].includes("responses") && ![a, b].some(withOwnTools);
-    // A pair is played in one direction, which comes back: in `npm test` and every other round of CI in this, in the others in that.
-    const isTurn = isLong || all.indexOf(a) < all.indexOf(b) === ((all.indexOf(a) + all.indexOf(b)) % 2 === partOf(2));
+    const [from, to] = [all.indexOf(a), all.indexOf(b)];
+    // `npm test` plays a pair in one direction, which comes back, and a round of CI a sixth of them in both.
+    const isInRound = (from + to * all.length) % 6 === partOf(6);
+    const isTurn = isLong || (isRound ? isInRound : from < to === ((from + to) % 2 === 0));
     const isPlayed = a !== b && isTurn && (areOfSeven(a, b) || isMore);
     return isPlayed ? [[a, b] as const] : [];
   }),
