@@ -106,7 +106,7 @@ if (isAbsent) {
     undefined);
 } else {
   test("reads exactly what was meant in recorded conversations", { timeout }, async () => {
-    const limit = isLong ? 120 : 5;
+    const limit = isLong ? 120 : 2;
     const all = [...mixes, ...mixes.map((mix) => ({ ...mix, seed: "7" }))];
     for (const options of isLong ? all : mixes.slice(0, 4)) {
       expect(await rehearseRecorded(limit, options)).toMatchObject({ incoherent: 0 });
@@ -117,7 +117,7 @@ if (isAbsent) {
 
   // The bounds are for all 120: a few conversations scatter more.
   test("sends less than a client that remembers one response only", { timeout }, async () => {
-    const limit = isLong ? 120 : 30;
+    const limit = isLong ? 120 : 10;
     const persistent = await rehearseRecorded(limit, { editRate: 0.2, edits: "persistent" });
     const once = await rehearseRecorded(limit, { editRate: 0.2, edits: "once" });
     console.log(

@@ -39,6 +39,6 @@ export function compileProject(folder: string): string {
 const print = (diagnostics: readonly ts.Diagnostic[]): string =>
   ts.formatDiagnostics(diagnostics, {
     getCanonicalFileName: (name) => name,
-    getCurrentDirectory: ts.sys.getCurrentDirectory,
+    getCurrentDirectory: () => ts.sys.getCurrentDirectory(),
     getNewLine: () => "\n",
   });
