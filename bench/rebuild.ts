@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Conversation } from "../src/conversation/conversation.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
-import { foldWhole } from "../src/log/snapshots/fold.ts";
+import { foldWhole } from "../src/log/fold/fold.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { envelopeBytes } from "../src/log/codec/bounds.ts";
-import { foldWhole } from "../src/log/snapshots/fold.ts";
+import { foldWhole } from "../src/log/fold/fold.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";

@@ -9,9 +9,9 @@ import { isHidden, labelsAfter } from "../domain/labels.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
 import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
+import type { Follower } from "../log/fold/fold.ts";
 import { lastAtOf, parentOf } from "../log/history/parent.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
-import type { Follower } from "../log/snapshots/fold.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
 import { lastRevision, lastWritten, parsePlace, type RevisionName } from "./revision.ts";
 

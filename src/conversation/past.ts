@@ -13,9 +13,10 @@ import { type Codecs, codecOf, requestOf } from "../engine/planning/recorded-req
 import { type ChainPolicy, defaultChainPolicy, type Mode, type RecordedPolicy } from "../engine/stack/chain-policy.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { foldWhole } from "../log/fold/fold.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import { readUnsent } from "../log/snapshots/contents.ts";
-import { type Folded, foldTo, foldWhole, turnOf } from "../log/snapshots/fold.ts";
+import { type FoldedTo, foldTo, turnOf } from "../log/snapshots/open.ts";
 import type { Blame } from "../projections/blame.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { type ServerContext, settingsOf } from "../projections/server-contexts.ts";
@@ -43,11 +44,11 @@ export class PastConversation {
   /** The event of this revision. */
   readonly event: RecordedEvent;
   readonly #log: EventLog;
-  readonly #folded: Folded;
+  readonly #folded: FoldedTo;
   readonly #codecs: Codecs;
   #turn: TurnOutline | undefined;
 
-  constructor(log: EventLog, folded: Folded, codecs: Codecs) {
+  constructor(log: EventLog, folded: FoldedTo, codecs: Codecs) {
     this.revision = folded.last.revision;
     this.event = folded.last;
     this.#log = log;

@@ -1,7 +1,7 @@
 import type { Turn } from "../domain/turn.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { type Follower, foldWhole } from "../log/fold/fold.ts";
 import { existingRevision } from "../log/history/revision.ts";
-import { type Follower, foldWhole } from "../log/snapshots/fold.ts";
 import { type BlockLabels, noLabels, noteLabels } from "../wording/labels.ts";
 import { LoadedPast } from "./past.ts";
 

@@ -6,7 +6,7 @@ import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import { type ReasoningFate, reasoningFates } from "../engine/planning/reasoning-survival.ts";
 import { newTrail, noteReasoning, type ReasoningTrail } from "../engine/planning/reasoning-trail.ts";
 import { omit } from "../engine/planning/repairs.ts";
-import type { Follower } from "../log/snapshots/fold.ts";
+import type { Follower } from "../log/fold/fold.ts";
 import { settingsOf } from "../projections/server-contexts.ts";
 
 /** A reasoning block of a Turn that was sent, or would be, and what became of it. */

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { readHistory } from "../../log/history/lineage.ts";
 import { foldAround } from "../../log/history/skipped-events.ts";
-import { foldTo, turnOf } from "../../log/snapshots/fold.ts";
+import { foldTo, turnOf } from "../../log/snapshots/open.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";

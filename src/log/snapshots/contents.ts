@@ -4,8 +4,8 @@ import { blocksIn } from "../../domain/events/blocks-in.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { readEvent } from "../codec/recorded.ts";
+import type { ConversationFold } from "../fold/conversation-fold.ts";
 import { placeOf } from "./chunks.ts";
-import type { ConversationFold } from "./conversation-fold.ts";
 
 /** Events between two wanted ones that are rather read along than left out: a store reads by pages. */
 const maxGap = 64;

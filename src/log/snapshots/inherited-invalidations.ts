@@ -2,7 +2,7 @@ import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { isOfTheStore, readEvent } from "../codec/recorded.ts";
 import { type EventStore, envelopeAt, type StoredEnvelope } from "../ports/event-store.ts";
-import { readFacts } from "./conversation-fold.ts";
+import { readFacts } from "./restore.ts";
 import { readSnapshot } from "./snapshot.ts";
 
 type Watched = {

@@ -3,8 +3,9 @@ import type { BlockId } from "../../domain/ids.ts";
 import { namedByEvents, namesIn } from "../../domain/names.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import { type EventReader, eventAt } from "../codec/event-log.ts";
+import { completedRun } from "../fold/conversation-fold.ts";
 import { envelopeAt } from "../ports/event-store.ts";
-import { type ConversationFold, completedRun } from "./conversation-fold.ts";
+import type { RestoredFold } from "./restore.ts";
 
 /**
  * The run that answered a block, or (null) the one that left nothing to answer; null when there is none. Undefined when the
@@ -12,14 +13,14 @@ import { type ConversationFold, completedRun } from "./conversation-fold.ts";
  */
 export async function answeredBy(
   { store }: EventReader,
-  fold: ConversationFold,
+  { fold, names }: RestoredFold,
   blockId: BlockId | null,
 ): Promise<CompletedRun | null | undefined> {
   const { answers } = fold.view.client;
   const name = blockId ?? answers.cameBackTo;
   if (name === null || (blockId === null && answers.answeredBy !== null)) return answers.answeredBy;
   const kind = blockId === null ? "turn" : "answer";
-  const found = await fold.names.find(store.snapshots, kind, [name]);
+  const found = await names.find(store.snapshots, kind, [name]);
   if (found === undefined) return undefined;
   const entry = found.get(name);
   let run = entry === undefined ? null : completedRun(entry, entry.runId ?? "");
@@ -31,7 +32,7 @@ export async function answeredBy(
 /** The event that appended a block from outside a run; null when none did, undefined when the cache has lost what tells. */
 export async function appendedBy(
   reader: EventReader,
-  { names }: ConversationFold,
+  { names }: RestoredFold,
   blockId: BlockId,
 ): Promise<RecordedEvent | null | undefined> {
   const found = await names.find(reader.store.snapshots, "block", [blockId]);
@@ -47,7 +48,7 @@ export async function appendedBy(
  */
 export async function holdNames(
   { store }: EventReader,
-  { names }: ConversationFold,
+  { names }: RestoredFold,
   entries: readonly ProposedEvent[],
 ): Promise<boolean> {
   if (names.lists.length === 0) return true;
@@ -55,10 +56,10 @@ export async function holdNames(
   const asked = entries.flatMap(({ event, runId = null, isIdNew }) => (isIdNew === true ? [] : namesIn(event, runId)));
   for (const kind of namedByEvents) {
     const wanted = asked.flatMap(([each, name]) => (each === kind ? [name] : []));
-    const unknown = wanted.filter((name) => names.held(kind, name) === undefined);
+    const unknown = wanted.filter((name) => names.held.get(kind, name) === undefined);
     const found = await names.find(store.snapshots, kind, unknown);
     if (found === undefined) return false;
-    for (const [name, entry] of found) names.hold(kind, name, entry);
+    for (const [name, entry] of found) names.held.set(kind, name, entry);
   }
   return true;
 }

@@ -2,7 +2,8 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { namesIn } from "../../domain/names.ts";
 import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import { firstLetters, keyOfName, type NameEntry, type NameList, readNames } from "./names.ts";
+import type { NameEntry } from "../fold/names.ts";
+import { firstLetters, keyOfName, type NameList, readNames } from "./names.ts";
 
 /**
  * Compares the lists of names of every snapshot with what the events gave, each list once: consecutive snapshots share all lists

@@ -1,51 +1,36 @@
 import { sha256Hex } from "../../base/sha256.ts";
-import type { EventNameKind } from "../../domain/names.ts";
+import type { NameEntry, NameKind, Names } from "../fold/names.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { type ListRef, readList } from "./lists.ts";
-
-/** Where the log tells of a name: an event, or of a completed run its first and its last one, and how many blocks it brought. */
-export type NameEntry = {
-  readonly stream: string;
-  readonly numbers: readonly number[];
-  /** At hand where the entry was made by this fold. */
-  readonly runId?: string;
-};
-
-/** What events name, and what runs leave behind: a Turn that a run left, a block that a run answered. */
-export type NameKind = EventNameKind | "turn" | "answer";
 
 /** A list of names, and the first letters of each of its keys: a list that cannot have a name is not read. */
 export type NameList = ListRef & { readonly letters: string };
 
 /**
- * The names that a conversation ever had. Those since the newest snapshot are held; those before it stand in lists beside
+ * The names that a conversation ever had. Those since the newest snapshot are in the fold; those before it stand in lists beside
  * the snapshots and are looked up there, so that a long conversation is opened without them.
  */
-export class Names {
-  readonly #held = new Map<string, NameEntry>();
+export class SavedNames {
+  /** Those of the fold. */
+  readonly held: Names;
   /** The oldest first. */
   #lists: readonly NameList[];
   /** Lists that no store keeps yet, or that are not asked of it again. */
   readonly #texts = new Map<string, string>();
   readonly #keepsTexts: boolean;
 
-  /** @param keepsTexts - Lists that this fold makes stay at hand: the store has lost some before. */
-  constructor(lists: readonly NameList[], { keepsTexts = false }: { readonly keepsTexts?: boolean } = {}) {
+  /** @param of.keepsTexts - Lists that this fold makes stay at hand: the store has lost some before. */
+  constructor(
+    held: Names,
+    { lists = [], keepsTexts = false }: { readonly lists?: readonly NameList[]; readonly keepsTexts?: boolean } = {},
+  ) {
+    this.held = held;
     this.#lists = lists;
     this.#keepsTexts = keepsTexts;
   }
 
   get lists(): readonly NameList[] {
     return this.#lists;
-  }
-
-  /** An entry of this fold's, since the newest snapshot; undefined for what only the lists may tell. */
-  held(kind: NameKind, name: string): NameEntry | undefined {
-    return this.#held.get(`${kind} ${name}`);
-  }
-
-  hold(kind: NameKind, name: string, entry: NameEntry): void {
-    this.#held.set(`${kind} ${name}`, entry);
   }
 
   /**
@@ -73,7 +58,7 @@ export class Names {
       }
     }
     for (const name of names) {
-      const held = this.held(kind, name);
+      const held = this.held.get(kind, name);
       if (held !== undefined && (kind === "turn" || !found.has(name))) found.set(name, held);
     }
     return found;
@@ -81,7 +66,7 @@ export class Names {
 
   /** What is held, as the text of a list that is kept under a stream; empty when nothing is. */
   text(own: string): string {
-    return [...this.#held]
+    return [...this.held.entries()]
       .map(([name, { stream, numbers }]) => [keyOf(name), ...numbers, ...(stream === own ? [] : [stream])])
       .map((fields) => `\n${fields.join(" ")}`)
       .join("");
@@ -92,7 +77,7 @@ export class Names {
     const letters = firstLetters(readNames(text, list.stream).map(([key]) => key));
     this.#lists = [...this.#lists, { ...list, letters }];
     this.#texts.set(list.name, text);
-    this.#held.clear();
+    this.held.clear();
   }
 
   /** The store keeps all lists. */

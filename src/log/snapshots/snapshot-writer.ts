@@ -1,10 +1,12 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { EventPlace } from "../../projections/server-contexts.ts";
+import type { ConversationFold } from "../fold/conversation-fold.ts";
 import type { Head } from "../ports/event-store.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { type Chunk, type ChunkRef, chunksOf, chunkText, cutTurn, notePlaces, refOf } from "./chunks.ts";
-import type { ConversationFold } from "./conversation-fold.ts";
 import { listKey, listName, snapshotKey } from "./lists.ts";
+import type { SavedNames } from "./names.ts";
+import type { RestoredFold } from "./restore.ts";
 import { factsText, hasFacts, noFacts, noteFacts, noteInherited } from "./server-context-rows.ts";
 import { type SnapshotData, snapshotText } from "./snapshot.ts";
 
@@ -19,6 +21,7 @@ const dueWork: SnapshotWork = { events: 512, edits: 5_000 };
 export class SnapshotWriter {
   readonly #store: SnapshotStore;
   readonly #fold: ConversationFold;
+  readonly #names: SavedNames;
   readonly #due: SnapshotWork;
   /** Those of the last snapshot; taken apart only when another is taken. */
   #chunks: () => readonly Chunk[] = () => [];
@@ -33,11 +36,17 @@ export class SnapshotWriter {
   #base: EventPlace | null;
 
   /** @param last - The snapshot that the fold begins with: the next one shares its lists. */
-  constructor(store: SnapshotStore, fold: ConversationFold, last: SnapshotData | null, due: SnapshotWork = dueWork) {
+  constructor(
+    store: SnapshotStore,
+    { fold, names }: RestoredFold,
+    last: SnapshotData | null,
+    due: SnapshotWork = dueWork,
+  ) {
     this.#store = store;
     this.#fold = fold;
+    this.#names = names;
     this.#due = due;
-    const { view, names } = fold;
+    const { view } = fold;
     this.#base = fold.base;
     if (last !== null) {
       const { committed } = view.client;
@@ -72,7 +81,7 @@ export class SnapshotWriter {
     if (!this.#isDue) return true;
     this.#isDue = false;
     const unsaved = this.#unsaved;
-    const { stream, names } = this.#fold;
+    const { stream } = this.#fold;
     try {
       if (!(await this.#isBaseThere())) return false;
       for (const { head, data, textByName } of unsaved) {
@@ -83,7 +92,7 @@ export class SnapshotWriter {
         const text = snapshotText(data, head.digest);
         await this.#store.put(snapshotKey(stream), { revision: head.revision, data: text });
       }
-      names.saved();
+      this.#names.saved();
       this.#unsaved = [];
       this.#base = { stream, revision: unsaved.at(-1)?.head.revision ?? -1 };
     } catch {
@@ -102,7 +111,8 @@ export class SnapshotWriter {
 
   #take(head: Head): void {
     this.#work = { events: 0, edits: 0 };
-    const { stream, view, names } = this.#fold;
+    const { stream, view } = this.#fold;
+    const names = this.#names;
     const { committed } = view.client;
     const before = this.#chunks();
     const chunks = cutTurn(committed, before, { stream });
@@ -133,7 +143,8 @@ export class SnapshotWriter {
   }
 
   #takeNames(textByName: Map<string, string>): void {
-    const { stream, names } = this.#fold;
+    const { stream } = this.#fold;
+    const names = this.#names;
     const text = names.text(stream);
     if (text === "") return;
     const name = listName(text);

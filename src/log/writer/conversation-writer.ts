@@ -12,13 +12,14 @@ import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { followEnvelopes, isOfTheStore, readEvent } from "../codec/recorded.ts";
+import type { ConversationFold } from "../fold/conversation-fold.ts";
+import { foldWhole, takeEvent } from "../fold/fold.ts";
 import { isFork, readHistory } from "../history/lineage.ts";
 import type { Head } from "../ports/event-store.ts";
 import { readContents, readUnsent } from "../snapshots/contents.ts";
-import type { ConversationFold } from "../snapshots/conversation-fold.ts";
-import { foldAll, newFold, type OpenFold, openFold, takeEvent, turnOf } from "../snapshots/fold.ts";
 import { inheritedInvalidations } from "../snapshots/inherited-invalidations.ts";
 import { answeredBy, appendedBy, holdNames } from "../snapshots/look-up.ts";
+import { foldAnew, newFold, type OpenFold, openFold, turnOf } from "../snapshots/open.ts";
 import { decideAll } from "./decide-all.ts";
 import { ownerIn } from "./owner.ts";
 
@@ -125,12 +126,12 @@ export class ConversationWriter {
    * be at hand.
    */
   answeredBy(blockId: BlockId | null): Promise<CompletedRun | null> {
-    return this.#found(() => answeredBy(this.log, this.#fold, blockId));
+    return this.#found(() => answeredBy(this.log, this.#open, blockId));
   }
 
   /** The event that appended a block from outside a run; null when none did. */
   appended(blockId: BlockId): Promise<RecordedEvent | null> {
-    return this.#found(() => appendedBy(this.log, this.#fold, blockId));
+    return this.#found(() => appendedBy(this.log, this.#open, blockId));
   }
 
   /** Reads the contents of blocks of the conversation, by default of its Turn, that were not read. */
@@ -189,8 +190,7 @@ export class ConversationWriter {
       const { client } = this.view;
       if (client.blame !== null || this.head === null) return;
       // Kept from then on: it is asked for by stacks that change what was sent.
-      const { fold } = await foldAll(this.log, this.name, { to: this.head.revision, withBlame: true });
-      client.blame = fold.view.client.blame;
+      client.blame = (await foldWhole(this.log, this.name, this.head.revision)).view.client.blame;
     });
   }
 
@@ -233,9 +233,9 @@ export class ConversationWriter {
     const written: RecordedEvent[] = [];
     let left = proposed;
     for (let preparation = 1; ; preparation += 1) {
-      if (!(await holdNames(this.log, this.#fold, left))) {
+      if (!(await holdNames(this.log, this.#open, left))) {
         await this.#foldAnew();
-        await holdNames(this.log, this.#fold, left);
+        await holdNames(this.log, this.#open, left);
       }
       if (left.some(({ event }) => event.type === "SettingsDeclared")) await this.#readBase();
       guard?.(this.view);
@@ -326,7 +326,7 @@ export class ConversationWriter {
     this.#open = newFold(this.log, this.name);
     this.#applied = null;
     this.#isUnsaved = false;
-    this.#open = await foldAll(this.log, this.name, { takesSnapshots: true, keepsNames: true });
+    this.#open = await foldAnew(this.log, this.name, { keepsNames: true });
     return this.view;
   }
 

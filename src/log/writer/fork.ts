@@ -4,7 +4,7 @@ import { conversationStream } from "../../domain/ids.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { existingRevision } from "../history/revision.ts";
 import { envelopeAt } from "../ports/event-store.ts";
-import { foldTo } from "../snapshots/fold.ts";
+import { foldTo } from "../snapshots/open.ts";
 
 /**
  * What a fork at a revision says of where it came from. The parent is folded up to there first: of a damaged one nothing

@@ -3,10 +3,11 @@ import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import { ConversationFold } from "../../../src/log/fold/conversation-fold.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
-import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
-import { foldTo } from "../../../src/log/snapshots/fold.ts";
+import { SavedNames } from "../../../src/log/snapshots/names.ts";
+import { foldTo } from "../../../src/log/snapshots/open.ts";
 import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
@@ -122,7 +123,10 @@ async function startWorld(seed: number) {
 async function takeSnapshots(store: EventStore, stream: string, events: number): Promise<ReadonlyMap<number, string>> {
   const { log } = new TurnlogStore(store);
   const fold = new ConversationFold(stream);
-  const taker = new SnapshotWriter(snapshotsOf(store), fold, null, { events, edits: 5 });
+  const taker = new SnapshotWriter(snapshotsOf(store), { fold, names: new SavedNames(fold.names) }, null, {
+    events,
+    edits: 5,
+  });
   const digests = new Map<number, string>();
   for await (const event of readHistory(log, stream)) {
     fold.apply(event);

@@ -6,11 +6,12 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import type { Engine } from "../../../src/engine/stack/engine.ts";
 import type { RunResult } from "../../../src/engine/stack/result.ts";
+import { ConversationFold } from "../../../src/log/fold/conversation-fold.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import type { EventStore, PreparedAppend } from "../../../src/log/ports/event-store.ts";
 import type { Snapshot, SnapshotKey, SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
-import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
-import { foldTo } from "../../../src/log/snapshots/fold.ts";
+import { SavedNames } from "../../../src/log/snapshots/names.ts";
+import { foldTo } from "../../../src/log/snapshots/open.ts";
 import { type SnapshotWork, SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
@@ -276,7 +277,7 @@ async function readBy(read: { events: number }, work: () => Promise<unknown>): P
  */
 async function takeSnapshots({ store }: Workshop, due: SnapshotWork): Promise<readonly string[]> {
   const fold = new ConversationFold(stream);
-  const taker = new SnapshotWriter(snapshotsOf(store.events), fold, null, due);
+  const taker = new SnapshotWriter(snapshotsOf(store.events), { fold, names: new SavedNames(fold.names) }, null, due);
   const digests: string[] = [];
   for await (const event of readHistory(store.log, stream)) {
     fold.apply(event);

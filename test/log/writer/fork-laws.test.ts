@@ -6,12 +6,14 @@ import { idOf } from "../../../src/domain/block.ts";
 import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import type { TurnOutline } from "../../../src/domain/turn-outline.ts";
+import { ConversationFold } from "../../../src/log/fold/conversation-fold.ts";
+import { foldWhole } from "../../../src/log/fold/fold.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import type { SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
 import { readContents } from "../../../src/log/snapshots/contents.ts";
-import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
-import { foldTo, foldWhole } from "../../../src/log/snapshots/fold.ts";
+import { SavedNames } from "../../../src/log/snapshots/names.ts";
+import { foldTo } from "../../../src/log/snapshots/open.ts";
 import { readSnapshot } from "../../../src/log/snapshots/snapshot.ts";
 import { SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
@@ -172,7 +174,10 @@ async function goOn(fork: Conversation, { workshop, seed, isForkedAgain }: Going
 async function takeSnapshots(store: TurnlogStore, conversation: Conversation, events: number): Promise<void> {
   const stream = `conversation-${conversation.id}`;
   const fold = new ConversationFold(stream);
-  const taker = new SnapshotWriter(snapshotsOf(store), fold, null, { events, edits: 1_000 });
+  const taker = new SnapshotWriter(snapshotsOf(store), { fold, names: new SavedNames(fold.names) }, null, {
+    events,
+    edits: 1_000,
+  });
   for await (const event of readHistory(store.log, stream)) {
     fold.apply(event);
     taker.note(event);

@@ -1,8 +1,9 @@
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { ConversationFold } from "../../../src/log/fold/conversation-fold.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import { foldAround } from "../../../src/log/history/skipped-events.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
-import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
+import { SavedNames } from "../../../src/log/snapshots/names.ts";
 import { type SnapshotWork, SnapshotWriter } from "../../../src/log/snapshots/snapshot-writer.ts";
 import { snapshotsOf } from "../stores/snapshots-of.ts";
 
@@ -11,7 +12,7 @@ export async function takeSnapshots(events: EventStore, stream: string, due: Sna
   const { log } = new TurnlogStore(events);
   await foldAround(log, async (skipped) => {
     const fold = new ConversationFold(stream, { skipped });
-    const taker = new SnapshotWriter(snapshotsOf(events), fold, null, due);
+    const taker = new SnapshotWriter(snapshotsOf(events), { fold, names: new SavedNames(fold.names) }, null, due);
     for await (const event of readHistory(log, stream, { skipped })) {
       fold.apply(event);
       taker.note(event);

@@ -67,14 +67,14 @@ export const logFaults: readonly PlantedFault[] = [
   },
   {
     of: "the first event after a snapshot is left out",
-    file: "log/snapshots/fold.ts",
+    file: "log/snapshots/open.ts",
     find: "fold.head.revision + 1;",
     put: "fold.head.revision + 2;",
     suite: "log/snapshots/snapshots",
   },
   {
     of: "settings that were declared before a snapshot are declared again",
-    file: "log/snapshots/conversation-fold.ts",
+    file: "log/fold/conversation-fold.ts",
     find: "isDeclared: (digest) => server.declared.has(digest),",
     put: "isDeclared: (digest) => (server.declared.get(digest)?.revision ?? -1) > (this.base?.revision ?? -1),",
     suite: "log/snapshots/opening",

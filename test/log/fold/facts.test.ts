@@ -5,8 +5,8 @@ import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { type ConversationFacts, effectIn } from "../../../src/domain/facts.ts";
 import { namedByEvents, namesIn } from "../../../src/domain/names.ts";
 import { createEventReader } from "../../../src/log/codec/event-log.ts";
+import { ConversationFold } from "../../../src/log/fold/conversation-fold.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
-import { ConversationFold } from "../../../src/log/snapshots/conversation-fold.ts";
 import { cases, firstSeed } from "../../support/cases.ts";
 import { randomConversation } from "../../support/random-conversation.ts";
 

@@ -4,7 +4,6 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { learnedName } from "../../domain/events/server-events.ts";
 import type { ConversationFacts, RunFacts } from "../../domain/facts.ts";
 import { namesIn } from "../../domain/names.ts";
-import { Turn } from "../../domain/turn.ts";
 import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
 import { applyToConversation, type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
@@ -13,12 +12,7 @@ import { type EventPlace, readDeclaration } from "../../projections/server-conte
 import { type EventReader, eventAt } from "../codec/event-log.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
-import type { SnapshotStore } from "../ports/snapshot-store.ts";
-import { turnOfChunks } from "./chunks.ts";
-import { readList } from "./lists.ts";
 import { type NameEntry, type NameKind, Names } from "./names.ts";
-import { restoreFacts, type SavedFacts, savedFacts } from "./server-context-rows.ts";
-import type { Snapshot } from "./snapshot.ts";
 
 /**
  * All that the events of a conversation make: what decides commands, and what people and planning look at. It begins with
@@ -43,7 +37,7 @@ export class ConversationFold {
   lastOfRun: { readonly revision: number; readonly at: string } | null = null;
 
   constructor(stream: string, of: Partial<Pick<ConversationFold, "names" | "ancestors" | "skipped">> = {}) {
-    const { names = new Names([]), ancestors = new Map<string, number>(), skipped = new SkippedEvents() } = of;
+    const { names = new Names(), ancestors = new Map<string, number>(), skipped = new SkippedEvents() } = of;
     this.stream = stream;
     this.names = names;
     this.ancestors = ancestors;
@@ -72,7 +66,7 @@ export class ConversationFold {
     const { event, stream, revision, digest, runId, at } = recorded;
     applyToConversation(this.view, recorded, applied);
     this.last = recorded;
-    for (const name of namesIn(event, runId)) this.names.hold(...name, { stream, numbers: [revision] });
+    for (const name of namesIn(event, runId)) this.names.set(...name, { stream, numbers: [revision] });
     if (stream === this.stream) this.head = { revision, digest };
     else this.ancestors.set(stream, revision);
     // A tool of an earlier run may come back in the middle of this one.
@@ -89,7 +83,7 @@ export class ConversationFold {
     return {
       ...{ origin, title, labels },
       run: client.run === null ? null : factsOf(client.run),
-      hasName: (kind, name) => names.held(kind, name) !== undefined,
+      hasName: (kind, name) => names.get(kind, name) !== undefined,
       isDeclared: (digest) => server.declared.has(digest),
       isLost: ({ scope, anchor }) =>
         anchor === null ? server.lostScopes.has(scope) : server.invalidResponses.has(anchorName({ scope, anchor })),
@@ -138,11 +132,11 @@ function factsOf({ id, epoch, cancelRequest, inferences, effects }: OpenRun): Ru
 
 const answered = (names: Names, kind: NameKind): AnswersView["byTurn"] => ({
   get(name) {
-    const held = names.held(kind, name);
+    const held = names.get(kind, name);
     return held === undefined ? undefined : completedRun(held, held.runId ?? "");
   },
   set(name, { runId, stream, from, to, brought }) {
-    names.hold(kind, name, { stream, numbers: [from, to, brought], runId });
+    names.set(kind, name, { stream, numbers: [from, to, brought], runId });
   },
 });
 
@@ -150,55 +144,4 @@ const answered = (names: Names, kind: NameKind): AnswersView["byTurn"] => ({
 export function completedRun({ stream, numbers }: NameEntry, runId: string): CompletedRun {
   const [from = 0, to = 0, brought = 0] = numbers;
   return { runId, stream, from, to, brought };
-}
-
-/** The fold that a snapshot saved; undefined when a list that it names cannot be read, or is of something else. */
-export async function restoreFold(
-  store: SnapshotStore,
-  stream: string,
-  { revision, digest, data }: Snapshot,
-): Promise<ConversationFold | undefined> {
-  const textByName = new Map<string, string>();
-  for (const [name] of [...data.turn, ...data.newest.flatMap(({ rest }) => rest)]) {
-    const text = textByName.get(name) ?? (await readList(store, { stream, name }));
-    if (text === undefined) return undefined;
-    textByName.set(name, text);
-  }
-  const rows = await readFacts(store, { stream, name: data.facts });
-  if (rows === undefined) return undefined;
-  const names = new Names(rows.flatMap((each) => each.names));
-  const skipped = new SkippedEvents();
-  for (const place of data.skipped) skipped.add(...place);
-  const fold = new ConversationFold(stream, { names, ancestors: new Map(data.ancestors), skipped });
-  const { view } = fold;
-  const { client, server, newest } = view;
-  for (const each of rows) restoreFacts(server, each);
-  const lists = { stream, textByName };
-  client.committed = turnOfChunks(Turn.empty, data.turn, lists);
-  for (const { scope, inferenceId, shared, rest } of data.newest) {
-    const context = server.contexts.ofInference(inferenceId);
-    if (context === null) return undefined;
-    newest.set(scope, { context, turn: turnOfChunks(client.committed.slice(shared), rest, lists) });
-  }
-  const { answeredBy, cameBackTo, answeredLength, interrupted, origin, title, labels, spent, lastAt } = data;
-  Object.assign(client.answers, { answeredBy, cameBackTo, answeredLength, interrupted });
-  Object.assign(view, { origin, title, labels, spent });
-  for (const scope of data.lostScopes) server.lostScopes.add(scope);
-  Object.assign(fold, { head: { revision, digest }, lastAt, base: { stream, revision } });
-  return fold;
-}
-
-/** All facts, oldest first; undefined when one of them cannot be read. */
-export async function readFacts(
-  store: SnapshotStore,
-  newest: { readonly stream: string; readonly name: string | null },
-): Promise<readonly SavedFacts[] | undefined> {
-  const lists: SavedFacts[] = [];
-  for (let { name } = newest; name !== null; name = lists.at(-1)?.before ?? null) {
-    const text = await readList(store, { stream: newest.stream, name });
-    const facts = text === undefined ? undefined : savedFacts(text);
-    if (facts === undefined) return undefined;
-    lists.push(facts);
-  }
-  return lists.reverse();
 }

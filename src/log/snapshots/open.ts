@@ -1,0 +1,137 @@
+import type { Block } from "../../domain/block.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { emptyBlame } from "../../projections/blame.ts";
+import type { EventLog } from "../codec/event-log.ts";
+import { isOfTheStore } from "../codec/recorded.ts";
+import { ConversationFold } from "../fold/conversation-fold.ts";
+import { type Folded, foldAll, foldWhole, lastEvent, takeEvent } from "../fold/fold.ts";
+import { forkPoint, readHistory } from "../history/lineage.ts";
+import { SkippedEvents } from "../history/skipped-events.ts";
+import { readContents } from "./contents.ts";
+import { SavedNames } from "./names.ts";
+import { type RestoredFold, restoreFold } from "./restore.ts";
+import { readSnapshot, type SnapshotData } from "./snapshot.ts";
+import { SnapshotWriter } from "./snapshot-writer.ts";
+
+/** A fold, and what takes snapshots of it goes on; null where the store keeps none. */
+export type OpenFold = RestoredFold & { readonly taker: SnapshotWriter | null };
+
+/** A conversation folded up to an event. */
+export type FoldedTo = Folded &
+  (
+    | {
+        /** Every event was folded: blocks have their contents, and the view its blame. */
+        readonly isWhole: true;
+      }
+    | {
+        readonly isWhole: false;
+        /** Reads what the snapshot left where it is stored. */
+        readonly fold: ConversationFold;
+      }
+  );
+
+/** A fold that no event went into. */
+export const newFold = (log: EventLog, stream: string): OpenFold => beginningOf(log, stream, {});
+
+type Beginning = {
+  readonly skipped?: SkippedEvents;
+  readonly withBlame?: boolean;
+  /** The store has lost lists of names: those that this fold makes stay at hand. */
+  readonly keepsNames?: boolean;
+};
+
+function beginningOf(
+  log: EventLog,
+  stream: string,
+  { skipped = new SkippedEvents(), withBlame = false, keepsNames = false }: Beginning,
+): OpenFold {
+  const fold = new ConversationFold(stream, { skipped });
+  if (withBlame) fold.view.client.blame = emptyBlame();
+  return withTaker(log, { fold, names: new SavedNames(fold.names, { keepsTexts: keepsNames }) });
+}
+
+/** Snapshots are taken of it goes on, where the store keeps any. */
+const withTaker = ({ store }: EventLog, restored: RestoredFold, last: SnapshotData | null = null): OpenFold => ({
+  ...restored,
+  taker: store.snapshots === undefined ? null : new SnapshotWriter(store.snapshots, restored, last),
+});
+
+/** The fold of a stream at its head: the newest snapshot and the events after it, or all events. */
+export const openFold = async (log: EventLog, stream: string): Promise<OpenFold> =>
+  (await foldNearest(log, stream, Number.MAX_SAFE_INTEGER)) ?? (await foldAnew(log, stream));
+
+/** The fold of all events of a stream, of which snapshots are taken. */
+export async function foldAnew(
+  log: EventLog,
+  stream: string,
+  { to, ...beginning }: Omit<Beginning, "skipped"> & { readonly to?: number } = {},
+): Promise<OpenFold> {
+  const begin = (skipped: SkippedEvents): OpenFold => beginningOf(log, stream, { ...beginning, skipped });
+  const open = await foldAll(log, stream, { to, begin });
+  await open.taker?.save();
+  return open;
+}
+
+/** The fold of a stream up to a revision that is there: the nearest snapshot, and the events after it. */
+export async function foldTo(log: EventLog, stream: string, revision: number): Promise<FoldedTo> {
+  const nearest = await foldNearest(log, stream, revision);
+  const { fold } = nearest ?? (await foldAnew(log, stream, { to: revision, withBlame: true }));
+  // What was asked for may be later than what was folded, and skipped.
+  const last = fold.last ?? (await lastEvent(log, stream, fold.head?.revision ?? revision));
+  const folded = { view: fold.view, last };
+  return nearest === null ? { ...folded, isWhole: true } : { ...folded, isWhole: false, fold };
+}
+
+/**
+ * The fold from a snapshot of the stream, or of an ancestor. Null when there is none, or when something is wrong with it
+ * or with what follows: the events alone will tell.
+ */
+async function foldNearest(log: EventLog, stream: string, to: number): Promise<OpenFold | null> {
+  try {
+    const open = await restoreNearest(log, stream, to);
+    if (open === null) return null;
+    const { fold, taker } = open;
+    const from = fold.head === null ? 0 : fold.head.revision + 1;
+    for await (const recorded of readHistory(log, stream, { from, to, skipped: fold.skipped, own: true })) {
+      // The snapshot may hold what is to be left out.
+      if (recorded.event.type === "EventSkipped") return null;
+      if (!(await takeEvent(log, open, recorded))) return null;
+    }
+    return (await taker?.save()) === false ? null : open;
+  } catch (error) {
+    if (isOfTheStore(error)) throw error;
+    return null;
+  }
+}
+
+/** What the newest snapshot up to a revision gives: one of the stream, or of a fork's ancestor. */
+async function restoreNearest(log: EventLog, stream: string, to: number): Promise<OpenFold | null> {
+  const { snapshots } = log.store;
+  if (snapshots === undefined) return null;
+  const snapshot = await readSnapshot(log.store, stream, to);
+  if (snapshot !== null) {
+    const restored = await restoreFold(snapshots, stream, snapshot);
+    return restored === undefined ? null : withTaker(log, restored, snapshot.data);
+  }
+  const fork = await forkPoint(log, stream);
+  const parent = fork === null ? null : await foldNearest(log, fork.stream, fork.revision);
+  if (parent === null) return null;
+  return withTaker(log, { fold: parent.fold.asOfFork(stream), names: parent.names });
+}
+
+/** The Turn that a fold had at a revision, with the contents of its blocks, or of some: reads the events that hold them, and no others. */
+export async function turnOf(
+  log: EventLog,
+  turn: Turn,
+  { stream, revision, blocks = turn.blocks }: TurnPlace,
+): Promise<Turn> {
+  try {
+    if (await readContents(log, blocks)) return turn.frozen();
+  } catch (error) {
+    if (isOfTheStore(error)) throw error;
+  }
+  // The snapshot was wrong about it; the events are not.
+  return (await foldWhole(log, stream, revision)).view.client.committed.frozen();
+}
+
+type TurnPlace = { readonly stream: string; readonly revision: number; readonly blocks?: readonly Block[] };

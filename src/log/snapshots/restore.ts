@@ -1,0 +1,62 @@
+import { Turn } from "../../domain/turn.ts";
+import { ConversationFold } from "../fold/conversation-fold.ts";
+import { SkippedEvents } from "../history/skipped-events.ts";
+import type { SnapshotStore } from "../ports/snapshot-store.ts";
+import { turnOfChunks } from "./chunks.ts";
+import { readList } from "./lists.ts";
+import { SavedNames } from "./names.ts";
+import { restoreFacts, type SavedFacts, savedFacts } from "./server-context-rows.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+/** A fold that began with a snapshot, and the names from before it. */
+export type RestoredFold = { readonly fold: ConversationFold; readonly names: SavedNames };
+
+/** The fold that a snapshot saved; undefined when a list that it names cannot be read, or is of something else. */
+export async function restoreFold(
+  store: SnapshotStore,
+  stream: string,
+  { revision, digest, data }: Snapshot,
+): Promise<RestoredFold | undefined> {
+  const textByName = new Map<string, string>();
+  for (const [name] of [...data.turn, ...data.newest.flatMap(({ rest }) => rest)]) {
+    const text = textByName.get(name) ?? (await readList(store, { stream, name }));
+    if (text === undefined) return undefined;
+    textByName.set(name, text);
+  }
+  const rows = await readFacts(store, { stream, name: data.facts });
+  if (rows === undefined) return undefined;
+  const skipped = new SkippedEvents();
+  for (const place of data.skipped) skipped.add(...place);
+  const fold = new ConversationFold(stream, { ancestors: new Map(data.ancestors), skipped });
+  const { view } = fold;
+  const { client, server, newest } = view;
+  for (const each of rows) restoreFacts(server, each);
+  const lists = { stream, textByName };
+  client.committed = turnOfChunks(Turn.empty, data.turn, lists);
+  for (const { scope, inferenceId, shared, rest } of data.newest) {
+    const context = server.contexts.ofInference(inferenceId);
+    if (context === null) return undefined;
+    newest.set(scope, { context, turn: turnOfChunks(client.committed.slice(shared), rest, lists) });
+  }
+  const { answeredBy, cameBackTo, answeredLength, interrupted, origin, title, labels, spent, lastAt } = data;
+  Object.assign(client.answers, { answeredBy, cameBackTo, answeredLength, interrupted });
+  Object.assign(view, { origin, title, labels, spent });
+  for (const scope of data.lostScopes) server.lostScopes.add(scope);
+  Object.assign(fold, { head: { revision, digest }, lastAt, base: { stream, revision } });
+  return { fold, names: new SavedNames(fold.names, { lists: rows.flatMap((each) => each.names) }) };
+}
+
+/** All facts, oldest first; undefined when one of them cannot be read. */
+export async function readFacts(
+  store: SnapshotStore,
+  newest: { readonly stream: string; readonly name: string | null },
+): Promise<readonly SavedFacts[] | undefined> {
+  const lists: SavedFacts[] = [];
+  for (let { name } = newest; name !== null; name = lists.at(-1)?.before ?? null) {
+    const text = await readList(store, { stream: newest.stream, name });
+    const facts = text === undefined ? undefined : savedFacts(text);
+    if (facts === undefined) return undefined;
+    lists.push(facts);
+  }
+  return lists.reverse();
+}
