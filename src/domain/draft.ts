@@ -1,5 +1,6 @@
 import type { JsonValue } from "../base/json.ts";
 import { type AnchorId, anchorName } from "./anchor.ts";
+import { isEndedBySkip } from "./ended-by-skip.ts";
 import type { ConversationOrigin } from "./events/conversation-events.ts";
 import type { ConversationEvent } from "./events/event.ts";
 import { learnedName } from "./events/server-events.ts";
@@ -93,7 +94,7 @@ export class Draft implements ConversationFacts {
         return;
       case "EventSkipped":
         // The run that the event belongs to is over.
-        if (runId !== null && this.#run?.id === runId) this.#run = null;
+        if (isEndedBySkip(runId, this.#run?.id ?? null)) this.#run = null;
         return;
       case "RunCompleted":
       case "RunFailed":

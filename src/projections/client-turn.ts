@@ -1,6 +1,7 @@
 import type { Actor } from "../domain/actor.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { applyEdits, blocksOfEdits } from "../domain/edits.ts";
+import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
@@ -68,7 +69,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent, applied: RunT
       return;
     case "EventSkipped":
       // Of what the run did something is not known: nobody can go on with it, nor keep it.
-      if (view.run !== null && recorded.runId === view.run.id) leaveRun(view, view.run, recorded);
+      if (view.run !== null && isEndedBySkip(recorded.runId, view.run.id)) leaveRun(view, view.run, recorded);
       return;
     case "TurnReverted":
     case "TurnCompacted": {

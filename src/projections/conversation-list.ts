@@ -1,6 +1,7 @@
 import { excerpt } from "../base/printable.ts";
 import { utf8Length } from "../base/utf8.ts";
 import { blockFromJson } from "../domain/block-json.ts";
+import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -77,7 +78,7 @@ const maxContexts = 64;
 /** One row a conversation: what it is called, how it goes, and what it cost. */
 export const conversationList: Projection<ConversationListView> = {
   name: "conversation-list",
-  version: 5,
+  version: 6,
   lineage: "own",
   key: byStream,
   initial: (stream) => ({
@@ -216,7 +217,7 @@ function openRunAfter(run: ListedRun | null, { event, runId }: RecordedEvent): L
     case "RunCancelled":
       return null;
     case "EventSkipped":
-      return runId === null ? run : null;
+      return run !== null && isEndedBySkip(runId, run.id) ? null : run;
     case "RunResumed":
       return run && { ...run, owner: event.data.owner };
     case "RunParked":

@@ -3,6 +3,7 @@ import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
 import { notRead } from "../domain/block.ts";
 import { extendContext } from "../domain/context.ts";
 import { type SettingsBase, wholeSettings } from "../domain/declared-settings.ts";
+import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -40,7 +41,10 @@ export type ServerContextsView = {
   readonly contexts: KnownContexts;
   /** Anchors, by `anchorName`, that a request named whose answer never came, and which event said so: a server may have gone on from them. */
   readonly unanswered: Map<string, EventPlace>;
-  readonly open: Map<string, { readonly request: InferenceRequestedData; readonly revision: number }>;
+  readonly open: Map<
+    string,
+    { readonly request: InferenceRequestedData; readonly revision: number; readonly runId: string | null }
+  >;
   /** Where settings were declared, by digest. */
   readonly declared: Map<string, EventPlace>;
   /** Those of them that were read, which of a fold that began with a snapshot need not be all. */
@@ -126,7 +130,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       view.lostScopes.delete(event.data.scope);
       // What is asked beside the conversation is nothing that it goes on from.
       if (isAside(frame)) return;
-      view.open.set(event.data.inferenceId, { request: event.data, revision });
+      view.open.set(event.data.inferenceId, { request: event.data, revision, runId });
       noteObject(view, event.data, { isKnown: false, isAwaited: true });
       return;
     case "InferenceFailed":
@@ -167,7 +171,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       return;
     }
     case "EventSkipped":
-      if (runId !== null) giveUpOpen(view, here);
+      giveUpOpen(view, here, (of) => isEndedBySkip(runId, of));
       return;
     case "ConversationStarted":
       view.stream = stream;
@@ -217,9 +221,16 @@ function noteObject(
 }
 
 /** What is open when its run ends is never answered. */
-function giveUpOpen(view: ServerContextsView, here: EventPlace): void {
-  for (const { request } of view.open.values()) noteUnanswered(view, request, here);
-  view.open.clear();
+function giveUpOpen(
+  view: ServerContextsView,
+  here: EventPlace,
+  isOver: (runId: string | null) => boolean = () => true,
+): void {
+  for (const [inferenceId, { request, runId }] of view.open) {
+    if (!isOver(runId)) continue;
+    noteUnanswered(view, request, here);
+    view.open.delete(inferenceId);
+  }
 }
 
 function noteUnanswered(

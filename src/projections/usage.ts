@@ -1,3 +1,4 @@
+import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
 import { byStream, type Projection } from "./projection.ts";
@@ -25,13 +26,13 @@ export type UsageView = {
   /** The model that each declared settings name. */
   models: DeclaredSettings<string>;
   /** Requests whose answer is not there yet. */
-  open: readonly (UsageOfRequest & { readonly inferenceId: string })[];
+  open: readonly (UsageOfRequest & { readonly inferenceId: string; readonly runId: string | null })[];
 };
 
 /** Tokens and bytes by model and day. A fork counts for itself only, or its parent would be paid for twice. */
 export const usage: Projection<UsageView> = {
   name: "usage",
-  version: 1,
+  version: 2,
   lineage: "own",
   key: byStream,
   initial: () => ({ rows: [], models: [], open: [] }),
@@ -54,7 +55,7 @@ function applyEvent(view: UsageView, { event, at, runId }: RecordedEvent): void 
       const model = settingsValue(view.models, settingsDigest);
       if (model !== undefined) view.models = useSettings(view.models, settingsDigest, model);
       const asked = { day: at.slice(0, 10), model: model ?? "unknown" };
-      view.open = [...view.open, { inferenceId, ...asked }];
+      view.open = [...view.open, { inferenceId, runId, ...asked }];
       view.rows = addCost(view.rows, asked, { ...noUsage, requests: 1, requestBytes });
       return;
     }
@@ -79,7 +80,7 @@ function applyEvent(view: UsageView, { event, at, runId }: RecordedEvent): void 
       close(view, event.data.inferenceId);
       return;
     case "EventSkipped":
-      if (runId !== null) view.open = [];
+      view.open = view.open.filter((asked) => !isEndedBySkip(runId, asked.runId));
       return;
     case "RunCompleted":
     case "RunFailed":

@@ -40,7 +40,7 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
       return namingWords(event.data);
     case "BlockAppended": {
       const block = blockFromJson(event.data.block);
-      return `${blockLabel(block)} ${quote(block)}${view.isRunOpen ? " (pending)" : ""}`;
+      return `${blockLabel(block)} ${quote(block)}${view.openRun !== null ? " (pending)" : ""}`;
     }
     case "TurnReverted": {
       const { toRevision, edits } = event.data;

@@ -2,6 +2,7 @@ import { excerpt } from "../base/printable.ts";
 import type { Actor } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
+import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
 import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -33,19 +34,20 @@ export const shortId = (id: string): string => excerpt(id, 1_000).slice(0, 20);
 export type BlockLabels = {
   /** What each block is, for the events that only name it. */
   readonly labels: Map<string, string>;
-  isRunOpen: boolean;
+  /** The run that is open. */
+  openRun: string | null;
 };
 
-export const noLabels = (): BlockLabels => ({ labels: new Map(), isRunOpen: false });
+export const noLabels = (): BlockLabels => ({ labels: new Map(), openRun: null });
 
 /** Follows the events without putting each into words, which takes longer than all the rest. */
 export function noteLabels(view: BlockLabels, { event, runId }: RecordedEvent): void {
   for (const json of blocksIn(event)) view.labels.set(json.id, labelOf(blockFromJson(json), event, view));
-  if (event.type === "RunStarted") view.isRunOpen = true;
+  if (event.type === "RunStarted") view.openRun = runId;
   // A fork leaves its parent's run.
-  if (event.type === "ConversationStarted") view.isRunOpen = false;
-  if (event.type === "EventSkipped" && runId !== null) view.isRunOpen = false;
-  if (isRunEnd(event)) view.isRunOpen = false;
+  if (event.type === "ConversationStarted") view.openRun = null;
+  if (event.type === "EventSkipped" && isEndedBySkip(runId, view.openRun)) view.openRun = null;
+  if (isRunEnd(event)) view.openRun = null;
 }
 
 /** What a block is in a word or two, whether or not an event has named it. */
