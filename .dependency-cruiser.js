@@ -107,6 +107,14 @@ export default {
       },
     },
     {
+      // A conversation is read through its skips and its lineage (log/history). Only what looks at envelopes reads those: audit, carry,
+      // read models, and the commands that show them.
+      name: "conversations-have-one-reader",
+      severity: "error",
+      from: { path: "^src/(engine|conversation|replay)/" },
+      to: { path: "^src/log/codec/(raw-reader|recorded|data|blobs)\\.ts$" },
+    },
+    {
       name: "tests-start-programs-in-one-way",
       severity: "error",
       from: { path: "^test/", pathNot: "^test/support/process\\.ts$" },

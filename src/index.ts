@@ -51,7 +51,14 @@ export type {
   Repair,
   Withheld,
 } from "./domain/events/inference-events.ts";
-export type { EventPlace, ProposedEvent, RecordedEvent } from "./domain/events/recorded.ts";
+export type {
+  EventHole,
+  EventPlace,
+  ProposedEvent,
+  ReadEvent,
+  RecordedEvent,
+  SkippedBy,
+} from "./domain/events/recorded.ts";
 export type { Owner, RunStatus } from "./domain/events/run-events.ts";
 export type { Compaction } from "./domain/events/shared.ts";
 export type { Settlement } from "./domain/events/tool-events.ts";

@@ -4,7 +4,7 @@ import type { OptionNames } from "../base/options.ts";
 import { type ConversationId, conversationOfBlob, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { foundDigest } from "../log/codec/envelope.ts";
-import { createEventReader, type EventReader } from "../log/codec/event-log.ts";
+import type { EventReader } from "../log/codec/event-log.ts";
 import { isOfTheStore } from "../log/codec/recorded.ts";
 import { type ForkPoint, statedFork } from "../log/history/lineage.ts";
 import { type RecordedSkip, SkippedEvents, skipsOf } from "../log/history/skipped-events.ts";
@@ -115,7 +115,7 @@ export async function verification(store: EventStore, options: VerifyOptions): P
 async function* reports(store: EventStore, options: VerifyOptions): AsyncIterable<StreamReport> {
   const { codecs, readModels = [], onEvent = () => undefined } = options;
   const saved = [options.savedHeads, await store.savedHeads?.()].filter((heads) => heads !== undefined);
-  const lastOf = await verifiedStreams(createEventReader(store), options.conversations);
+  const lastOf = await verifiedStreams({ store }, options.conversations);
   const missing = new Set(saved.flatMap((heads) => [...heads.keys()]).filter((stream) => lastOf(stream) !== null));
   for await (const { stream } of store.heads()) {
     const last = lastOf(stream);
@@ -184,7 +184,7 @@ const nothingRight = (stream: string, problem: StreamProblem): StreamReport => (
 async function verifyStream(store: EventStore, stream: string, options: StreamOptions): Promise<StreamReport> {
   const lookedAt = { skipped: new SkippedEvents(), changed: new SkippedEvents() };
   const skips = new Map<number, SkippedEvent>();
-  const reader = createEventReader(store);
+  const reader: EventReader = { store };
   for (;;) {
     const check = new StreamCheck(reader, stream, { ...options, ...lookedAt });
     await check.run();
@@ -198,7 +198,7 @@ async function verifyStream(store: EventStore, stream: string, options: StreamOp
       return { stream, conversation: conversationOfStream(stream), events, requests, head, problem, skipped };
     }
     const { revision, message } = problem;
-    around.add(stream, revision);
+    around.add(stream, revision, skip.skippedAt);
     skips.set(revision, { problem: message, ...skips.get(revision), revision, reason: skip.reason });
   }
 }

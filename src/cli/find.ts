@@ -2,16 +2,16 @@ import { counted } from "../base/counted.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { type FoundRequest, findRequest } from "../conversation/find-request.ts";
 import { listConversations } from "../conversation/list.ts";
-import { type ReadPlace, readPlace } from "../conversation/place.ts";
+import { readWatchedPlace, type WatchedPlace } from "../conversation/place.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type ConversationId, conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { isHidden, labelsAfter } from "../domain/labels.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
-import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
 import type { Follower } from "../log/fold/fold.ts";
 import { lastAtOf, parentOf } from "../log/history/parent.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
+import { skippedOf } from "../log/snapshots/open.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
 import { lastRevision, lastWritten, parsePlace, type RevisionName } from "./revision.ts";
 
@@ -167,11 +167,7 @@ async function findResponse(conversation: Conversation, prefix: string): Promise
 }
 
 /** A conversation at one revision, and what puts its blocks and events into words. */
-export type FoundPlace = ReadPlace & {
-  readonly conversation: Conversation;
-  /** Events whose data is not what was written: what is told of them may be anything. */
-  readonly changed: readonly ChangedEvent[];
-};
+export type FoundPlace = WatchedPlace & { readonly conversation: Conversation };
 
 /** A revision of a conversation, found but not read. */
 export type FoundRevision = { readonly conversation: Conversation; readonly revision: number };
@@ -197,9 +193,8 @@ type Follow = (own: string) => Follower;
 export async function openPlace(store: TurnlogStore, text: string, follow?: Follow): Promise<FoundPlace> {
   const { conversation, revision } = await findPlace(store, text);
   const own = conversationStream(conversation.id);
-  const { log, changed } = watchedLog(store.log);
-  const read = await readPlace(log, own, revision, follow && (() => follow(own)));
-  return { conversation, ...read, changed: changed() };
+  const read = await readWatchedPlace(store.log, own, revision, follow && (() => follow(own)));
+  return { conversation, ...read };
 }
 
 /**
@@ -215,5 +210,6 @@ export async function findRecordedRequest(
   const { conversation, revision } = await findPlace(store, text);
   const isNamed = parsePlace(text).at.type !== "none";
   const place = { stream: conversationStream(conversation.id), revision: isNamed ? revision : null };
-  return { conversation, request: await findRequest(store.log, { ...place, ...options }) };
+  const skipped = await skippedOf(store.log, place.stream);
+  return { conversation, request: await findRequest(store.log, { ...place, ...options, skipped }) };
 }

@@ -4,9 +4,10 @@ import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { describeActor } from "../domain/actor.ts";
 import { conversationStream } from "../domain/ids.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
-import { tryToRead } from "../log/codec/recorded.ts";
 import { type ForkPoint, forksOf } from "../log/history/lineage.ts";
+import { lookAt, skipOf } from "../log/history/read-events.ts";
 import type { Head, StoredEnvelope } from "../log/ports/event-store.ts";
+import { skippedOf } from "../log/snapshots/open.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { transcript } from "../wording/transcript.ts";
 import { eventPlace } from "./block-rows.ts";
@@ -25,10 +26,17 @@ export async function transcriptOf(
   const own = conversationStream(id);
   let view = transcript.initial(own);
   let previous: Head | null = null;
+  const skipped = await skippedOf(store.log, own);
   for await (const envelope of readLineage(context, store, { stream: own, revision: to })) {
     const checked = checkEnvelope(envelope.revision === 0 ? null : previous, envelope);
     previous = { revision: envelope.revision, digest: envelope.digest };
-    const reading = await tryToRead(store.events, envelope);
+    const skip = await skipOf(store.log, envelope, skipped);
+    if (skip !== null) {
+      const by = `${printable(describeActor(skip.by))}: ${excerpt(skip.reason, 160)}`;
+      context.note(`${eventPlace(envelope, own)} was skipped by ${by}`);
+      continue;
+    }
+    const reading = await lookAt(store.log, envelope);
     if (reading instanceof Error)
       context.note(`${eventPlace(envelope, own)} cannot be read: ${excerpt(reading.message, 160)}`);
     else if (!checked.ok) context.note(`${eventPlace(envelope, own)} is not what was written: ${checked.error.reason}`);

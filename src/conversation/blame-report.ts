@@ -2,10 +2,11 @@ import { type Block, idOf } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import { type EventReader, eventAt } from "../log/codec/event-log.ts";
+import type { EventReader } from "../log/codec/event-log.ts";
 import type { ChangedEvent } from "../log/codec/watched-log.ts";
+import { recordedAt } from "../log/history/read-events.ts";
 import { type Blame, type BlockChange, lastChange } from "../projections/blame.ts";
-import { type ReadPlace, turnSpokenOf } from "./place.ts";
+import { type ReadPlace, turnSpokenOf, type WatchedPlace } from "./place.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
 
 /** Who made a block, and who made each of its versions. */
@@ -45,7 +46,7 @@ export type BlameReport = {
  */
 export async function blameReport(
   log: EventReader,
-  place: ReadPlace & { readonly changed: readonly ChangedEvent[] },
+  place: WatchedPlace,
   only: string | null = null,
 ): Promise<BlameReport> {
   const { past, words } = place;
@@ -85,7 +86,7 @@ async function withContent(log: EventReader, removed: readonly Removed[]): Promi
     const { digest, change } = story.versions.at(-1) ?? {};
     const place = `${change?.stream ?? ""}@${change?.revision ?? ""}`;
     if (change !== undefined && !events.has(place))
-      events.set(place, await eventAt(log, change.stream, change.revision));
+      events.set(place, await recordedAt(log, change.stream, change.revision));
     const event = events.get(place)?.event;
     const json = event && blocksIn(event).find((block) => block.id === story.id && block.digest === digest);
     told.push({ ...story, block: json === undefined ? null : blockFromJson(json) });

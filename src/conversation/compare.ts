@@ -36,7 +36,7 @@ export async function compareConversations(
   right: LoadedPast,
 ): Promise<MergeBase> {
   const log: unknown = reader;
-  if (!isJsonObject(log) || typeof log["read"] !== "function")
+  if (!isJsonObject(log) || !isJsonObject(log["store"]))
     throw new TypeError(`compareConversations: the log is ${kindOf(log)}: give store.log`);
   for (const [name, past] of Object.entries<unknown>({ left, right })) {
     if (past instanceof LoadedPast) continue;

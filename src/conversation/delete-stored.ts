@@ -1,11 +1,12 @@
 import { checkOptions, type OptionNames } from "../base/options.ts";
 import type { Anchor } from "../domain/anchor.ts";
 import { isRequest } from "../domain/events/event.ts";
-import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
+import type { ProposedEvent, ReadEvent } from "../domain/events/recorded.ts";
 import { anchorKind } from "../engine/stack/codec.ts";
 import { type Provider, ProviderError } from "../engine/stack/provider.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { RunInProgressError } from "../log/writer/owner.ts";
+import { readOwn } from "../log/writer/read-conversation.ts";
 import { type ActorOption, checkedByWhom } from "./conversation-options.ts";
 
 export type DeleteStoredOptions = ActorOption & {
@@ -45,7 +46,7 @@ export async function deleteStored(
     if (result.status === "rejected") throw new Error(`refused: ${JSON.stringify(result.rejection)}`);
   };
   const { scope } = provider;
-  const stored = await storedAnchors(stream.read(0), scope);
+  const stored = await storedAnchors(readOwn(stream, 0), scope);
   const isObject = (anchor: Anchor): boolean => anchorKind(provider.codec, anchor)?.isObject === true;
   if ([...stored.values()].some(isObject) && provider.deleteConversation === undefined)
     throw new TypeError(
@@ -95,14 +96,13 @@ async function isFound(deletion: () => Promise<void> | undefined): Promise<boole
  * nobody waited for to the end among them, and then the conversation objects that were made for it, those that it has left too.
  * What a fork inherited is its parent's.
  */
-async function storedAnchors(
-  events: AsyncIterable<RecordedEvent>,
-  scope: string,
-): Promise<ReadonlyMap<string, Anchor>> {
+async function storedAnchors(events: AsyncIterable<ReadEvent>, scope: string): Promise<ReadonlyMap<string, Anchor>> {
   const stored = new Map<string, Anchor>();
   const objects = new Map<string, Anchor>();
   const asked = new Set<string>();
   for await (const { event } of events) {
+    // Nobody can say whether a server stored anything for it.
+    if (event.type === "skipped") continue;
     if (isRequest(event) && event.data.scope === scope) asked.add(event.data.inferenceId);
     if (event.type === "ResponseDeleted" && event.data.scope === scope) stored.delete(event.data.responseId);
     if (event.type === "ServerConversationChanged" && event.data.scope === scope)

@@ -9,7 +9,9 @@ import { type Codecs, requestOf } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import type { Follower } from "../log/fold/fold.ts";
+import { readEvents } from "../log/history/read-events.ts";
 import { existingRevision } from "../log/history/revision.ts";
+import type { SkippedEvents } from "../log/history/skipped-events.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { BlockLabels } from "../wording/labels.ts";
 import { readPlace } from "./place.ts";
@@ -32,6 +34,8 @@ export type RequestPlace = {
   /** Where nothing was asked there, the last request before it is meant. */
   readonly orBefore: boolean;
   readonly codecs: ReadonlyMap<string, Codec>;
+  /** What folds of the conversation leave out. */
+  readonly skipped: SkippedEvents;
   /** Told of what is read on the way. */
   readonly follow?: () => Follower;
 };
@@ -63,12 +67,16 @@ export async function findRequest(log: EventLog, place: RequestPlace): Promise<F
 }
 
 /** Looked for from the end: it mostly is a few events before. */
-async function requestAt(log: EventLog, { stream, revision: wanted, orBefore }: RequestPlace): Promise<number> {
+async function requestAt(
+  log: EventLog,
+  { stream, revision: wanted, orBefore, skipped }: RequestPlace,
+): Promise<number> {
   const revision = await existingRevision(log.store, stream, wanted ?? -1);
   let asked: string | null = null;
   let last: number | null = null;
-  const range = { from: revision, direction: "backwards", blobs: "keep" } as const;
-  for await (const { event, revision: here } of log.read(stream, range)) {
+  const range = { from: revision, direction: "backwards", blobs: "keep", skipped } as const;
+  for await (const { event, revision: here } of readEvents(log, stream, range)) {
+    if (event.type === "skipped") continue;
     if (here === revision && isOutcome(event)) asked = event.data.inferenceId;
     if (!isRequest(event)) continue;
     if (here === revision || event.data.inferenceId === asked) return here;

@@ -129,7 +129,7 @@ async function progressOf(conversation: Conversation, { events }: Contents): Pro
   for await (const { event, actor: by } of conversation.events()) {
     if (event.type === "ConversationStarted") continue;
     if (next === wanted.length) return "done";
-    if (nameOf(event) !== wanted[next]) return by.kind === "import" ? "done" : "gone-on";
+    if (event.type === "skipped" || nameOf(event) !== wanted[next]) return by?.kind === "import" ? "done" : "gone-on";
     next += 1;
   }
   return next === wanted.length ? "done" : "begun";

@@ -1,5 +1,6 @@
 import type { Turn } from "../domain/turn.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
 import { type Follower, foldWhole } from "../log/fold/fold.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import { type BlockLabels, noLabels, noteLabels } from "../wording/labels.ts";
@@ -30,6 +31,24 @@ export async function readPlace(
     };
   });
   return { past: new LoadedPast(folded.last, folded.view), words };
+}
+
+/** A place, and the events up to there whose data is not what was written. */
+export type WatchedPlace = ReadPlace & { readonly changed: readonly ChangedEvent[] };
+
+/** The same, and whether what was read is what was written: what was skipped is not read. */
+export async function readWatchedPlace(
+  log: EventLog,
+  stream: string,
+  revision: number,
+  follow: () => Follower = () => () => undefined,
+): Promise<WatchedPlace> {
+  const watched = watchedLog(log);
+  const place = await readPlace(watched.log, stream, revision, () => {
+    watched.forget();
+    return follow();
+  });
+  return { ...place, changed: watched.changed() };
 }
 
 /**

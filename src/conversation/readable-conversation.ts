@@ -2,17 +2,17 @@ import { Observable } from "rxjs";
 import type { StoreVerifyOptions, Verification } from "../audit/verify.ts";
 import { checkOptions, checkSignal, kindOf, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { isHole, type ReadEvent, type RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { SentRequest } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import { type AnyEngine, checkedEngine } from "../engine/stack/engine.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
-import { watchedLog } from "../log/codec/watched-log.ts";
-import { readSoundHistory } from "../log/history/lineage.ts";
+import { readSoundHistory } from "../log/history/folded-history.ts";
 import type { Head } from "../log/ports/event-store.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
+import { follow, readAnew, readSkipped } from "../log/writer/read-conversation.ts";
 import type { Counterfactual, CounterfactualOptions } from "../replay/counterfactual.ts";
 import type { BlameReport } from "./blame-report.ts";
 import type { ConversationDiff } from "./diff.ts";
@@ -127,7 +127,7 @@ export class ReadableConversation {
       import("./find-request.ts"),
       import("../engine/planning/recorded-request.ts"),
     ]);
-    const { view, recorded, codecs } = await findRequest(this.#log, this.#placeOf(revision, false));
+    const { view, recorded, codecs } = await findRequest(this.#log, await this.#placeOf(revision, false));
     return sentRequest(view, recorded, codecs);
   }
 
@@ -148,7 +148,7 @@ export class ReadableConversation {
       import("./explain.ts"),
       import("./find-request.ts"),
     ]);
-    return explainRequest(await findRequest(this.#log, this.#placeOf(revision, true)));
+    return explainRequest(await findRequest(this.#log, await this.#placeOf(revision, true)));
   }
 
   /**
@@ -165,11 +165,12 @@ export class ReadableConversation {
    */
   async reasoning(revision?: number): Promise<ReasoningReport> {
     const { explainReasoning } = await import("./reasoning-report.ts");
-    return explainReasoning(this.#log, this.#placeOf(revision, true));
+    return explainReasoning(this.#log, await this.#placeOf(revision, true));
   }
 
-  #placeOf(revision: number | undefined, orBefore: boolean): RequestPlace {
-    return { stream: this.#stream.name, revision: revision ?? null, orBefore, codecs: this.#tools.codecs };
+  async #placeOf(revision: number | undefined, orBefore: boolean): Promise<RequestPlace> {
+    const place = { stream: this.#stream.name, revision: revision ?? null, orBefore, codecs: this.#tools.codecs };
+    return { ...place, skipped: await readSkipped(this.#stream) };
   }
 
   /**
@@ -205,14 +206,13 @@ export class ReadableConversation {
    * @throws {TurnlogError} `revision-not-found` when there is no such revision.
    */
   async blame(revision = -1): Promise<BlameReport> {
-    const [{ blameReport }, { readPlace, turnSpokenOf }] = await Promise.all([
+    const [{ blameReport }, { readWatchedPlace, turnSpokenOf }] = await Promise.all([
       import("./blame-report.ts"),
       import("./place.ts"),
     ]);
-    const { log, changed } = watchedLog(this.#log);
-    const place = await readPlace(log, this.#stream.name, revision);
+    const place = await readWatchedPlace(this.#log, this.#stream.name, revision);
     turnSpokenOf(place.past).frozen();
-    return blameReport(log, { ...place, changed: changed() });
+    return blameReport(this.#log, place);
   }
 
   /**
@@ -264,32 +264,38 @@ export class ReadableConversation {
     return readSoundHistory(this.#log, this.#stream.name, to);
   }
 
-  /** The events of its own stream, from a revision on. */
-  events(from = 0): AsyncIterable<RecordedEvent> {
-    return this.#stream.read(from);
+  /**
+   * The events of its own stream, from a revision on. An event that an operator skipped is a hole: its `event` is of the type `skipped`, and
+   * says who skipped it and why.
+   *
+   * @throws {ConversationDamagedError} at an event that cannot be read, and was not skipped.
+   */
+  events(from = 0): AsyncIterable<ReadEvent> {
+    return readAnew(this.#stream, from);
   }
 
   /**
    * The events of its own stream from a revision on, then each as it comes, from any writer, once it is durable: what
-   * shows another process's run while it goes on. By default those that come from now on; it ends when the signal aborts.
+   * shows another process's run while it goes on. By default those that come from now on, and no hole; it ends when the signal aborts.
    *
    *     for await (const { event } of conversation.follow(0, AbortSignal.timeout(60_000))) console.log(event.type);
    *
    * @throws {RangeError} for what is no revision.
    * @throws {TypeError} for what is no signal.
    */
-  follow(from?: number, signal: AbortSignal = new AbortController().signal): AsyncIterable<RecordedEvent> {
+  follow(from?: number, signal: AbortSignal = new AbortController().signal): AsyncIterable<ReadEvent> {
     if (from !== undefined && (!Number.isInteger(from) || from < 0))
       throw new RangeError(`follow: from is ${from}: give a revision, from 0, or nothing for what comes from now on`);
     checkSignal("follow", signal);
-    return this.#stream.follow(from, signal);
+    return follow(this.#stream, from, signal);
   }
 
   /** Every event of the conversation from now on, from any writer, once it is durable. */
   readonly changes$: Observable<RecordedEvent> = new Observable((subscriber) => {
     const left = new AbortController();
     const tell = async (): Promise<void> => {
-      for await (const recorded of this.follow(undefined, left.signal)) subscriber.next(recorded);
+      for await (const recorded of this.follow(undefined, left.signal))
+        if (!isHole(recorded)) subscriber.next(recorded);
       subscriber.complete();
     };
     tell().catch((error: unknown) => subscriber.error(error));

@@ -1,6 +1,8 @@
 import type { Withheld } from "../domain/events/inference-events.ts";
 import { outgoingTurn, recordedRequest } from "../engine/planning/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { readEvents } from "../log/history/read-events.ts";
+import type { SkippedEvents } from "../log/history/skipped-events.ts";
 import { type FoundRequest, findRequest, type RequestPlace } from "./find-request.ts";
 import { forecast, type ReasoningBlock, type ReasoningForecast, trailReader } from "./reasoning-forecast.ts";
 
@@ -36,7 +38,7 @@ export async function explainReasoning(log: EventLog, place: Omit<RequestPlace, 
   const asked = recordedRequest(view, recorded, codecs);
   const sent = { request: asked, decision: request.decision, outgoing: outgoingTurn(view, recorded) };
   const { blocks, size } = forecast(read.trail(), view.server, sent);
-  const told = await toldOf(log, found);
+  const told = await toldOf(log, found, place.skipped);
   return {
     ...{ revision: recorded.revision, at: recorded.at, inferenceId: request.inferenceId, told, size },
     ...compare(blocks, told),
@@ -65,8 +67,13 @@ function compare(
 }
 
 /** What a server said of the reasoning of a request, in its answer to it. */
-async function toldOf(log: EventLog, { recorded, request }: FoundRequest): Promise<readonly Withheld[] | null> {
-  for await (const { event } of log.read(recorded.stream, { from: recorded.revision + 1, blobs: "keep" })) {
+async function toldOf(
+  log: EventLog,
+  { recorded, request }: FoundRequest,
+  skipped: SkippedEvents,
+): Promise<readonly Withheld[] | null> {
+  const range = { from: recorded.revision + 1, blobs: "keep", skipped } as const;
+  for await (const { event } of readEvents(log, recorded.stream, range)) {
     if (event.type === "InferenceFailed" && event.data.inferenceId === request.inferenceId) return null;
     if (event.type === "ResponseReceived" && event.data.inferenceId === request.inferenceId)
       return event.data.withheld ?? [];

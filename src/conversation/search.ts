@@ -7,7 +7,7 @@ import { blocksIn } from "../domain/events/blocks-in.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
-import { tryToRead } from "../log/codec/recorded.ts";
+import { lookAt } from "../log/history/read-events.ts";
 import { envelopeAt } from "../log/ports/event-store.ts";
 import { type ConversationListView, conversationList } from "../projections/conversation-list.ts";
 import {
@@ -155,9 +155,9 @@ function createDescriber({ log, list }: Rows, words: readonly string[]): Describ
 }
 
 /** Null where it is damaged by now: a search shows what there is. */
-async function readEvent({ store }: EventLog, stream: string, revision: number): Promise<RecordedEvent | null> {
-  const envelope = await envelopeAt(store, stream, revision);
-  const reading = envelope === null ? null : await tryToRead(store, envelope);
+async function readEvent(log: EventLog, stream: string, revision: number): Promise<RecordedEvent | null> {
+  const envelope = await envelopeAt(log.store, stream, revision);
+  const reading = envelope === null ? null : await lookAt(log, envelope);
   return reading instanceof Error ? null : reading;
 }
 

@@ -1,19 +1,20 @@
 import { excerpt } from "../base/printable.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import { type Actor, isActor } from "../domain/actor.ts";
+import { type Actor, describeActor, isActor } from "../domain/actor.ts";
 import { type ConversationEvent, isRequest } from "../domain/events/event.ts";
-import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { RecordedEvent, SkippedBy } from "../domain/events/recorded.ts";
 import { Turn } from "../domain/turn.ts";
 import { turnDifference } from "../domain/turn-difference.ts";
 import { type SentRequest, sentRequest } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
-import { checkEnvelope } from "../log/codec/envelope.ts";
+import { checkEnvelope, foundDigest } from "../log/codec/envelope.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
-import { tryToRead } from "../log/codec/recorded.ts";
-import { readHistory, skippedIn } from "../log/history/lineage.ts";
+import { readHistory } from "../log/history/lineage.ts";
+import { lookAt, skipOf } from "../log/history/read-events.ts";
 import { existingRevision } from "../log/history/revision.ts";
-import { SkippedEvents } from "../log/history/skipped-events.ts";
+import type { RecordedSkip, SkippedEvents } from "../log/history/skipped-events.ts";
 import { type Head, StoreCorruptedError, type StoredEnvelope } from "../log/ports/event-store.ts";
+import { skippedOf } from "../log/snapshots/open.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { describeEvent } from "../wording/describe-event.ts";
@@ -40,10 +41,12 @@ export type WalkedEvent = {
   readonly words: string;
   /**
    * Why the event, or the body of its request, cannot be read, or that it is not what was written; null where nothing is wrong
-   * with this event. Whether the whole conversation is sound, `verify` says.
+   * with this event, or an operator skipped what is. Whether the whole conversation is sound, `verify` says.
    */
   readonly problem: string | null;
-  /** The event as it was recorded; null where it cannot be read. */
+  /** Who skipped the event, because it was damaged, and why; null for all others. Nothing goes on from what it says. */
+  readonly skipped: SkippedBy | null;
+  /** The event as it was recorded; null where it cannot be read, and where it was skipped. */
   readonly event: ConversationEvent | null;
   /** What it changed of the Turn, and who did; null where that is nothing, or not known because of damage before. */
   readonly changes: TurnChanges | null;
@@ -68,27 +71,26 @@ export class Walker {
   readonly #parts: WalkParts;
   readonly #words: BlockLabels = noLabels();
   readonly #view: ConversationView;
-  #skipped = new SkippedEvents();
+  readonly #skipped: SkippedEvents;
   #before = Turn.empty;
   #isLost = false;
   /** Of the event before, as it says itself: so each change of what is stored shows where it was made. */
   #previous: Head | null = null;
 
-  private constructor(log: EventLog, stream: string, parts: WalkParts) {
+  private constructor(
+    log: EventLog,
+    stream: string,
+    { skipped, ...parts }: WalkParts & { readonly skipped: SkippedEvents },
+  ) {
     this.#log = log;
     this.#parts = parts;
+    this.#skipped = skipped;
     this.#view = conversationView.initial(stream);
   }
 
   /** Before the first event of a conversation: a fork goes on from what its ancestors left. */
   static async start(log: EventLog, stream: string, parts: WalkParts): Promise<Walker> {
-    const walker = new Walker(log, stream, parts);
-    try {
-      if (walker.#isFolding) walker.#skipped = await skippedIn(log, stream);
-    } catch (error) {
-      // Where nobody can say what is to be left out, nothing is.
-      if (!(error instanceof ConversationDamagedError)) throw error;
-    }
+    const walker = new Walker(log, stream, { ...parts, skipped: await skippedOf(log, stream) });
     await walker.#takeAncestors(stream);
     return walker;
   }
@@ -102,19 +104,21 @@ export class Walker {
   async take(envelope: StoredEnvelope): Promise<WalkedEvent> {
     const checked = checkEnvelope(this.#previous, envelope);
     this.#previous = { revision: envelope.revision, digest: envelope.digest };
+    const skip = await skipOf(this.#log, envelope, this.#skipped);
+    if (skip !== null) return hole(envelope, skip, checked.ok ? null : checked.error.reason);
     const walked = await this.#read(envelope);
     // Of one that cannot be read, why it cannot tells more.
     return checked.ok || walked.event === null ? walked : { ...walked, problem: checked.error.reason };
   }
 
   async #read(envelope: StoredEnvelope): Promise<WalkedEvent> {
-    const recorded = await tryToRead(this.#log.store, envelope);
+    const recorded = await lookAt(this.#log, envelope);
     if (recorded instanceof Error) return unreadable(envelope, recorded);
     noteLabels(this.#words, recorded);
     const { stream, revision, at, actor, runId, frame, event } = recorded;
     const changes = this.#changesOf(recorded);
     return {
-      ...{ stream, revision, at, type: event.type, actor, runId, frame, event },
+      ...{ stream, revision, at, type: event.type, actor, runId, frame, event, skipped: null },
       words: describeEvent(this.#words, recorded),
       changes: this.#parts.changes ? changes : null,
       ...this.#requestOf(recorded),
@@ -126,7 +130,7 @@ export class Walker {
   }
 
   #changesOf(recorded: RecordedEvent): TurnChanges | null {
-    if (!this.#isFolding || this.#skipped.has(recorded.stream, recorded.revision)) return null;
+    if (!this.#isFolding) return null;
     try {
       conversationView.apply(this.#view, recorded);
     } catch (error) {
@@ -176,14 +180,26 @@ export class Walker {
   }
 }
 
-function unreadable(envelope: StoredEnvelope, error: Error): WalkedEvent {
+const unreadable = (envelope: StoredEnvelope, error: Error): WalkedEvent => ({
+  ...unread(envelope),
+  ...{ words: `${excerpt(envelope.type, 40)} cannot be read`, problem: excerpt(error.message, 160), skipped: null },
+});
+
+/** What an operator looked at is no problem, as long as it is still what was found. */
+function hole(envelope: StoredEnvelope, { found, ...skipped }: RecordedSkip, changed: string | null): WalkedEvent {
+  const { by, reason, skippedAt } = skipped;
+  return {
+    ...unread(envelope),
+    words: `${excerpt(envelope.type, 40)} skipped by ${describeActor(by)}: ${excerpt(reason, 160)}`,
+    problem: changed === null || found === foundDigest(envelope) ? null : changed,
+    skipped: { by, reason, skippedAt },
+  };
+}
+
+function unread(envelope: StoredEnvelope): Omit<WalkedEvent, "words" | "problem" | "skipped"> {
   const { stream, revision, at, type, runId = null, frame = null } = envelope;
   const actor = isActor(envelope.actor) ? envelope.actor : null;
-  return {
-    ...{ stream, revision, at, type, actor, runId, frame, event: null, changes: null, request: null },
-    words: `${excerpt(type, 40)} cannot be read`,
-    problem: excerpt(error.message, 160),
-  };
+  return { stream, revision, at, type, actor, runId, frame, event: null, changes: null, request: null };
 }
 
 /** Goes through a stream, each event with all that can be told of it, by options that were checked. */

@@ -1,6 +1,6 @@
 /** Read models: rows that follow the log, turnlog's own and those of a program. */
 export type { ConversationOrigin } from "../domain/events/conversation-events.ts";
-export type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
+export { isHole, type ProposedEvent, type ReadEvent, type RecordedEvent } from "../domain/events/recorded.ts";
 export type {
   ListedPage,
   ListRange,

@@ -1,8 +1,7 @@
 /** Runs gone through again, touching nothing: as they were, with today's layers, or with others. */
 export { type CounterfactualOptions, counterfactual } from "../counterfactual.ts";
 export type { Codecs } from "../engine/planning/recorded-request.ts";
-export type { EventReader, ReadEventsOptions } from "../log/codec/event-log.ts";
-export type { BlobReading } from "../log/codec/recorded.ts";
+export type { EventReader } from "../log/codec/event-log.ts";
 export { codecs } from "../providers/codecs.ts";
 export { reexecute, replayFolds } from "../replay/by-conversation.ts";
 export type { CounterfactualStep, OtherStep, StepEdit, StepFacts } from "../replay/compared-steps.ts";

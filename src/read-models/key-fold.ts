@@ -1,4 +1,3 @@
-import { createEventReader } from "../log/codec/event-log.ts";
 import { asReading, type Reading, tryToRead } from "../log/codec/recorded.ts";
 import { forksOf, isFork, readHistory } from "../log/history/lineage.ts";
 import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
@@ -126,7 +125,7 @@ const declaredForForks: ReadonlySet<string> = new Set([
 ]);
 
 async function* inherited(store: EventStore, { lineage }: Pick<Projection<unknown>, "lineage">, stream: string) {
-  const reader = createEventReader(store);
+  const reader = { store };
   if (lineage === "inherit") {
     for await (const recorded of readHistory(reader, stream, { to: 0 })) if (recorded.stream !== stream) yield recorded;
     return;

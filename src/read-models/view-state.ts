@@ -1,4 +1,5 @@
-import { placeOf, type Reading } from "../log/codec/recorded.ts";
+import { placeOf } from "../log/codec/place.ts";
+import type { Reading } from "../log/codec/recorded.ts";
 import type { StoredEnvelope } from "../log/ports/event-store.ts";
 import type { PlacedRow, Quarantine, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";

@@ -1,6 +1,7 @@
 import { utf8Length } from "../base/utf8.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { blockAppending } from "../domain/events/blocks-in.ts";
+import { isHole } from "../domain/events/recorded.ts";
 import { conversationStream, keyedBlockId } from "../domain/ids.ts";
 import { RunFailedError } from "../engine/session/errors.ts";
 import type { Mode } from "../engine/stack/chain-policy.ts";
@@ -126,6 +127,7 @@ export async function playConversation(playing: Playing): Promise<void> {
 async function foldFrom(first: number, { conversation, stage, counts }: Playing): Promise<number> {
   let next = first;
   for await (const recorded of conversation.events(first)) {
+    if (isHole(recorded)) continue;
     stage.view = conversationView.apply(stage.view, recorded);
     counts.events += 1;
     const { event, revision } = recorded;

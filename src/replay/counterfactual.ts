@@ -3,7 +3,7 @@ import { kindOf, type OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { unwatched } from "../base/unwatched.ts";
 import { importOf } from "../domain/events/blocks-in.ts";
-import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
+import { isHole, type ProposedEvent, type ReadEvent } from "../domain/events/recorded.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
@@ -45,7 +45,7 @@ export type ScratchConversation = {
   commit(entries: readonly ProposedEvent[]): Promise<unknown>;
   run(engine: Engine, options: ScratchRun): Promise<unknown>;
   turn(): Promise<Turn>;
-  events(): AsyncIterable<RecordedEvent>;
+  events(): AsyncIterable<ReadEvent>;
 };
 
 export type ScratchRun = {
@@ -210,7 +210,8 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
       if (!isEnd) throw error;
     });
   const events = [];
-  for await (const recorded of conversation.events()) if (recorded.runId === run.id) events.push(recorded);
+  for await (const recorded of conversation.events())
+    if (recorded.runId === run.id && !isHole(recorded)) events.push(recorded);
   const steps = compareSteps(run, events, { answers, bodies });
   const [unknown = null] = unknowns;
   // What it was about to ask when it was cut off is no step of either.

@@ -8,11 +8,11 @@ import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { firstBreak } from "../log/codec/envelope.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
-import { placeOf } from "../log/codec/recorded.ts";
+import { placeOf } from "../log/codec/place.ts";
 import { readHistory } from "../log/history/lineage.ts";
 import { existingRevision } from "../log/history/revision.ts";
-import { foldAround } from "../log/history/skipped-events.ts";
-import type { EventStore } from "../log/ports/event-store.ts";
+import { foldAround, isSkippedAsFound } from "../log/history/skipped-events.ts";
+import type { StoredEnvelope } from "../log/ports/event-store.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { differenceAt, type ReplayDifference } from "./difference.ts";
 import { checkReplay } from "./replay-options.ts";
@@ -57,7 +57,7 @@ export async function replayFolds(
   checkReplay("replayFolds", reader, options, optionNames);
   const { codecs, to: wanted = -1, onProgress } = options;
   const to = await existingRevision(reader.store, stream, wanted);
-  const changed = await firstChanged(reader.store, stream, to);
+  const changed = await firstChanged(reader, stream, to);
   let folds = new FoldComparison(stream, codecs);
   try {
     await foldAround(reader, async (skipped) => {
@@ -78,8 +78,9 @@ export async function replayFolds(
 }
 
 /** The first event that is not what was written there, by the hash chain: some of what it says no other digest covers. */
-async function firstChanged(store: EventStore, stream: string, to: number): Promise<ReplayDifference | null> {
-  const broken = await firstBreak(store, stream, to);
+async function firstChanged(reader: EventReader, stream: string, to: number): Promise<ReplayDifference | null> {
+  const isKnown = (envelope: StoredEnvelope): Promise<boolean> => isSkippedAsFound(reader, envelope);
+  const broken = await firstBreak(reader.store, stream, { to, isKnown });
   if (broken === null) return null;
   const found = { field: "digest", recorded: broken.envelope.digest, replayed: null };
   return differenceAt(placeOf(broken.envelope), found, broken.reason);

@@ -3,7 +3,7 @@ import type { EngineOptions } from "../engine/stack/engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { Routing } from "../engine/stack/route.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
-import { readSoundHistory } from "../log/history/lineage.ts";
+import { readSoundHistory } from "../log/history/folded-history.ts";
 import type { RecordedRun } from "./recorded-runs.ts";
 
 /** The endpoints of a router's providers, by their names: of one that a run did not ask, other runs tell. */

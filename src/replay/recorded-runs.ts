@@ -1,8 +1,8 @@
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
-import { readSoundHistory } from "../log/history/lineage.ts";
-import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
+import { foldedHistory } from "../log/history/folded-history.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
 import type { OpenRun } from "../projections/open-run.ts";
 
 /** A run as the log has it, from its first event to its end, or as far as it got. */
@@ -31,22 +31,22 @@ type HistoryStep = {
  * with the last event.
  */
 export async function* historyOf(reader: EventReader, stream: string, to: number): AsyncGenerator<HistoryStep> {
-  let view = conversationView.initial(stream);
-  /** The run that is open, or none. */
-  const begun: Opened[] = [];
-  let last: HistoryStep | null = null;
-  for await (const recorded of readSoundHistory(reader, stream, to)) {
-    if (last !== null) yield last;
-    view = conversationView.apply(view, recorded);
+  /** The events of the run that is open. */
+  let events: RecordedEvent[] = [];
+  let begun: OpenRun | null = null;
+  for await (const { recorded, view, isLast } of foldedHistory(reader, stream, to)) {
     const { run } = view.client;
-    if (run !== null && begun[0]?.run !== run) begun[0] = { run, events: [] };
-    const [open] = begun;
-    if (open !== undefined && recorded.runId === open.run.id) open.events.push(recorded);
-    last = { recorded, view, run: open === undefined || run !== null ? null : runOf(open, recorded) };
-    if (run === null) begun.pop();
+    // Folds that began anew have another object for the same run.
+    if (run !== null) {
+      if (begun?.id !== run.id) events = [];
+      begun = run;
+    }
+    if (begun !== null && recorded.runId === begun.id) events.push(recorded);
+    const isOver = run === null || isLast;
+    const over = isOver && begun !== null ? runOf({ run: begun, events }, run === null ? recorded : null) : null;
+    yield { recorded, view, run: over };
+    if (run === null) begun = null;
   }
-  const [open] = begun;
-  if (last !== null) yield open === undefined ? last : { ...last, run: runOf(open, null) };
 }
 
 type Opened = { readonly run: OpenRun; readonly events: RecordedEvent[] };

@@ -12,8 +12,8 @@ export function checkReplay(
   options: unknown,
   names: Readonly<Record<string, true>>,
 ): void {
-  const { read, store, log } = isJsonObject(reader) ? reader : {};
-  if (typeof read !== "function" || store === undefined) {
+  const { store, log } = isJsonObject(reader) ? reader : {};
+  if (!isJsonObject(store)) {
     const instead = log === undefined ? "give the log of an open store" : "write store.log";
     throw new TypeError(`${where} reads a log, and is given ${kindOf(reader)}: ${instead}`);
   }

@@ -52,7 +52,7 @@ async function digestsOf(store: TurnlogStore): Promise<readonly string[]> {
   const digests: string[] = [];
   for await (const id of store.conversations()) {
     let view = conversationView.initial(id);
-    for await (const recorded of store.conversation(id).events()) {
+    for await (const recorded of store.conversation(id).history()) {
       view = conversationView.apply(view, recorded);
       digests.push(`${id}@${recorded.revision} ${view.client.committed.digest} ${viewDigest(view)}`);
     }

@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { logDocument } from "../../src/cli/documents/conversations.ts";
 import { skipDocument, verifyDocument } from "../../src/cli/documents/stores.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
@@ -30,6 +31,24 @@ test("skip goes on without a damaged event, and the reason is in the log", async
   expect(verified.stdout).toMatch(
     /^skipped +cnv_\w+@65 +a newer one wrote it \(its digest does not follow [^\n]*\)\n.*verified: all else sound, 1 event skipped\n$/,
   );
+});
+
+test("the log shows who skipped an event and why in its place, and a transcript notes it", async () => {
+  const cwd = damagedAt(65);
+  await turnlogHere(["skip", "@last@65", "--reason", "a newer one wrote it"], { cwd });
+  const { stdout } = await turnlogHere(["log", "@last@60..66"], { cwd });
+  expect(stdout.match(/.*skipped by.*/g)).toEqual([
+    expect.stringMatching(/^ +65 .* \w+ skipped by operator: a newer one wrote it$/),
+  ]);
+  const document = readDocument(logDocument, await turnlogHere(["log", "@last@60..66", "--json"], { cwd }));
+  const skipped = { by: { kind: "operator" }, reason: "a newer one wrote it", skippedAt: 66 };
+  expect(document).toMatchObject({
+    events: [60, 61, 62, 63, 64, 65, 66].map((revision) => ({
+      ...{ revision, problem: null, skipped: revision === 65 ? skipped : null },
+    })),
+  });
+  const { stderr } = await turnlogHere(["log", "@last", "--transcript"], { cwd });
+  expect(stderr).toBe("@65 was skipped by operator: a newer one wrote it\n");
 });
 
 test("verify goes on behind a changed event that was skipped, and tells a change that nobody looked at", async () => {

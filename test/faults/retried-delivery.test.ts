@@ -176,7 +176,7 @@ test(`of ${sequences} random sequences of deliveries, retries, crashes and secon
         expect(tries, `seed ${seed}`).toBeLessThan(4);
     }
     const events: RecordedEvent[] = [];
-    for await (const recorded of shop.last.events()) events.push(recorded);
+    for await (const recorded of shop.last.history()) events.push(recorded);
     const completed = events.flatMap(({ event, runId }) => (event.type === "RunCompleted" ? [runId] : []));
     const appended = events.flatMap(({ event }) => (event.type === "BlockAppended" ? [event.data.block.id] : []));
     const answering = new Set<string>();

@@ -115,6 +115,10 @@ test("the right to follow a conversation gives none of a neighbour's events whos
   const first = followed[Symbol.asyncIterator]().next();
   await new TurnlogStore(memory).conversation("cnv_a").append("Hello");
   expect(JSON.stringify((await first).value)).toContain("conversation-cnv_a");
+  // What was appended while the conversation was opened is read; what comes later is subscribed to.
+  const appended = new TurnlogStore(memory).conversation("cnv_a").append("Hello again");
+  for await (const read of followed) if (JSON.stringify(read).includes("Hello again")) break;
+  await appended;
   expect(asked).toContain("subscribe conversation-cnv_a");
 
   const neighbours = mine.subscribe({ streamPrefix: "conversation-cnv_a" })[Symbol.asyncIterator]();

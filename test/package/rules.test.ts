@@ -51,6 +51,7 @@ const planted: readonly Planted[] = [
   ["wires-stay-with-providers", "src/middleware/wire.ts", 'import "../providers/http/plain.ts";'],
   ["replay-touches-nothing", "src/replay/outside.ts", 'import "../engine/session/far.ts";'],
   ["replay-writes-nothing", "src/replay/writing.ts", 'import "../engine/run/begin.ts";'],
+  ["conversations-have-one-reader", "src/conversation/raw.ts", 'import "../log/codec/raw-reader.ts";'],
   ["tests-start-programs-in-one-way", "test/other-way.ts", 'import "node:child_process";'],
   ["unit-tests-start-no-process", "test/started.test.ts", 'import "./support/process.ts";'],
   ["no-unresolvable", "src/log/nowhere.ts", 'import "./missing.ts";'],
@@ -59,6 +60,7 @@ const planted: readonly Planted[] = [
 const around = [
   ["src/engine/run/cycle.ts", 'import type { Cycle } from "./back.ts"; export type Plain = Cycle;'],
   ["src/engine/run/begin.ts", "export {};"],
+  ["src/log/codec/raw-reader.ts", "export {};"],
   ["src/engine/session/far.ts", 'import "./farther.ts";'],
   ["src/engine/session/farther.ts", 'import "node:net";'],
   ["test/support/process.ts", "export {};"],

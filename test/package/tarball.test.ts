@@ -63,7 +63,7 @@ const notForUsers: ReadonlyMap<string, string> = new Map([
   ["BlockFields of Block", made],
   ["ConversationWriter of Conversation", made],
   ["Conversations of Conversation", made],
-  ["Folded of PastConversation", made],
+  ["FoldedTo of PastConversation", made],
   ["ChatMembers of ChatSettings", listed],
   ["MessagesMembers of MessagesSettings", listed],
   ["ResponsesMembers of RequestSettings", listed],

@@ -320,7 +320,7 @@ const figuresOf = ({ stdout }: Outcome) => rehearsalDocument.parse(JSON.parse(st
 async function told(url: string, id: string | undefined): Promise<readonly string[]> {
   await using store = await openStore(url, { mustExist: true });
   const lines: string[] = [];
-  for await (const { event, actor } of store.conversation(id).events()) {
+  for await (const { event, actor } of store.conversation(id).history()) {
     if (event.type === "ConversationStarted" && event.data.origin.type === "import")
       lines.push(`${event.type} by ${actor.kind} ${event.data.title ?? ""} from ${event.data.origin.source}`);
     if (event.type === "BlockAppended") {

@@ -187,7 +187,7 @@ async function whatIf(store: TurnlogStore, engine: Engine, without: string | nul
   });
   const bodies: string[] = [];
   let view = conversationView.initial("");
-  for await (const recorded of new TurnlogStore(memory).conversation("cnv_played").events()) {
+  for await (const recorded of new TurnlogStore(memory).conversation("cnv_played").history()) {
     view = conversationView.apply(view, recorded);
     if (recorded.event.type === "InferenceRequested") bodies.push(rebuildRequest(view, recorded, codecs).bodyText);
   }

@@ -215,7 +215,7 @@ function answerOf(random: Random): ScriptedAnswer {
 async function bodiesOf({ conversation }: Workshop): Promise<readonly string[]> {
   const bodies: string[] = [];
   let view = conversationView.initial("");
-  for await (const recorded of conversation.events()) {
+  for await (const recorded of conversation.history()) {
     view = conversationView.apply(view, recorded);
     if (recorded.event.type === "InferenceRequested") bodies.push(rebuildRequest(view, recorded, codecs).bodyText);
   }

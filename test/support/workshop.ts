@@ -2,7 +2,7 @@ import { onTestFinished } from "vitest";
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import type { ConversationEvent } from "../../src/domain/events/event.ts";
-import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
+import { isHole, type RecordedEvent } from "../../src/domain/events/recorded.ts";
 import type { Codec } from "../../src/engine/stack/codec.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../src/engine/stack/engine.ts";
@@ -82,7 +82,10 @@ export async function freshStore(kind: (typeof storeKinds)[number]): Promise<Eve
 
 export async function eventsOf(conversation: Conversation): Promise<readonly RecordedEvent[]> {
   const events: RecordedEvent[] = [];
-  for await (const recorded of conversation.events()) events.push(recorded);
+  for await (const recorded of conversation.events()) {
+    if (isHole(recorded)) throw new Error(`revision ${recorded.revision} was skipped`);
+    events.push(recorded);
+  }
   return events;
 }
 

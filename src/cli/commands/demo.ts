@@ -2,6 +2,7 @@ import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
+import { isHole } from "../../domain/events/recorded.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import type { Mode } from "../../engine/stack/chain-policy.ts";
 import {
@@ -113,6 +114,7 @@ type Shown = { next: number; readonly requests: DemoRequest[]; listed: Conversat
 async function showNews(context: CliContext, conversation: Conversation, shown: Shown): Promise<void> {
   const { dim } = context.style;
   for await (const recorded of conversation.events(shown.next)) {
+    if (isHole(recorded)) continue;
     const { event, revision } = recorded;
     shown.next = revision + 1;
     shown.listed = conversationList.apply(shown.listed, recorded);

@@ -176,9 +176,10 @@ function renderEvents(events: readonly LoggedEvent[], hasDays: boolean, { style,
 }
 
 function cellsOf(event: LoggedEvent, style: Style, hasDays: boolean): readonly Cell[] {
-  const { revision, at, actor, type, words, problem } = event;
-  const isBad = problem !== null || type === "RunFailed" || type === "InferenceFailed" || type === "AnchorInvalidated";
-  const isNotable = type === "TurnEdited" || /^asked.* (rebased|full)/.test(words);
+  const { revision, at, actor, type, words, problem, skipped } = event;
+  const isFailure = type === "RunFailed" || type === "InferenceFailed" || type === "AnchorInvalidated";
+  const isBad = problem !== null || (isFailure && skipped === null);
+  const isNotable = skipped !== null || type === "TurnEdited" || /^asked.* (rebased|full)/.test(words);
   const styled = isBad ? style.bad : isNotable ? style.warn : (text: string): string => text;
   return [
     { text: String(revision).padStart(4), style: style.bold },

@@ -8,6 +8,7 @@ import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import type { AnchorId } from "../../domain/anchor.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { outgoingTurn } from "../../engine/planning/recorded-request.ts";
+import { skippedOf } from "../../log/snapshots/open.ts";
 import { describeAnchor, describeDivergence, describeStrategy } from "../../wording/describe-inference.ts";
 import { describeReason, describeRequestReason } from "../../wording/describe-reason.ts";
 import { endpointLabel, shortId } from "../../wording/labels.ts";
@@ -94,7 +95,8 @@ function documentOf(conversation: Conversation, { sent, ...explained }: RequestE
 async function reasoningOf({ log }: TurnlogStore, found: FoundRequest): Promise<WhyDocument["reasoning"] & object> {
   const { recorded, codecs, labels } = found;
   const place = { stream: recorded.stream, revision: recorded.revision, orBefore: false, codecs };
-  const { blocks, told, unknown, size } = await explainReasoning(log, place);
+  const skipped = await skippedOf(log, place.stream);
+  const { blocks, told, unknown, size } = await explainReasoning(log, { ...place, skipped });
   const turn = outgoingTurn(found.view, recorded);
   return {
     ...{ told, unknown, size },

@@ -20,8 +20,10 @@ const loggedEvent = z.strictObject({
   frame: z.string().nullable(),
   /** What happened. */
   words: z.string(),
-  /** Why the event cannot be read; null when it can. */
+  /** Why the event cannot be read, or that it is not what was written; null where nothing is wrong, or what is was skipped. */
   problem: z.string().nullable(),
+  /** Who skipped the event, because it was damaged, why, and with which event; null for all others. */
+  skipped: z.strictObject({ by: actorSchema, reason: z.string(), skippedAt: revision }).nullable(),
   /** With --patch: what it changed of the Turn; null where that is nothing, or not known. */
   changes: z.exactOptional(differenceDocument.nullable()),
 });

@@ -29,3 +29,19 @@ export type EventPlace = {
 
 /** An event as projections see it: read, current, and with its place. */
 export type RecordedEvent = EventPlace & { readonly event: ConversationEvent };
+
+/** Who skipped a damaged event (rule: Damage), why, and the revision of the event that says so, in the same stream. */
+export type SkippedBy = { readonly by: Actor; readonly reason: string; readonly skippedAt: number };
+
+/** What is read in the place of an event that was skipped: nobody reads what it says. */
+export type EventHole = Omit<EventPlace, "actor"> & {
+  /** Who made the event; null where that is damaged, too. */
+  readonly actor: Actor | null;
+  readonly event: SkippedBy & { readonly type: "skipped" };
+};
+
+/** An event as it is read from a conversation, or the hole that a skip left. */
+export type ReadEvent = RecordedEvent | EventHole;
+
+/** Whether nothing is read of an event, because an operator skipped it. */
+export const isHole = (read: ReadEvent): read is EventHole => read.event.type === "skipped";

@@ -3,6 +3,7 @@ import { isRunEnd, type RunEnd } from "../../domain/events/event.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { knownLifeIn, lifeIn, thisProcess } from "../../log/writer/owner.ts";
+import { follow, readOwn } from "../../log/writer/read-conversation.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import { ConversationMovedError } from "../session/errors.ts";
 import { lineOf } from "./begin.ts";
@@ -80,8 +81,8 @@ async function untilEnded(stream: ConversationWriter, run: OpenRun, waitMs: numb
   // What hinders that look is met by the next one.
   if (run.owner !== null) leaveDead(run.owner).catch(() => undefined);
   try {
-    for await (const { event, runId } of stream.follow(run.startedRevision, waiting.signal))
-      if (runId === run.id && (isRunEnd(event) || event.type === "RunParked")) return;
+    for await (const { event, runId } of follow(stream, run.startedRevision, waiting.signal))
+      if (runId === run.id && event.type !== "skipped" && (isRunEnd(event) || event.type === "RunParked")) return;
   } finally {
     clearTimeout(timer);
     waiting.abort();
@@ -95,8 +96,9 @@ const statusByEnd = {
 } as const satisfies Record<RunEnd["type"], Cancelled["status"]>;
 
 async function endOf(stream: ConversationWriter, { id, startedRevision }: OpenRun): Promise<Cancelled> {
-  for await (const { event, runId } of stream.read(startedRevision))
-    if (runId === id && isRunEnd(event)) return { runId: id, status: statusByEnd[event.type] };
+  for await (const { event, runId } of readOwn(stream, startedRevision))
+    if (runId === id && event.type !== "skipped" && isRunEnd(event))
+      return { runId: id, status: statusByEnd[event.type] };
   // An event of it was skipped: nobody goes on with it.
   return { runId: id, status: "failed" };
 }

@@ -1,6 +1,5 @@
-import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import { readHistory } from "../../log/history/lineage.ts";
-import { foldAround } from "../../log/history/skipped-events.ts";
+import { isHole } from "../../domain/events/recorded.ts";
+import { readEvents } from "../../log/history/read-events.ts";
 import { foldTo, turnOf } from "../../log/snapshots/open.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
@@ -28,12 +27,13 @@ async function recordedResult(
   run: CompletedRun,
   told: { readonly closedRun: string | null } & Pick<EngineOptions, "output">,
 ): Promise<RunResult> {
-  const { runId, stream, to, brought } = run;
+  const { runId, stream, from, to, brought } = run;
   const { log } = writer;
   const record = newRunRecord(runId);
   let appended = 0;
   let after = "";
-  for (const recorded of await eventsBetween(log, run)) {
+  for await (const recorded of readEvents(log, stream, { from, to, skipped: writer.skipped })) {
+    if (isHole(recorded)) continue;
     const { event } = recorded;
     if (event.type === "BlockAppended") appended += 1;
     if (recorded.runId !== runId) continue;
@@ -56,13 +56,3 @@ function showAgain(result: RunResult, onPart: (part: RunPart) => void): void {
   for (const { frame, blocks } of result.steps) for (const block of blocks) onPart({ type: "block", frame, block });
   onPart({ type: "run-end", result });
 }
-
-const eventsBetween = (
-  log: ConversationWriter["log"],
-  { stream, from, to }: CompletedRun,
-): Promise<readonly RecordedEvent[]> =>
-  foldAround(log, async (skipped) => {
-    const events: RecordedEvent[] = [];
-    for await (const recorded of readHistory(log, stream, { from, to, skipped })) events.push(recorded);
-    return events;
-  });

@@ -1,6 +1,6 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
-import type { ProposedEvent } from "../../domain/events/recorded.ts";
+import { isHole, type ProposedEvent } from "../../domain/events/recorded.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import {
@@ -11,6 +11,7 @@ import {
   RunInProgressError,
   thisProcess,
 } from "../../log/writer/owner.ts";
+import { readOwn } from "../../log/writer/read-conversation.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";
@@ -213,8 +214,8 @@ async function resumeRun(
     engine.layers.map(({ name }) => name),
   );
   const record = newRunRecord(runId);
-  for await (const recorded of stream.read(firstRevision)) {
-    if (recorded.runId !== runId) continue;
+  for await (const recorded of readOwn(stream, firstRevision)) {
+    if (isHole(recorded) || recorded.runId !== runId) continue;
     journal.log.note(recorded);
     noteRun(record, recorded);
   }

@@ -1,21 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EventPlace, RecordedEvent } from "../../domain/events/recorded.ts";
+import type { EventPlace } from "../../domain/events/recorded.ts";
 import {
   type AppendResult,
   type EventStore,
   envelopeAt,
   type Head,
   type PreparedAppend,
-  type ReadStreamOptions,
-  StoreCorruptedError,
   type StoredEnvelope,
   StoreUnavailableError,
 } from "../ports/event-store.ts";
 import { writeBlob } from "./blobs.ts";
 import { firstRevision, resolveHeadMismatch } from "./idempotent-append.ts";
 import type { EventIds } from "./ids.ts";
+import { recordedAs } from "./place.ts";
 import { type NewEvent, prepareAppend } from "./prepare.ts";
-import { type BlobReading, readEvent, recordedAs } from "./recorded.ts";
 
 /** A conflict names the head that the stream has instead, and gives the events of a split append that were written before. */
 export type LogAppendResult<Event> = { readonly events: readonly (EventPlace & { readonly event: Event })[] } & (
@@ -23,23 +21,11 @@ export type LogAppendResult<Event> = { readonly events: readonly (EventPlace & {
   | { readonly status: "conflict"; readonly actual: Head | null }
 );
 
-export type ReadEventsOptions = ReadStreamOptions & {
-  /** The last revision to give, in the direction of reading. */
-  readonly to?: number;
-  readonly blobs?: BlobReading;
-};
-
-/** Recorded events over a store of envelopes. */
+/** Events of conversations, to be read. What reads them is in `log/history`: nothing of the engine, of conversations or of replays reads a store's events by itself. */
 export type EventReader = {
   readonly store: EventStore;
-
-  /**
-   * The events of a stream.
-   *
-   * @throws {StoreCorruptedError} at one that is no JSON, or whose blob is not there as it was written.
-   * @throws {UnreadableEventError} at one that this turnlog does not know.
-   */
-  read(stream: string, options?: ReadEventsOptions): AsyncIterable<RecordedEvent>;
+  /** @internal Is given each event as it is stored, before it is read. */
+  readonly look?: (envelope: StoredEnvelope) => void;
 };
 
 /** The same, to be written: preparation, blobs, and repeats after an unknown outcome. */
@@ -106,55 +92,7 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     return { ...result, events: written };
   }
 
-  return { ...createEventReader(store), append };
-}
-
-/** @param look - Is given each event as it is stored, before it is read. */
-export function createEventReader(store: EventStore, look?: (envelope: StoredEnvelope) => void): EventReader {
-  async function* read(stream: string, options: ReadEventsOptions = {}): AsyncIterable<RecordedEvent> {
-    const { to, blobs, ...range } = options;
-    const isBackwards = range.direction === "backwards";
-    for await (const envelope of store.readStream(stream, { ...range, ...limitOf(options) })) {
-      const { revision } = envelope;
-      if (to !== undefined && (isBackwards ? revision < to : revision > to)) return;
-      look?.(envelope);
-      // Most events name no blob: what is at hand is not waited for.
-      const recorded = readNamed(store, envelope, blobs);
-      yield recorded instanceof Promise ? await recorded : recorded;
-      if (revision === to) return;
-    }
-  }
-
-  return { store, read };
-}
-
-/** The event of a stream at a revision; null when it is not there. */
-export async function eventAt(reader: EventReader, stream: string, revision: number): Promise<RecordedEvent | null> {
-  for await (const recorded of reader.read(stream, { from: revision, to: revision })) return recorded;
-  return null;
-}
-
-function readNamed(
-  store: EventStore,
-  envelope: StoredEnvelope,
-  blobs?: BlobReading,
-): RecordedEvent | Promise<RecordedEvent> {
-  try {
-    const recorded = readEvent(store, envelope, blobs);
-    return recorded instanceof Promise ? recorded.catch((error: unknown) => throwNamed(envelope, error)) : recorded;
-  } catch (error) {
-    return throwNamed(envelope, error);
-  }
-}
-
-function throwNamed({ revision, stream }: StoredEnvelope, cause: unknown): never {
-  if (!(cause instanceof StoreCorruptedError)) throw cause;
-  throw new StoreCorruptedError(`event ${revision} of ${stream} cannot be read: ${cause.message}`, { cause });
-}
-
-/** How many events a range has at most, so that a store at the end of a wire sends no more. */
-function limitOf({ from, to, limit = Number.POSITIVE_INFINITY }: ReadEventsOptions): { readonly limit?: number } {
-  return from === undefined || to === undefined ? {} : { limit: Math.min(limit, Math.abs(to - from) + 1) };
+  return { store, append };
 }
 
 type Repeating = {

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../base/json.ts";
 import { isActor } from "../../domain/actor.ts";
 import { parseConversationEvent, UnreadableEventError } from "../../domain/events/event.ts";
-import type { EventPlace, RecordedEvent } from "../../domain/events/recorded.ts";
+import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import {
   comparePositions,
   type Envelope,
@@ -12,6 +12,7 @@ import {
 } from "../ports/event-store.ts";
 import { readBlob } from "./blobs.ts";
 import { decodeData, fillBlobs } from "./data.ts";
+import { recordedAs } from "./place.ts";
 
 /** `resolve` puts the texts of blobs back into the data (the default); `keep` leaves `BlobReference`s in it. */
 export type BlobReading = "resolve" | "keep";
@@ -48,31 +49,6 @@ function parse(envelope: Envelope, data: JsonObject): RecordedEvent {
   if (!isActor(envelope.actor)) throw new UnreadableEventError("its actor is damaged");
   return recordedAs(envelope, parseConversationEvent(envelope.type, envelope.version, data));
 }
-
-/** An event whose content is at hand, at its place. It names the members of `placeOf` so that it makes one object per event. */
-export const recordedAs = <Event>(envelope: Envelope, event: Event): EventPlace & { readonly event: Event } => ({
-  stream: envelope.stream,
-  revision: envelope.revision,
-  id: envelope.id,
-  at: envelope.at,
-  actor: envelope.actor,
-  runId: envelope.runId ?? null,
-  frame: envelope.frame ?? null,
-  digest: envelope.digest,
-  event,
-});
-
-/** The place of an event, which no damage to its content hides. */
-export const placeOf = (envelope: Envelope): EventPlace => ({
-  stream: envelope.stream,
-  revision: envelope.revision,
-  id: envelope.id,
-  at: envelope.at,
-  actor: envelope.actor,
-  runId: envelope.runId ?? null,
-  frame: envelope.frame ?? null,
-  digest: envelope.digest,
-});
 
 /** An event as a view sees it, or why it cannot be read. */
 export type Reading = RecordedEvent | Error;

@@ -9,7 +9,8 @@ import { applyToConversation, type ConversationView, conversationView } from "..
 import type { OpenRun } from "../../projections/open-run.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import { type EventPlace, readDeclaration } from "../../projections/server-contexts.ts";
-import { type EventReader, eventAt } from "../codec/event-log.ts";
+import type { EventReader } from "../codec/event-log.ts";
+import { rawEventAt } from "../codec/raw-reader.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
 import { type NameEntry, type NameKind, Names } from "./names.ts";
@@ -105,7 +106,7 @@ export class ConversationFold {
     const { settings, declared } = this.view.server;
     const place = declared.get(digest);
     if (place === undefined || settings.has(digest)) return true;
-    const event = (await eventAt(reader, place.stream, place.revision))?.event;
+    const event = (await rawEventAt(reader, place.stream, place.revision))?.event;
     if (event?.type !== "SettingsDeclared" || event.data.digest !== digest) return false;
     const { base } = event.data;
     if (base !== undefined && !(declared.has(base) && (await this.readSettings(reader, base)))) return false;

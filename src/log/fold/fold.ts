@@ -1,8 +1,9 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
-import { type EventLog, eventAt } from "../codec/event-log.ts";
+import type { EventReader } from "../codec/event-log.ts";
 import { readHistory } from "../history/lineage.ts";
+import { recordedAt } from "../history/read-events.ts";
 import { foldAround, type SkippedEvents } from "../history/skipped-events.ts";
 import type { ConversationFold } from "./conversation-fold.ts";
 
@@ -17,7 +18,7 @@ export type Folded = { readonly view: ConversationView; readonly last: RecordedE
 
 /** The fold of all events up to a revision, its ancestors' too: it begins anew at damage that was skipped. */
 export function foldAll<Open extends FollowedFold>(
-  log: EventLog,
+  log: EventReader,
   stream: string,
   { to, begin }: { readonly to?: number | undefined; readonly begin: (skipped: SkippedEvents) => Open },
 ): Promise<Open> {
@@ -37,7 +38,7 @@ export function foldAll<Open extends FollowedFold>(
  * @param applied - The Turns of the event's run, where this process applied the event to them when it recorded it.
  */
 export async function takeEvent(
-  log: EventLog,
+  log: EventReader,
   { fold, taker }: FollowedFold,
   recorded: RecordedEvent,
   applied: RunTurns | null = null,
@@ -59,7 +60,7 @@ export type Follower = (recorded: RecordedEvent, view: ConversationView) => void
  * @param follow - Called when the fold begins, and when it begins anew because of an event that was skipped.
  */
 export function foldWhole(
-  log: EventLog,
+  log: EventReader,
   stream: string,
   revision: number,
   follow: () => Follower = () => () => undefined,
@@ -77,8 +78,8 @@ export function foldWhole(
   });
 }
 
-export async function lastEvent(log: EventLog, stream: string, revision: number): Promise<RecordedEvent> {
-  const last = await eventAt(log, stream, revision);
+export async function lastEvent(log: EventReader, stream: string, revision: number): Promise<RecordedEvent> {
+  const last = await recordedAt(log, stream, revision);
   if (last === null) throw new Error(`revision ${revision} of ${stream} cannot be read`);
   return last;
 }

@@ -1,11 +1,13 @@
-import { type ConversationEvent, UnreadableEventError } from "../../domain/events/event.ts";
+import type { ConversationEvent } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { conversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { EventReader } from "../codec/event-log.ts";
-import { envelopeAt, StoreCorruptedError } from "../ports/event-store.ts";
-import { foldAround, SkippedEvents } from "./skipped-events.ts";
+import { rawEvents } from "../codec/raw-reader.ts";
+import { envelopeAt } from "../ports/event-store.ts";
+import { damageAt } from "./damage.ts";
+import { type SkippedEvents, skipsOf } from "./skipped-events.ts";
 
 /** An event of a parent from which a fork goes on. */
 export type ForkPoint = { readonly stream: string; readonly revision: number; readonly digest: string };
@@ -38,15 +40,14 @@ export async function* readHistory(
     for (const range of skipped?.around(stream, { from, to }) ?? [{ from, to }]) {
       due = range.from;
       const bounds = range.to === undefined ? {} : { to: range.to };
-      for await (const recorded of reader.read(stream, { from: range.from, ...bounds })) {
+      for await (const recorded of rawEvents(reader, stream, { from: range.from, ...bounds })) {
         if (!own && recorded.revision === 0) yield* readAncestors(reader, recorded, skipped);
         yield recorded;
         due = recorded.revision + 1;
       }
     }
   } catch (cause) {
-    const isDamage = cause instanceof UnreadableEventError || cause instanceof StoreCorruptedError;
-    throw isDamage ? new ConversationDamagedError(cause.message, due, { stream, cause }) : cause;
+    throw damageAt(stream, due, cause) ?? cause;
   }
 }
 
@@ -77,9 +78,16 @@ export async function forkPoint(reader: EventReader, stream: string): Promise<Fo
   return fork;
 }
 
-/** The same as the conversation says it: whether its parent is there, and as it was then, is not looked at. */
+/**
+ * The same as the conversation says it: whether its parent is there, and as it was then, is not looked at. One whose first event was
+ * skipped goes on from nothing.
+ */
 export async function statedFork(reader: EventReader, stream: string): Promise<ForkPoint | null> {
-  for await (const { event } of readHistory(reader, stream, { to: 0, own: true })) return forkPointOf(event);
+  try {
+    for await (const { event } of readHistory(reader, stream, { to: 0, own: true })) return forkPointOf(event);
+  } catch (error) {
+    if (!(error instanceof ConversationDamagedError) || (await skipsOf(reader, stream, 0)).length === 0) throw error;
+  }
   return null;
 }
 
@@ -113,35 +121,8 @@ async function checkFork(reader: EventReader, stream: string, fork: ForkPoint): 
 
 const placeOf = ({ stream, revision }: ForkPoint): string => `${stream.replace(/^conversation-/, "")}@${revision}`;
 
-/** What folds of a conversation, up to a revision, go around: those of its lineage's skipped events that are damaged. */
-export async function skippedIn(reader: EventReader, stream: string, to?: number): Promise<SkippedEvents> {
-  if (!(await hasSkips(reader, stream))) return new SkippedEvents();
-  return foldAround(reader, async (skipped) => {
-    await foldHistory(reader, stream, { to, skipped });
-    return skipped;
-  });
-}
-
 /** Folds what a conversation is read as, for the damage that it may come to. */
 export async function foldHistory(reader: EventReader, stream: string, range: HistoryRange): Promise<void> {
   let view = conversationView.initial(stream);
   for await (const recorded of readHistory(reader, stream, range)) view = conversationView.apply(view, recorded);
-}
-
-/** The history as folds see it: without what is damaged and was skipped. */
-export async function* readSoundHistory(
-  reader: EventReader,
-  stream: string,
-  to?: number,
-): AsyncGenerator<RecordedEvent> {
-  yield* readHistory(reader, stream, { to, skipped: await skippedIn(reader, stream, to) });
-}
-
-/** Whether anything was skipped at all: only then the lineage has to be folded to know what. */
-async function hasSkips(reader: EventReader, stream: string): Promise<boolean> {
-  const ancestors = (await forksOf(reader, stream)).map((fork) => fork.stream);
-  for (const each of [...ancestors, stream]) {
-    for await (const { type } of reader.store.readStream(each)) if (type === "EventSkipped") return true;
-  }
-  return false;
 }

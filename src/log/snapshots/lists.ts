@@ -8,7 +8,7 @@ export type ListRef = { readonly stream: string; readonly name: string };
 /** Where the snapshots of a stream are kept. A change of the fold's version, or of this format, leaves the old ones aside. */
 export const snapshotKey = (stream: string): SnapshotKey => ({
   stream,
-  projection: `${conversationView.name}/7`,
+  projection: `${conversationView.name}/8`,
   version: conversationView.version,
 });
 

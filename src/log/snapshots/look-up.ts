@@ -2,8 +2,9 @@ import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.
 import type { BlockId } from "../../domain/ids.ts";
 import { namedByEvents, namesIn } from "../../domain/names.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
-import { type EventReader, eventAt } from "../codec/event-log.ts";
+import type { EventReader } from "../codec/event-log.ts";
 import { completedRun } from "../fold/conversation-fold.ts";
+import { recordedAt } from "../history/read-events.ts";
 import { envelopeAt } from "../ports/event-store.ts";
 import type { RestoredFold } from "./restore.ts";
 
@@ -39,7 +40,7 @@ export async function appendedBy(
   if (found === undefined) return undefined;
   const entry = found.get(blockId);
   const [revision] = entry?.numbers ?? [];
-  return entry === undefined || revision === undefined ? null : eventAt(reader, entry.stream, revision);
+  return entry === undefined || revision === undefined ? null : recordedAt(reader, entry.stream, revision);
 }
 
 /**

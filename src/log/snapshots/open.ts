@@ -1,10 +1,12 @@
 import type { Block } from "../../domain/block.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { emptyBlame } from "../../projections/blame.ts";
-import type { EventLog } from "../codec/event-log.ts";
+import { ConversationDamagedError } from "../../projections/damage.ts";
+import type { EventReader } from "../codec/event-log.ts";
 import { isOfTheStore } from "../codec/recorded.ts";
 import { ConversationFold } from "../fold/conversation-fold.ts";
 import { type Folded, foldAll, foldWhole, lastEvent, takeEvent } from "../fold/fold.ts";
+import { skippedIn } from "../history/folded-history.ts";
 import { forkPoint, readHistory } from "../history/lineage.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
 import { readContents } from "./contents.ts";
@@ -31,7 +33,7 @@ export type FoldedTo = Folded &
   );
 
 /** A fold that no event went into. */
-export const newFold = (log: EventLog, stream: string): OpenFold => beginningOf(log, stream, {});
+export const newFold = (log: EventReader, stream: string): OpenFold => beginningOf(log, stream, {});
 
 type Beginning = {
   readonly skipped?: SkippedEvents;
@@ -41,7 +43,7 @@ type Beginning = {
 };
 
 function beginningOf(
-  log: EventLog,
+  log: EventReader,
   stream: string,
   { skipped = new SkippedEvents(), withBlame = false, keepsNames = false }: Beginning,
 ): OpenFold {
@@ -51,18 +53,18 @@ function beginningOf(
 }
 
 /** Snapshots are taken of it goes on, where the store keeps any. */
-const withTaker = ({ store }: EventLog, restored: RestoredFold, last: SnapshotData | null = null): OpenFold => ({
+const withTaker = ({ store }: EventReader, restored: RestoredFold, last: SnapshotData | null = null): OpenFold => ({
   ...restored,
   taker: store.snapshots === undefined ? null : new SnapshotWriter(store.snapshots, restored, last),
 });
 
 /** The fold of a stream at its head: the newest snapshot and the events after it, or all events. */
-export const openFold = async (log: EventLog, stream: string): Promise<OpenFold> =>
+export const openFold = async (log: EventReader, stream: string): Promise<OpenFold> =>
   (await foldNearest(log, stream, Number.MAX_SAFE_INTEGER)) ?? (await foldAnew(log, stream));
 
 /** The fold of all events of a stream, of which snapshots are taken. */
 export async function foldAnew(
-  log: EventLog,
+  log: EventReader,
   stream: string,
   { to, ...beginning }: Omit<Beginning, "skipped"> & { readonly to?: number } = {},
 ): Promise<OpenFold> {
@@ -73,7 +75,7 @@ export async function foldAnew(
 }
 
 /** The fold of a stream up to a revision that is there: the nearest snapshot, and the events after it. */
-export async function foldTo(log: EventLog, stream: string, revision: number): Promise<FoldedTo> {
+export async function foldTo(log: EventReader, stream: string, revision: number): Promise<FoldedTo> {
   const nearest = await foldNearest(log, stream, revision);
   const { fold } = nearest ?? (await foldAnew(log, stream, { to: revision, withBlame: true }));
   // What was asked for may be later than what was folded, and skipped.
@@ -82,11 +84,21 @@ export async function foldTo(log: EventLog, stream: string, revision: number): P
   return nearest === null ? { ...folded, isWhole: true } : { ...folded, isWhole: false, fold };
 }
 
+/** What folds of a conversation leave out; of one that stops at damage, what they leave out before. */
+export async function skippedOf(log: EventReader, stream: string): Promise<SkippedEvents> {
+  try {
+    return (await openFold(log, stream)).fold.skipped;
+  } catch (error) {
+    if (!(error instanceof ConversationDamagedError)) throw error;
+    return skippedIn(log, stream);
+  }
+}
+
 /**
  * The fold from a snapshot of the stream, or of an ancestor. Null when there is none, or when something is wrong with it
  * or with what follows: the events alone will tell.
  */
-async function foldNearest(log: EventLog, stream: string, to: number): Promise<OpenFold | null> {
+async function foldNearest(log: EventReader, stream: string, to: number): Promise<OpenFold | null> {
   try {
     const open = await restoreNearest(log, stream, to);
     if (open === null) return null;
@@ -105,7 +117,7 @@ async function foldNearest(log: EventLog, stream: string, to: number): Promise<O
 }
 
 /** What the newest snapshot up to a revision gives: one of the stream, or of a fork's ancestor. */
-async function restoreNearest(log: EventLog, stream: string, to: number): Promise<OpenFold | null> {
+async function restoreNearest(log: EventReader, stream: string, to: number): Promise<OpenFold | null> {
   const { snapshots } = log.store;
   if (snapshots === undefined) return null;
   const snapshot = await readSnapshot(log.store, stream, to);
@@ -121,7 +133,7 @@ async function restoreNearest(log: EventLog, stream: string, to: number): Promis
 
 /** The Turn that a fold had at a revision, with the contents of its blocks, or of some: reads the events that hold them, and no others. */
 export async function turnOf(
-  log: EventLog,
+  log: EventReader,
   turn: Turn,
   { stream, revision, blocks = turn.blocks }: TurnPlace,
 ): Promise<Turn> {

@@ -42,8 +42,8 @@ const snapshotSchema = z.strictObject({
   interrupted: z.strictObject({ runId: z.string(), how: z.enum(["cancelled", "failed"]) }).nullable(),
   /** How far each ancestor's events go into it. */
   ancestors: z.array(z.tuple([z.string(), z.number().int()])),
-  /** Damaged events that it goes without: the stream, and the revision. */
-  skipped: z.array(z.tuple([z.string(), z.number().int()])),
+  /** Damaged events that it goes without: the stream, the revision, and that of the event that skips it. */
+  skipped: z.array(z.tuple([z.string(), z.number().int(), z.number().int()])),
   /** Tokens that the conversation itself has used. */
   spent: z.strictObject({
     inputTokens: z.number(),

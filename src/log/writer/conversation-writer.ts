@@ -11,10 +11,11 @@ import type { ConversationView } from "../../projections/conversation-view.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import type { EventLog } from "../codec/event-log.ts";
-import { followEnvelopes, isOfTheStore, readEvent } from "../codec/recorded.ts";
+import { isOfTheStore } from "../codec/recorded.ts";
 import type { ConversationFold } from "../fold/conversation-fold.ts";
 import { foldWhole, takeEvent } from "../fold/fold.ts";
 import { isFork, readHistory } from "../history/lineage.ts";
+import type { SkippedEvents } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
 import { readContents, readUnsent } from "../snapshots/contents.ts";
 import { inheritedInvalidations } from "../snapshots/inherited-invalidations.ts";
@@ -79,22 +80,9 @@ export class ConversationWriter {
     return ownerIn(this.log.store);
   }
 
-  /** The stream's own events, from a revision on. */
-  read(from: number): AsyncIterable<RecordedEvent> {
-    return this.log.read(this.name, { from });
-  }
-
-  /**
-   * The events of the stream from a revision on, from any writer, until the signal aborts. By default those that come after
-   * what this writer knows now.
-   */
-  async *follow(from: number | undefined, signal: AbortSignal): AsyncIterable<RecordedEvent> {
-    const { store } = this.log;
-    const known = from === undefined ? (this.head ?? (await store.head(this.name))) : null;
-    const first = from ?? (known === null ? 0 : known.revision + 1);
-    for await (const envelope of followEnvelopes(store, this.name, { from: first, signal })) {
-      yield await readEvent(store, envelope);
-    }
+  /** What is left out of what is folded, because an operator skipped it. */
+  get skipped(): SkippedEvents {
+    return this.#fold.skipped;
   }
 
   /** Reads what others wrote, and folds it. */

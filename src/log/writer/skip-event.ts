@@ -5,7 +5,7 @@ import { ConversationDamagedError } from "../../projections/damage.ts";
 import { firstBreak, foundDigest } from "../codec/envelope.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { foldHistory } from "../history/lineage.ts";
-import { SkippedEvents, skipsOf } from "../history/skipped-events.ts";
+import { isSkippedAsFound, SkippedEvents, skipsOf } from "../history/skipped-events.ts";
 import { envelopeAt } from "../ports/event-store.ts";
 import { streamContended } from "./conversation-writer.ts";
 
@@ -87,8 +87,7 @@ async function wasSkipped(log: EventLog, stream: string, revision: number): Prom
 /** Whether somebody skipped the event as it is now. */
 async function isSkipped(log: EventLog, stream: string, revision: number): Promise<boolean> {
   const envelope = await envelopeAt(log.store, stream, revision);
-  const found = envelope === null ? null : foundDigest(envelope);
-  return (await skipsOf(log, stream, revision)).some((skip) => skip.found === found);
+  return envelope !== null && isSkippedAsFound(log, envelope);
 }
 
 /** What folds stop at that nobody skipped, one after another, as if each had been. */
@@ -104,7 +103,8 @@ async function damageOf(log: EventLog, stream: string): Promise<readonly Convers
     if (!isKnown) found.push(damage);
     // What an ancestor lacks is skipped there.
     if (!isKnown && damage.stream !== stream) return found;
-    around.add(damage.stream, revision);
+    // What is not skipped yet is gone around as if it were: nobody reads by whom.
+    around.add(damage.stream, revision, revision);
   }
   return found;
 }

@@ -3,7 +3,7 @@ import { copyConversations } from "../../../src/carry/copy.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { InferenceRequestedData } from "../../../src/domain/events/inference-events.ts";
-import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
+import type { ReadEvent } from "../../../src/domain/events/recorded.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
@@ -155,7 +155,7 @@ async function play(seed: number, keeping: Keeping, tally: ReturnType<typeof emp
   }
 }
 
-async function requestsIn(events: AsyncIterable<RecordedEvent>): Promise<InferenceRequestedData[]> {
+async function requestsIn(events: AsyncIterable<ReadEvent>): Promise<InferenceRequestedData[]> {
   const requests: InferenceRequestedData[] = [];
   for await (const { event } of events) if (event.type === "InferenceRequested") requests.push(event.data);
   return requests;

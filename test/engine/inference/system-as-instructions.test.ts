@@ -60,7 +60,7 @@ test("every body is given again by the events, and verifies", async () => {
   const bodies: unknown[] = [];
   const problems: unknown[] = [];
   const folds = new CheckedFold("", codecs);
-  for await (const recorded of conversation.events()) {
+  for await (const recorded of conversation.history()) {
     problems.push(folds.take(recorded));
     if (recorded.event.type !== "InferenceRequested") continue;
     bodies.push(JSON.parse(rebuildRequest(folds.view, recorded, codecs).bodyText));

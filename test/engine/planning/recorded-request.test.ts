@@ -22,7 +22,7 @@ type Seen = { readonly recorded: RecordedEvent; readonly view: ConversationView 
 async function atRequests<T>(conversation: Conversation, look: (seen: Seen) => T): Promise<readonly T[]> {
   const looks: T[] = [];
   let view = conversationView.initial("stream");
-  for await (const recorded of conversation.events()) {
+  for await (const recorded of conversation.history()) {
     view = conversationView.apply(view, recorded);
     if (recorded.event.type === "InferenceRequested") looks.push(look({ recorded, view }));
   }
@@ -44,7 +44,7 @@ test("gives the bytes that the server received, for chained, rebased, full and r
   expect(rebuilt.map(({ bodyText }) => bodyText)).toEqual(server.requests.map(({ bodyText }) => bodyText));
   expect(rebuilt.map(({ digest }) => digest)).toEqual(server.requests.map(({ bodyText }) => sha256Hex(bodyText)));
   const folds = new CheckedFold("stream", codecs);
-  for await (const recorded of conversation.events()) {
+  for await (const recorded of conversation.history()) {
     expect(folds.take(recorded)).toBeNull();
     if (recorded.event.type === "InferenceRequested") expect(folds.checkRequest(recorded)).toBeNull();
   }
@@ -58,7 +58,7 @@ test("gives the body again later in the same run", async () => {
   const [request] = await atRequests(conversation, (seen) => seen);
   let view = conversationView.initial("stream");
   const bodies: string[] = [];
-  for await (const recorded of conversation.events()) {
+  for await (const recorded of conversation.history()) {
     view = conversationView.apply(view, recorded);
     const isInRun = view.client.run !== null && recorded.revision >= (request?.recorded.revision ?? 0);
     if (isInRun && request !== undefined) bodies.push(rebuildRequest(view, request.recorded, codecs).bodyText);

@@ -81,7 +81,7 @@ async function checkFold(label: string, { conversation, truth, boundaries, base 
   const byName = new Map(held.map((each) => [each.name, each]));
   const begin = Math.min(...held.map(({ eventsBefore }) => eventsBefore));
   const view = clientTurn.initial(conversation.id);
-  for await (const recorded of conversation.events()) {
+  for await (const recorded of conversation.history()) {
     clientTurn.apply(view, recorded);
     const { revision } = recorded;
     if (view.run === null || revision < begin) continue;

@@ -4,6 +4,7 @@ import { all, append, prepared } from "../../../src/contracts/prepared.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { createEventLog, type EventLog, maxAppendAttempts } from "../../../src/log/codec/event-log.ts";
 import type { NewEvent } from "../../../src/log/codec/prepare.ts";
+import { rawEvents } from "../../../src/log/codec/raw-reader.ts";
 import { BlobReference } from "../../../src/log/codec/references.ts";
 import {
   type EventStore,
@@ -35,7 +36,7 @@ const manyEvents = Array.from({ length: 12 }, (_, n) =>
 test("gives back what was appended, parsed", async () => {
   const log = createEventLog(createMemoryStore(), sources());
   const result = await log.append(stream, null, [declared({ n: 1, $blob: 2 }, { runId: "run_1" }), declared({ n: 2 })]);
-  const read = await all(log.read(stream));
+  const read = await all(rawEvents(log, stream));
   expect(read.map(settingsOf)).toEqual([{ n: 1, $blob: 2 }, { n: 2 }]);
   expect(result).toMatchObject({ status: "appended", head: await log.store.head(stream) });
   expect(result.status === "appended" && result.events).toEqual(read);
@@ -61,8 +62,8 @@ test("reads a range, in both directions", async () => {
     null,
     Array.from({ length: 9 }, (_, n) => declared({ n })),
   );
-  const revisions = async (options: Parameters<EventLog["read"]>[1]) =>
-    (await all(log.read(stream, options))).map((event) => event.revision);
+  const revisions = async (options: Parameters<typeof rawEvents>[2]) =>
+    (await all(rawEvents(log, stream, options))).map((event) => event.revision);
   expect(await revisions({ from: 2, to: 4 })).toEqual([2, 3, 4]);
   expect(await revisions({ to: 0 })).toEqual([0]);
   expect(await revisions({ from: 5, to: 4 })).toEqual([]);
@@ -79,7 +80,7 @@ test("keeps time from running back, whoever wrote the event before", async () =>
   await log.append("conversation-2", null, [declared({})]);
   await later.append("conversation-2", await store.head("conversation-2"), [declared({})]);
   await log.append("conversation-2", await store.head("conversation-2"), [declared({})]);
-  expect((await all(log.read("conversation-2"))).map((event) => event.at.slice(0, 4))).toEqual([
+  expect((await all(rawEvents(log, "conversation-2"))).map((event) => event.at.slice(0, 4))).toEqual([
     "2026",
     "2030",
     "2030",
@@ -87,7 +88,7 @@ test("keeps time from running back, whoever wrote the event before", async () =>
   await log.append(stream, await store.head(stream), [declared({})]);
   await later.append(stream, await store.head(stream), [declared({})]);
   await log.append(stream, await store.head(stream), [declared({})]);
-  expect((await all(log.read(stream))).map((event) => event.at)).toEqual(
+  expect((await all(rawEvents(log, stream))).map((event) => event.at)).toEqual(
     Array.from({ length: 4 }, () => "2030-01-01T00:00:00.000Z"),
   );
 });
@@ -96,9 +97,9 @@ test("leaves blobs as references, or puts their texts back", async () => {
   const log = createEventLog(createMemoryStore(), sources());
   const data = { image: "x".repeat(100_000), again: "x".repeat(100_000), other: ["é".repeat(50_000)], small: "s" };
   await log.append(stream, null, [declared(data)]);
-  const [kept] = (await all(log.read(stream, { blobs: "keep" }))).map(settingsOf);
+  const [kept] = (await all(rawEvents(log, stream, { blobs: "keep" }))).map(settingsOf);
   expect(kept?.["image"]).toBeInstanceOf(BlobReference);
-  const [resolved] = (await all(log.read(stream))).map(settingsOf);
+  const [resolved] = (await all(rawEvents(log, stream))).map(settingsOf);
   expect(resolved).toEqual(data);
   expect(await all(log.store.heads("blob-"))).toHaveLength(2);
 });
@@ -117,7 +118,7 @@ test("writes what is too big for one append in several", async () => {
   );
   const result = await log.append(stream, null, events);
   expect(result).toMatchObject({ status: "appended", head: await log.store.head(stream) });
-  expect((await all(log.read(stream))).map(({ revision }) => revision)).toEqual(events.map((_, n) => n));
+  expect((await all(rawEvents(log, stream))).map(({ revision }) => revision)).toEqual(events.map((_, n) => n));
 });
 
 test("refuses an event that cannot be brought under its bound", async () => {
@@ -136,8 +137,8 @@ test("names the event that cannot be read", async () => {
   const log = createEventLog(createMemoryStore(), sources());
   await log.append(stream, null, [declared({})]);
   await append(log.store, { stream, expected: await log.store.head(stream), data: ["not JSON"] });
-  await expect(all(log.read(stream))).rejects.toThrow(StoreCorruptedError);
-  await expect(all(log.read(stream))).rejects.toThrow(`event 1 of ${stream}`);
+  await expect(all(rawEvents(log, stream))).rejects.toThrow(StoreCorruptedError);
+  await expect(all(rawEvents(log, stream))).rejects.toThrow(`event 1 of ${stream}`);
 });
 
 test.each<[string, "before" | "after", readonly NewEvent[]]>([
@@ -154,7 +155,7 @@ test.each<[string, "before" | "after", readonly NewEvent[]]>([
     const faulty = createFaultyStore(memory, { fails: (call) => (call === failing ? moment : null) });
     const log = createEventLog(faulty, sources());
     await appendAsCallersDo(log, start, events);
-    const read = await all(createEventLog(memory, sources()).read(stream, { from: 1 }));
+    const read = await all(rawEvents(createEventLog(memory, sources()), stream, { from: 1 }));
     expect(read.map(({ event }) => event)).toEqual(events.map(({ event }) => event));
     if (faulty.faults() === 0) return;
   }

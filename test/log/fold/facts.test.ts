@@ -4,7 +4,6 @@ import { Draft, noFacts } from "../../../src/domain/draft.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { type ConversationFacts, effectIn } from "../../../src/domain/facts.ts";
 import { namedByEvents, namesIn } from "../../../src/domain/names.ts";
-import { createEventReader } from "../../../src/log/codec/event-log.ts";
 import { ConversationFold } from "../../../src/log/fold/conversation-fold.ts";
 import { readHistory } from "../../../src/log/history/lineage.ts";
 import { cases, firstSeed } from "../../support/cases.ts";
@@ -45,7 +44,7 @@ test("the fold of a conversation tells decide what its events tell, after each o
     const stream = `conversation-${fork.id}`;
     const [fold, draft] = [new ConversationFold(stream), new Draft(noFacts)];
     const seen: RecordedEvent[] = [];
-    for await (const recorded of readHistory(createEventReader(store.events), stream, {})) {
+    for await (const recorded of readHistory({ store: store.events }, stream, {})) {
       fold.apply(recorded);
       draft.take(recorded.event, recorded.runId);
       types.add(recorded.event.type);

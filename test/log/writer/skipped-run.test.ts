@@ -85,6 +85,21 @@ test("a process that has a damaged event in its folds leaves it out once it was 
   expect((await fork.turn()).blocks.map(({ text }) => text)).toEqual(["one", "from there"]);
 });
 
+test("who cancels a run hears what became of it although what was said meanwhile was damaged and skipped", async () => {
+  const { damage, conversation, other, running, answer } = await hangingRun("InferenceRequested");
+  await conversation.append("by the way");
+  damage.revision += 1;
+  await other.skipEvent(damage.revision, "unreadable");
+  const cancelled = other.cancel();
+  const outcome = running.then(
+    () => "cancelled",
+    () => "completed",
+  );
+  for await (const { event } of other.follow(damage.revision + 1)) if (event.type === "RunCancelRequested") break;
+  answer.resolve(undefined);
+  expect((await cancelled)?.status).toBe(await outcome);
+});
+
 /** All that can be read of the conversation. */
 async function historyOf(store: EventStore) {
   const events = [];

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { evolve, initialState } from "../../src/domain/conversation-state.ts";
+import { Draft, noFacts } from "../../src/domain/draft.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
-import { noLabels, noteLabels } from "../../src/projections/block-labels.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
-import { describeEvent } from "../../src/projections/describe-event.ts";
 import { usage } from "../../src/projections/usage.ts";
+import { describeEvent } from "../../src/wording/describe-event.ts";
+import { noLabels, noteLabels } from "../../src/wording/labels.ts";
 import { gated } from "../support/gates.ts";
 import { createWorkshop, eventsOf, rejectionOf } from "../support/workshop.ts";
 
@@ -38,13 +38,14 @@ async function twoRuns(): Promise<OpenRun> {
 
 /** What each fold says is open after these events. */
 function openIn(events: readonly RecordedEvent[]) {
-  let [state, view, list, used] = [
-    ...([initialState(), conversationView.initial(stream)] as const),
+  const draft = new Draft(noFacts);
+  let [view, list, used] = [
+    ...([conversationView.initial(stream)] as const),
     ...([conversationList.initial(stream), usage.initial(stream)] as const),
   ];
   const labels = noLabels();
   for (const recorded of events) {
-    state = evolve(state, recorded.event, recorded.runId);
+    draft.take(recorded.event, recorded.runId);
     view = conversationView.apply(view, recorded);
     list = conversationList.apply(list, recorded);
     used = usage.apply(used, recorded);
@@ -53,7 +54,7 @@ function openIn(events: readonly RecordedEvent[]) {
   const said = events.find(({ event }) => event.type === "BlockAppended");
   if (said === undefined) throw new Error("nobody said anything");
   return {
-    state: state.run?.id ?? null,
+    draft: draft.run?.id ?? null,
     client: view.client.run?.id ?? null,
     server: { open: view.server.open.size, unanswered: view.server.unanswered.size },
     list: list.summary.openRun?.id ?? null,
@@ -80,7 +81,7 @@ test.each([
   const runs = await twoRuns();
   const events = [...runs.ended, ...runs.open];
   const id = runOf(runs.open);
-  const isOpen = { state: id, client: id, server: { open: 1, unanswered: 0 }, list: id, usage: 1, words: true };
+  const isOpen = { draft: id, client: id, server: { open: 1, unanswered: 0 }, list: id, usage: 1, words: true };
   expect(openIn(events)).toEqual(isOpen);
   expect(openIn([...events, skipIn(events, stoodIn(runs))])).toEqual(isOpen);
 });
@@ -89,6 +90,6 @@ test("the skip of an event of the open run ends that run in every fold", async (
   const { ended, open } = await twoRuns();
   const events = [...ended, ...open];
   expect(openIn([...events, skipIn(events, runOf(open))])).toEqual({
-    ...{ state: null, client: null, server: { open: 0, unanswered: 1 }, list: null, usage: 0, words: false },
+    ...{ draft: null, client: null, server: { open: 0, unanswered: 1 }, list: null, usage: 0, words: false },
   });
 });

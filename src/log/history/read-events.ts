@@ -1,0 +1,96 @@
+import { isActor } from "../../domain/actor.ts";
+import type { EventHole, ReadEvent, RecordedEvent } from "../../domain/events/recorded.ts";
+import type { EventReader } from "../codec/event-log.ts";
+import { placeOf } from "../codec/place.ts";
+import { limitOf, type ReadEventsOptions, rawEvent, rawEventAt } from "../codec/raw-reader.ts";
+import { asReading, followEnvelopes } from "../codec/recorded.ts";
+import type { StoredEnvelope } from "../ports/event-store.ts";
+import { damageAt } from "./damage.ts";
+import { type RecordedSkip, type SkippedEvents, skipAt } from "./skipped-events.ts";
+
+type ReadOptions = ReadEventsOptions & {
+  /** What folds leave out: they know it. */
+  readonly skipped: SkippedEvents;
+};
+
+/**
+ * The one reader of a conversation's own events: each as it was recorded, and a hole where an operator skipped one, of which nothing is
+ * read. Whoever folds a conversation reads its lineage by `readHistory`, which leaves out the same events.
+ *
+ * @throws {ConversationDamagedError} at an event that cannot be read, and was not skipped.
+ */
+export async function* readEvents(
+  reader: EventReader,
+  stream: string,
+  { skipped, ...options }: ReadOptions,
+): AsyncGenerator<ReadEvent> {
+  const { to, blobs, ...range } = options;
+  for await (const envelope of reader.store.readStream(stream, { ...range, ...limitOf(options) })) {
+    const { revision } = envelope;
+    if (to !== undefined && (range.direction === "backwards" ? revision < to : revision > to)) return;
+    reader.look?.(envelope);
+    yield await readAs(reader, envelope, { skipped, blobs });
+  }
+}
+
+/** The same from a revision on, then each event as it comes, from any writer, once it is durable, until the signal aborts. */
+export async function* followEvents(
+  reader: EventReader,
+  stream: string,
+  { skipped, ...options }: Pick<ReadOptions, "skipped"> & { readonly from: number; readonly signal: AbortSignal },
+): AsyncGenerator<ReadEvent> {
+  for await (const envelope of followEnvelopes(reader.store, stream, options))
+    yield await readAs(reader, envelope, { skipped });
+}
+
+/** An event that a fold has taken in, read again; null when it is not there. */
+export async function recordedAt(reader: EventReader, stream: string, revision: number): Promise<RecordedEvent | null> {
+  try {
+    return await rawEventAt(reader, stream, revision);
+  } catch (error) {
+    throw damageAt(stream, revision, error) ?? error;
+  }
+}
+
+/**
+ * An event for those who show a bad one and go on (rule: Nothing is lost): why it cannot be read, where it cannot.
+ *
+ * @throws {StoreUnavailableError} when the store cannot tell now.
+ */
+export async function lookAt({ store }: EventReader, envelope: StoredEnvelope): Promise<RecordedEvent | Error> {
+  try {
+    return await rawEvent(store, envelope);
+  } catch (error) {
+    return asReading(error);
+  }
+}
+
+/** What the operator said who skipped an event; null for one that folds take in. */
+export async function skipOf(
+  reader: EventReader,
+  { stream, revision }: StoredEnvelope,
+  skipped: SkippedEvents,
+): Promise<RecordedSkip | null> {
+  const skippedAt = skipped.skippedAt(stream, revision);
+  return skippedAt === undefined ? null : skipAt(reader, stream, skippedAt);
+}
+
+function holeOf(envelope: StoredEnvelope, { by, reason, skippedAt }: RecordedSkip): EventHole {
+  const { actor, ...place } = placeOf(envelope);
+  return { ...place, actor: isActor(actor) ? actor : null, event: { type: "skipped", by, reason, skippedAt } };
+}
+
+async function readAs(
+  reader: EventReader,
+  envelope: StoredEnvelope,
+  { skipped, blobs }: Pick<ReadOptions, "skipped" | "blobs">,
+): Promise<ReadEvent> {
+  const { stream, revision } = envelope;
+  const skip = await skipOf(reader, envelope, skipped);
+  if (skip !== null) return holeOf(envelope, skip);
+  try {
+    return await rawEvent(reader.store, envelope, blobs);
+  } catch (error) {
+    throw damageAt(stream, revision, error) ?? error;
+  }
+}
