@@ -94,6 +94,20 @@ export const logFaults: readonly PlantedFault[] = [
     suite: "audit/verify-snapshots",
   },
   {
+    of: "the skip of an event of an earlier run ends the run that is open",
+    file: "domain/ended-by-skip.ts",
+    find: "runId !== null && runId === open",
+    put: "runId !== null",
+    suite: "projections/skip-rule",
+  },
+  {
+    of: "a conversation's own events are read as if none had been skipped",
+    file: "log/history/read-events.ts",
+    find: "if (skip !== null) return holeOf(envelope, skip);",
+    put: "",
+    suite: "log/history/after-a-skip",
+  },
+  {
     of: "a redacted bundle keeps a text where a word is expected",
     file: "carry/redact.ts",
     find: '&& (typeof value !== "string" || isWord(value))',
