@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Actor } from "../../domain/actor.ts";
 import type { EventLog } from "../../log/codec/event-log.ts";
-import { readEvent } from "../../log/codec/recorded.ts";
+import { lookAt } from "../../log/history/read-events.ts";
 import type { StoredEnvelope } from "../../log/ports/event-store.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { CancelRequest } from "../session/errors.ts";
@@ -83,8 +83,8 @@ class RunWatch {
 
   /** Who owns a run now, its newest owner says, whether or not that has ended it since. */
   async #compare({ epoch, lose }: Watched, envelope: StoredEnvelope): Promise<void> {
-    const { event } = await readEvent(this.#log.store, envelope);
-    if (event.type === "RunResumed" && event.data.epoch > epoch) lose();
+    const read = await lookAt(this.#log, envelope);
+    if (!(read instanceof Error) && read.event.type === "RunResumed" && read.event.data.epoch > epoch) lose();
   }
 
   /** The place of the newest event of a stream: what is subscribed to from there is not the whole log. */
