@@ -98,7 +98,7 @@ export const logFaults: readonly PlantedFault[] = [
     file: "domain/ended-by-skip.ts",
     find: "runId !== null && runId === open",
     put: "runId !== null",
-    suite: "projections/skip-rule",
+    suite: "wording/skip-rule",
   },
   {
     of: "a conversation's own events are read as if none had been skipped",
