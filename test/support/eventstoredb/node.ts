@@ -35,6 +35,9 @@ const lateRecords = 20;
 const bootRecords = 3;
 
 /** One server process: it can die and come back on its port; the log is not its own. */
+/** How long a node that ends by itself waits for its clients to close their side. */
+const lingerMs = 5_000;
+
 export class Node implements NodeContext {
   readonly log: EventLog;
   readonly faults = new Faults();
@@ -115,7 +118,11 @@ export class Node implements NodeContext {
   stop(): Promise<void> {
     return this.#close((grpc) => {
       grpc.forceShutdown();
-      for (const socket of this.#sockets) socket.end();
+      for (const socket of this.#sockets) {
+        socket.end();
+        // A client that keeps its side open would hold the server for ever.
+        setTimeout(() => socket.destroy(), lingerMs).unref();
+      }
     });
   }
 
