@@ -33,7 +33,7 @@ export type RecordedEvent = EventPlace & { readonly event: ConversationEvent };
 /** Who skipped a damaged event (rule: Damage), why, and the revision of the event that says so, in the same stream. */
 export type SkippedBy = { readonly by: Actor; readonly reason: string; readonly skippedAt: number };
 
-/** What is read in the place of an event that was skipped: nobody reads what it says. */
+/** What a reader gets in place of a skipped event, whose data is not read. */
 export type EventHole = Omit<EventPlace, "actor"> & {
   /** Who made the event; null where that is damaged, too. */
   readonly actor: Actor | null;

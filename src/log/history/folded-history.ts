@@ -17,7 +17,7 @@ export type FoldedEvent = {
  * What a conversation is read as, up to a revision of its own stream, with the folds after each event, once: where they come to damage
  * that was skipped they begin anew without that event, and the events that were given before are not given again.
  *
- * @throws {ConversationDamagedError} at damage that nobody skipped, once all before it was given.
+ * @throws {ConversationDamagedError} at damage that was not skipped, after all events before it were yielded.
  */
 export async function* foldedHistory(reader: EventReader, stream: string, to?: number): AsyncGenerator<FoldedEvent> {
   let given = 0;
