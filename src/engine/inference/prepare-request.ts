@@ -5,16 +5,16 @@ import type { Decision, InferenceRequestedData } from "../../domain/events/infer
 import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { type BuiltRequest, buildRequest, shapedBlocks } from "../planning/build-request.ts";
-import { learnedCapabilities } from "../planning/contexts.ts";
+import { countedIn, learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
 import { toldLate } from "../planning/late-result.ts";
 import { type Carrier, unsendableParts } from "../planning/parts.ts";
 import type { PlanRequest } from "../planning/plan-request.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
+import { keepBudget } from "../stack/budget.ts";
 import type { Codec, SentBlock } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 import { warnOfAge } from "./aged-reasoning.ts";
-import { keepBudget } from "./budget.ts";
 import type { Retry } from "./reactions.ts";
 import { type StepRequest, stepRequest } from "./step-request.ts";
 import { warnOfWholeTurns } from "./whole-turns.ts";
@@ -47,7 +47,8 @@ export function prepare(
   const { codec, scope: endpoint } = engine.provider;
   const asked = askedFor(session, step, retry);
   const { turn: input, settings, settingsDigest: digest } = asked;
-  keepBudget(session, frame, asked);
+  const used = { counted: () => countedIn(input, asked.contexts, endpoint)?.tokens ?? 0, total: session.spent.tokens };
+  keepBudget(engine.budget, used, (told) => session.emit({ type: "budget-exceeded", frame, ...told }));
   const built = buildRequest(asked);
   const { decision, shaped, bodyText, bodyWith } = built;
   const isMissingChain = decision.strategy === "full" && !startsAnew.has(decision.reason);

@@ -21,6 +21,9 @@ export type RecordedBudget = NonNullable<ConversationEventOf<"RunStarted">["data
 /** The limits of a budget. */
 export type BudgetLimit = "maxInputTokens" | "maxTotalTokens";
 
+/** A limit that the next request passes: what was used, and what may be. */
+type Exceeded = { readonly limit: BudgetLimit; readonly tokens: number; readonly max: number };
+
 /** The next request would have gone past the budget: it was not sent. Recorded as the failure of the run. */
 export class BudgetExceededError extends TurnlogError<"budget-exceeded"> {
   override readonly name = "BudgetExceededError";
@@ -29,7 +32,7 @@ export class BudgetExceededError extends TurnlogError<"budget-exceeded"> {
   readonly tokens: number;
   readonly max: number;
 
-  constructor({ limit, tokens, max }: Pick<BudgetExceededError, "limit" | "tokens" | "max">) {
+  constructor({ limit, tokens, max }: Exceeded) {
     const what =
       limit === "maxTotalTokens"
         ? `the conversation has used ${tokens} tokens: raise the budget, or go on in another conversation`
@@ -38,6 +41,40 @@ export class BudgetExceededError extends TurnlogError<"budget-exceeded"> {
     this.limit = limit;
     this.tokens = tokens;
     this.max = max;
+  }
+}
+
+/** What is used before a request. */
+type UsedTokens = {
+  /** What the endpoint has counted of what would be sent. */
+  readonly counted: () => number;
+  /** What the conversation has used, in all. */
+  readonly total: number;
+};
+
+/**
+ * Asked before each request that is made, and not of those that the log has: the endpoints' own counts say whether it may be.
+ *
+ * @param onExceeded - Told of a limit that is passed, where the budget only warns.
+ * @throws {BudgetExceededError} when it may not.
+ */
+export function keepBudget(
+  budget: RecordedBudget | null,
+  { counted, total }: UsedTokens,
+  onExceeded: (told: Exceeded) => void,
+): void {
+  if (budget === null) return;
+  const { maxInputTokens, maxTotalTokens } = budget;
+  const used: readonly (readonly [BudgetLimit, number, number | undefined])[] = [
+    ["maxInputTokens", counted(), maxInputTokens],
+    // What is used up cannot be used again: the last token of it ends the conversation.
+    ["maxTotalTokens", total + 1, maxTotalTokens],
+  ];
+  for (const [limit, tokens, max] of used) {
+    if (max === undefined || tokens <= max) continue;
+    const told = { limit, tokens: limit === "maxTotalTokens" ? tokens - 1 : tokens, max };
+    if (budget.onExceeded !== "warn") throw new BudgetExceededError(told);
+    onExceeded(told);
   }
 }
 
