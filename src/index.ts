@@ -33,7 +33,6 @@ export type { RequestBefore } from "./conversation/request-before.ts";
 export type { ResumeAllOptions, ResumedConversation } from "./conversation/resume-all.ts";
 export type { RunnableConversation } from "./conversation/runnable-conversation.ts";
 export type { SearchHit, SearchOptions, SearchResult } from "./conversation/search.ts";
-export type { ServerWindow } from "./conversation/server-window.ts";
 export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "./conversation/turn-changes.ts";
 export type { CloseOptions, StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
 export type { WalkedEvent } from "./conversation/walk.ts";
@@ -81,6 +80,7 @@ export {
 export { Turn } from "./domain/turn.ts";
 export { type ModifiedBlock, type TurnDifference, turnDifference } from "./domain/turn-difference.ts";
 export type { BlockOutline, TurnOutline } from "./domain/turn-outline.ts";
+export type { ServerWindow } from "./engine/compaction/server-window.ts";
 export { EffectFailedError } from "./engine/effects/run-effect.ts";
 export type { ReasoningBreak, ReasoningFate } from "./engine/planning/reasoning-survival.ts";
 export type { SentRequest } from "./engine/planning/recorded-request.ts";

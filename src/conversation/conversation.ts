@@ -7,9 +7,11 @@ import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts"
 import { type BlockId, blockIdSchema, type ConversationId, keyedBlockId, namedIdText } from "../domain/ids.ts";
 import { hiddenLabel } from "../domain/labels.ts";
 import type { Turn } from "../domain/turn.ts";
+import { isWindow, type ServerWindow, takeWindow } from "../engine/compaction/server-window.ts";
+import { compactTurn } from "../engine/compaction/without-model.ts";
 import { summariseConversation } from "../engine/run/begin.ts";
 import { checkedRun, type SummariseOptions, type WithContext } from "../engine/run/run-options.ts";
-import { type CompactOptions, checkedCompaction } from "../engine/stack/compact-policy.ts";
+import type { CompactOptions } from "../engine/stack/compact-policy.ts";
 import type { AnyEngine, Engine } from "../engine/stack/engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { RunResult } from "../engine/stack/result.ts";
@@ -18,7 +20,7 @@ import type { EventLog } from "../log/codec/event-log.ts";
 import { randomId } from "../log/codec/ids.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { forkOrigin } from "../log/writer/fork.ts";
-import { changeTurn, compacted, exchangeNotFound, reverted } from "../log/writer/revert.ts";
+import { changeTurn, exchangeNotFound, reverted } from "../log/writer/revert.ts";
 import { type SkipOutcome, skipEvent } from "../log/writer/skip-event.ts";
 import { appendBlocks } from "./append-blocks.ts";
 import {
@@ -34,7 +36,6 @@ import type { DeletedStored, DeleteStoredOptions } from "./delete-stored.ts";
 import type { ReadingTools } from "./readable-conversation.ts";
 import { reasoningReset } from "./reasoning-reset.ts";
 import { RunnableConversation } from "./runnable-conversation.ts";
-import { isWindow, type ServerWindow, takeWindow } from "./server-window.ts";
 
 /** What a conversation needs of the store that it is in. */
 type Conversations = Omit<ReadingTools, "stream"> & {
@@ -189,9 +190,7 @@ export class Conversation extends RunnableConversation {
   ): Promise<Turn | RunResult | null> {
     if (isWindow(first)) return takeWindow(this.#stream, { ...first, newId: () => this.#blockId(undefined, 0) });
     if ("options" in first) return summariseConversation(this.#stream, ...checkedRun("compact", first, second));
-    const { how, shorter } = checkedCompaction(first);
-    const event = compacted({ how, because: "asked" });
-    return changeTurn(this.#stream, { target: shorter, event, actor: { kind: "engine" } });
+    return compactTurn(this.#stream, first);
   }
 
   /**

@@ -2,6 +2,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { InferenceFailedData, NextProvider } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
+import { type Shorter, shorterAfter } from "../compaction/compaction.ts";
 import type { RunSession } from "../session/session.ts";
 import type { ProviderError } from "../stack/provider.ts";
 import type { FailedProvider } from "../stack/route.ts";
@@ -9,7 +10,6 @@ import type { Prepared } from "./prepare-request.ts";
 import { type Reaction, type Retry, reactionTo } from "./reactions.ts";
 import type { Retries } from "./retry.ts";
 import { isRouted, routed, sessionOn } from "./routing.ts";
-import { type Shorter, shorterOf } from "./shrink.ts";
 import type { Step } from "./step-request.ts";
 
 /** Where a step stands after the attempts that were made. */
@@ -67,8 +67,7 @@ export async function followUpOf(
   { at, error, prepared: { request, settings, shaped }, attempt, past }: FailedAttempt,
 ): Promise<FollowUp> {
   const { outgoing, reactions, isShrunk } = state;
-  const isTooLong = error.kind === "context-length-exceeded" && error.outcome === "rejected";
-  const shorter = isTooLong && !isShrunk ? await shorterOf(at, outgoing) : null;
+  const shorter = isShrunk ? null : await shorterAfter(at, error, outgoing);
   if (shorter !== null) return { how: "shorten", shorter };
   const reaction = reactionTo(at, { error, request, settings, shaped, outgoing, reactions });
   const { retry } = reaction;

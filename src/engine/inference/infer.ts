@@ -3,7 +3,7 @@ import type { ResponseReceivedData } from "../../domain/events/inference-events.
 import type { Turn } from "../../domain/turn.ts";
 import { entersTurn } from "../../projections/apply-to-turns.ts";
 import { usageOf } from "../../projections/usage.ts";
-import { recordCompaction } from "../session/compaction.ts";
+import { recordCompaction } from "../compaction/record-compaction.ts";
 import type { RunSession } from "../session/session.ts";
 import { ProviderError, unreadableCall } from "../stack/provider.ts";
 import { alignObject, meetObjectEffects } from "./align-object.ts";

@@ -1,10 +1,10 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
-import { summarisable } from "../../domain/compaction.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
+import { summarisable } from "../compaction/shorten.ts";
 import { chosenPolicy } from "../planning/choose-mode.ts";
 import { leadingSystemBlocks, splitTurn } from "../planning/instruction-blocks.ts";
 import { ConversationMovedError, RunUnfinishedError, throwIfCancelled } from "../session/errors.ts";

@@ -1,15 +1,16 @@
 import { innerSignal } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
-import { TurnlogError } from "../../base/turnlog-error.ts";
 import { openCalls } from "../../domain/calls.ts";
 import type { Owner, RunStatus } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { randomId } from "../../log/codec/ids.ts";
 import { countBrought } from "../../projections/answers.ts";
+import { compactAfter, compactBefore } from "../compaction/compaction.ts";
+import { type AskModel, summarisingOnce } from "../compaction/summary.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
 import { inferStep } from "../inference/infer.ts";
-import type { Step } from "../inference/step-request.ts";
+import { contextLookup, type Step } from "../inference/step-request.ts";
 import { requestSettings, settingsDigest } from "../planning/request-settings.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import {
@@ -29,8 +30,8 @@ import type { RunPart } from "../stack/run-part.ts";
 import { recordedPolicies } from "../stack/run-policies.ts";
 import { endsPaused } from "../stack/tool-loop.ts";
 import { cancelUnderWay, closingEntries } from "./close.ts";
-import { compact, compactOnly } from "./compact.ts";
 import { runStack, type Stack } from "./frames.ts";
+import { inferAside } from "./infer-aside.ts";
 import { contextOf } from "./layer-context.ts";
 import { isInDoubt, openSession, type RunStart, type RunStream } from "./open-session.ts";
 
@@ -259,30 +260,24 @@ function stackOf(session: RunSession, options: ExecuteOptions): Stack {
 const answerCore =
   (session: RunSession, onStep: (step: Step) => void): Stack["core"] =>
   async (frame, given, scope) => {
-    const { beforeRequest, afterRun } = session.engine.compact;
-    const before = { direction: "request", because: "before-request", limit: beforeRequest, turn: given } as const;
-    const outgoing = await compact(session, { ...before, frame, scope, onStep });
+    const ask = askOf(session, { frame, scope, onStep });
+    const place = { frame, scope, ask, contexts: () => contextLookup(session) };
+    const outgoing = await compactBefore(session, { ...place, turn: given });
     const step = { frame, outgoing, scope };
     onStep(step);
     const answered = await inferStep(session, step);
-    const brought = broughtBy(outgoing, answered);
-    // What the model has called it still has to read the results of, with all that led to them; a paused answer is gone on with.
-    if (!session.isWhole || openCalls(brought).length > 0 || endsPaused(answered, brought)) return answered;
-    const after = { direction: "response", because: "after-run", limit: afterRun, turn: answered } as const;
-    return compact(session, { ...after, frame, scope, onStep });
+    return compactAfter(session, { ...place, turn: outgoing, answered });
   };
 
-/** Asks for a summary, once: a layer that calls `next` until there is an answer would have it summarised for ever. */
+/** Asks for a summary, and for no answer. */
 function summaryCore(session: RunSession, onStep: (step: Step) => void): Stack["core"] {
-  let hasSummary = false;
-  return async (frame, turn, scope) => {
-    if (hasSummary)
-      throw new TurnlogError(
-        "no-summary",
-        "a layer called next again, and this run asks for one summary and no answer",
-      );
-    const shorter = await compactOnly(session, { frame, turn, scope, onStep });
-    hasSummary = true;
-    return shorter;
-  };
+  const summarise = summarisingOnce(session);
+  return (frame, turn, scope) => summarise({ frame, turn, scope, ask: askOf(session, { frame, scope, onStep }) });
 }
+
+type Asking = Pick<Step, "frame" | "scope"> & { readonly onStep: (step: Step) => void };
+
+const askOf =
+  (session: RunSession, { frame, scope, onStep }: Asking): AskModel =>
+  (at, asked) =>
+    inferAside(session, { frame, at, scope, actor: engineActor }, { asked, onStep });

@@ -1,7 +1,5 @@
 import { checkChoice, checkOptions, checkText, checkWhole, kindOf, type OptionNames } from "../../base/options.ts";
-import { droppableIn, minResultLength, truncateResults, withoutStretch } from "../../domain/compaction.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
-import type { Turn } from "../../domain/turn.ts";
 
 /** One way to make a Turn shorter. */
 export type CompactionStep = (typeof compactionSteps)[number];
@@ -32,6 +30,12 @@ export type CompactPolicy = {
    */
   readonly onTooLong?: "shrink" | "fail";
 };
+
+/** The most characters that it takes to say what was left out of a result. */
+export const noteLength = 80;
+
+/** No shorter a limit leaves room for that, and for a word on each side of it. */
+const minResultLength = 2 * noteLength;
 
 /** A policy as the log has it. */
 export type RecordedCompactPolicy = NonNullable<ConversationEventOf<"RunStarted">["data"]["compact"]>;
@@ -83,28 +87,24 @@ export type CompactOptions = Pick<CompactPolicy, "keep" | "maxResultLength"> & {
   readonly how?: Exclude<CompactionStep, "summarise">;
 };
 
-/** @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have. */
-export function checkedCompaction(options: CompactOptions): {
-  readonly how: CompactionStep;
-  readonly shorter: (turn: Turn) => Turn;
-} {
+/**
+ * The options as they were given, complete.
+ *
+ * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
+ */
+export function checkedCompaction(options: CompactOptions): Required<CompactOptions> {
   checkOptions("compact", options, { how: true, keep: true, maxResultLength: true });
   const { how = "truncate-results" } = options;
-  const { keep, maxResultLength: maxLength } = { ...defaultCompactPolicy, ...options };
+  const { keep, maxResultLength } = { ...defaultCompactPolicy, ...options };
   const given: string = how;
   if (given === "summarise")
     throw new TypeError("compact: how is 'summarise', and a summary needs a model: write compact(engine, { keep })");
   checkChoice("compact: how", how, ["truncate-results", "drop-exchanges"]);
   checkWhole("compact: keep", keep);
-  checkWhole("compact: maxResultLength", maxLength);
-  if (maxLength < minResultLength)
-    throw new RangeError(`compact: maxResultLength is ${maxLength}: give at least ${minResultLength}`);
-  const shorter = (turn: Turn): Turn => {
-    if (how === "truncate-results") return truncateResults(turn, { maxLength });
-    const stretch = droppableIn(turn, keep);
-    return stretch === null ? turn : withoutStretch(turn, stretch);
-  };
-  return { how, shorter };
+  checkWhole("compact: maxResultLength", maxResultLength);
+  if (maxResultLength < minResultLength)
+    throw new RangeError(`compact: maxResultLength is ${maxResultLength}: give at least ${minResultLength}`);
+  return { how, keep, maxResultLength };
 }
 
 /** How a summary between two runs is asked for; what is not said is as with the engine's policy. */

@@ -2,10 +2,8 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { cutEdits, diffTurns } from "../../domain/diff-turns.ts";
 import { applyEdits, type Edit } from "../../domain/edits.ts";
-import type { RecordedWindow } from "../../domain/events/conversation-events.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
-import type { Compaction } from "../../domain/events/shared.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { type ConversationWriter, streamContended } from "./conversation-writer.ts";
 import { RunInProgressError } from "./owner.ts";
@@ -17,7 +15,7 @@ export function exchangeNotFound(n: number, count: number): TurnlogError {
 }
 
 /** A change of the Turn between two runs. */
-type TurnChange = {
+export type TurnChange = {
   /** The Turn that it is to be, given what it is now. */
   readonly target: (committed: Turn) => Turn;
   /** One of its events: the first, or one that goes on. */
@@ -80,11 +78,3 @@ class TurnMovedError extends Error {
 export const reverted =
   (toRevision: number | null): TurnChange["event"] =>
   (data) => ({ type: "TurnReverted", version: 1, data: { toRevision, ...data } });
-
-/** The Turn is shorter; where a server made it so, with what that said. */
-export const compacted =
-  (compaction: Compaction, window?: RecordedWindow): TurnChange["event"] =>
-  (data, isFirst) => {
-    const told = isFirst && window !== undefined ? { window } : {};
-    return { type: "TurnCompacted", version: 1, data: { ...data, compaction, ...told } };
-  };

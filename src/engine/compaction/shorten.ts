@@ -1,8 +1,9 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
-import type { Block } from "./block.ts";
-import { openCalls } from "./calls.ts";
-import { assistant, text, user } from "./make-block.ts";
-import type { Turn } from "./turn.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import type { Block } from "../../domain/block.ts";
+import { openCalls } from "../../domain/calls.ts";
+import { assistant, text, user } from "../../domain/make-block.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { noteLength } from "../stack/compact-policy.ts";
 
 /** A stretch of a Turn that the rest can do without: no call in it waits for a result behind it. */
 export type Droppable = {
@@ -51,12 +52,6 @@ function cutPart(part: JsonValue, maxLength: number): JsonValue {
 }
 
 const withText = (part: JsonObject, said: string): JsonObject => ({ ...part, text: said });
-
-/** The most characters that it takes to say what was left out. */
-const noteLength = 80;
-
-/** No shorter a limit leaves room for that, and for a word on each side of it. */
-export const minResultLength = 2 * noteLength;
 
 function cut(whole: string, maxLength: number): string {
   if (whole.length <= maxLength) return whole;

@@ -1,7 +1,9 @@
+import type { RecordedWindow } from "../../domain/events/conversation-events.ts";
 import type { Compaction } from "../../domain/events/shared.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { normalise, recordPass, reviseTurn } from "./pass.ts";
-import { engineActor, newBlockId, type RunSession } from "./session.ts";
+import type { TurnChange } from "../../log/writer/revert.ts";
+import { normalise, recordPass, reviseTurn } from "../session/pass.ts";
+import { engineActor, newBlockId, type RunSession } from "../session/session.ts";
 
 /** A Turn of the run that the engine makes shorter: what a frame of the core was given, or what it gave back. */
 export type CompactedPlace = { readonly frame: string; readonly direction: "request" | "response" };
@@ -26,3 +28,11 @@ export function recordCompaction(
   session.emit({ type: "compacted", frame, compaction });
   return settled;
 }
+
+/** The same between two runs: the Turn is shorter; where a server made it so, with what that said. */
+export const compacted =
+  (compaction: Compaction, window?: RecordedWindow): TurnChange["event"] =>
+  (data, isFirst) => {
+    const told = isFirst && window !== undefined ? { window } : {};
+    return { type: "TurnCompacted", version: 1, data: { ...data, compaction, ...told } };
+  };

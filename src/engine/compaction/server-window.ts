@@ -1,15 +1,16 @@
-import { isJsonObject, type JsonObject } from "../base/json.ts";
-import { checkOptions, checkText, kindOf } from "../base/options.ts";
-import { TurnlogError } from "../base/turnlog-error.ts";
-import { Block } from "../domain/block.ts";
-import type { RecordedWindow } from "../domain/events/conversation-events.ts";
-import type { BlockId } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
-import { splitTurn } from "../engine/planning/instruction-blocks.ts";
-import type { Provider } from "../engine/stack/provider.ts";
-import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
-import { changeTurn, compacted } from "../log/writer/revert.ts";
-import { noUsage } from "../projections/usage.ts";
+import { isJsonObject, type JsonObject } from "../../base/json.ts";
+import { checkOptions, checkText, kindOf } from "../../base/options.ts";
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import { Block } from "../../domain/block.ts";
+import type { RecordedWindow } from "../../domain/events/conversation-events.ts";
+import type { BlockId } from "../../domain/ids.ts";
+import type { Turn } from "../../domain/turn.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
+import { changeTurn } from "../../log/writer/revert.ts";
+import { noUsage } from "../../projections/usage.ts";
+import { splitTurn } from "../planning/instruction-blocks.ts";
+import type { Provider } from "../stack/provider.ts";
+import { compacted } from "./record-compaction.ts";
 
 /** What a server made of a response and all that came before it, when it was asked to compact that. */
 export type ServerWindow = {

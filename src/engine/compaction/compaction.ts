@@ -1,0 +1,135 @@
+/**
+ * Compaction: when a Turn is made shorter, and how.
+ *
+ *     before a request    its endpoint has counted `beforeRequest` tokens of the Turn              this file
+ *     after a run         an answer calls nothing, and `afterRun` tokens were counted by then      this file
+ *     after a refusal     the endpoint refused the request because it is too long                  this file
+ *     asked by a caller   between two runs, without a model                                        without-model.ts
+ *     asked by a caller   between two runs, by a summary, in a run that does nothing else          summary.ts
+ *     asked by a caller   between two runs, what a server made of the Turn takes its place         server-window.ts
+ *
+ * `shorten.ts` says what may be cut or left out of a Turn, and is pure. `record-compaction.ts` records the shorter Turn: within a run as
+ * edits of the engine's (`TurnEdited`), between two runs as `TurnCompacted`. The conversation goes on with it, and earlier revisions
+ * keep what was there. The policy is an option of the engine (engine/stack/compact-policy.ts). `RunStarted` holds it, so that a run
+ * that is taken up decides by its log alone.
+ */
+import { TurnlogError } from "../../base/turnlog-error.ts";
+import { openCalls } from "../../domain/calls.ts";
+import type { Compaction } from "../../domain/events/shared.ts";
+import type { Turn } from "../../domain/turn.ts";
+import { type CountedTurn, countedIn } from "../planning/contexts.ts";
+import { splitTurn } from "../planning/instruction-blocks.ts";
+import type { ContextLookup } from "../planning/plan-request.ts";
+import type { RunSession } from "../session/session.ts";
+import { broughtBy } from "../stack/middleware.ts";
+import { ProviderError } from "../stack/provider.ts";
+import { endsPaused } from "../stack/tool-loop.ts";
+import { type CompactedPlace, recordCompaction } from "./record-compaction.ts";
+import { droppableIn, summarisable, truncateResults, withoutStretch } from "./shorten.ts";
+import { type SummaryStep, summarised } from "./summary.ts";
+
+/** A step of a run, and what its Turn is made shorter with. */
+type StepPlace = SummaryStep & {
+  /** What servers are known to hold, with what they have counted. */
+  readonly contexts: () => ContextLookup;
+};
+
+/** The Turn of a step, made shorter before its request where the run's policy asks for it. */
+export function compactBefore(session: RunSession, step: StepPlace): Promise<Turn> {
+  const limit = session.engine.compact.beforeRequest;
+  return compact(session, { ...step, direction: "request", because: "before-request", limit });
+}
+
+/** The Turn with the answer of a step, made shorter where the run's policy asks for it and the model has nothing left to read. */
+export async function compactAfter(session: RunSession, step: StepPlace & { readonly answered: Turn }): Promise<Turn> {
+  const { turn: outgoing, answered } = step;
+  const brought = broughtBy(outgoing, answered);
+  // What the model has called it still has to read the results of, with all that led to them; a paused answer is gone on with.
+  if (!session.isWhole || openCalls(brought).length > 0 || endsPaused(answered, brought)) return answered;
+  const limit = session.engine.compact.afterRun;
+  return compact(session, { ...step, turn: answered, direction: "response", because: "after-run", limit });
+}
+
+/** A Turn that takes the place of a step's, and what was done to make it shorter. */
+export type Shorter = { readonly turn: Turn; readonly compaction: Compaction };
+
+/**
+ * The Turn of a step whose request was refused because it is too long, made shorter: with its tool results cut, else (where the
+ * policy leaves exchanges out) without the oldest. Null where the request failed otherwise, where there is nothing to make shorter,
+ * and where the policy says not to.
+ */
+export async function shorterAfter(
+  session: RunSession,
+  { kind, outcome }: ProviderError,
+  outgoing: Turn,
+): Promise<Shorter | null> {
+  if (kind !== "context-length-exceeded" || outcome !== "rejected") return null;
+  const { onTooLong, how, keep, maxResultLength } = session.engine.compact;
+  if (onTooLong === "fail") return null;
+  await session.readAll();
+  const cut = truncateResults(outgoing, { maxLength: maxResultLength });
+  if (cut !== outgoing) return { turn: cut, compaction: { how: "truncate-results", because: "too-long" } };
+  const stretch = how.includes("drop-exchanges") ? droppableIn(outgoing, keep) : null;
+  if (stretch === null) return null;
+  return { turn: withoutStretch(outgoing, stretch), compaction: { how: "drop-exchanges", because: "too-long" } };
+}
+
+/** Where and when a Turn may be made shorter. */
+type Occasion = StepPlace &
+  CompactedPlace & {
+    readonly because: "before-request" | "after-run";
+    /** How many counted tokens are too many; absent where none are. */
+    readonly limit: number | undefined;
+  };
+
+/** Decided by the log alone (the counts of endpoints, and the policy that the run began with), so that a run that is taken up decides alike. */
+async function compact(session: RunSession, occasion: Occasion): Promise<Turn> {
+  const { limit, turn, because } = occasion;
+  if (limit === undefined) return turn;
+  const counted = await countedTurn(session, occasion);
+  if (counted === null || counted.tokens < limit) return turn;
+  await session.readAll();
+  for (const how of session.engine.compact.how) {
+    const shorter = await shortened(session, occasion, { how, counted });
+    if (shorter === turn) continue;
+    const compaction: Compaction = { how, because, tokens: counted.tokens, limit };
+    return recordCompaction(session, occasion, { turn: shorter, compaction });
+  }
+  return turn;
+}
+
+/** What the endpoint has counted of a Turn, and how many of its blocks that is of. */
+async function countedTurn(session: RunSession, { turn, contexts }: StepPlace): Promise<CountedTurn | null> {
+  const { provider } = session.engine;
+  const count = (): CountedTurn | null => {
+    const { input, count: said } = splitTurn(session.view(), turn, provider);
+    const counted = countedIn(input, contexts(), provider.scope);
+    return counted === null ? null : { ...counted, length: counted.length + said };
+  };
+  try {
+    return count();
+  } catch (error) {
+    if (!(error instanceof TurnlogError && error.code === "content-not-read")) throw error;
+    await session.readAll();
+    return count();
+  }
+}
+
+type Asked = { readonly how: string; readonly counted: CountedTurn };
+
+async function shortened(session: RunSession, occasion: Occasion, { how, counted }: Asked): Promise<Turn> {
+  const { turn, scope } = occasion;
+  const { keep, maxResultLength } = session.engine.compact;
+  // What the model has not read yet it is asked about now.
+  if (how === "truncate-results") return truncateResults(turn, { maxLength: maxResultLength, before: counted.length });
+  const stretch = summarisable(turn, keep);
+  if (stretch === null) return turn;
+  if (how !== "summarise") return withoutStretch(turn, stretch);
+  try {
+    return (await summarised(session, occasion, stretch)) ?? turn;
+  } catch (error) {
+    scope.throwIfEnded();
+    if (error instanceof ProviderError) return turn;
+    throw error;
+  }
+}
