@@ -73,7 +73,7 @@ async function checkRows(store: TurnlogStore, stream: string, events: number): P
       for await (const { problem } of verifyStore(store.events, { codecs }))
         if (problem !== null) throw new Error(problem.message);
     },
-    replay: () => replayFolds(store.log, stream, { codecs }),
+    replay: () => replayFolds(store.conversation(stream.slice("conversation-".length))),
   };
   const times = await takeTurns(5, works, 2);
   return (["verify", "replay"] as const).map((name) => ({

@@ -26,7 +26,7 @@ export type { ImportedConversation, ImportStoredOptions, LostPart } from "./conv
 export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } from "./conversation/list.ts";
 export type { LoadedPast, PastConversation, PlannedEndpoint, PlanOptions } from "./conversation/past.ts";
 export type { PastRun } from "./conversation/past-run.ts";
-export type { ReadableConversation, WhatIfOptions } from "./conversation/readable-conversation.ts";
+export type { ReadableConversation } from "./conversation/readable-conversation.ts";
 export type { ReasoningBlock, ReasoningForecast, ReasoningSize } from "./conversation/reasoning-forecast.ts";
 export type { ComparedReasoning, ReasoningReport } from "./conversation/reasoning-report.ts";
 export type { RequestBefore } from "./conversation/request-before.ts";
@@ -159,5 +159,3 @@ export {
   type ResponsesEndpoints,
 } from "./providers/responses/openai-responses.ts";
 export { type MaskedOptions, masked } from "./providers/secrets/masked-provider.ts";
-export type { CounterfactualStep } from "./replay/compared-steps.ts";
-export type { Counterfactual } from "./replay/counterfactual.ts";

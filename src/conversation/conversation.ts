@@ -16,7 +16,6 @@ import type { AnyEngine, Engine } from "../engine/stack/engine.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { RunResult } from "../engine/stack/result.ts";
 import type { ToolContext } from "../engine/stack/tool.ts";
-import type { EventLog } from "../log/codec/event-log.ts";
 import { randomId } from "../log/codec/ids.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { forkOrigin } from "../log/writer/fork.ts";
@@ -46,13 +45,11 @@ type Conversations = Omit<ReadingTools, "stream"> & {
 /** One conversation: what was said, who changed it, and what the model's server knows of it. */
 export class Conversation extends RunnableConversation {
   readonly #stream: ConversationWriter;
-  readonly #log: EventLog;
   readonly #others: Conversations;
 
   constructor(id: ConversationId, stream: ConversationWriter, others: Conversations) {
     super(id, { ...others, stream });
     this.#stream = stream;
-    this.#log = others.log;
     this.#others = others;
   }
 
@@ -107,7 +104,7 @@ export class Conversation extends RunnableConversation {
   async fork(revision = -1, options: ActorOption & { readonly id?: string } = {}) {
     const actor = checkedByWhom("fork", options, { id: true });
     const fork = this.#others.conversation(options.id);
-    await fork.#startFrom(await forkOrigin(this.#log, this.id, revision), actor);
+    await fork.#startFrom(await forkOrigin(this.log, this.id, revision), actor);
     return fork;
   }
 
@@ -219,7 +216,7 @@ export class Conversation extends RunnableConversation {
     checkText("skipEvent: reason", reason, "the reason, for readers of the log");
     const { allThatFollow = false } = options;
     const actor = checkedByWhom("skipEvent", { actor: { kind: "operator" }, ...options }, { allThatFollow: true });
-    return skipEvent(this.#log, this.#stream.name, { revision, reason, actor, allThatFollow });
+    return skipEvent(this.log, this.#stream.name, { revision, reason, actor, allThatFollow });
   }
 
   /**

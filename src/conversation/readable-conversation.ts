@@ -1,19 +1,17 @@
 import { Observable } from "rxjs";
 import type { StoreVerifyOptions, Verification } from "../audit/verify.ts";
-import { checkOptions, checkSignal, kindOf, type OptionNames } from "../base/options.ts";
+import { checkOptions, checkSignal, kindOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { isHole, type ReadEvent, type RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { SentRequest } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
-import { type AnyEngine, checkedEngine } from "../engine/stack/engine.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readSoundHistory } from "../log/history/folded-history.ts";
 import type { Head } from "../log/ports/event-store.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { follow, readAnew, readSkipped } from "../log/writer/read-conversation.ts";
-import type { Counterfactual, CounterfactualOptions } from "../replay/counterfactual.ts";
 import type { BlameReport } from "./blame-report.ts";
 import type { ConversationDiff } from "./diff.ts";
 import type { RequestExplanation } from "./explain.ts";
@@ -23,25 +21,12 @@ import type { ReasoningReport } from "./reasoning-report.ts";
 import type { WalkedEvent } from "./walk.ts";
 import { checkWalk, type WalkOptions } from "./walk-options.ts";
 
-/** What to leave out of what was, or how far to go. */
-export type WhatIfOptions = Omit<CounterfactualOptions, "codecs" | "openScratch">;
-
 /** What a conversation is looked at with. */
 export type ReadingTools = {
   readonly stream: ConversationWriter;
   readonly log: EventLog;
   /** By name: what recorded requests are made again with. */
   readonly codecs: ReadonlyMap<string, Codec>;
-  /** A store of its own for what would have been, by this clock. */
-  readonly openScratch: CounterfactualOptions["openScratch"];
-};
-
-const whatIfNames: OptionNames<WhatIfOptions> = {
-  to: true,
-  context: true,
-  without: true,
-  bodies: true,
-  onProgress: true,
 };
 
 /**
@@ -50,15 +35,17 @@ const whatIfNames: OptionNames<WhatIfOptions> = {
  */
 export class ReadableConversation {
   readonly id: ConversationId;
+  /** The log of its store: what replays (`turnlog/replay`) read. */
+  readonly log: EventLog;
+  /** By name: what recorded requests are made again with. */
+  readonly codecs: ReadonlyMap<string, Codec>;
   readonly #stream: ConversationWriter;
-  readonly #log: EventLog;
-  readonly #tools: ReadingTools;
 
   constructor(id: ConversationId, tools: ReadingTools) {
     this.id = id;
     this.#stream = tools.stream;
-    this.#log = tools.log;
-    this.#tools = tools;
+    this.log = tools.log;
+    this.codecs = tools.codecs;
   }
 
   /**
@@ -68,7 +55,7 @@ export class ReadableConversation {
    *     console.log(head?.revision, head?.digest);
    */
   head(): Promise<Head | null> {
-    return this.#log.store.head(this.#stream.name);
+    return this.log.store.head(this.#stream.name);
   }
 
   /** The Turn as it is now: of the last ended run, and what was appended since. */
@@ -85,7 +72,7 @@ export class ReadableConversation {
    */
   async at(revision: number): Promise<PastConversation> {
     const { readPast } = await import("./past.ts");
-    return readPast(this.#log, this.#stream.name, { revision, codecs: this.#tools.codecs });
+    return readPast(this.log, this.#stream.name, { revision, codecs: this.codecs });
   }
 
   /**
@@ -107,7 +94,7 @@ export class ReadableConversation {
 
   async *#walked(options: WalkOptions): AsyncIterable<WalkedEvent> {
     const { walk } = await import("./walk.ts");
-    yield* walk(this.#tools, this.#stream.name, options);
+    yield* walk(this, this.#stream.name, options);
   }
 
   /**
@@ -127,7 +114,7 @@ export class ReadableConversation {
       import("./find-request.ts"),
       import("../engine/planning/recorded-request.ts"),
     ]);
-    const { view, recorded, codecs } = await findRequest(this.#log, await this.#placeOf(revision, false));
+    const { view, recorded, codecs } = await findRequest(this.log, await this.#placeOf(revision, false));
     return sentRequest(view, recorded, codecs);
   }
 
@@ -148,7 +135,7 @@ export class ReadableConversation {
       import("./explain.ts"),
       import("./find-request.ts"),
     ]);
-    return explainRequest(await findRequest(this.#log, await this.#placeOf(revision, true)));
+    return explainRequest(await findRequest(this.log, await this.#placeOf(revision, true)));
   }
 
   /**
@@ -165,11 +152,11 @@ export class ReadableConversation {
    */
   async reasoning(revision?: number): Promise<ReasoningReport> {
     const { explainReasoning } = await import("./reasoning-report.ts");
-    return explainReasoning(this.#log, await this.#placeOf(revision, true));
+    return explainReasoning(this.log, await this.#placeOf(revision, true));
   }
 
   async #placeOf(revision: number | undefined, orBefore: boolean): Promise<RequestPlace> {
-    const place = { stream: this.#stream.name, revision: revision ?? null, orBefore, codecs: this.#tools.codecs };
+    const place = { stream: this.#stream.name, revision: revision ?? null, orBefore, codecs: this.codecs };
     return { ...place, skipped: await readSkipped(this.#stream) };
   }
 
@@ -194,7 +181,7 @@ export class ReadableConversation {
     if (!conversationIdSchema.safeParse(id).success)
       throw new TypeError(`diff: of is ${kindOf(of)}: give the conversation that the second revision is of`);
     const { diffRevisions } = await import("./diff.ts");
-    return diffRevisions(this.#log, { conversation: this.id, revision: from }, { conversation: id, revision: to });
+    return diffRevisions(this.log, { conversation: this.id, revision: from }, { conversation: id, revision: to });
   }
 
   /**
@@ -210,9 +197,9 @@ export class ReadableConversation {
       import("./blame-report.ts"),
       import("./place.ts"),
     ]);
-    const place = await readWatchedPlace(this.#log, this.#stream.name, revision);
+    const place = await readWatchedPlace(this.log, this.#stream.name, revision);
     turnSpokenOf(place.past).frozen();
-    return blameReport(this.#log, place);
+    return blameReport(this.log, place);
   }
 
   /**
@@ -231,29 +218,10 @@ export class ReadableConversation {
     checkOptions("verify", options, storeVerifyNames);
     if ((await this.head()) === null)
       throw new TurnlogError("revision-not-found", `there is no conversation ${this.id}: check its id`);
-    return verification(this.#log.store, {
+    return verification(this.log.store, {
       ...options,
-      ...{ codecs: this.#tools.codecs, conversations: [this.id] },
+      ...{ codecs: this.codecs, conversations: [this.id] },
     });
-  }
-
-  /**
-   * What would have been with another stack, or without one layer of it: the runs are made anew in a store of their own, and
-   * whatever they ask outside is answered from the log. Nobody is asked, no tool runs, and this conversation stays as it is.
-   *
-   *     const { steps } = await conversation.whatIf(engine, { without: "shorten-results" });
-   *     console.log(steps.map(({ recorded, otherwise }) => [recorded?.bytes, otherwise?.bytes]));
-   *
-   * @throws {TurnlogError} `layer-not-found` when there is no layer of that name.
-   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
-   * @throws {TypeError} for what is no engine, and for a misspelt option.
-   */
-  async whatIf(engine: AnyEngine, options: WhatIfOptions = {}): Promise<Counterfactual> {
-    checkOptions("whatIf", options, whatIfNames);
-    checkedEngine("whatIf", engine);
-    const { codecs, openScratch } = this.#tools;
-    const { counterfactual } = await import("../replay/counterfactual.ts");
-    return counterfactual(this.#log, this.id, engine, { ...options, codecs, openScratch });
   }
 
   /**
@@ -261,7 +229,7 @@ export class ReadableConversation {
    * streams and revisions. What is damaged and was skipped is left out.
    */
   history(to?: number): AsyncIterable<RecordedEvent> {
-    return readSoundHistory(this.#log, this.#stream.name, to);
+    return readSoundHistory(this.log, this.#stream.name, to);
   }
 
   /**

@@ -15,7 +15,6 @@ import { createEventIds, randomId } from "../log/codec/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { codecsWith } from "../providers/codecs.ts";
-import { createMemoryStore } from "../stores/memory/store.ts";
 import { Conversation } from "./conversation.ts";
 import type { ImportedConversation, ImportStoredOptions } from "./import-stored.ts";
 import type { ConversationPage, ListOptions } from "./list.ts";
@@ -41,7 +40,7 @@ export class TurnlogStore implements AsyncDisposable {
   readonly events: EventStore;
   readonly log: EventLog;
   readonly newId: (prefix: "cnv" | "blk") => string;
-  /** By name, for what reads recorded requests: `replayFolds(store.log, conversation.id, { codecs: store.codecs })`. */
+  /** By name, for what reads recorded requests: `verify(store.events, { codecs: store.codecs })`. */
   readonly codecs: ReadonlyMap<string, Codec>;
   #closing: Promise<void> | null = null;
   // One writer a stream in this process (rule: Run ownership), for as long as anybody holds the conversation or runs it.
@@ -108,7 +107,6 @@ export class TurnlogStore implements AsyncDisposable {
     const { log, newId, codecs } = this;
     return new Conversation(conversationId, stream, {
       ...{ log, newId, codecs, conversation: (other) => this.conversation(other) },
-      openScratch: (clock) => new TurnlogStore(createMemoryStore(), { clock, codecs: [...codecs.values()] }),
     });
   }
 

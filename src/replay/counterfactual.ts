@@ -1,30 +1,34 @@
 import { nearestName } from "../base/nearest-name.ts";
-import { kindOf, type OptionNames } from "../base/options.ts";
+import type { OptionNames } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import { unwatched } from "../base/unwatched.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { importOf } from "../domain/events/blocks-in.ts";
-import { isHole, type ProposedEvent, type ReadEvent } from "../domain/events/recorded.ts";
-import type { ConversationId } from "../domain/ids.ts";
+import { isHole, type ProposedEvent } from "../domain/events/recorded.ts";
+import { conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { interceptedBy } from "../engine/run/run-options.ts";
 import type { Interceptor } from "../engine/session/breakpoint.ts";
 import { mustHaveContext } from "../engine/session/errors.ts";
 import { engineWith } from "../engine/stack/adjusted-engine.ts";
-import { type AnyEngine, checkedEngine, type Engine, type EngineOptions, engineOf } from "../engine/stack/engine.ts";
+import { type AnyEngine, checkedEngine, type EngineOptions, engineOf } from "../engine/stack/engine.ts";
 import { policiesOf } from "../engine/stack/run-policies.ts";
-import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
+import { createMemoryStore } from "../stores/memory/store.ts";
 import { type CounterfactualStep, compareSteps } from "./compared-steps.ts";
 import { RecordedAnswers } from "./recorded-answers.ts";
 import { atRecordedEndpoints, recordedRoutes } from "./recorded-endpoints.ts";
 import { RecordedOrder } from "./recorded-order.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
-import { checkReplay } from "./replay-options.ts";
+import { checkReplay, type RecordedConversation } from "./replay-options.ts";
 
-export type CounterfactualOptions = {
-  readonly codecs: Codecs;
+/** What to leave out of what was, or how far to go. */
+export type WhatIfOptions = {
+  /** What recorded answers are read with, by name, where it is not what the conversation's store has. */
+  readonly codecs?: Codecs;
   readonly to?: number;
   /** What layers and tools are given as `ctx.context`: no log has it. */
   readonly context?: unknown;
@@ -34,37 +38,11 @@ export type CounterfactualOptions = {
   readonly bodies?: boolean;
   /** Told of every event of the recording that was passed: how many there are by then. */
   readonly onProgress?: (events: number) => void;
-  /** A store of its own for what would have been, by this clock; it is closed when the answer is there. */
-  readonly openScratch: (clock: () => number) => ScratchStore;
 };
 
-/** What the other run needs of a store: `createStore` and `openStore` give one. */
-export type ScratchStore = AsyncDisposable & { conversation(id: string): ScratchConversation };
-
-export type ScratchConversation = {
-  commit(entries: readonly ProposedEvent[]): Promise<unknown>;
-  run(engine: Engine, options: ScratchRun): Promise<unknown>;
-  turn(): Promise<Turn>;
-  events(): AsyncIterable<ReadEvent>;
+const optionNames: OptionNames<WhatIfOptions> = {
+  ...{ codecs: true, to: true, context: true, without: true, bodies: true, onProgress: true },
 };
-
-export type ScratchRun = {
-  readonly signal: AbortSignal;
-  readonly again: true;
-};
-
-const optionNames: OptionNames<CounterfactualOptions> = {
-  ...{ codecs: true, to: true, context: true, without: true, bodies: true, onProgress: true, openScratch: true },
-};
-
-/** @throws {TypeError} for what is no store: the counterfactual would not know where to write. */
-function checkedScratch(given: ScratchStore): ScratchStore {
-  const store: unknown = given;
-  if (typeof store === "object" && store !== null && "conversation" in store) return given;
-  unwatched(store);
-  const instead = "open the store before, and write openScratch: () => store, or leave it out";
-  throw new TypeError(`counterfactual: openScratch gave ${kindOf(store)}, and no store: ${instead}`);
-}
 
 /** Where the recording does not answer any more. */
 export type UnansweredStep = { readonly runId: string; readonly frame: string; readonly what: string };
@@ -87,28 +65,43 @@ function layerNotFound(name: string, layers: EngineOptions["layers"]): TurnlogEr
 }
 
 /**
- * What would have been with another stack: it is run anew, in a store of its own, and whatever it asks outside is answered
- * from the log. It plans, edits and records as every run does, so that what it shows is what would have happened.
+ * What would have been with another stack, or without one layer of it: the runs are made anew, in a store in memory, and whatever they
+ * ask outside is answered from the log. They plan, edit and record as every run does, on the ids, the numbers and the time that they had
+ * then, so that what is shown is what would have happened. Nobody is asked, no tool runs, and the conversation stays as it is.
+ *
+ *     const { steps } = await whatIf(conversation, engine, { without: "shorten-results" });
+ *     console.log(steps.map(({ recorded, otherwise }) => [recorded?.bytes, otherwise?.bytes]));
  *
  * @throws {TurnlogError} `layer-not-found` when there is no layer of that name.
  * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+ * @throws {TypeError} for what is no conversation or engine, and for a misspelt option.
  */
-export async function counterfactual(
-  reader: EventReader,
-  id: ConversationId,
-  made: AnyEngine,
-  options: CounterfactualOptions,
+export function whatIf(
+  conversation: RecordedConversation,
+  engine: AnyEngine,
+  options: WhatIfOptions = {},
 ): Promise<Counterfactual> {
-  checkReplay("counterfactual", reader, options, optionNames);
-  const own = checkedEngine("counterfactual", made);
+  return playOtherwise(conversation, engine, options, createMemoryStore);
+}
+
+/** The same in a store of the caller's, which is closed when the answer is there. */
+export async function playOtherwise(
+  source: RecordedConversation,
+  made: AnyEngine,
+  options: WhatIfOptions,
+  createScratch: () => EventStore,
+): Promise<Counterfactual> {
+  checkReplay("whatIf", source, options, optionNames);
+  const { id, log: reader } = source;
+  const own = checkedEngine("whatIf", made);
   // What the model was told of runs that broke off is in the recording.
   const engine = { ...own, context: options.context ?? own.context, output: null, interruptionNote: null };
-  const { codecs, to: wanted = -1, without = null, bodies = false, onProgress, openScratch } = options;
-  const stream = `conversation-${id}`;
+  const { codecs = source.codecs, to: wanted = -1, without = null, bodies = false, onProgress } = options;
+  const stream = conversationStream(id);
   const to = await existingRevision(reader.store, stream, wanted);
   const layers = without === null ? engine.layers : withoutLayer(engine.layers, without);
   const clock = { now: 0 };
-  await using scratch = checkedScratch(openScratch(() => clock.now));
+  await using scratch = new TurnlogStore(createScratch(), { clock: () => clock.now, codecs: [...codecs.values()] });
   const routes = engine.routing === null ? new Map<string, string>() : await recordedRoutes(reader, stream, to);
   const conversation = scratch.conversation(id);
   const world: World = { engine: { ...engine, layers }, codecs, bodies, clock, routes, conversation };
@@ -167,7 +160,7 @@ type World = {
   readonly bodies: boolean;
   readonly clock: { now: number };
   readonly routes: ReadonlyMap<string, string>;
-  readonly conversation: ScratchConversation;
+  readonly conversation: Conversation;
 };
 
 type Played = Pick<Counterfactual, "steps" | "unknown">;

@@ -2,6 +2,7 @@ import type { OptionNames } from "../base/options.ts";
 import { type ConversationEvent, isRequest, isRunEnd } from "../domain/events/event.ts";
 import type { InferenceFailedData, NextProvider, RouterChoice } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { conversationStream } from "../domain/ids.ts";
 import { CheckedFold, firstDifference, type Mismatch } from "../engine/planning/checked-fold.ts";
 import { plan } from "../engine/planning/plan.ts";
 import type { PlanRequest } from "../engine/planning/plan-request.ts";
@@ -15,10 +16,11 @@ import { foldAround, isSkippedAsFound } from "../log/history/skipped-events.ts";
 import type { StoredEnvelope } from "../log/ports/event-store.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { differenceAt, type ReplayDifference } from "./difference.ts";
-import { checkReplay } from "./replay-options.ts";
+import { checkReplay, type RecordedConversation } from "./replay-options.ts";
 
 export type FoldReplayOptions = {
-  readonly codecs: Codecs;
+  /** What recorded requests are made again with, by name, where it is not what the conversation's store has. */
+  readonly codecs?: Codecs;
   /** The last revision of its own stream; counted from the end when negative. */
   readonly to?: number;
   /** Told of every event that was replayed: how many there are by then. */
@@ -47,15 +49,16 @@ export type FoldReplay = {
  *
  * @throws {TurnlogError} `revision-not-found` when there is no such revision.
  * @throws {ConversationDamagedError} at an event that cannot be read: an unknown type or version among them.
- * @throws {TurnlogError} `unknown-codec` when a request was encoded by a codec that is not among `codecs`.
+ * @throws {TurnlogError} `unknown-codec` when a request was encoded by another provider's codec: give it as `openStore(url, { codecs })`.
  */
 export async function replayFolds(
-  reader: EventReader,
-  stream: string,
-  options: FoldReplayOptions,
+  conversation: RecordedConversation,
+  options: FoldReplayOptions = {},
 ): Promise<FoldReplay> {
-  checkReplay("replayFolds", reader, options, optionNames);
-  const { codecs, to: wanted = -1, onProgress } = options;
+  checkReplay("replayFolds", conversation, options, optionNames);
+  const { log: reader } = conversation;
+  const stream = conversationStream(conversation.id);
+  const { codecs = conversation.codecs, to: wanted = -1, onProgress } = options;
   const to = await existingRevision(reader.store, stream, wanted);
   const changed = await firstChanged(reader, stream, to);
   let folds = new FoldComparison(stream, codecs);

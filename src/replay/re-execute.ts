@@ -2,6 +2,7 @@ import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
+import { conversationStream } from "../domain/ids.ts";
 import { firstDifference } from "../engine/planning/checked-fold.ts";
 import { changedSettings, requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
 import type { RunStream } from "../engine/run/open-session.ts";
@@ -13,7 +14,6 @@ import { engineWith } from "../engine/stack/adjusted-engine.ts";
 import { checkedEngine, type Engine, type EngineOptions } from "../engine/stack/engine.ts";
 import { stackDifference } from "../engine/stack/middleware.ts";
 import { policiesOf } from "../engine/stack/run-policies.ts";
-import type { EventReader } from "../log/codec/event-log.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { CommitResult } from "../log/writer/conversation-writer.ts";
 import { thisProcess } from "../log/writer/owner.ts";
@@ -21,7 +21,7 @@ import type { ConversationView } from "../projections/conversation-view.ts";
 import { newRunRecord, noteRun } from "../projections/run-record.ts";
 import { differenceAt, type ReplayDifference } from "./difference.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
-import { checkReplay } from "./replay-options.ts";
+import { checkReplay, type RecordedConversation } from "./replay-options.ts";
 import { stepComparison } from "./step-comparison.ts";
 
 /** What a re-execution has gone through, and the first place where it parts from the log. */
@@ -50,12 +50,13 @@ export type ReexecuteOptions<Context = unknown> = {
  * @throws {TurnlogError} `revision-not-found` when there is no such revision.
  */
 export async function reexecute<Context>(
-  reader: EventReader,
-  stream: string,
+  conversation: RecordedConversation,
   made: Engine<Context, unknown>,
   options: ReexecuteOptions<Context> = {},
 ): Promise<Reexecution> {
-  checkReplay("reexecute", reader, options, { to: true, onProgress: true, context: true });
+  checkReplay("reexecute", conversation, options, { to: true, onProgress: true, context: true });
+  const { log: reader } = conversation;
+  const stream = conversationStream(conversation.id);
   const { to: wanted = -1, onProgress } = options;
   const own = checkedEngine("reexecute", made);
   const engine = { ...own, context: options.context ?? own.context };

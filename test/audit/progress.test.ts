@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { verifyStore } from "../../src/audit/verify.ts";
-import { counterfactual } from "../../src/counterfactual.ts";
 import { codecs } from "../../src/providers/codecs.ts";
+import { whatIf } from "../../src/replay/counterfactual.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { createWorkshop, eventsOf } from "../support/workshop.ts";
@@ -15,13 +15,12 @@ test("whoever verifies or replays is told of every event as it is passed", async
     await conversation.run(engine);
   }
   const counted = (await eventsOf(conversation)).map((_, index) => index + 1);
-  const stream = `conversation-${conversation.id}`;
   const told: number[] = [];
   const onProgress = (events: number): void => void told.push(events);
   const works = {
-    replay: () => replayFolds(store.log, stream, { codecs, onProgress }),
-    "re-execution": () => reexecute(store.log, stream, engine, { onProgress }),
-    counterfactual: () => counterfactual(store.log, conversation.id, engine, { codecs, onProgress }),
+    replay: () => replayFolds(conversation, { onProgress }),
+    "re-execution": () => reexecute(conversation, engine, { onProgress }),
+    counterfactual: () => whatIf(conversation, engine, { onProgress }),
     async verification() {
       const onEvent = (): void => onProgress(told.length + 1);
       for await (const { problem } of verifyStore(store.events, { codecs, onEvent })) expect(problem).toBeNull();

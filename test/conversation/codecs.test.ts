@@ -15,7 +15,7 @@ async function talkedTo() {
   const conversation = new TurnlogStore(events).conversation();
   await conversation.append("Hi");
   await conversation.run(createEngine({ provider: { ...scripted(["Hello."]), codec } }));
-  return { events, stream: `conversation-${conversation.id}` };
+  return { events, id: conversation.id };
 }
 
 async function problemsOf(store: TurnlogStore): Promise<readonly string[]> {
@@ -26,26 +26,24 @@ async function problemsOf(store: TurnlogStore): Promise<readonly string[]> {
 }
 
 test("a store that was given another provider's codec has its requests verified and replayed", async () => {
-  const { events, stream } = await talkedTo();
+  const { events, id } = await talkedTo();
   const store = new TurnlogStore(events, { codecs: [codec] });
   expect(await problemsOf(store)).toEqual([]);
-  const { codecs } = store;
-  expect(await replayFolds(store.log, stream, { codecs })).toMatchObject({ requests: 1, difference: null });
+  expect(await replayFolds(store.conversation(id))).toMatchObject({ requests: 1, difference: null });
 });
 
 test("without it the codec that is missing is named", async () => {
-  const { events, stream } = await talkedTo();
+  const { events, id } = await talkedTo();
   const store = new TurnlogStore(events);
-  const { codecs } = store;
-  await expect(replayFolds(store.log, stream, { codecs })).rejects.toThrow("'of-another/1'");
+  await expect(replayFolds(store.conversation(id))).rejects.toThrow("'of-another/1'");
   expect(await problemsOf(store)).toEqual([expect.stringContaining("'of-another/1'")]);
 });
 
 test("a walk gives bodies with the codec, and without it says which is missing and goes on", async () => {
-  const { events, stream } = await talkedTo();
+  const { events, id } = await talkedTo();
   const walkWith = async (codecs: readonly (typeof codec)[]) => {
     const walked = [];
-    const conversation = new TurnlogStore(events, { codecs }).conversation(stream.slice("conversation-".length));
+    const conversation = new TurnlogStore(events, { codecs }).conversation(id);
     for await (const { type, problem, request } of conversation.walk()) walked.push({ type, problem, request });
     return walked;
   };

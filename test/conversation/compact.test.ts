@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { codecs } from "../../src/providers/codecs.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { calling } from "../support/run/tool-runs.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../support/workshop.ts";
@@ -18,7 +17,7 @@ async function spoken(exchanges: number) {
 }
 
 test("the oldest exchanges are left out between two runs by an event of the engine's, and stay readable where they were", async () => {
-  const { conversation, engine, provider, store } = await spoken(3);
+  const { conversation, engine, provider } = await spoken(3);
   const { revision } = await conversation.at(-1);
   const turn = await conversation.compact({ how: "drop-exchanges", keep: 1 });
   expect(turn.blocks.map(({ text }) => text)).toEqual(["question 2", "answer 2"]);
@@ -29,7 +28,7 @@ test("the oldest exchanges are left out between two runs by an event of the engi
   await conversation.append("question 3");
   await conversation.run(engine);
   expect(JSON.stringify(provider.requests.at(-1))).not.toContain("question 1");
-  const { difference } = await replayFolds(store.log, `conversation-${conversation.id}`, { codecs });
+  const { difference } = await replayFolds(conversation);
   expect(difference).toBeNull();
   expect((await conversation.verify()).problems).toEqual([]);
 });

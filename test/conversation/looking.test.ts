@@ -3,7 +3,7 @@ import { sha256Hex } from "../../src/base/sha256.ts";
 import { user } from "../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
-import type { Counterfactual } from "../../src/entries/replay.ts";
+import { type Counterfactual, whatIf } from "../../src/entries/replay.ts";
 import { createStore, type EventStore } from "../../src/entries/store.ts";
 import type {
   BlameReport,
@@ -230,11 +230,11 @@ test("a store verifies all that it holds, against heads that were kept elsewhere
 test("whatIf leaves a layer out, asks nobody and changes nothing", async () => {
   const { conversation, engine, provider } = await talked();
   const head = await conversation.head();
-  const { steps } = await conversation.whatIf(engine, { without: "loud", bodies: true });
+  const { steps } = await whatIf(conversation, engine, { without: "loud", bodies: true });
   expect(steps.map(({ isSame }) => isSame)).toEqual([false, false]);
   expect(steps[0]?.otherwise?.bodyText).toContain("hello");
   expect(steps[0]?.otherwise?.bodyText).not.toContain("HELLO");
-  expect((await conversation.whatIf(engine)).steps.every(({ isSame }) => isSame)).toBe(true);
+  expect((await whatIf(conversation, engine)).steps.every(({ isSame }) => isSame)).toBe(true);
   expect(await conversation.head()).toEqual(head);
   expect(provider.requests.length).toBe(2);
 });
@@ -248,7 +248,7 @@ test("what can be looked at has types that a caller can import", () => {
   expectTypeOf<Looked["diff"]>().returns.resolves.toEqualTypeOf<ConversationDiff>();
   expectTypeOf<Looked["blame"]>().returns.resolves.toEqualTypeOf<BlameReport>();
   expectTypeOf<Looked["verify"]>().returns.resolves.toEqualTypeOf<Verification>();
-  expectTypeOf<Looked["whatIf"]>().returns.resolves.toEqualTypeOf<Counterfactual>();
+  expectTypeOf(whatIf).returns.resolves.toEqualTypeOf<Counterfactual>();
 });
 
 /** Two exchanges under a layer that writes what the user said in capitals. */

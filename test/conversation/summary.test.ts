@@ -9,7 +9,6 @@ import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../src/engine/stack/engine.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { lens } from "../../src/middleware/lens.ts";
-import { codecs } from "../../src/providers/codecs.ts";
 import type { ScriptedAnswer } from "../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
@@ -33,15 +32,10 @@ async function talked(then: readonly ScriptedAnswer[], config: Partial<EngineCon
 }
 
 /** What a replay by folds, one by layers and an audit find wrong. */
-async function differences(
-  conversation: Conversation,
-  engine: Engine<unknown, unknown>,
-  log: Parameters<typeof reexecute>[0],
-) {
-  const stream = `conversation-${conversation.id}`;
+async function differences(conversation: Conversation, engine: Engine<unknown, unknown>) {
   return [
-    (await replayFolds(log, stream, { codecs })).difference,
-    (await reexecute(log, stream, engine)).difference,
+    (await replayFolds(conversation)).difference,
+    (await reexecute(conversation, engine)).difference,
     ...(await conversation.verify()).problems,
   ].filter((each) => each !== null);
 }
@@ -65,7 +59,7 @@ test("a summary between two runs is a run of its own: recorded, paid for, replay
     actor: { kind: "engine" },
     event: { data: { direction: "response", compaction: { how: "summarise", because: "asked" } } },
   });
-  expect(await differences(conversation, engine, store.log)).toEqual([]);
+  expect(await differences(conversation, engine)).toEqual([]);
   expect((await conversation.revertTo(before)).blocks.map(({ text }) => text)).toEqual(spoken);
 });
 
@@ -74,7 +68,7 @@ test("what waits for an answer still waits for it, also what is said while the s
   await waiting.conversation.append("question 3");
   await waiting.conversation.compact(waiting.engine, { keep: 1 });
   expect(await waiting.conversation.run(waiting.engine)).toMatchObject({ isNew: true, text: "answer 3" });
-  const { conversation, engine, store } = await talked(["in short", "answer 3"]);
+  const { conversation, engine } = await talked(["in short", "answer 3"]);
   const stepping = stepThrough((interceptor) => conversation.compact(engine, interceptedBy(interceptor, { keep: 1 })));
   for await (const stop of stepping) {
     if (stop.kind === "inference" && stop.phase === "before") await conversation.append("question 3");
@@ -82,7 +76,7 @@ test("what waits for an answer still waits for it, also what is said while the s
   await stepping.result;
   expect(await textsOf(conversation)).toEqual([...shortened, "question 3"]);
   expect(await conversation.run(engine)).toMatchObject({ isNew: true, text: "answer 3" });
-  expect(await differences(conversation, engine, store.log)).toEqual([]);
+  expect(await differences(conversation, engine)).toEqual([]);
 });
 
 test("where there is nothing to summarise nobody is asked and nothing is written, and a summary is not summarised", async () => {
@@ -118,11 +112,11 @@ test.each<readonly [string, ScriptedAnswer, string]>([
   ["refuses", { error: { status: 400, code: "invalid_prompt", message: "no" } }, "invalid-request"],
   ["gives none", "", "no-summary"],
 ])("where the model %s, the run fails and the Turn is as it was", async (_, answer, kind) => {
-  const { conversation, engine, store } = await talked([answer, "in short"]);
+  const { conversation, engine } = await talked([answer, "in short"]);
   expect(await rejectionOf(conversation.compact(engine, { keep: 1 }))).toMatchObject({ code: "run-failed", kind });
   expect(await textsOf(conversation)).toEqual(spoken);
   expect(await conversation.run(engine)).toMatchObject({ isNew: false, text: "answer 2" });
-  expect(await differences(conversation, engine, store.log)).toEqual([]);
+  expect(await differences(conversation, engine)).toEqual([]);
   await conversation.compact(engine, { keep: 1 });
   expect(await textsOf(conversation)).toEqual(shortened);
 });
@@ -172,7 +166,7 @@ test.each(stops.flatMap(([where, at]) => ["compact", "resume", "run"].map((by) =
     if (by === "run") expect(await conversation.run(engine)).toMatchObject({ isNew: false, text: "answer 2" });
     expect(await textsOf(conversation)).toEqual(shortened);
     expect(dataOf(await eventsOf(conversation), "RunCompleted")).toHaveLength(4);
-    expect(await differences(conversation, engine, scene.store().log)).toEqual([]);
+    expect(await differences(conversation, engine)).toEqual([]);
   },
 );
 

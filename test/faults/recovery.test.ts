@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { conversationStream } from "../../src/domain/ids.ts";
 import { interceptedBy } from "../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
@@ -197,7 +196,7 @@ test.each(played)(
         expect({ told, difference }).toEqual({ told, difference: null });
         if (isLong || index % 9 === 1)
           expect({ told, problems: await problemsIn(store) }).toEqual({ told, problems: [] });
-        const layers = await reexecute(store.log, conversationStream(conversation.id), onlyReading);
+        const layers = await reexecute(conversation, onlyReading);
         expect({ told, difference: layers.difference }).toEqual({ told, difference: null });
         expect(await conversation.resume(engine)).toBeNull();
         expect((await eventsOf(conversation)).length).toBe(events.length);

@@ -8,9 +8,8 @@ import { aiSdk } from "../../src/providers/ai-sdk/ai-sdk.ts";
 import { azureChat } from "../../src/providers/chat/azure-chat.ts";
 import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
 import { type ChatDialectName, chatDialectNames } from "../../src/providers/chat/chat-dialects.ts";
-import { codecs } from "../../src/providers/codecs.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
-import { replayFolds } from "../../src/replay/by-conversation.ts";
+import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { dataOf, eventsOf, rejectionOf } from "../support/workshop.ts";
 
 const png = "data:image/png;base64,AQID";
@@ -32,7 +31,7 @@ async function sent(provider: Provider, parts: readonly JsonObject[] = shown) {
   const omitted = request?.decision.repairs.find(({ rule }) => rule === "omit-parts")?.detail["parts"];
   const { isSound } = await store.verify();
   expect(isSound).toBe(true);
-  expect((await replayFolds(store.log, conversation.id, { codecs })).difference).toBeNull();
+  expect((await replayFolds(conversation)).difference).toBeNull();
   return parts.map((_, place) => place).filter((place) => !(Array.isArray(omitted) && omitted.includes(place)));
 }
 

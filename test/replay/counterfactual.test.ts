@@ -3,7 +3,6 @@ import * as z from "zod";
 import { isJsonList, isJsonObject, type JsonValue } from "../../src/base/json.ts";
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { conversationIdSchema } from "../../src/domain/ids.ts";
 import { text, user } from "../../src/domain/make-block.ts";
 import type { Turn } from "../../src/domain/turn.ts";
 import { rebuildRequest } from "../../src/engine/planning/recorded-request.ts";
@@ -24,7 +23,7 @@ import {
   type ScriptedAnswer,
   startReferenceServer,
 } from "../../src/reference-server/server.ts";
-import { counterfactual } from "../../src/replay/counterfactual.ts";
+import { playOtherwise } from "../../src/replay/counterfactual.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { firstSeed, isTelling, seeds } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
@@ -181,10 +180,7 @@ function numbered(bodies: readonly JsonValue[]): readonly JsonValue[] {
 async function whatIf(store: TurnlogStore, engine: Engine, without: string | null) {
   const memory = createMemoryStore();
   const kept = { ...memory, close: async () => undefined, [Symbol.asyncDispose]: async () => undefined };
-  const answer = await counterfactual(store.log, conversationIdSchema.parse("cnv_played"), engine, {
-    ...{ codecs, without },
-    openScratch: (clock) => new TurnlogStore(kept, { clock }),
-  });
+  const answer = await playOtherwise(store.conversation("cnv_played"), engine, { without }, () => kept);
   const bodies: string[] = [];
   let view = conversationView.initial("");
   for await (const recorded of new TurnlogStore(memory).conversation("cnv_played").history()) {

@@ -2,7 +2,6 @@ import { setImmediate as turnOfTheLoop } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod";
 import type { JsonValue } from "../../src/base/json.ts";
-import { counterfactual } from "../../src/counterfactual.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { rebuildRequest } from "../../src/engine/planning/recorded-request.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
@@ -11,6 +10,7 @@ import { tool } from "../../src/engine/stack/tool.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
+import { whatIf } from "../../src/replay/counterfactual.ts";
 import { firstSeed, isTelling, seeds } from "../support/cases.ts";
 import { createRandom, type Random } from "../support/coherence/random.ts";
 import { createWorkshop, type Workshop } from "../support/workshop.ts";
@@ -26,7 +26,7 @@ afterAll(() => {
 });
 
 test("the README's stamp is the recording itself, and without a layer that does nothing as well", async () => {
-  const { conversation, store, engine, clock } = createWorkshop();
+  const { conversation, engine, clock } = createWorkshop();
   const stamp = defineMiddleware(
     { name: "stamp", version: "1.0.0" },
     (next) => (turn, ctx) => next(turn.append(user(`It is ${new Date(ctx.now()).toISOString()}.`))),
@@ -42,7 +42,7 @@ test("the README's stamp is the recording itself, and without a layer that does 
     await conversation.run(made);
   }
   for (const without of [null, "idle"]) {
-    const { steps, unknown, turn } = await counterfactual(store.log, conversation.id, made, { codecs, without });
+    const { steps, unknown, turn } = await whatIf(conversation, made, { without });
     expect(unknown).toBeNull();
     expect(steps.map(({ isSame }) => isSame)).toEqual([true, true]);
     expect(turn.digest).toBe((await conversation.turn()).digest);
@@ -50,7 +50,7 @@ test("the README's stamp is the recording itself, and without a layer that does 
 });
 
 test("what several effects at once gave comes in the order in which it came, at its time, failures too", async () => {
-  const { conversation, store, engine, clock } = createWorkshop();
+  const { conversation, engine, clock } = createWorkshop();
   const heard: string[] = [];
   const racing = defineMiddleware({ name: "racing", version: "1.0.0" }, (next) => async (turn, ctx) => {
     const effects = ["slow", "quick", "broken"].map(async (name, index) => {
@@ -70,7 +70,7 @@ test("what several effects at once gave comes in the order in which it came, at 
   const made = engine({ provider: scripted(["ok"]), middleware: [racing] });
   await conversation.append("hello");
   await conversation.run(made);
-  const { steps, unknown, turn } = await counterfactual(store.log, conversation.id, made, { codecs });
+  const { steps, unknown, turn } = await whatIf(conversation, made);
   expect(turn.blocks.map(({ text }) => text)).toEqual((await conversation.turn()).blocks.map(({ text }) => text));
   expect({ unknown, same: steps.map(({ isSame }) => isSame) }).toEqual({ unknown: null, same: [true] });
 });
@@ -80,13 +80,13 @@ test(`${stacks.length} random stacks draw, hear and ask again what they did, as 
 }, async () => {
   for (const seed of stacks) {
     const recording = await record(seed);
-    const { store, conversation } = recording.workshop;
+    const { conversation } = recording.workshop;
     const sent = await bodiesOf(recording.workshop);
     for (const without of [null, "idle"]) {
       const label = `seed ${seed}${without === null ? "" : ", without a layer that does nothing"}`;
       recording.drawn.length = 0;
-      const answer = await counterfactual(store.log, conversation.id, recording.untouchable(), {
-        ...{ codecs, without, bodies: true },
+      const answer = await whatIf(conversation, recording.untouchable(), {
+        ...{ without, bodies: true },
       });
       expect(answer.unknown, label).toBeNull();
       expect(recording.drawn, label).toEqual(recording.drawnThen);

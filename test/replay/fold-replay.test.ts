@@ -163,12 +163,13 @@ test("compares no further than it is told, and tells of a revision that is not t
 test("ends with an error at an event of an unknown version, or a body of an unknown codec", async () => {
   const path = await demoFile();
   await using store = new TurnlogStore(await openSqliteStore(path));
-  const stream = conversationStream(store.conversation("cnv_demo").id);
-  await expect(replayFolds(store.log, stream, { codecs: new Map() })).rejects.toMatchObject({ code: "unknown-codec" });
+  const conversation = store.conversation("cnv_demo");
+  const stream = conversationStream(conversation.id);
+  await expect(replayFolds(conversation, { codecs: new Map() })).rejects.toMatchObject({ code: "unknown-codec" });
   const head = await store.events.head(stream);
   const event = { type: "SomethingNew", version: 7, data: {} };
   await store.log.append(stream, head, [{ event, actor: { kind: "app" } }]);
-  const damage = replayFolds(store.log, stream, { codecs });
+  const damage = replayFolds(conversation);
   await expect(damage).rejects.toMatchObject({ code: "conversation-damaged", revision: (head?.revision ?? 0) + 1 });
   await expect(damage).rejects.toThrow("SomethingNew");
 });

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { verifyStore } from "../../src/audit/verify.ts";
-import { conversationStream } from "../../src/domain/ids.ts";
 import { assistant, user } from "../../src/domain/make-block.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../src/engine/stack/engine.ts";
@@ -18,8 +17,8 @@ import { createWorkshop, eventsOf, type Workshop } from "../support/workshop.ts"
 
 const stacks = seeds(4, 2_000, 25);
 
-const again = ({ store, conversation }: Workshop, engine: Engine, options: { readonly to?: number } = {}) =>
-  reexecute(store.log, conversationStream(conversation.id), engine, options);
+const again = ({ conversation }: Workshop, engine: Engine, options: { readonly to?: number } = {}) =>
+  reexecute(conversation, engine, options);
 
 const layer = (name: string, handle: (next: Next) => LayerHandler): Layer =>
   defineMiddleware({ name, version: "1.0.0" }, handle);

@@ -1,7 +1,5 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { counterfactual } from "../../src/counterfactual.ts";
-import { conversationIdSchema } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { rebuildRequest } from "../../src/engine/planning/recorded-request.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
@@ -10,7 +8,7 @@ import type { Provider } from "../../src/engine/stack/provider.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
-import { saveCounterfactual } from "../../src/replay/counterfactual.ts";
+import { saveCounterfactual, whatIf } from "../../src/replay/counterfactual.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
 
 let outside = 0;
@@ -94,12 +92,7 @@ async function played(middleware: readonly Layer[], made: (provider: Provider) =
   const { length } = provider.requests;
   const before = { outside, requests: length, events: await eventsOf(conversation) };
   const ask = async (layers: readonly Layer[], without: string | null = null, bodies = false) => {
-    const answer = await counterfactual(
-      store.log,
-      conversationIdSchema.parse(conversation.id),
-      createEngine(stack(layers)),
-      { codecs, without, bodies },
-    );
+    const answer = await whatIf(conversation, createEngine(stack(layers)), { without, bodies });
     const after = { outside, requests: provider.requests.length, events: await eventsOf(conversation) };
     expect(after, "a counterfactual touches nothing").toEqual(before);
     return answer;
@@ -164,15 +157,12 @@ test("ends where a layer asks what the recording never saw", async () => {
 });
 
 test("tells of steps that would not have been made", async () => {
-  const { conversation, store, engine } = createWorkshop();
+  const { conversation, engine } = createWorkshop();
   const provider = scripted(["Yes.", "Very."]);
   await conversation.append("Is it?");
   await conversation.run(engine({ provider, middleware: [twice] }));
   const other = createEngine({ provider, middleware: [twice] });
-  const answer = await counterfactual(store.log, conversation.id, other, {
-    codecs,
-    without: "twice",
-  });
+  const answer = await whatIf(conversation, other, { without: "twice" });
   expect(answer.steps.map(({ recorded, otherwise }) => [recorded?.frame, otherwise?.frame])).toEqual([
     ["0.0", "0.0"],
     ["0.1", undefined],
@@ -193,7 +183,7 @@ test("the same bytes behind a context that is another are not read the same", as
     await conversation.run(workshop.engine({ provider, middleware: [marking("a")] }));
   }
   const asked = async (config: Partial<EngineConfig>) =>
-    (await conversation.whatIf(createEngine({ provider, ...config }))).steps.map(({ isSame, readsSame }) => [
+    (await whatIf(conversation, createEngine({ provider, ...config }))).steps.map(({ isSame, readsSame }) => [
       isSame,
       readsSame,
     ]);
@@ -242,7 +232,7 @@ test("keeps what would have been as blocks by import, from which nothing is cont
 });
 
 test("goes through what a fork was forked from as well, also from the middle of a run", async () => {
-  const { conversation, store, engine } = createWorkshop();
+  const { conversation, engine } = createWorkshop();
   const provider = scripted(["Yes.", "Very.", "Indeed.", "Truly."]);
   const config = { provider, middleware: [twice, noisy] };
   await conversation.append("Is it?");
@@ -250,7 +240,7 @@ test("goes through what a fork was forked from as well, also from the middle of 
   const { length } = await eventsOf(conversation);
   for (let revision = 1; revision < length; revision += 1) {
     const fork = await conversation.fork(revision);
-    const answer = await counterfactual(store.log, fork.id, createEngine(config), { codecs });
+    const answer = await whatIf(fork, createEngine(config));
     expect({ revision, unknown: answer.unknown }).toEqual({ revision, unknown: null });
     expect({ revision, same: answer.steps.every(({ isSame }) => isSame) }).toEqual({ revision, same: true });
     // Of a run that had ended nothing is left open.

@@ -1,6 +1,5 @@
 import type { Conversation } from "../../src/conversation/conversation.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { conversationStream } from "../../src/domain/ids.ts";
 import { type FoldReplay, replayFolds } from "../../src/replay/fold-replay.ts";
 
 /** The fold replay of a conversation. */
@@ -8,4 +7,4 @@ export const replayed = (
   { log, codecs }: TurnlogStore,
   { id }: Pick<Conversation, "id">,
   options: { readonly to?: number } = {},
-): Promise<FoldReplay> => replayFolds(log, conversationStream(id), { codecs, ...options });
+): Promise<FoldReplay> => replayFolds({ id, log, codecs }, options);

@@ -2,9 +2,8 @@ import { counted } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
-import { counterfactual } from "../../counterfactual.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import { saveCounterfactual } from "../../replay/counterfactual.ts";
+import { saveCounterfactual, whatIf } from "../../replay/counterfactual.ts";
 import { replayFolds } from "../../replay/fold-replay.ts";
 import { reexecute } from "../../replay/re-execute.ts";
 import { eventPlace, placeName } from "../block-rows.ts";
@@ -92,14 +91,13 @@ type Asked = {
   readonly options: Options;
 };
 
-async function replayAll(context: CliContext, { store, conversation, to, options }: Asked): Promise<ReplayedDocument> {
-  const stream = conversationStream(conversation.id);
+async function replayAll(context: CliContext, { conversation, to, options }: Asked): Promise<ReplayedDocument> {
   const { folds, layers } = await context.progress("events replayed", async (onProgress) => {
     const asked = { to, onProgress };
-    const replayed = await replayFolds(store.log, stream, { ...asked, codecs: await codecsOf(options.stack) });
+    const replayed = await replayFolds(conversation, { ...asked, codecs: await codecsOf(options.stack) });
     const engine = options.stack === undefined ? null : await engineIn(options.stack);
     const isDone = engine === null || replayed.difference !== null;
-    return { folds: replayed, layers: isDone ? null : await reexecute(store.log, stream, engine, asked) };
+    return { folds: replayed, layers: isDone ? null : await reexecute(conversation, engine, asked) };
   });
   const { events, turns, requests } = folds;
   return {
@@ -116,7 +114,7 @@ async function ask(context: CliContext, { store, conversation, to, options }: As
   const engine = await loadEngine(path);
   const asked = { codecs: await codecsOf(path), to, without: without ?? null, bodies: body !== undefined };
   const answer = await context.progress("events played again", (onProgress) =>
-    counterfactual(store.log, conversation.id, engine, { ...asked, onProgress }),
+    whatIf(conversation, engine, { ...asked, onProgress }),
   );
   if (saved !== null) {
     const how = without === undefined ? "with another stack" : `without ${without}`;

@@ -5,7 +5,6 @@ import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
-import { codecs } from "../../../src/providers/codecs.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
@@ -38,7 +37,7 @@ const read = calling(["read", "{}"]);
 
 /** A run of one message, and what came of it. */
 async function ran(answers: readonly ScriptedAnswer[], config: Partial<EngineConfig> = {}, messages = ["hello"]) {
-  const { conversation, store, ...workshop } = createWorkshop();
+  const { conversation, ...workshop } = createWorkshop();
   const { engine, provider } = workshop.scripted(answers, config);
   let outcome: unknown;
   for (const message of messages) {
@@ -47,11 +46,7 @@ async function ran(answers: readonly ScriptedAnswer[], config: Partial<EngineCon
   }
   const events = await eventsOf(conversation);
   const compactions = dataOf(events, "TurnEdited").flatMap(({ compaction }) => compaction ?? []);
-  const stream = `conversation-${conversation.id}`;
-  const replayed = [
-    (await reexecute(store.log, stream, engine)).difference,
-    (await replayFolds(store.log, stream, { codecs })).difference,
-  ];
+  const replayed = [(await reexecute(conversation, engine)).difference, (await replayFolds(conversation)).difference];
   return { conversation, provider, outcome, events, compactions, replayed, turn: await conversation.turn() };
 }
 
@@ -228,8 +223,7 @@ test.each([0, 1, 2, 3, 4])(
     const { conversation, engine } = scene.process({ compact: { onTooLong: "fail" } });
     expect(await conversation.resume(engine)).toMatchObject({ status: "completed", text: expected.text });
     expect(await textsOf(conversation)).toEqual(await textsOf(whole.conversation));
-    const { log } = scene.store();
-    expect((await reexecute(log, `conversation-${conversation.id}`, engine)).difference).toBeNull();
+    expect((await reexecute(conversation, engine)).difference).toBeNull();
   },
 );
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/base/json.ts";
-import { conversationStream } from "../../../src/domain/ids.ts";
 import type { Layer } from "../../../src/engine/stack/middleware.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
@@ -37,11 +36,11 @@ describe("what an effect gave", () => {
   });
 
   test("is what the layer works on again in a replay", async () => {
-    const { conversation, store, ...workshop } = createWorkshop();
+    const { conversation, ...workshop } = createWorkshop();
     await conversation.append("hello");
     const { engine } = workshop.scripted(["an answer"], { middleware: [using(() => ["b", "a", "c"], sorted)] });
     await conversation.run(engine);
-    expect((await reexecute(store.log, conversationStream(conversation.id), engine)).difference).toBeNull();
+    expect((await reexecute(conversation, engine)).difference).toBeNull();
   });
 
   test("is recorded as a person settled it, whatever the layer makes of it", async () => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { InferenceFailedData } from "../../../src/domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
-import { conversationIdSchema, conversationStream } from "../../../src/domain/ids.ts";
+import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
@@ -19,7 +19,6 @@ import { dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 
 const refused: ScriptedAnswer = { error: { status: 400, message: "no" } };
 const id = conversationIdSchema.parse("cnv_failing_over");
-const stream = conversationStream(id);
 
 /** Who is asked first, and who is asked where that one has failed. */
 type Choice = (models: Readonly<Record<"small" | "large", ReturnType<typeof scripted>>>) => Route;
@@ -97,7 +96,7 @@ async function cutOffAnywhere(choose: Choice, config: Partial<EngineConfig>, int
     const isFailureKnown = length > failedAt;
     resumed.push({ said, asksAgain: isFailureKnown && asked.length > 0 });
     expect((await replayed(store, store.conversation(id))).difference).toBeNull();
-    expect((await reexecute(store.log, stream, engine)).difference).toBeNull();
+    expect((await reexecute(store.conversation(id), engine)).difference).toBeNull();
   }
   return { ended, log, resumed };
 }

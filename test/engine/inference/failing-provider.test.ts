@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { conversationStream } from "../../../src/domain/ids.ts";
 import { assistant } from "../../../src/domain/make-block.ts";
 import type { InferenceResponse, Provider } from "../../../src/engine/stack/provider.ts";
 import { defineCodec } from "../../../src/providers/codec/define-codec.ts";
@@ -47,7 +46,7 @@ describe.each<[string, Provider["infer"], string]>([
     await conversation.append("hello");
     const engine = workshop.engine({ provider: doing(infer) });
     await rejectionOf(conversation.run(engine));
-    expect((await reexecute(store.log, conversationStream(conversation.id), engine)).difference).toBeNull();
+    expect((await reexecute(conversation, engine)).difference).toBeNull();
     expect((await replayed(store, conversation)).difference).toBeNull();
   });
 });

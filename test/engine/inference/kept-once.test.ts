@@ -10,7 +10,7 @@ import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { message } from "../../../src/reference-server/answers.ts";
-import { counterfactual } from "../../../src/replay/counterfactual.ts";
+import { playOtherwise } from "../../../src/replay/counterfactual.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { firstSeed, isTelling, seeds } from "../../support/cases.ts";
 import { createRandom, type Random } from "../../support/coherence/random.ts";
@@ -141,16 +141,11 @@ async function play(seed: number, keeping: Keeping, tally: ReturnType<typeof emp
     }
     expect({ seed, named: namedTwice(requests, detour.scope) }).toEqual({ seed, named: [] });
     // And so it is in what might have been, whose answers name the same anchors.
-    const scratch = new TurnlogStore(createMemoryStore(), { codecs: [...store.codecs.values()] });
-    const { steps } = await counterfactual(store.log, conversation.id, engineOf({ ...plain, isHiding: true }), {
-      codecs: store.codecs,
-      openScratch: () => ({
-        conversation: (of) => scratch.conversation(of),
-        [Symbol.asyncDispose]: async () => undefined,
-      }),
-    });
+    const memory = createMemoryStore();
+    const kept = { ...memory, close: async () => undefined, [Symbol.asyncDispose]: async () => undefined };
+    const { steps } = await playOtherwise(conversation, engineOf({ ...plain, isHiding: true }), {}, () => kept);
     tally.otherwise += steps.length;
-    const wouldBe = await requestsIn(scratch.conversation(id).events());
+    const wouldBe = await requestsIn(new TurnlogStore(memory).conversation(id).events());
     expect({ seed, named: namedTwice(wouldBe, detour.scope) }).toEqual({ seed, named: [] });
   }
 }

@@ -39,7 +39,7 @@ test.each([
     const reports: unknown[] = [];
     for await (const report of verifyStore(store.events, { codecs })) reports.push(report);
     expect(reports).toMatchObject([{ stream, requests: 2, problem: null }]);
-    expect((await replayFolds(store.log, stream, { codecs })).difference).toBeNull();
+    expect((await replayFolds(conversation)).difference).toBeNull();
   },
 );
 

@@ -139,7 +139,7 @@ describe("a request that the server did not act on", () => {
     const engine = talk.engineWith({});
     await talk.conversation.run(engine);
     const waited = talk.waits.length;
-    const again = await reexecute(talk.store.log, `conversation-${talk.conversation.id}`, engine);
+    const again = await reexecute(talk.conversation, engine);
     expect([again.difference, talk.waits.length - waited]).toEqual([null, 0]);
   });
 });

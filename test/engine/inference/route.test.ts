@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { conversationStream } from "../../../src/domain/ids.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import type { Codec } from "../../../src/engine/stack/codec.ts";
@@ -10,6 +9,7 @@ import { createEngine, type EngineConfig } from "../../../src/engine/stack/creat
 import type { Route, RouteQuestion } from "../../../src/engine/stack/route.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
+import { whatIf } from "../../../src/replay/counterfactual.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { replayed } from "../../support/replayed.ts";
@@ -63,8 +63,8 @@ test("a router says who answers each request, and whoever is asked again goes on
   ]);
   expect(models.small.requests.map(({ input }) => (Array.isArray(input) ? input.length : 0))).toEqual([1, 3]);
   expect((await replayed(store, conversation)).difference).toBeNull();
-  expect((await reexecute(store.log, conversationStream(conversation.id), engine)).difference).toBeNull();
-  const { steps, unknown } = await conversation.whatIf(engine);
+  expect((await reexecute(conversation, engine)).difference).toBeNull();
+  const { steps, unknown } = await whatIf(conversation, engine);
   expect({ steps: steps.length, unknown }).toEqual({ steps: 4, unknown: null });
 });
 

@@ -46,7 +46,7 @@ describe("a request that the server may have acted on", () => {
       { outcome: "unknown", retryInMs: expect.anything() as unknown },
     ]);
     expect(talk.waits).toHaveLength(2);
-    const { difference } = await reexecute(talk.store.log, `conversation-${talk.conversation.id}`, engine, {});
+    const { difference } = await reexecute(talk.conversation, engine, {});
     expect(difference).toBeNull();
   });
 

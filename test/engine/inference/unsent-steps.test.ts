@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { ConversationEventOf } from "../../../src/domain/events/event.ts";
-import { conversationIdSchema, conversationStream } from "../../../src/domain/ids.ts";
+import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import { text, user } from "../../../src/domain/make-block.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
@@ -17,7 +17,6 @@ import { beginningOf, rewritten } from "../../support/run/cut-logs.ts";
 import { dataOf, eventsOf } from "../../support/workshop.ts";
 
 const id = conversationIdSchema.parse("cnv_never_sent");
-const stream = conversationStream(id);
 
 /** Shows the model first what its wire has no form for, and notes what came of that before it goes on without. */
 const showing = defineMiddleware({ name: "showing", version: "1.0.0" }, (next) => async (turn, ctx) => {
@@ -55,7 +54,7 @@ async function cutOffAnywhere(choose: Choosing, otherwise: Choosing) {
     .then(({ text: said }) => said, String);
   const log = await eventsOf(whole.conversation(id));
   const again = engineThat(otherwise);
-  expect((await reexecute(whole.log, stream, again.engine)).difference).toBeNull();
+  expect((await reexecute(whole.conversation(id), again.engine)).difference).toBeNull();
   expect((await replayed(whole, whole.conversation(id))).difference).toBeNull();
   expect(again.asked).toEqual([]);
   const startedAt = log.findIndex(({ event }) => event.type === "RunStarted");
@@ -70,7 +69,7 @@ async function cutOffAnywhere(choose: Choosing, otherwise: Choosing) {
       .then((result) => result?.text, String);
     resumed.push({ said, isChoiceKnown: length > choiceAt, asked: [...asked] });
     const last = engineThat(choose);
-    expect((await reexecute(store.log, stream, last.engine)).difference).toBeNull();
+    expect((await reexecute(store.conversation(id), last.engine)).difference).toBeNull();
     expect((await replayed(store, store.conversation(id))).difference).toBeNull();
     expect(last.asked).toEqual([]);
   }
@@ -121,7 +120,7 @@ test("whom a router chose stands before what is asked of that server to make roo
   const steps = types.filter((type) => /^(StepRouted|EffectStarted|InferenceRequested)$/.test(type));
   expect(steps).toEqual(["StepRouted", "EffectStarted", "InferenceRequested"]);
   expect((await replayed(store, store.conversation(id))).difference).toBeNull();
-  expect((await reexecute(store.log, stream, engine)).difference).toBeNull();
+  expect((await reexecute(store.conversation(id), engine)).difference).toBeNull();
 });
 
 test("nothing more is recorded of a step whose request tells who was asked, nor where no router is", async () => {

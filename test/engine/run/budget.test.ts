@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { BudgetExceededError } from "../../../src/engine/stack/budget.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
-import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
@@ -104,10 +103,8 @@ test("the budget that a run began with holds when it is taken up, counts nothing
   expect(scene.provider.requests).toHaveLength(2);
   const [started] = dataOf(await eventsOf(conversation), "RunStarted");
   expect(started?.budget).toEqual({ maxTotalTokens: 90, onExceeded: "end" });
-  const { log } = scene.store();
-  const stream = `conversation-${conversation.id}`;
-  expect((await reexecute(log, stream, engine)).difference).toBeNull();
-  expect((await replayFolds(log, stream, { codecs })).difference).toBeNull();
+  expect((await reexecute(conversation, engine)).difference).toBeNull();
+  expect((await replayFolds(conversation)).difference).toBeNull();
 });
 
 test("the log says in words what a run may use, and what it did to use less", async () => {

@@ -2,13 +2,12 @@ import { expect, expectTypeOf, test } from "vitest";
 import * as z from "zod";
 import { messageOf } from "../../../src/base/error-message.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { counterfactual } from "../../../src/counterfactual.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { defineMiddleware, type Layer, type LayerContext } from "../../../src/engine/stack/middleware.ts";
 import { type Tool, type ToolContext, tool } from "../../../src/engine/stack/tool.ts";
-import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
+import { whatIf } from "../../../src/replay/counterfactual.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { calling } from "../../support/run/tool-runs.ts";
@@ -70,21 +69,18 @@ test("a run that was cut off wants its context again, and says so before anythin
 });
 
 test("replays take the context again, and say so where it is missing", async () => {
-  const { store, conversation, engine } = createWorld();
+  const { conversation, engine } = createWorld();
   await conversation.append("Who am I?");
   await conversation.run(engine, { context: session() });
-  const stream = `conversation-${conversation.id}`;
-  const { log } = store;
-  expect((await reexecute(log, stream, engine, { context: session() })).difference).toBeNull();
-  expect((await reexecute(log, stream, engine, { context: { user: "Bob", seen: [] } })).difference).toMatchObject({
+  expect((await reexecute(conversation, engine, { context: session() })).difference).toBeNull();
+  expect((await reexecute(conversation, engine, { context: { user: "Bob", seen: [] } })).difference).toMatchObject({
     layer: "greet",
   });
-  const again = await counterfactual(log, conversation.id, engine, { codecs, context: session() });
+  const again = await whatIf(conversation, engine, { context: session() });
   expect(again.steps.every(({ isSame }) => isSame)).toBe(true);
-  expect((await conversation.whatIf(engine, { context: session() })).steps).toEqual(again.steps);
   const missing = { code: "context-missing" };
-  expect(await rejectionOf(reexecute(log, stream, engine))).toMatchObject(missing);
-  expect(await rejectionOf(counterfactual(log, conversation.id, engine, { codecs }))).toMatchObject(missing);
+  expect(await rejectionOf(reexecute(conversation, engine))).toMatchObject(missing);
+  expect(await rejectionOf(whatIf(conversation, engine))).toMatchObject(missing);
 });
 
 test("the engine's type asks its runs for the context that its layers and tools want", () => {

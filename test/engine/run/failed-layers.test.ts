@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { conversationStream } from "../../../src/domain/ids.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import type { Layer } from "../../../src/engine/stack/middleware.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
@@ -72,14 +71,14 @@ test.each<[string, readonly Layer[], string]>([
     "layer dropping handed on an empty Turn",
   ],
 ])("a run that fails because a layer %s tells which", async (_, middleware, message) => {
-  const { conversation, store, ...workshop } = createWorkshop();
+  const { conversation, ...workshop } = createWorkshop();
   await conversation.append("hello");
   const engine = workshop.engine({ provider: scripted(["one", "two"]), middleware });
   const outcome = await rejectionOf(conversation.run(engine));
   expect(outcome).toMatchObject({ code: "run-failed", layer: message.split(/[ :]/)[1] });
   expect(String(outcome)).toMatch(new RegExp(`: ${message}$`));
   expect(typesOf(await eventsOf(conversation)).at(-1)).toBe("RunFailed");
-  expect((await reexecute(store.log, conversationStream(conversation.id), engine)).difference).toBeNull();
+  expect((await reexecute(conversation, engine)).difference).toBeNull();
 });
 
 test("what a layer threw is the cause, itself", async () => {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { user } from "../../../src/domain/make-block.ts";
 import type { LayerContext, Next } from "../../../src/engine/stack/middleware.ts";
-import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
@@ -54,10 +53,8 @@ describe("a run that was cut off with a layer that asks", () => {
       const lost = dataOf(events, "InferenceFailed").filter(({ kind }) => kind === "interrupted").length;
       expect(lost, where).toBeLessThanOrEqual(1);
       expect(dataOf(events, "ResponseReceived"), where).toHaveLength(4);
-      const stream = `conversation-${conversation.id}`;
-      const { log } = scene.store();
-      expect((await replayFolds(log, stream, { codecs })).difference, where).toBeNull();
-      expect((await reexecute(log, stream, engine)).difference, where).toBeNull();
+      expect((await replayFolds(conversation)).difference, where).toBeNull();
+      expect((await reexecute(conversation, engine)).difference, where).toBeNull();
     }
   });
 

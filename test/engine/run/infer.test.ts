@@ -1,13 +1,12 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import * as z from "zod";
 import { messageOf } from "../../../src/base/error-message.ts";
-import { counterfactual } from "../../../src/counterfactual.ts";
 import { assistant, system, user } from "../../../src/domain/make-block.ts";
 import type { AsideAnswer, AsideRequest } from "../../../src/engine/stack/aside.ts";
 import type { LayerContext, Next } from "../../../src/engine/stack/middleware.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
-import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
+import { whatIf } from "../../../src/replay/counterfactual.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { counted, layer, textsOf } from "../../support/run/scene.ts";
@@ -24,13 +23,13 @@ const short = judge(async (ctx) => (await ctx.infer({ input: "Is it safe?", mode
 const onTurn = judge(async (ctx, turn) => (await ctx.infer({ input: turn.append(user("Sum it up.")) })).text);
 
 async function talk(asking: ReturnType<typeof judge>, answers = ["yes", "Hello.", "no", "Bye."]) {
-  const { conversation, store, ...workshop } = createWorkshop();
+  const { conversation, ...workshop } = createWorkshop();
   const { engine, provider } = workshop.scripted(answers, { middleware: [asking] });
   await conversation.append("hello");
   const first = await conversation.run(engine);
   await conversation.append("and now?");
   const second = await conversation.run(engine);
-  return { conversation, store, engine, provider, first, second, events: await eventsOf(conversation) };
+  return { conversation, engine, provider, first, second, events: await eventsOf(conversation) };
 }
 
 describe("a layer that asks the model beside the conversation", () => {
@@ -100,10 +99,10 @@ describe("a layer that asks the model beside the conversation", () => {
 
   test("may ask what it was given as it stands", async () => {
     const asIs = judge(async (ctx, turn) => (await ctx.infer({ input: turn })).text);
-    const { conversation, provider, store, events } = await talk(asIs);
+    const { conversation, provider, events } = await talk(asIs);
     expect(provider.reading(0)).toMatchObject([{ role: "user" }]);
     expect(typesOf(events.filter(({ frame }) => frame === "0.a0"))).not.toContain("TurnEdited");
-    expect((await replayFolds(store.log, `conversation-${conversation.id}`, { codecs })).difference).toBeNull();
+    expect((await replayFolds(conversation)).difference).toBeNull();
   });
 
   test.each([
@@ -112,14 +111,13 @@ describe("a layer that asks the model beside the conversation", () => {
   ])(
     "a question %s is made again byte for byte, executed again and asked otherwise from the log alone",
     async (_, asking) => {
-      const { conversation, store, engine, provider } = await talk(asking);
-      const stream = `conversation-${conversation.id}`;
-      expect((await replayFolds(store.log, stream, { codecs })).difference).toBeNull();
-      expect(await reexecute(store.log, stream, engine)).toEqual({ runs: 2, steps: 2, difference: null });
-      const again = await counterfactual(store.log, conversation.id, engine, { codecs });
+      const { conversation, engine, provider } = await talk(asking);
+      expect((await replayFolds(conversation)).difference).toBeNull();
+      expect(await reexecute(conversation, engine)).toEqual({ runs: 2, steps: 2, difference: null });
+      const again = await whatIf(conversation, engine);
       expect(again.unknown).toBeNull();
       expect(again.steps.map(({ isSame }) => isSame)).toEqual([true, true]);
-      const without = await counterfactual(store.log, conversation.id, engine, { codecs, without: "judge" });
+      const without = await whatIf(conversation, engine, { without: "judge" });
       expect(without.unknown).toBeNull();
       expect(without.steps).toHaveLength(2);
       expect(provider.requests).toHaveLength(4);
@@ -127,17 +125,15 @@ describe("a layer that asks the model beside the conversation", () => {
   );
 
   test("is named where it asks otherwise than it did", async () => {
-    const { conversation, store, ...rest } = await talk(short);
-    const { provider } = rest;
-    const stream = `conversation-${conversation.id}`;
+    const { conversation, provider } = await talk(short);
     const asking = (input: string, model: string) =>
       createWorkshop().engine({
         provider,
         middleware: [judge(async (ctx) => (await ctx.infer({ input, model })).text)],
       });
-    const other = await reexecute(store.log, stream, asking("Is it true?", "small"));
+    const other = await reexecute(conversation, asking("Is it true?", "small"));
     expect(other.difference).toMatchObject({ frame: "0.a0", layer: "judge" });
-    const bigger = await reexecute(store.log, stream, asking("Is it safe?", "big"));
+    const bigger = await reexecute(conversation, asking("Is it safe?", "big"));
     expect(bigger.difference).toMatchObject({ frame: "0.a0", field: "settingsDigest" });
   });
 
@@ -175,15 +171,14 @@ describe("a layer that asks the model beside the conversation", () => {
 
   test("says by system blocks what the provider takes into its instructions", async () => {
     const strict = judge(async (ctx) => (await ctx.infer({ input: [system("Be strict."), user("Safe?")] })).text);
-    const { conversation, store, ...workshop } = createWorkshop();
+    const { conversation, ...workshop } = createWorkshop();
     const provider = scripted(["yes", "Hello."], { systemAs: "instructions" });
     const engine = workshop.engine({ provider, middleware: [strict] });
     await conversation.append("hello");
     await conversation.run(engine);
     expect(provider.requests[0]).toMatchObject({ instructions: "Be strict." });
-    const stream = `conversation-${conversation.id}`;
-    expect((await replayFolds(store.log, stream, { codecs })).difference).toBeNull();
-    expect((await reexecute(store.log, stream, engine)).difference).toBeNull();
+    expect((await replayFolds(conversation)).difference).toBeNull();
+    expect((await reexecute(conversation, engine)).difference).toBeNull();
   });
 
   test("may want the answer as a schema has it", async () => {
@@ -207,14 +202,14 @@ describe("a layer that asks the model beside the conversation", () => {
       const asked = ["one", "two", "three"].map((input) => ctx.infer({ input }));
       return (await Promise.all(asked)).map(({ text }) => text).join(" ");
     });
-    const { conversation, store, ...workshop } = createWorkshop();
+    const { conversation, ...workshop } = createWorkshop();
     const provider = scripted(({ context }) => `${context.length} ${JSON.stringify(context.at(-1)?.["content"])}`);
     const engine = workshop.engine({ provider, middleware: [jury] });
     await conversation.append("hello");
     await conversation.run(engine);
     const [, judged] = await textsOf(conversation);
     expect(judged).toMatch(/one.*two.*three/);
-    expect((await reexecute(store.log, `conversation-${conversation.id}`, engine)).difference).toBeNull();
+    expect((await reexecute(conversation, engine)).difference).toBeNull();
   });
 
   test("is told of a refusal, and may go on without an answer; the log then refuses the same", async () => {
@@ -224,13 +219,13 @@ describe("a layer that asks the model beside the conversation", () => {
         (error: unknown) => `unknown, for ${messageOf(error)}`,
       ),
     );
-    const { conversation, store, ...workshop } = createWorkshop();
+    const { conversation, ...workshop } = createWorkshop();
     const provider = scripted([{ error: { message: "no such model" } }, "Hello."]);
     const engine = workshop.engine({ provider, middleware: [brave] });
     await conversation.append("hello");
     expect(await conversation.run(engine)).toMatchObject({ status: "completed", text: "Hello." });
     expect((await textsOf(conversation))[1]).toContain("unknown, for");
-    expect((await reexecute(store.log, `conversation-${conversation.id}`, engine)).difference).toBeNull();
+    expect((await reexecute(conversation, engine)).difference).toBeNull();
   });
 
   test("fails the run with the provider's error where it lets it through", async () => {

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { messageOf } from "../../../src/base/error-message.ts";
 import type { Codec } from "../../../src/engine/stack/codec.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
@@ -42,10 +41,8 @@ test("what was said of a run that was cut off holds when it is resumed and repla
   const { conversation, engine } = scene.process({ maxSteps: 1 });
   expect(await conversation.resume(engine)).toMatchObject({ status: "completed", text: "an answer" });
   expect(scene.provider.requests.map((body) => body["model"])).toEqual(["big", "big", "big"]);
-  const { log } = scene.store();
-  const stream = `conversation-${conversation.id}`;
-  expect((await reexecute(log, stream, engine)).difference).toBeNull();
-  expect((await replayFolds(log, stream, { codecs })).difference).toBeNull();
+  expect((await reexecute(conversation, engine)).difference).toBeNull();
+  expect((await replayFolds(conversation)).difference).toBeNull();
 });
 
 test("a run may ask its model more or less often than the engine's runs", async () => {

@@ -6,9 +6,8 @@ import { shortDeclaration, wholeSettings } from "../../../src/domain/declared-se
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import type { ReadStreamOptions } from "../../../src/log/ports/event-store.ts";
-import { codecs } from "../../../src/providers/codecs.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
-import { replayFolds } from "../../../src/replay/by-conversation.ts";
+import { replayFolds } from "../../../src/replay/fold-replay.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { takeSnapshots } from "../../support/log/take-snapshots.ts";
 import { dataOf, eventsOf } from "../../support/workshop.ts";
@@ -36,7 +35,7 @@ async function declaredBytes(store: TurnlogStore, id: string): Promise<readonly 
 
 async function mustBeSound(store: TurnlogStore, id: string): Promise<void> {
   expect(await store.verify()).toMatchObject({ isSound: true });
-  expect((await replayFolds(store.log, id, { codecs })).difference).toBeNull();
+  expect((await replayFolds(store.conversation(id))).difference).toBeNull();
 }
 
 test("of settings of which a line changes in every run, only what differs is recorded", async () => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { type JsonObject, objectsOf, textOrEmpty } from "../../../src/base/json.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { conversationIdSchema, conversationStream } from "../../../src/domain/ids.ts";
+import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine, type EngineConfig } from "../../../src/engine/stack/create-engine.ts";
@@ -14,6 +14,7 @@ import { type AnthropicOptions, anthropic } from "../../../src/providers/anthrop
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMessagesFront } from "../../../src/reference-server/messages/messages-front.ts";
 import { functionCall, hosted, message, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
+import { whatIf } from "../../../src/replay/counterfactual.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { fetchFromFront } from "../../support/front-fetch.ts";
@@ -21,7 +22,6 @@ import { replayed } from "../../support/replayed.ts";
 import { dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 
 const id = conversationIdSchema.parse("cnv_paused");
-const stream = conversationStream(id);
 const searches = (n: number) => ({
   ...{ type: "server_tool_use", id: `srvtoolu_${n}`, name: "web_search", input: { query: "sun" } },
 });
@@ -110,8 +110,8 @@ test.each(["json", "sse"] as const)(
     expect(result.steps.map(({ status }) => status)).toEqual(["pause_turn", "pause_turn", "end_turn"]);
     expect(saidIn(bodies())).toEqual(inParts);
     expect((await replayed(store, conversation)).difference).toBeNull();
-    expect((await reexecute(store.log, stream, engine)).difference).toBeNull();
-    const { steps, unknown } = await conversation.whatIf(engine);
+    expect((await reexecute(conversation, engine)).difference).toBeNull();
+    const { steps, unknown } = await whatIf(conversation, engine);
     expect({ steps: steps.length, unknown }).toEqual({ steps: 3, unknown: null });
     await conversation.append("And tomorrow?");
     expect((await conversation.run(engine)).text).toBe("Nothing more.");
@@ -141,7 +141,7 @@ test("a budget that ends in the middle of a pause ends the run as it does betwee
   const engine = createEngine({ provider, budget: { maxTotalTokens: 1 } });
   expect(await rejectionOf(conversation.run(engine))).toMatchObject({ kind: "budget-exceeded" });
   expect(bodies().length).toBe(1);
-  expect((await reexecute(store.log, stream, engine)).difference).toBeNull();
+  expect((await reexecute(conversation, engine)).difference).toBeNull();
 });
 
 test("a run that was cut off between a pause and what follows it goes on there", async () => {
@@ -170,7 +170,7 @@ test("a run that was cut off between a pause and what follows it goes on there",
     // Of what was lost with the process nobody knows what came of it: one request at most.
     expect(bodies().length).toBeLessThanOrEqual(4);
     expect((await replayed(store, conversation)).difference).toBeNull();
-    expect((await reexecute(store.log, stream, engine)).difference).toBeNull();
+    expect((await reexecute(conversation, engine)).difference).toBeNull();
   }
   expect(cutOff).toBeGreaterThan(3);
 });

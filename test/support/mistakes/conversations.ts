@@ -1,3 +1,4 @@
+import { whatIf } from "../../../src/entries/replay.ts";
 import { openStore } from "../../../src/index.ts";
 import { conversation, engine, type Mistake, odd, weather } from "./mistake.ts";
 
@@ -238,7 +239,7 @@ export const conversationMistakes: readonly Mistake[] = [
   ],
   [
     "whatIf() without an engine",
-    async () => (await conversation()).whatIf(odd({})),
+    async () => whatIf(await conversation(), odd({})),
     "whatIf takes an engine, not an object: make one with createEngine({ provider })",
   ],
   [
@@ -263,7 +264,7 @@ export const conversationMistakes: readonly Mistake[] = [
   ],
   [
     "whatIf(engine, { withuot })",
-    async () => (await conversation()).whatIf(engine(), odd({ withuot: "loud" })),
+    async () => whatIf(await conversation(), engine(), odd({ withuot: "loud" })),
     "whatIf has no option 'withuot': did you mean 'without'?",
   ],
   [

@@ -1,6 +1,6 @@
 import { copyConversations } from "../../../src/entries/copy.ts";
 import { conversationList, createProjector } from "../../../src/entries/projections.ts";
-import { codecs, counterfactual, reexecute, replayFolds } from "../../../src/entries/replay.ts";
+import { reexecute, replayFolds, whatIf } from "../../../src/entries/replay.ts";
 import { openStore } from "../../../src/index.ts";
 import { engine, type Mistake, odd } from "./mistake.ts";
 
@@ -12,11 +12,6 @@ async function answered() {
   await made.run(engine());
   return { store, made, stream: `conversation-${made.id}` };
 }
-
-const whatIf = async (options: object) => {
-  const { store, made } = await answered();
-  return counterfactual(store.log, made.id, engine(), odd({ codecs, ...options }));
-};
 
 const search = async (text: string, options: object = {}) => (await openStore("memory:")).search(text, odd(options));
 const list = async (options: object) => (await openStore("memory:")).list(odd(options));
@@ -129,48 +124,29 @@ export const storeMistakes: readonly Mistake[] = [
     "catchUp has no option 'onprogress': did you mean 'onProgress'?",
   ],
   [
-    "replayFolds(store, …)",
-    async () => replayFolds(odd((await answered()).store), "conversation-x", { codecs }),
-    "replayFolds reads a log, and is given an object: write store.log",
+    "replayFolds(store)",
+    async () => replayFolds(odd((await answered()).store)),
+    "replayFolds takes a conversation, and is given an object: write store.conversation(id)",
   ],
   [
-    "replayFolds(…, {}) without codecs",
-    async () => {
-      const { store, stream } = await answered();
-      return replayFolds(store.log, stream, odd({}));
-    },
-    "replayFolds: codecs is undefined: give { codecs }, which turnlog exports",
+    "replayFolds(conversation, { codecs: [] })",
+    async () => replayFolds((await answered()).made, { codecs: odd([]) }),
+    "replayFolds: codecs is a list: give those of a store, or none for the conversation's",
   ],
   [
     "reexecute(…, { too })",
-    async () => {
-      const { store, stream } = await answered();
-      return reexecute(store.log, stream, engine(), odd({ too: 3 }));
-    },
+    async () => reexecute((await answered()).made, engine(), odd({ too: 3 })),
     "reexecute has no option 'too': did you mean 'to'?",
   ],
   [
     "reexecute() without an engine",
-    async () => {
-      const { store, stream } = await answered();
-      return reexecute(store.log, stream, odd({}));
-    },
+    async () => reexecute((await answered()).made, odd({})),
     "reexecute takes an engine, not an object: make one with createEngine({ provider })",
   ],
   [
-    "counterfactual(…, { whithout })",
-    () => whatIf({ whithout: "stamp" }),
-    "counterfactual has no option 'whithout': did you mean 'without'?",
-  ],
-  [
-    "counterfactual(…, { openScratch: async })",
-    () => whatIf({ openScratch: () => openStore("memory:") }),
-    "counterfactual: openScratch gave a promise, and no store: open the store before, and write openScratch: () => store, or leave it out",
-  ],
-  [
-    "counterfactual(…, { openScratch }) that gives nothing",
-    () => whatIf({ openScratch: () => undefined }),
-    "counterfactual: openScratch gave undefined, and no store: open the store before, and write openScratch: () => store, or leave it out",
+    "whatIf(store.log, …)",
+    async () => whatIf(odd((await answered()).store.log), engine()),
+    "whatIf takes a conversation, and is given an object: write store.conversation(id)",
   ],
   [
     "copyConversations(store.events, …)",
