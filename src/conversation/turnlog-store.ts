@@ -40,7 +40,7 @@ export class TurnlogStore implements AsyncDisposable {
   readonly events: EventStore;
   readonly log: EventLog;
   readonly newId: (prefix: "cnv" | "blk") => string;
-  /** By name, for what reads recorded requests: `verify(store.events, { codecs: store.codecs })`. */
+  /** By name: what recorded requests are made again with. */
   readonly codecs: ReadonlyMap<string, Codec>;
   #closing: Promise<void> | null = null;
   // One writer a stream in this process (rule: Run ownership), for as long as anybody holds the conversation or runs it.
