@@ -3,14 +3,14 @@ import type { Anchor } from "../src/domain/anchor.ts";
 import { Block } from "../src/domain/block.ts";
 import { assistant, toolCall, toolResult, user } from "../src/domain/make-block.ts";
 import type { Codec } from "../src/engine/stack/codec.ts";
-import { aiSdkCodec } from "../src/providers/ai-sdk/codec.ts";
+import { aiSdkCodec } from "../src/providers/ai-sdk/ai-sdk-codec.ts";
 import { messagesCodec } from "../src/providers/anthropic/messages-codec.ts";
 import { chatCodecs } from "../src/providers/chat/chat-codec.ts";
 import { claudeCliCodec } from "../src/providers/claude-cli/claude-cli-codec.ts";
-import { geminiContents } from "../src/providers/google/gemini-codec.ts";
-import { interactionSteps } from "../src/providers/google/interaction-codec.ts";
+import { geminiCodec } from "../src/providers/google/gemini-codec.ts";
+import { interactionsCodec } from "../src/providers/google/interactions-codec.ts";
 import { ollamaCodec } from "../src/providers/ollama/ollama-codec.ts";
-import { responsesItems } from "../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../src/providers/responses/responses-codec.ts";
 import type { BenchRow } from "./row.ts";
 
 /** A codec, and what it is asked with: settings beside the model's name, and what the request continues from. */
@@ -27,9 +27,9 @@ const measured: Readonly<Record<string, Measured>> = {
   "anthropic, a thread continued": {
     ...{ codec: messagesCodec, settings: { threads: true }, anchor: { kind: "thread", id: "msg_bench" } },
   },
-  "google, generateContent": { codec: geminiContents },
-  "google, Interactions": { codec: interactionSteps },
-  "google, an interaction continued": { codec: interactionSteps, anchor: { kind: "interaction", id: "bench" } },
+  "google, generateContent": { codec: geminiCodec },
+  "google, Interactions": { codec: interactionsCodec },
+  "google, an interaction continued": { codec: interactionsCodec, anchor: { kind: "interaction", id: "bench" } },
   ollama: { codec: ollamaCodec },
   "claude-cli": { codec: claudeCliCodec },
 };
@@ -42,7 +42,7 @@ const maxRatio = 2;
  * again; and how much more a Turn of four times the length takes, for each block.
  */
 export async function benchProviders(): Promise<readonly BenchRow[]> {
-  const base = costOf({ codec: responsesItems }, blocksInTurn);
+  const base = costOf({ codec: responsesCodec }, blocksInTurn);
   return Object.entries(measured).flatMap(([name, asked]) => {
     const cost = costOf(asked, blocksInTurn);
     const longer = costOf(asked, 4 * blocksInTurn);
@@ -123,10 +123,10 @@ const lineSaying = (role: string, part: JsonObject): JsonObject => ({
 
 /** What a codec calls an answer that is complete. */
 const statuses: ReadonlyMap<Codec, string> = new Map<Codec, string>([
-  [responsesItems, "completed"],
+  [responsesCodec, "completed"],
   [aiSdkCodec, "tool-calls"],
-  [geminiContents, "STOP"],
-  [interactionSteps, "requires_action"],
+  [geminiCodec, "STOP"],
+  [interactionsCodec, "requires_action"],
   [messagesCodec, "tool_use"],
   [ollamaCodec, "stop"],
 ]);

@@ -4,7 +4,8 @@
  * Run it from a checkout, after `npm run build`, and `npm start`, which leaves a store: `node examples/audit.ts sqlite:./turnlog.db`. It audits the
  * conversation that was written last, or the one whose id you add.
  */
-import { type ChangedBlock, describeActor, openStore, type WalkedEvent } from "turnlog";
+import { describeActor, openStore } from "turnlog";
+import type { ChangedBlock, WalkedEvent } from "turnlog/audit";
 
 /** What one event is to an auditor: who changed which block, and what went to the server. */
 export function* findings({ revision, changes, request, problem }: WalkedEvent): Iterable<string> {

@@ -10,7 +10,7 @@ import { type ForkPoint, statedFork } from "../log/history/lineage.ts";
 import { type RecordedSkip, SkippedEvents, skipsOf } from "../log/history/skipped-events.ts";
 import { type EventStore, envelopeAt, type Head } from "../log/ports/event-store.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
-import type { Projector } from "../read-models/projector.ts";
+import type { RowProjector } from "../read-models/row-projector.ts";
 import { StreamCheck, type StreamOptions, type StreamProblem } from "./stream-check.ts";
 
 export type StreamReport = {
@@ -60,7 +60,7 @@ export type VerifyOptions = {
   readonly readModels?: readonly ReadModel[];
 };
 
-export type ReadModel = Pick<Projector<unknown>, "name" | "wrongRow" | "rowsOfNothing">;
+export type ReadModel = Pick<RowProjector<unknown>, "name" | "wrongRow" | "rowsOfNothing">;
 
 /**
  * Checks a store's streams one by one: hash chains, heads, schemas, blobs, both folds, the digests of blocks,

@@ -5,6 +5,7 @@
 export const turnlogErrorCodes = [
   "access-denied",
   "budget-exceeded",
+  "bundle-unusable",
   "chain-required",
   "part-unsendable",
   "concurrent-next",

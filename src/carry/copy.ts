@@ -43,11 +43,19 @@ export async function copyConversations(
   options: CopyOptions & { readonly conversations?: readonly ConversationId[] } = {},
 ): Promise<readonly CopiedStream[]> {
   checkOptions("copyConversations", options, { signal: true, onProgress: true, conversations: true });
-  for (const store of [from, to]) {
-    if (!isOpenStore(store))
-      throw new TypeError(`copyConversations takes two open stores, not ${kindOf(store)}: open them with openStore`);
-  }
+  checkOpenStores("copyConversations takes two open stores", "them", [from, to]);
   return copyEvents(await openStoreSource(from.events, options.conversations), to.events, options);
+}
+
+/**
+ * Refuses what is no open store.
+ *
+ * @param takes - What the function takes, in words, and what they are called there.
+ */
+export function checkOpenStores(takes: string, word: "it" | "them", given: readonly unknown[]): void {
+  const other = given.find((store) => !isOpenStore(store));
+  if (given.every(isOpenStore)) return;
+  throw new TypeError(`${takes}, not ${kindOf(other)}: open ${word} with openStore`);
 }
 
 const isOpenStore = (given: unknown): given is OpenStore =>

@@ -22,7 +22,7 @@ export type ImportStoredOptions = {
 };
 
 /** What a server could not give back, by name, and in words for people. */
-export type LostPart = { readonly what: string; readonly message: string };
+type LostPart = { readonly what: string; readonly message: string };
 
 /** A conversation that was made of what a server stores. */
 export type ImportedConversation = {

@@ -22,7 +22,7 @@ import {
   listName,
   listSorts,
 } from "../projections/conversation-list.ts";
-import type { ListedView } from "../read-models/projector.ts";
+import type { ListedView } from "../read-models/row-projector.ts";
 import { withRows } from "./read-models.ts";
 
 /** Which conversations are listed. */

@@ -4,20 +4,20 @@ import { conversationList } from "../projections/conversation-list.ts";
 import type { Projection } from "../projections/projection.ts";
 import { searchTexts } from "../projections/search-texts.ts";
 import { usage } from "../projections/usage.ts";
-import { type CatchUpOptions, createProjector, type Projector } from "../read-models/projector.ts";
+import { type CatchUpOptions, createRowProjector, type RowProjector } from "../read-models/row-projector.ts";
 import { createMemoryViews } from "../stores/memory/views.ts";
 
 /** What can be done with a projector whatever its views are. */
 export type AnyProjector = Pick<
-  Projector<unknown>,
+  RowProjector<unknown>,
   "name" | "status" | "catchUp" | "rebuild" | "retry" | "read" | "degraded" | "wrongRow" | "rowsOfNothing"
 >;
 
 /** The projections over the whole log: two that have one row a conversation, and the index of search, which has many. */
 export const readModels = (events: EventStore): readonly AnyProjector[] => [
-  createProjector(events, conversationList),
-  createProjector(events, usage),
-  createProjector(events, searchTexts),
+  createRowProjector(events, conversationList),
+  createRowProjector(events, usage),
+  createRowProjector(events, searchTexts),
 ];
 
 /**
@@ -27,22 +27,22 @@ export const readModels = (events: EventStore): readonly AnyProjector[] => [
 export async function withRows<View, T>(
   events: EventStore,
   projection: Projection<View>,
-  read: (rows: Projector<View>) => Promise<T>,
+  read: (rows: RowProjector<View>) => Promise<T>,
   options: CatchUpOptions = {},
 ): Promise<T> {
   if (events.views !== undefined) {
     try {
-      return await readCaughtUp(createProjector(events, projection), read, options);
+      return await readCaughtUp(createRowProjector(events, projection), read, options);
     } catch (error) {
       if (!mayBeOfRows(error)) throw error;
     }
   }
-  return readCaughtUp(createProjector(events, projection, { views: createMemoryViews() }), read, options);
+  return readCaughtUp(createRowProjector(events, projection, { views: createMemoryViews() }), read, options);
 }
 
 async function readCaughtUp<View, T>(
-  projector: Projector<View>,
-  read: (rows: Projector<View>) => Promise<T>,
+  projector: RowProjector<View>,
+  read: (rows: RowProjector<View>) => Promise<T>,
   options: CatchUpOptions,
 ): Promise<T> {
   await projector.catchUp(options);

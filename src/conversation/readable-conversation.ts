@@ -1,8 +1,7 @@
-import { Observable } from "rxjs";
 import type { StoreVerifyOptions, Verification } from "../audit/verify.ts";
 import { checkOptions, checkSignal, kindOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import { isHole, type ReadEvent, type RecordedEvent } from "../domain/events/recorded.ts";
+import type { ReadEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { SentRequest } from "../engine/planning/recorded-request.ts";
@@ -257,16 +256,4 @@ export class ReadableConversation {
     checkSignal("follow", signal);
     return follow(this.#stream, from, signal);
   }
-
-  /** Every event of the conversation from now on, from any writer, once it is durable. */
-  readonly changes$: Observable<RecordedEvent> = new Observable((subscriber) => {
-    const left = new AbortController();
-    const tell = async (): Promise<void> => {
-      for await (const recorded of this.follow(undefined, left.signal))
-        if (!isHole(recorded)) subscriber.next(recorded);
-      subscriber.complete();
-    };
-    tell().catch((error: unknown) => subscriber.error(error));
-    return () => left.abort();
-  });
 }

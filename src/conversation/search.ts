@@ -17,7 +17,7 @@ import {
   streamOfRow,
   textAt,
 } from "../projections/search-texts.ts";
-import type { Projector } from "../read-models/projector.ts";
+import type { RowProjector } from "../read-models/row-projector.ts";
 import { checkLabels, hasLabels } from "./list.ts";
 import { withRows } from "./read-models.ts";
 
@@ -32,7 +32,7 @@ export type SearchOptions = {
 };
 
 /** A place where a text was found. */
-export type SearchHit = {
+type SearchHit = {
   readonly conversation: ConversationId;
   /** What the conversation is called; null where it has no title. */
   readonly title: string | null;
@@ -81,8 +81,8 @@ export async function searchConversations(log: EventLog, text: string, options: 
 
 type Rows = {
   readonly log: EventLog;
-  readonly texts: Projector<SearchTextsView>;
-  readonly list: Projector<ConversationListView>;
+  readonly texts: RowProjector<SearchTextsView>;
+  readonly list: RowProjector<ConversationListView>;
 };
 
 type Wanted = Required<Pick<SearchOptions, "limit" | "labels">>;
@@ -115,7 +115,7 @@ const wordsOf = (text: string): readonly string[] =>
 
 /** Whether a conversation has all of these labels, looked at once for each. */
 function byLabels(
-  list: Projector<ConversationListView>,
+  list: RowProjector<ConversationListView>,
   labels: Wanted["labels"],
 ): (stream: string) => Promise<boolean> | boolean {
   if (Object.keys(labels).length === 0) return () => true;

@@ -1,6 +1,7 @@
 /** Chat Completions, of whichever server. */
 export type { PartCapabilities } from "../engine/stack/part-capabilities.ts";
 export { type AzureChatOptions, azureChat } from "../providers/chat/azure-chat.ts";
+export { chatCodecs } from "../providers/chat/chat-codec.ts";
 export { chatCompletions } from "../providers/chat/chat-completions.ts";
 export type { ChatDialectName } from "../providers/chat/chat-dialects.ts";
 export type {

@@ -1,6 +1,6 @@
 /** Models of Google's: by an API key, on Vertex AI, and behind endpoints in the style of Code Assist; and the Interactions API. */
 export { type CodeAssistOptions, googleCodeAssist } from "../providers/google/code-assist.ts";
-export { geminiContents } from "../providers/google/gemini-codec.ts";
+export { geminiCodec } from "../providers/google/gemini-codec.ts";
 export { blocksOfContents } from "../providers/google/gemini-contents.ts";
 export type { Credentials, GeminiConnection, GeminiSettings } from "../providers/google/gemini-options.ts";
 export type { Wrap } from "../providers/google/gemini-provider.ts";
@@ -11,5 +11,5 @@ export {
   googleInteractions,
   type InteractionSettings,
 } from "../providers/google/google-interactions.ts";
-export { interactionSteps } from "../providers/google/interaction-codec.ts";
+export { interactionsCodec } from "../providers/google/interactions-codec.ts";
 export { type GoogleVertexOptions, googleVertex } from "../providers/google/vertex.ts";

@@ -1,6 +1,9 @@
 /** Read models: rows that follow the log, turnlog's own and those of a program. */
+
+export { changes$ } from "../conversation/changes.ts";
 export type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 export { isHole, type ProposedEvent, type ReadEvent, type RecordedEvent } from "../domain/events/recorded.ts";
+export type { Labels } from "../domain/labels.ts";
 export type {
   ListedPage,
   ListRange,
@@ -22,14 +25,9 @@ export type { DeclaredSettings } from "../projections/declared-settings.ts";
 export { byStream, type Projection, type RowPlace } from "../projections/projection.ts";
 export type { AskedAnchor } from "../projections/server-contexts.ts";
 export { type UsageOfRequest, type UsageRow, type UsageView, usage, usageByDay } from "../projections/usage.ts";
-export type { ProjectedView } from "../read-models/live-views.ts";
 export type { MismatchedRow } from "../read-models/mismatched-rows.ts";
-export {
-  type CatchUpOptions,
-  createProjector,
-  type ListedView,
-  type Projector,
-  type ProjectorOptions,
-} from "../read-models/projector.ts";
+export type { ProjectedView } from "../read-models/projected-view.ts";
+export { createProjector, type Projector } from "../read-models/projector.ts";
+export type { CatchUpOptions, ListedView, ProjectorOptions } from "../read-models/row-projector.ts";
 export type { ProjectorStatus } from "../read-models/status.ts";
 export { createMemoryViews } from "../stores/memory/views.ts";

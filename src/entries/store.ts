@@ -10,7 +10,11 @@ export { type StoreWithSnapshots, snapshotStoreChecks } from "../contracts/snaps
 export { type StoreWithViews, viewStoreChecks } from "../contracts/view-store.ts";
 export type { Actor } from "../domain/actor.ts";
 export { checkBounds } from "../log/codec/bounds.ts";
+export type { EventLog, EventLogSources, LogAppendResult } from "../log/codec/event-log.ts";
 export { type PresentEvent, resolveHeadMismatch } from "../log/codec/idempotent-append.ts";
+export type { EventIds } from "../log/codec/ids.ts";
+export type { AnyEvent, NewEvent } from "../log/codec/prepare.ts";
+export type { ChangedEvent } from "../log/codec/watched-log.ts";
 export {
   type AppendResult,
   comparePositions,

@@ -1,18 +1,18 @@
 import type { Codec } from "../engine/stack/codec.ts";
-import { aiSdkCodec } from "./ai-sdk/codec.ts";
+import { aiSdkCodec } from "./ai-sdk/ai-sdk-codec.ts";
 import { messagesCodec } from "./anthropic/messages-codec.ts";
 import { chatCodecs } from "./chat/chat-codec.ts";
 import { claudeCliCodec } from "./claude-cli/claude-cli-codec.ts";
-import { geminiContents } from "./google/gemini-codec.ts";
-import { interactionSteps } from "./google/interaction-codec.ts";
+import { geminiCodec } from "./google/gemini-codec.ts";
+import { interactionsCodec } from "./google/interactions-codec.ts";
 import { ollamaCodec } from "./ollama/ollama-codec.ts";
-import { responsesItems } from "./responses/responses-items.ts";
+import { responsesCodec } from "./responses/responses-codec.ts";
 
 const released: readonly Codec[] = [
-  responsesItems,
+  responsesCodec,
   ...Object.values(chatCodecs),
-  geminiContents,
-  interactionSteps,
+  geminiCodec,
+  interactionsCodec,
   aiSdkCodec,
   ollamaCodec,
   claudeCliCodec,

@@ -18,23 +18,10 @@ import {
   takeUntil,
 } from "rxjs";
 import { comparePositions } from "../log/ports/event-store.ts";
-import type { Quarantine, ViewRow } from "../log/ports/view-store.ts";
+import type { ViewRow } from "../log/ports/view-store.ts";
+import { type ProjectedView, projectedView } from "./projected-view.ts";
+import type { ViewWatch } from "./row-projector.ts";
 import { rowOf, type ViewState } from "./view-state.ts";
-
-/** A view as readers get it: a copy, which nobody changes any more. */
-export type ProjectedView<View> = {
-  readonly key: string;
-  readonly view: View;
-  /** Of the newest event of its key. */
-  readonly position: string;
-  /** Null when the view lacks nothing; else it is degraded from the first of these events on. */
-  readonly quarantine: Quarantine | null;
-};
-
-export const projectedView = <View>({ key, view, position, quarantine }: ViewRow): ProjectedView<View> => ({
-  // Rows of a build are written by the projection and the version that read them.
-  ...{ key, view: JSON.parse(view) as View, position, quarantine },
-});
 
 /** Emits when nothing is left that this turn of the event loop can do: everything that is at hand is then in the view. */
 const endOfTurn = new Observable<undefined>((subscriber) => process.nextTick(() => subscriber.next(undefined)));
@@ -43,14 +30,14 @@ const endOfTurn = new Observable<undefined>((subscriber) => process.nextTick(() 
  * Tells watchers of single keys what became of their views: once for all events that were taken in between two turns of the
  * event loop, in the same turn, and never an older view after a newer one.
  */
-export class LiveViews<View> {
+export class LiveViews<View> implements ViewWatch<View> {
   readonly #viewsByKey = new Map<string, Observable<ProjectedView<View>>>();
-  readonly #read: (key: string) => Promise<ViewRow | null>;
+  #read: (key: string) => Promise<ViewRow | null> = async () => null;
   /** The views that are changed; null where all that are read may be others now. */
   #changes = new Subject<ViewState<View> | null>();
 
   /** @param read - Gives a view as it is now, for those who come late. */
-  constructor(read: (key: string) => Promise<ViewRow | null>) {
+  attach(read: (key: string) => Promise<ViewRow | null>): void {
     this.#read = read;
   }
 

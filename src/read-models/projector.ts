@@ -1,202 +1,18 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Observable } from "rxjs";
-import { isJsonObject } from "../base/json.ts";
-import { checkOptions, checkWhole, kindOf, type OptionNames } from "../base/options.ts";
-import { TurnlogError } from "../base/turnlog-error.ts";
-import {
-  comparePositions,
-  type EventStore,
-  StoreClosedError,
-  StoreUnavailableError,
-} from "../log/ports/event-store.ts";
-import type { ListedPage, ListRange, ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
 import type { Projection } from "../projections/projection.ts";
-import { checkVersion, findBuild, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";
-import { ViewFold } from "./fold.ts";
-import { LiveViews, newest, type ProjectedView, projectedView } from "./live-views.ts";
-import type { MismatchedRow } from "./mismatched-rows.ts";
-import { catchUp, createSource, type EventSource, goLive, type PumpOptions, type PumpOutcome } from "./pump.ts";
-import { type ProjectorStatus, readStatus } from "./status.ts";
-import { rowOf } from "./view-state.ts";
+import { LiveViews, newest } from "./live-views.ts";
+import type { ProjectedView } from "./projected-view.ts";
+import { type ProjectorOptions, RowProjector } from "./row-projector.ts";
 
-export type ProjectorOptions = {
-  /** Only this stream's events; by default those of all conversations. */
-  readonly stream?: string;
-  /** Where rows are kept; by default beside the events. */
-  readonly views?: ViewStore;
-  /** Events of one batch at most; 512 by default. */
-  readonly maxEvents?: number;
-  /** How long a live event may wait to be saved; 100 by default. */
-  readonly saveWithinMs?: number;
-  /** Waits before the n-th attempt to go on while the store is unavailable. */
-  readonly pause?: (attempt: number) => Promise<void>;
-};
-
-export type CatchUpOptions = {
-  /** Stops between two events; what was taken in is saved. */
-  readonly signal?: AbortSignal;
-  /** Is told after every save how many events the rows are made of. */
-  readonly onProgress?: (events: number) => void;
-};
-
-const optionNames: OptionNames<ProjectorOptions> = {
-  ...{ stream: true, views: true, maxEvents: true, saveWithinMs: true, pause: true },
-};
-const catchUpNames: OptionNames<CatchUpOptions> = { signal: true, onProgress: true };
-
-/** Keeps the rows of one projection up with the log, and reads them. */
-export class Projector<View> {
-  readonly #work: Work;
-  readonly #projection: Projection<View>;
-  readonly #source: EventSource;
-  readonly #limits: Pick<PumpOptions, "maxEvents" | "saveWithinMs">;
-  readonly #pause: (attempt: number) => Promise<void>;
+/** Keeps the rows of one projection up with the log, reads them, and shows how single views change. It alone needs rxjs. */
+export class Projector<View> extends RowProjector<View> {
   readonly #live: LiveViews<View>;
-  /** The fold that goes along with the log now; null when none does, or it has still to catch up. */
-  #following: { readonly fold: ViewFold<View>; readonly leave: AbortController } | null = null;
-  #state: ProjectorStatus["state"] = "idle";
 
-  constructor(store: EventStore, projection: Projection<View>, options: ProjectorOptions = {}) {
-    checkProjector(store, projection, options);
-    const { stream = null, views = store.views, maxEvents = 512, saveWithinMs = 100 } = options;
-    if (views === undefined)
-      throw new TurnlogError("no-views", "this store keeps no rows of projections: name a place for them (views)");
-    const name = stream === null ? projection.name : `${projection.name}/${stream}`;
-    this.#work = { store, views, projection, name };
-    this.#projection = projection;
-    this.#source = createSource(store, stream);
-    this.#limits = { maxEvents, saveWithinMs };
-    this.#pause = options.pause ?? ((attempt) => sleep(Math.min(10 * 2 ** attempt, 5_000)));
-    this.#live = new LiveViews((key) => this.#readRow(key));
-  }
-
-  get name(): string {
-    return this.#work.name;
-  }
-
-  /**
-   * Takes in everything up to the end of the log. Rows of an older version, or of another log, are made anew, and are read
-   * until then.
-   *
-   * @throws {TurnlogError} `projection-outdated` when a newer version made the rows that are there.
-   * @throws {StoreUnavailableError} when events or rows cannot be read or written; it may be called again.
-   */
-  async catchUp(options: CatchUpOptions = {}): Promise<void> {
-    checkOptions("catchUp", options, catchUpNames);
-    await untilUndisturbed(this.#work, "catch up", async () => this.#round(await findBuild(this.#work), options));
-  }
-
-  /** Makes all rows anew; those that are there are read until then. Throws as `catchUp` does. */
-  async rebuild(options: CatchUpOptions = {}): Promise<void> {
-    checkOptions("rebuild", options, catchUpNames);
-    const { views, name, projection } = this.#work;
-    checkVersion(await views.builds(name), this.#work);
-    const build = await views.begin(name, projection.version);
-    // When another process was faster, its rows are as new as these would be.
-    if ((await this.#round(build, options)) === "disturbed") await this.catchUp(options);
-  }
-
-  /**
-   * Catches up and goes on with every event as it comes, until the signal aborts or the store is closed. Where the store is
-   * unavailable it waits.
-   */
-  async run(signal: AbortSignal): Promise<void> {
-    try {
-      for (let failures = 0; !signal.aborted; ) {
-        try {
-          await this.#round(await findBuild(this.#work), { signal }, (fold, onSaved) => {
-            failures = 0;
-            return this.#follow(fold, { signal, onSaved });
-          });
-        } catch (error) {
-          if (error instanceof StoreClosedError) break;
-          if (!(error instanceof StoreUnavailableError)) throw error;
-          failures += 1;
-          await this.#pause(failures);
-        }
-      }
-      this.#live.end();
-    } catch (error) {
-      this.#live.end(error);
-      throw error;
-    }
-  }
-
-  /** The view of a key; null when nothing has happened to it. As old as the last save, wherever that was made. */
-  async read(key: string): Promise<ProjectedView<View> | null> {
-    const build = await publishedBuild(this.#work);
-    const row = build === null ? null : await this.#work.views.row(build, key);
-    return row === null ? null : projectedView(row);
-  }
-
-  /** All views, in the order of their keys' UTF-8 bytes. */
-  async *readAll(): AsyncIterable<ProjectedView<View>> {
-    for await (const row of readRows(this.#work, () => publishedBuild(this.#work))) yield projectedView(row);
-  }
-
-  /** A page of the views that stand in some lists, and where each does (`projection.places`). */
-  async readListed(page: ListedPage): Promise<readonly ListedView<View>[]> {
-    const build = await publishedBuild(this.#work);
-    const rows = build === null ? [] : await this.#work.views.listed(build, page);
-    return rows.map(({ at, ...row }) => ({ ...projectedView<View>(row), at }));
-  }
-
-  /** How many views stand in all of some lists. */
-  async countListed(range: ListRange): Promise<number> {
-    const build = await publishedBuild(this.#work);
-    return build === null ? 0 : this.#work.views.countListed(build, range);
-  }
-
-  /**
-   * The views whose JSON holds all of these texts within its strings, those whose key had the newest event first: what search
-   * over texts is made of. A text may be found elsewhere in the JSON, too, so a caller looks at each view again.
-   */
-  async *readContaining(texts: readonly string[]): AsyncIterable<ProjectedView<View>> {
-    const build = await publishedBuild(this.#work);
-    if (build === null) return;
-    const { views } = this.#work;
-    const places = await views.containing(
-      build,
-      texts.map((text) => JSON.stringify(text).slice(1, -1)),
-    );
-    for (const { key } of places.toSorted((left, right) => comparePositions(right.position, left.position))) {
-      const row = await views.row(build, key);
-      if (row !== null) yield projectedView(row);
-    }
-  }
-
-  /** The views that lack something, in the order of their keys. */
-  async degraded(): Promise<readonly ProjectedView<View>[]> {
-    const build = await publishedBuild(this.#work);
-    return build === null ? [] : (await this.#work.views.degraded(build)).map((row) => projectedView<View>(row));
-  }
-
-  /** Makes the view of a key anew from its events; null when there are none. What cannot be taken in degrades it again. */
-  async retry(key: string): Promise<ProjectedView<View> | null> {
-    const { retryKey } = await import("./key-fold.ts");
-    const row = await retryKey(this.#work, this.#projection, key);
-    // A follower of the log here still holds the view as it was.
-    this.#following?.leave.abort();
-    return row === null ? null : projectedView(row);
-  }
-
-  /**
-   * The first row that is another than the events of a stream give, or of a key where keys are no streams; null when there is none.
-   * It changes nothing: `retry` does.
-   */
-  async wrongRow(stream: string): Promise<MismatchedRow | null> {
-    const { mismatchedRowOf } = await import("./mismatched-rows.ts");
-    return mismatchedRowOf(this.#work, this.#projection, stream);
-  }
-
-  /** The rows that no event gives. */
-  async *rowsOfNothing(): AsyncIterable<MismatchedRow> {
-    const { orphanRows } = await import("./mismatched-rows.ts");
-    yield* orphanRows(this.#work, this.#projection);
-  }
-
-  async status(): Promise<ProjectorStatus> {
-    return { ...(await readStatus(this.#work, this.#source)), state: this.#state };
+  constructor(store: EventStore, projection: Projection<View>, options?: ProjectorOptions) {
+    const live = new LiveViews<View>();
+    super(store, projection, options, live);
+    this.#live = live;
   }
 
   /**
@@ -211,59 +27,7 @@ export class Projector<View> {
   follow(key: string, signal?: AbortSignal): AsyncIterable<ProjectedView<View>> {
     return newest(this.view$(key), signal);
   }
-
-  /** Brings a build up to the end of the log, lets it be read, and does what comes then. */
-  async #round(
-    build: ViewBuild,
-    { signal, onProgress }: CatchUpOptions,
-    then: (fold: ViewFold<View>, onSaved: () => void) => Promise<PumpOutcome> = async () => "done",
-  ): Promise<PumpOutcome> {
-    const { store, views } = this.#work;
-    const fold: ViewFold<View> = new ViewFold({
-      ...{ store, views, projection: this.#projection, build },
-      onChange: (state) => {
-        if (this.#following?.fold === fold) this.#live.note(state);
-      },
-    });
-    const onSaved = (): void => onProgress?.(fold.build.events);
-    this.#state = "catching-up";
-    try {
-      const outcome = await catchUp(fold, this.#source, { ...this.#limits, signal, onSaved });
-      if (outcome !== "done") return outcome;
-      if (!fold.build.isPublished && !(await views.publish(fold.build))) return "disturbed";
-      return await then(fold, onSaved);
-    } finally {
-      this.#state = "idle";
-    }
-  }
-
-  async #follow(fold: ViewFold<View>, { signal, onSaved }: Following): Promise<PumpOutcome> {
-    const leave = new AbortController();
-    this.#following = { fold, leave };
-    this.#state = "live";
-    this.#live.refresh();
-    try {
-      const either = AbortSignal.any([signal, leave.signal]);
-      return await goLive(fold, this.#source, { ...this.#limits, signal: either, onSaved });
-    } finally {
-      this.#following = null;
-    }
-  }
-
-  async #readRow(key: string): Promise<ViewRow | null> {
-    if (this.#following !== null) {
-      const state = await this.#following.fold.state(key);
-      return state === null ? null : rowOf(state);
-    }
-    const build = await publishedBuild(this.#work);
-    return build === null ? null : this.#work.views.row(build, key);
-  }
 }
-
-/** A view on a page of a list. */
-export type ListedView<View> = ProjectedView<View> & { readonly at: string };
-
-type Following = { readonly signal: AbortSignal; readonly onSaved: () => void };
 
 /** A projector of a store's events: `createProjector(store.events, conversationList)`. */
 export const createProjector = <View>(
@@ -271,17 +35,3 @@ export const createProjector = <View>(
   projection: Projection<View>,
   options?: ProjectorOptions,
 ): Projector<View> => new Projector(store, projection, options);
-
-/** @throws {TypeError} for a store or a projection that is none, and for an option that is none. */
-function checkProjector(store: unknown, projection: unknown, options: ProjectorOptions): void {
-  const { events, readLog } = isJsonObject(store) ? store : {};
-  if (typeof readLog !== "function") {
-    const instead = events === undefined ? "give the events of an open store" : "write store.events";
-    throw new TypeError(`createProjector takes a store's events, not ${kindOf(store)}: ${instead}`);
-  }
-  const { name, apply, initial, key } = isJsonObject(projection) ? projection : {};
-  if (typeof name !== "string" || [apply, initial, key].some((member) => typeof member !== "function"))
-    throw new TypeError("createProjector takes a projection: { name, version, lineage, key, initial, apply }");
-  checkOptions("createProjector", options, optionNames);
-  if (options.maxEvents !== undefined) checkWhole("createProjector: maxEvents", options.maxEvents);
-}

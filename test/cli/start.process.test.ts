@@ -5,20 +5,28 @@ import { expect, test } from "vitest";
 import { commandGroups, commandsByName } from "../../src/cli/command-list.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { turnlog } from "../support/cli/command-process.ts";
-import { built, outputOf } from "../support/process.ts";
+import { built, outcomeOf, outputOf } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8"));
 
-/** Makes Node tell on stderr which of the heavy files it loads: ws, and the parts of the bundle with zod and rxjs (tools/build.ts). */
+/** Makes Node tell on stderr which of the heavy files it loads: ws, the parts of the bundle with zod (tools/build.ts), and those with rxjs. */
 const tellHeavyFiles = `
   import { registerHooks } from "node:module";
-  registerHooks({ resolve(specifier, context, next) {
-    const resolved = next(specifier, context);
-    const found = /node_modules.(ws).|chunks.(list-turnlog|list|turnlog)-/.exec(resolved.url);
-    if (found) process.stderr.write("loaded " + (found[1] ?? found[2]) + "\\n");
-    return resolved;
-  } });`;
+  const tell = (name) => process.stderr.write("loaded " + name + "\\n");
+  registerHooks({
+    resolve(specifier, context, next) {
+      const resolved = next(specifier, context);
+      const found = /node_modules.(ws).|chunks.(list-turnlog|list|turnlog)-/.exec(resolved.url);
+      if (found) tell(found[1] ?? found[2]);
+      return resolved;
+    },
+    load(url, context, next) {
+      const loaded = next(url, context);
+      if (String(loaded.source).includes("node_modules/rxjs/")) tell("rxjs");
+      return loaded;
+    },
+  });`;
 const importing = (code: string): readonly string[] => ["--import", `data:text/javascript,${encodeURIComponent(code)}`];
 
 test("prints its version", async () => {
@@ -48,6 +56,22 @@ test("a program that imports turnlog gets what its sources export, and loads no 
   const said = await outputOf(["--input-type=module", "-e", code]);
   const names = Object.keys(await import("../../src/index.ts"));
   expect(JSON.parse(said)).toEqual({ names: names.toSorted(), loaded: ["fs"] });
+});
+
+/** Which of the heavy files a program loads that imports an entry. */
+async function loadedBy(entry: string): Promise<readonly string[]> {
+  const url = JSON.stringify(pathToFileURL(join(built, entry)).href);
+  const words = [...importing(tellHeavyFiles), "--input-type=module", "-e", `import ${url};`];
+  const { code, stderr } = await outcomeOf(process.execPath, words);
+  expect(code).toBe(0);
+  return stderr.split("\n").flatMap((line) => /^loaded (.*)$/.exec(line)?.[1] ?? []);
+}
+
+test("a program loads rxjs with live views only, and not with turnlog itself", async () => {
+  const root = await loadedBy("index.js");
+  expect(root).toContain("turnlog");
+  expect(root).not.toContain("rxjs");
+  expect(await loadedBy("entries/projections.js")).toContain("rxjs");
 });
 
 test("under a too old Node it says so in one line, and exits 6", async () => {

@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 import { verifyStore } from "../../src/audit/verify.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
-import { responsesItems } from "../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../src/providers/responses/responses-codec.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 
-const codec = { ...responsesItems, name: "of-another/1" };
+const codec = { ...responsesCodec, name: "of-another/1" };
 
 /** A store with a conversation whose requests another provider's codec has encoded. */
 async function talkedTo() {

@@ -6,7 +6,8 @@ import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { type EventStore, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/responses/openai-responses.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponsesOptions } from "../../src/providers/responses/responses-options.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import {
   functionCall,

@@ -3,17 +3,17 @@ import { sha256Hex } from "../../src/base/sha256.ts";
 import { user } from "../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
-import { type Counterfactual, whatIf } from "../../src/entries/replay.ts";
-import { createStore, type EventStore } from "../../src/entries/store.ts";
 import type {
   BlameReport,
   ConversationDiff,
-  Head,
   RequestExplanation,
   SentRequest,
   Verification,
   WalkedEvent,
-} from "../../src/index.ts";
+} from "../../src/entries/audit.ts";
+import { type Counterfactual, whatIf } from "../../src/entries/replay.ts";
+import type { Head } from "../../src/entries/store.ts";
+import { createStore, type EventStore } from "../../src/entries/store.ts";
 import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { createWorkshop, eventsOf, type Workshop } from "../support/workshop.ts";

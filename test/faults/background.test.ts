@@ -5,7 +5,8 @@ import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { Engine } from "../../src/engine/stack/engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../src/providers/responses/openai-responses.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponsesOptions } from "../../src/providers/responses/responses-options.ts";
 import {
   message,
   type ReferenceServer,

@@ -1,4 +1,4 @@
-import { azureResponses, openaiResponses } from "../../src/index.ts";
+import { azureResponses, openaiResponses } from "../../src/entries/responses.ts";
 import type { Endpoint } from "./scenarios.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { azureResponses, openaiResponses } from "../../src/index.ts";
+import { azureResponses, openaiResponses } from "../../src/entries/responses.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { answerAsAsked } from "../support/live/understanding-model.ts";
 import { liveEndpoint } from "./endpoint.ts";

@@ -9,7 +9,7 @@ import {
   type RunResult,
   tool,
 } from "../../src/index.ts";
-import type { OpenaiResponses, OpenaiResponsesOptions } from "../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponses, OpenaiResponsesOptions } from "../../src/providers/responses/responses-options.ts";
 
 /** Makes the provider of an endpoint; the model is a small one that follows instructions. */
 export type Endpoint = (

@@ -7,7 +7,8 @@ import type { Outcome } from "../support/outcome.ts";
 import { compileProject } from "../support/package/compile.ts";
 import { installTarball, manifestSchema, root, writeJson } from "../support/package/consumer.ts";
 import { findOldNode } from "../support/package/old-node.ts";
-import { publicTypes } from "../support/package/public-types.ts";
+import { programOf, publicTypes } from "../support/package/public-types.ts";
+import { signatureTypes } from "../support/package/signature-types.ts";
 import { outcomeOf, outputOf } from "../support/process.ts";
 
 let folder = "";
@@ -48,12 +49,55 @@ test("every type that an entry's declarations show can be imported from an entry
   const entries = await declarationsOf(installed);
   const { exported, unnamed } = publicTypes(entries, installed);
   expect(exported).toBeGreaterThan(100);
-  expect(unnamed).toEqual([...notForUsers.keys()].toSorted());
+  expect(unnamed).toEqual(unnamedOnPurpose);
   const [entry = ""] = entries;
   const planted = `${await readFile(entry, "utf8")}\ntype Hidden = 1;\nexport declare const shown: () => readonly Hidden[];`;
   const found = publicTypes(entries, installed, new Map([[entry, planted]]));
-  expect(found.unnamed).toEqual([...notForUsers.keys(), "Hidden of shown"].toSorted());
+  expect(found.unnamed).toEqual([...unnamedOnPurpose, "Hidden of shown"].toSorted());
 });
+
+test("the root has few values, no provider among them, and only types that their signatures name", async () => {
+  const installed = join(folder, "node_modules/turnlog");
+  const module = join(installed, "dist/index.d.ts");
+  const entries = await declarationsOf(installed);
+  const { values, types, named } = signatureTypes(programOf(entries), { module, folder: installed });
+  expect(values.length).toBeGreaterThan(20);
+  expect(values.length).toBeLessThanOrEqual(40);
+  expect(types.length).toBeGreaterThan(50);
+  expect(types.filter((type) => !named.has(type))).toEqual([]);
+  const makers = (await Promise.all(providerEntries.map(exportsOf))).flat().map(([name]) => name);
+  expect(makers).toEqual(expect.arrayContaining(["openaiResponses", "azureResponses", "anthropic", "ollama"]));
+  expect(values.filter((name) => makers.includes(name))).toEqual([]);
+  // A type that only a result holds is reported, and one that a caller gives is not.
+  const planted = `${await readFile(module, "utf8")}
+type Inner = 1; type Given = 2;
+declare function shown(given: { readonly given: Given }): { readonly inner: Inner };
+export { shown, type Inner, type Given };`;
+  const found = signatureTypes(programOf(entries, new Map([[module, planted]])), { module, folder: installed });
+  expect(found.types.filter((type) => !found.named.has(type))).toEqual(["Inner"]);
+});
+
+test("every exported codec is called after its wire, with Codec at the end", async () => {
+  for (const name of providerEntries) {
+    const exported = (await exportsOf(name)).filter(([, value]) => isCodec(value) || isTable(value));
+    expect(exported.length, name).toBeGreaterThan(0);
+    for (const [called] of exported) expect(called).toMatch(/^[a-z]\w*Codecs?$/);
+  }
+});
+
+/** One for each provider. */
+const providerEntries = ["responses", "chat", "anthropic", "google", "ollama", "ai-sdk", "claude-cli"];
+
+/** The names and values that an entry exports. */
+async function exportsOf(entry: string): Promise<readonly (readonly [string, unknown])[]> {
+  const module: unknown = await import(join(folder, `node_modules/turnlog/dist/entries/${entry}.js`));
+  return Object.entries(module ?? {});
+}
+
+const isCodec = (value: unknown): boolean => typeof value === "object" && value !== null && "encodeRequest" in value;
+/** Codecs by dialect. */
+const isTable = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && Object.values(value).some(isCodec);
 
 const made = "a store or a block is what makes it, and no caller calls its constructor";
 const listed = "lists what the settings take, and callers write down the settings";
@@ -74,8 +118,19 @@ const notForUsers: ReadonlyMap<string, string> = new Map([
   ["ConversationView of LoadedPast", inside],
   ["EngineOptions of Engine", inside],
   ["FileKind of SqliteOpenOptions", inside],
-  ["ResponsesMaker of responsesProvider", inside],
+  ["RowProjector of Projector", "the part of it that loads no rxjs, whose methods are its own"],
+  ["RowProjector of ReadModel", "three methods of a projector, which callers do not write"],
 ]);
+/** Types that declarations show and no entry exports, because they are reached through the results that hold them; compiled below. */
+const reached: ReadonlyMap<string, string> = new Map([
+  ["FailedProvider of RouteQuestion", 'RouteQuestion["failed"][number]'],
+  ["Loss of RunResult", 'RunResult["losses"][number]'],
+  ["LostPart of ImportedConversation", 'ImportedConversation["lost"][number]'],
+  ["Repaired of RunResult", 'RunResult["restated"][number]'],
+  ["RunStep of RunResult", 'RunResult["steps"][number]'],
+  ["SearchHit of SearchResult", 'SearchResult["hits"][number]'],
+]);
+const unnamedOnPurpose = [...notForUsers.keys(), ...reached.keys()].toSorted();
 
 /** The declarations of all entries, by the manifest that was packed. */
 async function declarationsOf(installed: string): Promise<readonly string[]> {
@@ -219,17 +274,19 @@ const vertexCode = anthropicCode
 
 /** What somebody might write on the first day, with a value and a type of every entry. */
 const strangersCode = `
-import { type Conversation, createEngine, openStore, type RunResult, tool, TurnlogError } from "turnlog";
+import { type Conversation, createEngine, openStore, type RunResult, secret, tool, TurnlogError } from "turnlog";
+import type { ImportedConversation, RouteQuestion, SearchResult } from "turnlog";
+export type Reached = readonly [${[...reached.values()].join(", ")}];
 import { scripted } from "turnlog/testing";
 import { type EventStoreDbStore, openEventStoreDb } from "turnlog/eventstoredb";
 import { aiSdk, type AiSdkOptions } from "turnlog/ai-sdk";
 import { anthropic, type AnthropicOptions } from "turnlog/anthropic";
-import { azureResponses, secret } from "turnlog";
 import { chatCompletions, type ChatCompletionsOptions } from "turnlog/chat";
 import { claudeCli, type ClaudeCliOptions } from "turnlog/claude-cli";
 import { googleGemini, type GoogleGeminiOptions } from "turnlog/google";
 import { ollama, type OllamaOptions } from "turnlog/ollama";
-import { openaiResponses, type OpenaiResponses } from "turnlog/openai";
+import { changes$ } from "turnlog/projections";
+import { azureResponses, openaiResponses, type OpenaiResponses } from "turnlog/responses";
 import { claudeCliStandIn, message, type ReferenceServer, startReferenceServer } from "turnlog/testing";
 import { openSqliteStore, type SqliteStore } from "turnlog/sqlite";
 import { firstValueFrom, from, map } from "rxjs";
@@ -245,8 +302,8 @@ const provider = scripted([{ calls: [{ name: "weather", arguments: { city: "Pari
 await using store = await openStore("sqlite:./typed.db");
 const conversation: Conversation = store.conversation();
 // The operators are of the stranger's own rxjs.
-const begun = firstValueFrom(from(conversation.changes$).pipe(map(({ event }) => event.type)));
-const changed = firstValueFrom(conversation.changes$.pipe(map(({ event }) => event.type)));
+const begun = firstValueFrom(from(changes$(conversation)).pipe(map(({ event }) => event.type)));
+const changed = firstValueFrom(changes$(conversation).pipe(map(({ event }) => event.type)));
 await conversation.append("What is the weather in Paris?");
 const result: RunResult = await conversation.run(createEngine({ provider, tools: [weather] }));
 console.log("rxjs:", await begun, await changed);

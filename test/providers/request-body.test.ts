@@ -9,7 +9,7 @@ import { Block } from "../../src/domain/block.ts";
 import { blockFromJson, blockJsonSchema } from "../../src/domain/block-json.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { encodeBody, encodeFrame } from "../../src/providers/responses/request-body.ts";
-import { responsesItems } from "../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../src/providers/responses/responses-codec.ts";
 
 const goldenFolder = join(import.meta.dirname, "../golden/requests");
 const objectSchema = z.custom<JsonObject>(isJsonObject);
@@ -91,7 +91,7 @@ describe("every released encoder", () => {
   test.each(ofBlocks)("writes the bytes of %s/%s for the blocks that its items are", (folder, file) => {
     const codec = codecs.get(folder.replace(/-(\d+)$/, "/$1"));
     const { parts, body } = readGolden(folder, file);
-    const input = parts.input.map((item) => ({ block: responsesItems.decodeItem(item, wire), withId: true }));
+    const input = parts.input.map((item) => ({ block: responsesCodec.decodeItem(item, wire), withId: true }));
     const { settings, previousResponseId, stream, lane } = parts;
     const anchor = previousResponseId === null ? null : { kind: "response", id: previousResponseId };
     const transport = lane !== undefined ? "websocket" : stream ? "sse" : "json";

@@ -2,7 +2,7 @@ import { firstValueFrom } from "rxjs";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { StoreClosedError, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import type { ViewStore } from "../../src/log/ports/view-store.ts";
-import type { ProjectedView } from "../../src/read-models/live-views.ts";
+import type { ProjectedView } from "../../src/read-models/projected-view.ts";
 import { createProjector, type Projector } from "../../src/read-models/projector.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";

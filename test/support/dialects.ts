@@ -2,21 +2,22 @@ import { join } from "node:path";
 import * as z from "zod";
 import { omitMembers } from "../../src/base/json.ts";
 import { aiSdk } from "../../src/providers/ai-sdk/ai-sdk.ts";
-import { aiSdkCodec } from "../../src/providers/ai-sdk/codec.ts";
+import { aiSdkCodec } from "../../src/providers/ai-sdk/ai-sdk-codec.ts";
 import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
 import { messagesCodec } from "../../src/providers/anthropic/messages-codec.ts";
 import { chatCodecs } from "../../src/providers/chat/chat-codec.ts";
 import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
 import type { ChatDialectName } from "../../src/providers/chat/chat-dialects.ts";
-import { claudeCli, claudeCliCodec } from "../../src/providers/claude-cli/claude-cli.ts";
-import { geminiContents } from "../../src/providers/google/gemini-codec.ts";
+import { claudeCli } from "../../src/providers/claude-cli/claude-cli.ts";
+import { claudeCliCodec } from "../../src/providers/claude-cli/claude-cli-codec.ts";
+import { geminiCodec } from "../../src/providers/google/gemini-codec.ts";
 import { googleGemini } from "../../src/providers/google/google-gemini.ts";
 import { googleInteractions } from "../../src/providers/google/google-interactions.ts";
-import { interactionSteps } from "../../src/providers/google/interaction-codec.ts";
+import { interactionsCodec } from "../../src/providers/google/interactions-codec.ts";
 import { ollama } from "../../src/providers/ollama/ollama.ts";
 import { ollamaCodec } from "../../src/providers/ollama/ollama-codec.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
-import { responsesItems } from "../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../src/providers/responses/responses-codec.ts";
 import { languageModel } from "../../src/reference-server/ai-sdk/language-model.ts";
 import { claudeCliStandIn, type Expected, hosted, type ScriptedAnswer } from "../../src/reference-server/server.ts";
 import type { Entry } from "../../src/rehearsal/entries.ts";
@@ -43,7 +44,7 @@ const takenByToy = (entry: Entry): Entry | null =>
     : null;
 
 const responses = referenceDialect({
-  codecs: [responsesItems],
+  codecs: [responsesCodec],
   ...{ hasIds: true, hasPhases: true, resultsStandTogether: false, hasHosted: true },
   modes: ["chained", "chained", "chained", "chained", "auto", "stateless", "conversation", "conversation"],
   transports: [...Array.from({ length: 7 }, () => "json" as const), "sse", "websocket", "websocket"],
@@ -146,7 +147,7 @@ export function withoutThoughts(said: ScriptedAnswer): ScriptedAnswer {
 
 const googleKept = referenceDialect({
   ...kept,
-  codecs: [interactionSteps],
+  codecs: [interactionsCodec],
   systemStandsFirst: true,
   provider: (baseURL, { model, instructions, transport }) =>
     googleInteractions({
@@ -186,7 +187,7 @@ export function withResults(said: ScriptedAnswer): ScriptedAnswer {
 
 const google = referenceDialect({
   ...wholeRequests,
-  codecs: [geminiContents],
+  codecs: [geminiCodec],
   systemStandsFirst: true,
   provider: (baseURL, { model, instructions, transport }) =>
     googleGemini({

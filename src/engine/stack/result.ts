@@ -9,9 +9,6 @@ import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
 import { answerText, withOutput } from "./output.ts";
 import type { SchemaIssue, StandardSchema } from "./schema.ts";
 
-export type { Loss, Repaired, RunStep } from "../../projections/run-record.ts";
-export type { Usage } from "../../projections/usage.ts";
-
 /** How a run ended; frozen through and through. */
 export type RunResult<Output = unknown> = {
   /**

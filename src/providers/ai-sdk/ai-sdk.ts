@@ -15,16 +15,14 @@ import { checkSecrets, maskable } from "../secrets/secret-values.ts";
 import { checkedSettings, checkGiven, type OptionWords } from "../settings/checked-settings.ts";
 import type { Secrets, TextOrSecret } from "../settings/connection-options.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
+import { aiSdkCodec } from "./ai-sdk-codec.ts";
 import { callOptions, unknownOption } from "./call-options.ts";
-import { aiSdkCodec } from "./codec.ts";
 import { failureOf } from "./failure.ts";
 import { GeneratedStream } from "./generated.ts";
 import { modelCredentials } from "./model-credentials.ts";
 import { plainJson } from "./plain-json.ts";
 import { checkSupportedUrls, mustFetch, type SupportedUrls, urlCapability } from "./supported-urls.ts";
 import { createWireCapture } from "./wire-capture.ts";
-
-export type { SupportedUrls };
 
 /** A model of the AI SDK, as far as it is used here: a `LanguageModelV3` or a newer one. */
 export type AiSdkModel = {

@@ -18,12 +18,6 @@ import type { AnthropicOptions } from "./options.ts";
 import { settingsOf } from "./provider-settings.ts";
 import { asksForThreads, threadsBeta } from "./threads.ts";
 
-export type { AnswerLimits } from "../settings/answer-limits.ts";
-export type { KeySource, Secrets, TextOrSecret } from "../settings/connection-options.ts";
-export type { WithSecrets } from "../settings/request-members.ts";
-export { messagesCodec } from "./messages-codec.ts";
-export type { AnthropicConnection, AnthropicOptions, MessagesCapabilities, MessagesSettings } from "./options.ts";
-
 /**
  * A model behind the Messages API: Anthropic's, or one that is reached by the same wire elsewhere (`baseURL`).
  *

@@ -13,9 +13,6 @@ import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { claudeCliCodec, invocationOf } from "./claude-cli-codec.ts";
 import { runCli } from "./run-cli.ts";
 
-export type { AnswerLimits } from "../settings/answer-limits.ts";
-export { claudeCliCodec } from "./claude-cli-codec.ts";
-
 /** How the CLI is started. None of this is recorded, but for the command and the folder. */
 export type ClaudeCliConnection = {
   /** The program and what stands before its arguments; `["claude"]` when absent. */

@@ -7,7 +7,7 @@ import { isSigned, partRefusal, refusalOf, restatedRule } from "./gemini-parts.t
 import { adjust, bodySettings, checksSignatures, instruct, offeredTools } from "./gemini-settings.ts";
 
 /** The contents of Gemini's `generateContent`, on Google's own API, on Vertex, and behind Code Assist. */
-export const geminiContents = defineCodec({
+export const geminiCodec = defineCodec({
   name: "google-gemini/1",
   resultsStandTogether: true,
   ...{ adjust, instruct, offeredTools, standInRule, readAnswer, writeAnswer },

@@ -13,7 +13,7 @@ import { maskedProvider } from "../secrets/masked-provider.ts";
 import { checkSecrets, secretLengthMin } from "../secrets/secret-values.ts";
 import { type AnswerLimits, answerLimits } from "../settings/answer-limits.ts";
 import { checkedSettings } from "../settings/checked-settings.ts";
-import { geminiContents } from "./gemini-codec.ts";
+import { geminiCodec } from "./gemini-codec.ts";
 import {
   addressOf,
   type Credentials,
@@ -68,7 +68,7 @@ export type Wrap = (body: JsonObject, asked: { readonly model: string }) => Json
 export function geminiProvider(options: GeminiSettings & GeminiConnection, endpoint: GeminiEndpoint): Provider {
   const { where, unwrap = (answer: JsonObject): JsonObject => answer } = endpoint;
   return googleProvider(options, endpoint, {
-    ...{ codec: geminiContents, capabilities: {} },
+    ...{ codec: geminiCodec, capabilities: {} },
     settings: checkedSettings(options, {
       ...geminiWords,
       ...{ provider: where, connectionNames: { ...connectionNames, ...endpoint.options } },

@@ -8,8 +8,8 @@ import { connectionNames, type GeminiConnection } from "./gemini-options.ts";
 import { googleProvider } from "./gemini-provider.ts";
 import { type GoogleKey, googleApi, keyOption } from "./google-api.ts";
 import { interactionForm } from "./interaction-answer.ts";
-import { interactionSteps } from "./interaction-codec.ts";
 import { InteractionStream } from "./interaction-stream.ts";
+import { interactionsCodec } from "./interactions-codec.ts";
 
 /** How a model is asked by interactions, in Google's names. Recorded with the requests; any text may be `secret("NAME")`. */
 export type InteractionSettings = {
@@ -47,7 +47,7 @@ export function googleInteractions(options: GoogleInteractionsOptions): Provider
     options,
     { ...{ where, name: "google-interactions", options: keyOption }, ...googleApi(options) },
     {
-      ...{ codec: interactionSteps, settings },
+      ...{ codec: interactionsCodec, settings },
       // Whether a streamed answer says what it continues from is not documented.
       capabilities: { chain: options.store === true, echo: "none" },
       path: () => "/interactions",

@@ -14,10 +14,6 @@ import { advised } from "./ollama-error.ts";
 import { addressOf, type OllamaOptions, settingsOf } from "./ollama-options.ts";
 import { OllamaStream } from "./ollama-stream.ts";
 
-export type { AnswerLimits } from "../settings/answer-limits.ts";
-export { ollamaCodec } from "./ollama-codec.ts";
-export type { OllamaConnection, OllamaOptions, OllamaSettings } from "./ollama-options.ts";
-
 /**
  * A model that Ollama serves, over its own `/api/chat`. A request that is longer than the model's context is refused with what to do, where
  * Ollama by itself would leave out the oldest messages.

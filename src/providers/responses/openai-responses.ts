@@ -21,17 +21,11 @@ import { conversationObjects } from "./conversation-objects.ts";
 import { settingsOf } from "./provider-settings.ts";
 import { responseForm, tellItems } from "./response-answers.ts";
 import { ResponseStream } from "./response-stream.ts";
+import { responsesCodec } from "./responses-codec.ts";
 import { includes, queryOf, responsePath, responsesEndpoints } from "./responses-endpoints.ts";
-import { responsesItems } from "./responses-items.ts";
 import type { OpenaiResponses, OpenaiResponsesOptions } from "./responses-options.ts";
 import { SocketPool, type SocketTiming } from "./socket-pool.ts";
 import { readStoredChain, readStoredConversation } from "./stored-chain.ts";
-
-export type { AnswerLimits } from "../settings/answer-limits.ts";
-export type { ConnectionOptions, KeyAsked, KeySource, Secrets, TextOrSecret } from "../settings/connection-options.ts";
-export type { WithSecrets } from "../settings/request-members.ts";
-export type { CallOptions, InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "./responses-endpoints.ts";
-export type { DecidedMember, OpenaiResponses, OpenaiResponsesOptions, RequestSettings } from "./responses-options.ts";
 
 /**
  * A model behind the Responses API: OpenAI's, or a server that speaks like it by `baseURL`. A request that may have been acted on is repeated
@@ -139,8 +133,8 @@ export function responsesProvider(
   const endpoints = responsesEndpoints({ sender, endpoint, model: settings["model"], secrets });
   const provider: OpenaiResponses = {
     name: "openai-responses",
-    scope: scopeOf(endpoint, responsesItems.family, options.credentialsOwner),
-    codec: responsesItems,
+    scope: scopeOf(endpoint, responsesCodec.family, options.credentialsOwner),
+    codec: responsesCodec,
     ...capabilitiesOf(options.capabilities),
     transport: options.transport ?? "sse",
     settings,

@@ -11,7 +11,7 @@ import {
 } from "../../engine/stack/provider.ts";
 import { providerError } from "../failures/classify-error.ts";
 import { deltasOf } from "../responses/deltas.ts";
-import { responsesItems } from "../responses/responses-items.ts";
+import { responsesCodec } from "../responses/responses-codec.ts";
 import { capabilitiesOf, type GivenCapabilities } from "../settings/capabilities.ts";
 import { type ScriptedAnswer, scriptedMembers, scriptedResponse, tokensOf } from "./scripted-answer.ts";
 
@@ -125,8 +125,8 @@ export function scripted(
 
   return {
     name: "scripted",
-    scope: `scripted prefix=${prefix} codec=${responsesItems.family}`,
-    codec: responsesItems,
+    scope: `scripted prefix=${prefix} codec=${responsesCodec.family}`,
+    codec: responsesCodec,
     ...capabilitiesOf(options.capabilities),
     transport,
     settings,

@@ -1,8 +1,6 @@
 import { leasePace } from "./lease-watch.ts";
 import { type EventStoreDbOptions, type EventStoreDbStore, openWithPace } from "./open.ts";
 
-export type { EventStoreDbOptions, EventStoreDbStore } from "./open.ts";
-
 /**
  * Opens the store of an EventStoreDB or KurrentDB server or cluster, from 23.10 on:
  * `esdb://user:password@host:2113?tls=true`. Several processes may have it open at once. A stream here is a stream

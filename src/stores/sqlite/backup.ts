@@ -1,6 +1,7 @@
 import { existsSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { checkFlag, checkOptions, checkText } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../log/ports/event-store.ts";
 import { createBeside, kindAt, namedFile, putInPlace, removeAbandoned, syncPath } from "../files.ts";
@@ -11,7 +12,7 @@ import { orphanEvents } from "./read.ts";
 import { checkSchema, hasTables } from "./schema.ts";
 
 /** What a file holds, once it was checked: a backup, or the store that one was restored to. */
-type CheckedFile = {
+export type CheckedFile = {
   readonly storeId: string;
   readonly streams: number;
   readonly events: number;
@@ -36,7 +37,8 @@ export type BackupOptions = {
  * @throws {StoreCorruptedError} when the store is damaged, or the file is another program's database.
  * @throws {StoreUnavailableError} when the file is a store that somebody has open; it is as it was.
  */
-export function backUpStore(path: string, backup: string, { force = false }: BackupOptions = {}): WrittenFile {
+export function backUpStore(path: string, backup: string, options: BackupOptions = {}): WrittenFile {
+  const force = checkedForce("backUpStore", { path, backup, options });
   return copyOver(path, backup, { force, whenOpen: "end it, or name another file" });
 }
 
@@ -50,8 +52,20 @@ export function backUpStore(path: string, backup: string, { force = false }: Bac
  * @throws {StoreCorruptedError} when the backup is damaged, or is none; the store is as it was.
  * @throws {StoreUnavailableError} when another process has the store open; it is as it was.
  */
-export function restoreStore(backup: string, path: string, { force = false }: BackupOptions = {}): WrittenFile {
+export function restoreStore(backup: string, path: string, options: BackupOptions = {}): WrittenFile {
+  const force = checkedForce("restoreStore", { path, backup, options });
   return copyOver(backup, path, { force, whenOpen: "end it, then restore again" });
+}
+
+type Asked = { readonly path: string; readonly backup: string; readonly options: BackupOptions };
+
+function checkedForce(where: string, { path, backup, options }: Asked): boolean {
+  checkText(`${where}: the store's path`, path, "the path of a file");
+  checkText(`${where}: the backup's path`, backup, "the path of a file");
+  checkOptions(where, options, { force: true });
+  const { force = false } = options;
+  checkFlag(`${where}: force`, force);
+  return force;
 }
 
 type Over = { readonly force: boolean; readonly whenOpen: string };

@@ -32,8 +32,6 @@ export type SqliteStore = EventStore & {
   readonly liveness?: Liveness;
 };
 
-export type { SqliteOpenOptions };
-
 export type SqliteStoreOptions = SqliteOpenOptions & {
   /** How long a subscription may take to see a write of another process. */
   readonly pollMs?: number;

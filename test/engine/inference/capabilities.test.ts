@@ -1,7 +1,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { isJsonObject } from "../../../src/base/json.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {
   type Fault,
   message,

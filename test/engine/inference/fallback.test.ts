@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {
   cannedError,
   type Fault,

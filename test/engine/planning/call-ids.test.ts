@@ -7,7 +7,7 @@ import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import type { Codec } from "../../../src/engine/stack/codec.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
-import { aiSdkCodec } from "../../../src/providers/ai-sdk/codec.ts";
+import { aiSdkCodec } from "../../../src/providers/ai-sdk/ai-sdk-codec.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
 import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
 import { defineCodec } from "../../../src/providers/codec/define-codec.ts";

@@ -11,7 +11,7 @@ import { shape } from "../../../src/engine/planning/shape.ts";
 import { unwantedReason } from "../../../src/engine/planning/unwanted-reasoning.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import type { ServerContext } from "../../../src/projections/server-contexts.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
 import {
   type ReferenceServer,
@@ -141,7 +141,7 @@ function optionsOf(choice: RequestChoice): RequestOptions {
 /** The context digest of wire items, read back as any client would read them. */
 function digestOf(items: readonly unknown[]): string {
   return items.filter(isJsonObject).reduce((context, item) => {
-    const { digest } = responsesItems.decodeItem(item, { scope });
+    const { digest } = responsesCodec.decodeItem(item, { scope });
     return extendContext(context, digest);
   }, emptyContext);
 }

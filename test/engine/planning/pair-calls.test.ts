@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 import { asks, fc, msg, response, result, rs, sent, turnOf, typedCall } from "../../support/planning/shape-builders.ts";
 
@@ -32,7 +32,7 @@ describe("calls and results", () => {
       result("call_a"),
       result("call_c"),
     );
-    const together = { ...responsesItems, resultsStandTogether: true };
+    const together = { ...responsesCodec, resultsStandTogether: true };
     const callIds = (text: string): string => text.replaceAll(/function_call(_output)?:/g, "$1:");
     expect(callIds(sent(split, 1))).toBe(":call_a :call_b _output:call_b :call_c _output:call_a _output:call_c");
     expect(callIds(sent(split, 1, { codec: together }))).toBe(

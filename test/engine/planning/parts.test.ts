@@ -17,24 +17,24 @@ import { Turn } from "../../../src/domain/turn.ts";
 import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import type { Codec } from "../../../src/engine/stack/codec.ts";
-import { aiSdkCodec } from "../../../src/providers/ai-sdk/codec.ts";
+import { aiSdkCodec } from "../../../src/providers/ai-sdk/ai-sdk-codec.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
 import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
 import { claudeCliCodec } from "../../../src/providers/claude-cli/claude-cli-codec.ts";
-import { geminiContents } from "../../../src/providers/google/gemini-codec.ts";
-import { interactionSteps } from "../../../src/providers/google/interaction-codec.ts";
+import { geminiCodec } from "../../../src/providers/google/gemini-codec.ts";
+import { interactionsCodec } from "../../../src/providers/google/interactions-codec.ts";
 import { ollamaCodec } from "../../../src/providers/ollama/ollama-codec.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 import { fullRequest } from "../../support/planning/offline-turns.ts";
 
 const codecs = {
-  responses: responsesItems,
+  responses: responsesCodec,
   "chat of OpenAI": chatCodecs.openai,
   "chat of Mistral": chatCodecs.mistral,
   anthropic: messagesCodec,
-  gemini: geminiContents,
-  interactions: interactionSteps,
+  gemini: geminiCodec,
+  interactions: interactionsCodec,
   ollama: ollamaCodec,
   "claude-cli": claudeCliCodec,
   "ai-sdk": aiSdkCodec,
@@ -317,7 +317,7 @@ test("an answer that is sent without a part is not the one that its endpoint gav
   const kinds = (block: Block) =>
     planned(
       Turn.of([user("Go.").withId(freshBlockId()), thought, block, user("On.").withId(freshBlockId())]),
-      responsesItems,
+      responsesCodec,
     ).sent.map(({ kind }) => kind);
   expect(kinds(answer([text("Here.")]))).toEqual(["user", "reasoning", "assistant", "user"]);
   expect(kinds(answer([text("Here."), parts["image of data"]]))).toEqual(["user", "assistant", "user"]);

@@ -5,17 +5,17 @@ import { blockFromJson } from "../../../src/domain/block-json.ts";
 import { type InferenceRequestedData, responseReceived } from "../../../src/domain/events/inference-events.ts";
 import { blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
 import { decodeResponse, rebuildResponse } from "../../../src/engine/planning/response.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
 import { hasRecordings, itemsOf, needsRecordings, recordedExchanges } from "../../support/providers/recorded-cases.ts";
 
-const provider = { scope: "test", codec: responsesItems };
+const provider = { scope: "test", codec: responsesCodec };
 
 const request: InferenceRequestedData = {
   inferenceId: inferenceIdSchema.parse("inf_0000000000000001"),
   attempt: 0,
   scope: "test",
-  encoder: responsesItems.name,
+  encoder: responsesCodec.name,
   settingsDigest: "0".repeat(64),
   decision: {
     strategy: "full",
@@ -45,7 +45,7 @@ function throughTheLog(response: JsonObject, settings: JsonObject): JsonObject {
   const { data } = decodeResponse(response, { request, settings, provider, newBlockId: idsOf() });
   const text = JSON.stringify({ type: "ResponseReceived", version: 1, data });
   const { data: stored } = responseReceived.parse(parseJson(text));
-  return rebuildResponse({ data: stored, blocks: stored.output.map(blockFromJson) }, settings, responsesItems);
+  return rebuildResponse({ data: stored, blocks: stored.output.map(blockFromJson) }, settings, responsesCodec);
 }
 
 const settings = { model: "m", instructions: "Be brief.", tools: [{ type: "function", name: "f" }], store: true };

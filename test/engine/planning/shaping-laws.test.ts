@@ -9,7 +9,7 @@ import { groupsOf } from "../../../src/engine/planning/groups.ts";
 import { placeOf } from "../../../src/engine/planning/repairs.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import type { SentBlock } from "../../../src/engine/stack/codec.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { cases, isTelling } from "../../support/cases.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 import { boundariesOf, fullRequest, turns } from "../../support/planning/offline-turns.ts";
@@ -100,7 +100,7 @@ describe("shaping", () => {
   test("looks at nothing before the anchor's output when results and a message follow", () => {
     const prefix = Array.from({ length: 1000 }, () => unreadable());
     const call = (index: number, callId: string): Block =>
-      responsesItems
+      responsesCodec
         .decodeItem(
           { type: "function_call", id: `fc_${index}`, call_id: callId, name: "f", arguments: "{}" },
           { scope: fullRequest.scope, group: { id: "inf_1", index, size: 2, stored: true } },

@@ -1,6 +1,7 @@
 import { firstValueFrom, Subject, take, toArray } from "rxjs";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { changes$ } from "../../../src/conversation/changes.ts";
 import type { Observer } from "../../../src/engine/stack/engine.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
@@ -224,7 +225,7 @@ test("changes are told once they are durable, in order, whoever makes them", asy
   const { conversation, store, ...workshop } = createWorkshop();
   const { engine } = workshop.scripted(["an answer"]);
   await conversation.append("before anybody looked");
-  const told = firstValueFrom(conversation.changes$.pipe(take(6), toArray()));
+  const told = firstValueFrom(changes$(conversation).pipe(take(6), toArray()));
   await conversation.append("hello");
   await store.conversation(conversation.id).run(engine);
   const events = await told;

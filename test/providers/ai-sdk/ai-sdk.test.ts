@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json
 import { text, user } from "../../../src/domain/make-block.ts";
 import { RunFailedError, tool } from "../../../src/index.ts";
 import { type AiSdkOptions, aiSdk } from "../../../src/providers/ai-sdk/ai-sdk.ts";
-import { aiSdkCodec } from "../../../src/providers/ai-sdk/codec.ts";
+import { aiSdkCodec } from "../../../src/providers/ai-sdk/ai-sdk-codec.ts";
 import { answering, serve } from "../../support/providers/loopback.ts";
 import { type SdkAnswer, sdkModel, sdkModelV3 } from "../../support/providers/sdk-model.ts";
 import { createWorkshop } from "../../support/workshop.ts";

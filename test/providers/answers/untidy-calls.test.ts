@@ -8,15 +8,15 @@ import { blocksOf } from "../../../src/engine/planning/response.ts";
 import type { Answer, Codec } from "../../../src/engine/stack/codec.ts";
 import type { Provider } from "../../../src/engine/stack/provider.ts";
 import { createEngine, openStore, tool } from "../../../src/index.ts";
-import { aiSdkCodec } from "../../../src/providers/ai-sdk/codec.ts";
+import { aiSdkCodec } from "../../../src/providers/ai-sdk/ai-sdk-codec.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
 import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
 import { chatDialectNames } from "../../../src/providers/chat/chat-dialects.ts";
-import { geminiContents } from "../../../src/providers/google/gemini-codec.ts";
-import { interactionSteps } from "../../../src/providers/google/interaction-codec.ts";
+import { geminiCodec } from "../../../src/providers/google/gemini-codec.ts";
+import { interactionsCodec } from "../../../src/providers/google/interactions-codec.ts";
 import { ollamaCodec } from "../../../src/providers/ollama/ollama-codec.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";
 
@@ -57,7 +57,7 @@ const wires: readonly (readonly [string, Codec, (said: Said) => JsonObject])[] =
   ],
   [
     "google-gemini",
-    geminiContents,
+    geminiCodec,
     ({ id, name, given }) => ({
       candidates: [
         { content: { role: "model", parts: [{ functionCall: { id, name, args: given } }] }, finishReason: "STOP" },
@@ -66,7 +66,7 @@ const wires: readonly (readonly [string, Codec, (said: Said) => JsonObject])[] =
   ],
   [
     "google-interactions",
-    interactionSteps,
+    interactionsCodec,
     ({ id, name, given }) => ({
       ...{ id: "int_1", status: "requires_action" },
       steps: [{ type: "function_call", id, name, arguments: given }],
@@ -82,7 +82,7 @@ const wires: readonly (readonly [string, Codec, (said: Said) => JsonObject])[] =
   ],
   [
     "responses",
-    responsesItems,
+    responsesCodec,
     ({ id, name, given }) => ({
       ...{ id: "resp_1", status: "completed" },
       output: [{ type: "function_call", id: "fc_1", call_id: id, name, arguments: given }],
@@ -185,7 +185,7 @@ test.each<readonly [JsonValue | undefined, string]>([
   const item = { type: "custom_tool_call", id: "ctc_1", call_id: "call_1", name: "shell", input };
   const answers = [
     [chatCodecs.openai, completion(chat)],
-    [responsesItems, { id: "resp_1", status: "completed", output: [item] }],
+    [responsesCodec, { id: "resp_1", status: "completed", output: [item] }],
   ] as const;
   for (const [codec, answer] of answers) {
     const { blocks } = readBack(codec, wired(answer));
@@ -240,7 +240,7 @@ test("texts of nothing that an answer says as null go back as texts", () => {
   const items = [{ type: "message", role: "assistant", content: [{ type: "output_text", text: null }] }];
   for (const [codec, answer] of [
     [messagesCodec, message],
-    [responsesItems, { id: "resp_1", status: "completed", output: items }],
+    [responsesCodec, { id: "resp_1", status: "completed", output: items }],
   ] as const) {
     const { blocks } = readBack(codec, answer);
     const input = blocks.map((block) => ({ block, withId: false }));

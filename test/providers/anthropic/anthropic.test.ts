@@ -4,8 +4,10 @@ import type { JsonObject } from "../../../src/base/json.ts";
 import type { InferenceRequest, StreamDelta } from "../../../src/engine/stack/provider.ts";
 import { ProviderError } from "../../../src/engine/stack/provider.ts";
 import { createEngine, openStore, secret, tool } from "../../../src/index.ts";
-import { type AnthropicOptions, anthropic, messagesCodec } from "../../../src/providers/anthropic/anthropic.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { messagesError } from "../../../src/providers/anthropic/errors.ts";
+import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
+import type { AnthropicOptions } from "../../../src/providers/anthropic/options.ts";
 import { answering, eventStream, eventsOf, serve } from "../../support/providers/loopback.ts";
 
 type Answerer = Parameters<typeof serve>[0];

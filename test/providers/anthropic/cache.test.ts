@@ -2,7 +2,8 @@ import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { isJsonList, isJsonObject, type JsonValue } from "../../../src/base/json.ts";
 import { createEngine, defineMiddleware, openStore, tool, user } from "../../../src/index.ts";
-import { type AnthropicOptions, anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import type { AnthropicOptions } from "../../../src/providers/anthropic/options.ts";
 import {
   functionCall,
   message,

@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { JsonValue } from "../../../src/base/json.ts";
 import { createEngine, defineMiddleware, type Layer, openStore } from "../../../src/index.ts";
-import { type AnthropicOptions, anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import type { AnthropicOptions } from "../../../src/providers/anthropic/options.ts";
 import { message, reasoning, startReferenceServer } from "../../../src/reference-server/server.ts";
 import { dataOf, eventsOf } from "../../support/workshop.ts";
 

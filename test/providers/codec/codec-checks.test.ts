@@ -3,7 +3,7 @@ import { messageOf } from "../../../src/base/error-message.ts";
 import type { JsonObject } from "../../../src/base/json.ts";
 import { type Codec, system, toolCall, toolResult, user } from "../../../src/entries/provider.ts";
 import { type CodecSamples, codecChecks } from "../../../src/entries/testing.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { type ScriptedAnswer, scriptedResponse } from "../../../src/providers/scripted/scripted-answer.ts";
 import { toyCodec } from "../../support/toy/dialect/codec.ts";
 
@@ -54,7 +54,7 @@ const body =
 
 const samples: readonly (readonly [Codec, CodecSamples])[] = [
   [
-    responsesItems,
+    responsesCodec,
     {
       answers: [
         scriptedAnswer({ text: "Hello." }),

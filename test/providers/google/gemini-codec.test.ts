@@ -21,9 +21,9 @@ import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { blocksOf } from "../../../src/engine/planning/response.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import { codecChecks } from "../../../src/entries/testing.ts";
-import { geminiContents } from "../../../src/providers/google/gemini-codec.ts";
+import { geminiCodec } from "../../../src/providers/google/gemini-codec.ts";
 
-const codec = geminiContents;
+const codec = geminiCodec;
 const scope = "here";
 const inferenceId = "inf_0000000000000001";
 let ids = 0;

@@ -5,12 +5,12 @@ import { Block } from "../../../src/domain/block.ts";
 import { assistant, image, text, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { ProviderError, type StreamDelta } from "../../../src/engine/stack/provider.ts";
-import { googleInteractions, interactionSteps } from "../../../src/entries/google.ts";
+import { googleInteractions, interactionsCodec } from "../../../src/entries/google.ts";
 import { codecChecks, functionCall, message, startReferenceServer } from "../../../src/entries/testing.ts";
 import { openStore, tool } from "../../../src/index.ts";
 import { answering, type Loopback, serve } from "../../support/providers/loopback.ts";
 
-const codec = interactionSteps;
+const codec = interactionsCodec;
 const usage = { total_tokens: 20, total_input_tokens: 8, total_output_tokens: 5, total_thought_tokens: 7 };
 const thought = { type: "thought", summary: [{ type: "text", text: "Hm." }], signature: "c2ln" };
 const said = { type: "model_output", content: [{ type: "text", text: "Hello." }] };

@@ -5,7 +5,7 @@ import type { Block } from "../../../src/domain/block.ts";
 import { blockFromJson, blockJsonSchema, blockToJson } from "../../../src/domain/block-json.ts";
 import { blockIdSchema } from "../../../src/domain/ids.ts";
 import { blocksOf } from "../../../src/engine/planning/response.ts";
-import { geminiContents } from "../../../src/providers/google/gemini-codec.ts";
+import { geminiCodec } from "../../../src/providers/google/gemini-codec.ts";
 import { blocksOfContents } from "../../../src/providers/google/gemini-contents.ts";
 import { GeminiStream } from "../../../src/providers/google/gemini-stream.ts";
 import { googleGemini } from "../../../src/providers/google/google-gemini.ts";
@@ -39,7 +39,7 @@ describeRecorded("recorded requests", () => {
     for (const { request, contents, model } of exchanges) {
       const { contents: _, ...settings } = request;
       const input = blocksOfContents(contents, { scope }).map((block) => ({ block: stored(block), withId: false }));
-      const body = geminiContents.encodeRequest({
+      const body = geminiCodec.encodeRequest({
         settings: { model, ...settings },
         input,
         anchor: null,
@@ -56,7 +56,7 @@ describeRecorded("recorded requests", () => {
       const { contents: _, ...settings } = request;
       const input = blocksOfContents(contents, { scope }).map((block) => ({ block: stored(block), withId: false }));
       const asked = { settings: { model, ...settings }, input, anchor: null, transport: "json" } as const;
-      const body = parseWire(geminiContents.encodeRequest(asked));
+      const body = parseWire(geminiCodec.encodeRequest(asked));
       const url = new URL(`http://front.test/models/${model}:generateContent`);
       const answer = front.accept({ body, url, headers: {}, fault: undefined });
       return "refusal" in answer ? [{ name, refusal: answer.refusal.body }] : [];
@@ -67,7 +67,7 @@ describeRecorded("recorded requests", () => {
   test("can be sent again, each block of them", () => {
     const blocks = exchanges.flatMap(({ contents }) => blocksOfContents(contents, { scope }));
     expect(blocks.length).toBeGreaterThan(300);
-    for (const block of blocks) expect(geminiContents.unsendableReason(block, { withId: false })).toBeNull();
+    for (const block of blocks) expect(geminiCodec.unsendableReason(block, { withId: false })).toBeNull();
   });
 });
 
@@ -75,7 +75,7 @@ describeRecorded("recorded answers", () => {
   const answered = exchanges.map((exchange) => [exchange, wholeOf(exchange)] as const);
   const read = (response: JsonObject) => {
     const asked = { inferenceId: "inf_0000000000000001", settings: {}, capabilities: {} };
-    const answer = geminiContents.readAnswer(response, asked);
+    const answer = geminiCodec.readAnswer(response, asked);
     const from = { scope, inferenceId: asked.inferenceId, isMasked: false, newBlockId: () => id };
     return { answer, blocks: blocksOf(answer, from).map(stored) };
   };
@@ -84,7 +84,7 @@ describeRecorded("recorded answers", () => {
     for (const [, response] of answered) {
       const { answer, blocks } = read(response);
       expect(answer.isComplete).toBe(true);
-      const told = geminiContents.writeAnswer({ ...answer, blocks });
+      const told = geminiCodec.writeAnswer({ ...answer, blocks });
       expect(canonicalJson(told)).toBe(canonicalJson(response));
       expect(stringsOf(told)).toEqual(stringsOf(response));
     }
@@ -107,7 +107,7 @@ describeRecorded("recorded answers", () => {
     for (const [{ model }, response] of answered) {
       const input = read(response).blocks.map((block) => ({ block, withId: false }));
       const body = parseJson(
-        geminiContents.encodeRequest({ settings: { model }, input, anchor: null, transport: "json" }),
+        geminiCodec.encodeRequest({ settings: { model }, input, anchor: null, transport: "json" }),
       );
       const contents = isJsonObject(body) ? body["contents"] : undefined;
       expect(contents).toEqual(input.length === 0 ? [] : [{ role: "model", parts: partsIn(response) }]);

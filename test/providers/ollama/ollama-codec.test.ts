@@ -20,7 +20,7 @@ import {
   user,
 } from "../../../src/entries/provider.ts";
 import { codecChecks } from "../../../src/entries/testing.ts";
-import { ollamaCodec } from "../../../src/providers/ollama/ollama.ts";
+import { ollamaCodec } from "../../../src/providers/ollama/ollama-codec.ts";
 import { jsonValue } from "../../support/base/arbitrary-json.ts";
 import { cases, firstSeed } from "../../support/cases.ts";
 import { freshBlockId } from "../../support/planning/exchange.ts";

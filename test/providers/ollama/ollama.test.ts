@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { type OllamaOptions, ollama } from "../../../src/providers/ollama/ollama.ts";
+import { ollama } from "../../../src/providers/ollama/ollama.ts";
+import type { OllamaOptions } from "../../../src/providers/ollama/ollama-options.ts";
 import { ProviderSettingsError } from "../../../src/providers/settings/settings-error.ts";
 import { ask, failureOf, textOf } from "../../support/providers/inferences.ts";
 import { answering, type Loopback, serve } from "../../support/providers/loopback.ts";

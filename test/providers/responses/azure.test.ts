@@ -3,14 +3,10 @@ import type { JsonObject } from "../../../src/base/json.ts";
 import {
   type AzureResponsesOptions,
   azureResponses,
-  createEngine,
-  defineMiddleware,
   type OpenaiResponsesOptions,
   openaiResponses,
-  openStore,
-  ProviderError,
-  RunFailedError,
-} from "../../../src/index.ts";
+} from "../../../src/entries/responses.ts";
+import { createEngine, defineMiddleware, openStore, ProviderError, RunFailedError } from "../../../src/index.ts";
 import * as reference from "../../../src/reference-server/server.ts";
 
 const failureOf = (work: () => Promise<unknown>): Promise<unknown> => work().catch((error: unknown) => error);

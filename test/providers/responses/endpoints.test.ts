@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { isJsonList, type JsonObject } from "../../../src/base/json.ts";
 import { secretReference as secret } from "../../../src/log/codec/references.ts";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {
   message,
   type ReferenceServerOptions,

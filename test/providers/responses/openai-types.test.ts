@@ -1,7 +1,8 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
 import type { OpenAI } from "openai";
 import { expect, expectTypeOf, test } from "vitest";
-import { type OpenaiResponsesOptions, openaiResponses, secret } from "../../../src/index.ts";
+import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/entries/responses.ts";
+import { secret } from "../../../src/index.ts";
 import type { MessagesSettings } from "../../../src/providers/anthropic/options.ts";
 import type { ChatSettings } from "../../../src/providers/chat/chat-options.ts";
 import type { RequestSettings } from "../../../src/providers/responses/responses-options.ts";

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import { ProviderSettingsError } from "../../../src/providers/settings/settings-error.ts";
 import { answering, serve } from "../../support/providers/loopback.ts";
 

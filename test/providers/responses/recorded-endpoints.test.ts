@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { isJsonObject, type JsonObject, jsonOf } from "../../../src/base/json.ts";
-import { openaiResponses } from "../../../src/index.ts";
+import { openaiResponses } from "../../../src/entries/responses.ts";
 import type { OpenaiResponses } from "../../../src/providers/responses/responses-options.ts";
 import {
   type Exchange,

@@ -5,7 +5,7 @@ import type { Block } from "../../../src/domain/block.ts";
 import { ProviderError } from "../../../src/engine/stack/provider.ts";
 import { classifyFailure } from "../../../src/providers/failures/classify-error.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { type Loopback, serve } from "../../support/providers/loopback.ts";
 import {
   type Exchange,
@@ -20,7 +20,7 @@ const exchanges = hasRecordings ? recordedExchanges() : [];
 const isCreate = ({ method, path }: Exchange): boolean => method === "POST" && path.endsWith("/responses");
 const answered = exchanges.filter((exchange) => exchange.status === 200 && isCreate(exchange));
 const refused = exchanges.filter(({ status }) => status >= 400);
-const decode = (item: JsonObject): Block => responsesItems.decodeItem(item, { scope: "recorded" });
+const decode = (item: JsonObject): Block => responsesCodec.decodeItem(item, { scope: "recorded" });
 
 const items = exchanges.flatMap(({ request, response }) => [
   ...itemsOf(request["input"]),
@@ -37,24 +37,24 @@ const describeRecorded = hasRecordings ? describe : () => undefined;
 describeRecorded("recorded items", () => {
   test("come back exactly as they came, strings byte for byte", () => {
     const different = items.filter(
-      (item) => canonicalJson(responsesItems.encodeItem(decode(item))) !== canonicalJson(item),
+      (item) => canonicalJson(responsesCodec.encodeItem(decode(item))) !== canonicalJson(item),
     );
     expect(different).toEqual([]);
-    for (const item of items) expect(stringsOf(responsesItems.encodeItem(decode(item)))).toEqual(stringsOf(item));
+    for (const item of items) expect(stringsOf(responsesCodec.encodeItem(decode(item)))).toEqual(stringsOf(item));
   });
 
   test("of unknown kinds keep the order of their members", () => {
     const unknown = items.filter((item) => decode(item).kind === "other");
     expect(unknown.length).toBeGreaterThan(30);
     for (const item of unknown)
-      expect(JSON.stringify(responsesItems.encodeItem(decode(item)))).toBe(JSON.stringify(item));
+      expect(JSON.stringify(responsesCodec.encodeItem(decode(item)))).toBe(JSON.stringify(item));
   });
 
   test("say the same to a model when they are sent again", () => {
     for (const item of items) {
       const block = decode(item);
-      expect(responsesItems.unsendableReason(block, { withId: true })).toBeNull();
-      expect(decode(responsesItems.requestItem(block, { withId: true })).digest).toBe(block.digest);
+      expect(responsesCodec.unsendableReason(block, { withId: true })).toBeNull();
+      expect(decode(responsesCodec.requestItem(block, { withId: true })).digest).toBe(block.digest);
     }
   });
 

@@ -3,8 +3,9 @@ import type { JsonObject } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { text, toolResult, user } from "../../../src/domain/make-block.ts";
 import { ProviderError } from "../../../src/engine/stack/provider.ts";
-import { type OpenaiResponses, openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
+import type { OpenaiResponses } from "../../../src/providers/responses/responses-options.ts";
 import * as reference from "../../../src/reference-server/server.ts";
 import { parsed } from "../../support/base/arbitrary-json.ts";
 import { type Asked, ask, failureOf, idOf, textOf } from "../../support/providers/inferences.ts";
@@ -54,11 +55,11 @@ describe.each(["sse", "json"] as const)("against the reference server, by %s", (
     const anchor = previousResponseId === null ? null : { kind: "response", id: previousResponseId };
     const settings = { ...provider.settings, include: ["reasoning.encrypted_content"] };
     return ask(provider, {
-      bodyText: responsesItems.encodeRequest({ settings, input, anchor, transport }),
+      bodyText: responsesCodec.encodeRequest({ settings, input, anchor, transport }),
     });
   };
   const blocksOf = ({ response }: Asked): readonly Block[] =>
-    itemsOf(response["output"]).map((item) => responsesItems.decodeItem(item, { scope: provider.scope }));
+    itemsOf(response["output"]).map((item) => responsesCodec.decodeItem(item, { scope: provider.scope }));
   const resultsFor = (blocks: readonly Block[]): readonly Block[] =>
     blocks.flatMap((block) => {
       const type = block.type === "custom" ? "custom" : "function";
@@ -92,7 +93,7 @@ describe.each(["sse", "json"] as const)("against the reference server, by %s", (
     expect(textOf(asked.deltas, "tool-call-delta")).toBe('{ "city": "Paris" }{"city":"Rome"}');
     const input = [{ block: user("How is Paris? \ud83c\udf26"), withId: true }];
     const settings = { model: "m", include: ["reasoning.encrypted_content"] };
-    const bodyText = responsesItems.encodeRequest({ settings, input, anchor: null, transport });
+    const bodyText = responsesCodec.encodeRequest({ settings, input, anchor: null, transport });
     expect(server.requests[0]?.bodyText).toBe(bodyText);
   });
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { ProviderError } from "../../../src/engine/stack/provider.ts";
-import { type OpenaiResponses, openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponses } from "../../../src/providers/responses/responses-options.ts";
 import {
   cannedError,
   errorRows,

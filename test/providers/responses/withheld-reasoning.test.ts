@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { JsonValue } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 
 const asked = { inferenceId: "inf_1", settings: {}, capabilities: {} };
 const response = (told: JsonValue) => ({
@@ -35,11 +35,11 @@ test.each<readonly [string, JsonValue, object]>([
   ["nothing withheld is kept as it came", [], { withheld: [], rest: { input_transformations: [] } }],
   ["null is kept as it came", null, { withheld: [], rest: { input_transformations: null } }],
 ])("%s, and the response can be written again", (_what, told, expected) => {
-  const answer = responsesItems.readAnswer(response(told), asked);
+  const answer = responsesCodec.readAnswer(response(told), asked);
   expect(answer).toMatchObject(expected);
   expect(answer.rest).toEqual(Reflect.get(expected, "rest"));
   const blocks = answer.blocks.map(({ kind, payload }) => new Block({ id: null, kind, payload }));
   const { withheld = [], ...others } = answer;
   const recorded = { ...others, blocks, ...(withheld.length === 0 ? {} : { withheld }) };
-  expect(responsesItems.writeAnswer(recorded)).toEqual(response(told));
+  expect(responsesCodec.writeAnswer(recorded)).toEqual(response(told));
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { Block, createEngine, openaiResponses, secret } from "../../../src/index.ts";
+import { openaiResponses } from "../../../src/entries/responses.ts";
+import { Block, createEngine, secret } from "../../../src/index.ts";
 import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import { ProviderSettingsError } from "../../../src/providers/settings/settings-error.ts";
 import { startReferenceServer } from "../../../src/reference-server/server.ts";

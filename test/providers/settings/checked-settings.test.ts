@@ -1,6 +1,6 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { describe, expect, test, vi } from "vitest";
-import { azureResponses, openaiResponses } from "../../../src/index.ts";
+import { azureResponses, openaiResponses } from "../../../src/entries/responses.ts";
 import { aiSdk } from "../../../src/providers/ai-sdk/ai-sdk.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";

@@ -2,7 +2,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
 import { assistant } from "../../../src/domain/make-block.ts";
 import { createEngine, defineMiddleware, openStore } from "../../../src/index.ts";
-import { type AnthropicOptions, anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import type { AnthropicOptions } from "../../../src/providers/anthropic/options.ts";
 import {
   message,
   type ReferenceServerOptions,

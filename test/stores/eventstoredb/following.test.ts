@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { all, append, headAfter, text } from "../../../src/contracts/prepared.ts";
+import { changes$ } from "../../../src/conversation/changes.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { conversationList } from "../../../src/projections/conversation-list.ts";
 import { createProjector } from "../../../src/read-models/projector.ts";
@@ -64,7 +65,7 @@ test(`${followed} conversations of a process that are all followed go on, on one
   const seen = new Map<string, number>();
   const following = conversations.map((conversation) => {
     const count = ({ stream }: { readonly stream: string }): unknown => seen.set(stream, (seen.get(stream) ?? 0) + 1);
-    return conversation.changes$.subscribe(count);
+    return changes$(conversation).subscribe(count);
   });
   for (const round of ["one", "two"]) await Promise.all(conversations.map((one) => one.append(round)));
   // Each has been started, and two messages were appended to it.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { all, append, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import { type StoredEnvelope, StoreReplacedError } from "../../../src/log/ports/event-store.ts";
-import type { EventStoreDbStore } from "../../../src/stores/eventstoredb/store.ts";
+import type { EventStoreDbStore } from "../../../src/stores/eventstoredb/open.ts";
 import type { EventStoreDbServer } from "../../support/eventstoredb/server.ts";
 import { opened, startServer, withSetting, writeAside } from "../../support/stores/eventstoredb-opened.ts";
 

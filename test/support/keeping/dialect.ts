@@ -2,7 +2,7 @@ import { type JsonObject, omitMembers } from "../../../src/base/json.ts";
 import type { AnchorKind, Codec } from "../../../src/engine/stack/codec.ts";
 import { type Provider, ProviderError } from "../../../src/engine/stack/provider.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { readItems, startReferenceServer } from "../../../src/reference-server/server.ts";
 import type { Dialect } from "../dialect.ts";
 import { takenByResponses } from "../dialects.ts";
@@ -20,17 +20,17 @@ const kinds: Readonly<Record<Keeping, AnchorKind>> = {
 
 /** The items of the Responses API, for a server that keeps them so. */
 const codecOf = (keeping: Keeping): Codec => ({
-  ...responsesItems,
+  ...responsesCodec,
   name: `kept-in-${keeping}s/1`,
   family: `kept-in-${keeping}s`,
   anchors: { [keeping]: kinds[keeping] },
   encodeRequest: ({ settings, ...parts }) =>
-    responsesItems.encodeRequest({
+    responsesCodec.encodeRequest({
       ...parts,
       settings: parts.anchor?.kind === "thread" ? omitMembers(settings, ofThread) : settings,
     }),
   readAnswer(response, asked) {
-    const answer = responsesItems.readAnswer(response, asked);
+    const answer = responsesCodec.readAnswer(response, asked);
     const { kept_as: id } = response;
     const { anchor, ...rest } = answer;
     return anchor === undefined || typeof id !== "string"

@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import * as z from "zod";
+import { openaiResponses } from "../../../src/entries/responses.ts";
 import { scripted, startReferenceServer } from "../../../src/entries/testing.ts";
 import {
   assistant,
@@ -10,7 +11,6 @@ import {
   lens,
   logging,
   type Next,
-  openaiResponses,
   type Turn,
   toolCall,
   toolLoop,

@@ -1,6 +1,7 @@
-import { copyConversations } from "../../../src/entries/copy.ts";
+import { copyConversations, exportBundle, importBundle } from "../../../src/entries/copy.ts";
 import { conversationList, createProjector } from "../../../src/entries/projections.ts";
 import { reexecute, replayFolds, whatIf } from "../../../src/entries/replay.ts";
+import { backUpStore, restoreStore } from "../../../src/entries/sqlite.ts";
 import { openStore } from "../../../src/index.ts";
 import { engine, type Mistake, odd } from "./mistake.ts";
 
@@ -69,6 +70,40 @@ export const storeMistakes: readonly Mistake[] = [
     "search('a', { limit: -1 })",
     () => search("a", { limit: -1 }),
     "search: limit is -1: give a whole number of at least 1",
+  ],
+  [
+    "exportBundle('sqlite:a.db')",
+    () => exportBundle(odd("sqlite:a.db")).next(),
+    "exportBundle takes an open store, not a text: open it with openStore",
+  ],
+  [
+    "exportBundle(store, { redacted })",
+    async () => exportBundle(await openStore("memory:"), odd({ redacted: true })).next(),
+    "exportBundle has no option 'redacted': did you mean 'redact'?",
+  ],
+  [
+    "importBundle('a.bundle', store)",
+    async () => importBundle(odd("a.bundle"), await openStore("memory:")),
+    "importBundle: what reads the bundle is a text: give a function",
+  ],
+  [
+    "importBundle(read, 'sqlite:a.db')",
+    async () =>
+      importBundle(
+        odd(() => []),
+        odd("sqlite:a.db"),
+      ),
+    "importBundle takes an open store, not a text: open it with openStore",
+  ],
+  [
+    "backUpStore('', 'a.backup')",
+    () => backUpStore("", "a.backup"),
+    "backUpStore: the store's path is an empty text: give the path of a file",
+  ],
+  [
+    "restoreStore('a.backup', 'a.db', { force: 'yes' })",
+    () => restoreStore("a.backup", "a.db", odd({ force: "yes" })),
+    "restoreStore: force is a text: give true or false",
   ],
   ["search('a', { limt })", () => search("a", { limt: 1 }), "search has no option 'limt': did you mean 'limit'?"],
   ["list({ limits })", () => list({ limits: 5 }), "list has no option 'limits': did you mean 'limit'?"],

@@ -21,19 +21,7 @@ export function publicTypes(
   folder: string,
   instead: ReadonlyMap<string, string> = new Map(),
 ): PublicTypes {
-  const options = { module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2024, strict: true, types: ["node"] };
-  const host = ts.createCompilerHost(options);
-  const read = host.readFile.bind(host);
-  const readFile = (name: string): string | undefined => instead.get(name) ?? read(name);
-  const getSourceFile: typeof host.getSourceFile = (name, language) => {
-    const known = parsed.get(name);
-    if (known !== undefined && !instead.has(name)) return known;
-    const text = readFile(name);
-    const source = text === undefined ? undefined : ts.createSourceFile(name, text, language);
-    if (source !== undefined && !instead.has(name)) parsed.set(name, source);
-    return source;
-  };
-  const program = ts.createProgram([...entries], options, { ...host, readFile, getSourceFile });
+  const program = programOf(entries, instead);
   const checker = program.getTypeChecker();
   const meant = (symbol: ts.Symbol): ts.Symbol =>
     symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
@@ -56,6 +44,23 @@ export function publicTypes(
         if (!exported.has(used)) unnamed.add(`${used.name} of ${name}`);
       }
   return { exported: exported.size, unnamed: [...unnamed].toSorted() };
+}
+
+/** What the compiler knows of declarations. */
+export function programOf(entries: readonly string[], instead: ReadonlyMap<string, string> = new Map()): ts.Program {
+  const options = { module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2024, strict: true, types: ["node"] };
+  const host = ts.createCompilerHost(options);
+  const read = host.readFile.bind(host);
+  const readFile = (name: string): string | undefined => instead.get(name) ?? read(name);
+  const getSourceFile: typeof host.getSourceFile = (name, language) => {
+    const known = parsed.get(name);
+    if (known !== undefined && !instead.has(name)) return known;
+    const text = readFile(name);
+    const source = text === undefined ? undefined : ts.createSourceFile(name, text, language);
+    if (source !== undefined && !instead.has(name)) parsed.set(name, source);
+    return source;
+  };
+  return ts.createProgram([...entries], options, { ...host, readFile, getSourceFile });
 }
 
 /** Files as they were read for an earlier look: most are the compiler's libraries, and the same each time. */

@@ -11,7 +11,7 @@ import { decodeResponse } from "../../../src/engine/planning/response.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import { entersTurn } from "../../../src/projections/apply-to-turns.ts";
 import { type ServerContext, serverContextOf, serverContexts } from "../../../src/projections/server-contexts.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
 import type { ReferenceServer } from "../../../src/reference-server/server.ts";
 import { send as post } from "../reference-server/wire-client.ts";
@@ -64,7 +64,7 @@ export function createExchange(server: ReferenceServer) {
       contexts,
       provenance: { authorOf: () => null, removerOf: () => null },
       scope,
-      codec: responsesItems,
+      codec: responsesCodec,
       transport: "json",
       capabilities,
       settings,
@@ -86,7 +86,7 @@ export function createExchange(server: ReferenceServer) {
     const { data, blocks } = decodeResponse(answer, {
       request,
       settings,
-      provider: { scope, codec: responsesItems },
+      provider: { scope, codec: responsesCodec },
       newBlockId: () => freshBlockId(),
     });
     const context = serverContextOf({
@@ -125,7 +125,7 @@ function requestedData({ request, decision, input, digest, bytes }: Planned, n: 
     inferenceId: inferenceIdSchema.parse(`inf_${String(n).padStart(20, "0")}`),
     attempt: 0,
     scope,
-    encoder: responsesItems.name,
+    encoder: responsesCodec.name,
     settingsDigest: request.settingsDigest,
     decision,
     input,

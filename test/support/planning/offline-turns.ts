@@ -6,7 +6,7 @@ import { Turn } from "../../../src/domain/turn.ts";
 import { groupsOf } from "../../../src/engine/planning/groups.ts";
 import type { ShapeOptions } from "../../../src/engine/planning/shape.ts";
 import { entersTurn } from "../../../src/projections/apply-to-turns.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { type Step, steps } from "./arbitrary-exchanges.ts";
 import { freshBlockId, scope } from "./exchange.ts";
 import { answeredCalls, edited } from "./random-turns.ts";
@@ -16,7 +16,7 @@ export const turns: fc.Arbitrary<Turn> = steps.map(turnOf);
 
 /** Where in a Turn a response ends, so that a server may hold everything up to there, and where its output begins. */
 export function boundariesOf(turn: Turn): readonly { readonly from: number; readonly heldFrom: number }[] {
-  return groupsOf(turn.blocks, 0, { codec: responsesItems, scope })
+  return groupsOf(turn.blocks, 0, { codec: responsesCodec, scope })
     .filter(({ isIntact }) => isIntact)
     .map(({ members }) => {
       const heldFrom = members[0]?.index ?? 0;
@@ -26,7 +26,7 @@ export function boundariesOf(turn: Turn): readonly { readonly from: number; read
 
 export const fullRequest: ShapeOptions = {
   scope,
-  codec: responsesItems,
+  codec: responsesCodec,
   itemIds: true,
   quarantined: new Set(),
   heldFrom: 0,
@@ -58,7 +58,7 @@ function blocksOf({ answer, options }: Answer, n: number): readonly Block[] {
     const sealed = isEncrypted && options.encrypted ? { encrypted_content: `sealed ${n} ${index}` } : {};
     const received: JsonObject = { id: `item_${n}_${index}`, call_id: `call_${n}_${index}`, ...item, ...sealed };
     const wire = { scope, group, ...(isPartial ? { partial: true as const } : {}) };
-    return responsesItems.decodeItem(received, wire).withId(freshBlockId());
+    return responsesCodec.decodeItem(received, wire).withId(freshBlockId());
   });
   return blocks.filter(entersTurn);
 }

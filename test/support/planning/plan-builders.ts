@@ -8,7 +8,7 @@ import type { Turn } from "../../../src/domain/turn.ts";
 import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan-request.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import type { Invalidation, ServerContext } from "../../../src/projections/server-contexts.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
 import { blockId } from "../domain/turn-builders.ts";
 import { now, scope } from "./exchange.ts";
@@ -81,7 +81,7 @@ export function asked(turn: Turn, known: Known = {}, changes: Partial<PlanReques
       ...(mover === undefined ? {} : { moverOf: (_: BlockId) => mover }),
     },
     scope,
-    codec: responsesItems,
+    codec: responsesCodec,
     transport: "json",
     capabilities: defaultCapabilities,
     settings,

@@ -1,7 +1,7 @@
 import { Block } from "../../../src/domain/block.ts";
 import { assistant, system, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import type { Made, Step, TurnEdit } from "./arbitrary-exchanges.ts";
 import { freshBlockId } from "./exchange.ts";
 
@@ -119,7 +119,7 @@ function foreignBlock(item: Extract<Made, { readonly is: "foreign" }>["item"]): 
     },
   };
   const group = { id: "inf_foreign", index: 0, size: 1, stored: true };
-  return responsesItems.decodeItem(items[item], { scope: "elsewhere", group });
+  return responsesCodec.decodeItem(items[item], { scope: "elsewhere", group });
 }
 
 const resultTypes = new Map([

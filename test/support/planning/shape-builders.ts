@@ -5,7 +5,7 @@ import { Turn } from "../../../src/domain/turn.ts";
 import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { type ShapeOptions, shape } from "../../../src/engine/planning/shape.ts";
 import type { SentBlock } from "../../../src/engine/stack/codec.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { freshBlockId, scope } from "./exchange.ts";
 import { fullRequest } from "./offline-turns.ts";
 
@@ -16,7 +16,7 @@ export function response(name: string, items: readonly JsonObject[], changes: Wi
   const { stored = true, ...rest } = changes;
   return items.map((item, index) => {
     const wire: Wire = { scope, group: { id: `inf_${name}`, index, size: items.length, stored }, ...rest };
-    return responsesItems.decodeItem(item, wire).withId(freshBlockId());
+    return responsesCodec.decodeItem(item, wire).withId(freshBlockId());
   });
 }
 
@@ -58,7 +58,7 @@ export const trigger = new Block({ id: freshBlockId(), kind: "other", payload: {
 
 /** The items that a request of these blocks carries. */
 export const inputItems = (sent: readonly SentBlock[]): readonly JsonObject[] =>
-  sent.map(({ block, withId }) => responsesItems.requestItem(block, { withId }));
+  sent.map(({ block, withId }) => responsesCodec.requestItem(block, { withId }));
 
 /** A request in one line: each item's type (or role), and its ids. */
 export function sent(turn: Turn, from = 0, options: Partial<ShapeOptions> = {}): string {

@@ -221,14 +221,14 @@ export const providerFaults: readonly PlantedFault[] = [
   },
   {
     of: "stored items are sent without their ids",
-    file: "providers/responses/responses-items.ts",
+    file: "providers/responses/responses-codec.ts",
     find: 'if (withId && block.wire?.itemId !== undefined) item["id"] = block.wire.itemId;',
     put: "",
     suite: "providers/request-body",
   },
   {
     of: "items go back under an empty id",
-    file: "providers/responses/responses-items.ts",
+    file: "providers/responses/responses-codec.ts",
     find: 'isFilledText(id) && payload["id"] === undefined',
     put: 'typeof id === "string" && payload["id"] === undefined',
     suite: "providers/answers/untidy-calls",
@@ -312,10 +312,10 @@ export const providerFaults: readonly PlantedFault[] = [
   },
   {
     of: "cached tokens of the AI SDK are not counted",
-    file: "providers/ai-sdk/codec.ts",
+    file: "providers/ai-sdk/ai-sdk-codec.ts",
     find: 'cachedInputTokens: countSaid(input["cacheRead"]),',
     put: "",
-    suite: "providers/ai-sdk/codec",
+    suite: "providers/ai-sdk/ai-sdk-codec",
   },
   {
     of: "an end of the Claude CLI that nobody knows is a failure",

@@ -1,9 +1,10 @@
 import { isJsonObject, type JsonObject, jsonOf } from "../../../src/base/json.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { Block } from "../../../src/domain/block.ts";
-import { createEngine, defineMiddleware, openaiResponses, openStore, secret } from "../../../src/index.ts";
+import { openaiResponses } from "../../../src/entries/responses.ts";
+import { createEngine, defineMiddleware, openStore, secret } from "../../../src/index.ts";
 import { ownMembers } from "../../../src/providers/responses/request-body.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { type OpenaiResponsesOptions, settingNames } from "../../../src/providers/responses/responses-options.ts";
 import { type Exchange, itemsOf } from "./recorded-cases.ts";
 
@@ -130,7 +131,7 @@ const parentOf = ({ request: { previous_response_id: id } }: Exchange): string |
 /** The input as blocks that came from the exchange's endpoint. */
 function blocksOf(exchange: Exchange): readonly Block[] {
   const { scope } = openaiResponses(optionsOf(exchange));
-  return inputOf(exchange.request).map((item) => responsesItems.decodeItem(item, { scope }));
+  return inputOf(exchange.request).map((item) => responsesCodec.decodeItem(item, { scope }));
 }
 
 const inputOf = ({ input }: JsonObject): readonly JsonObject[] =>

@@ -2,12 +2,12 @@ import { all } from "../../../src/contracts/prepared.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import type { Projection } from "../../../src/projections/projection.ts";
-import type { ProjectedView } from "../../../src/read-models/live-views.ts";
-import { createProjector, type Projector } from "../../../src/read-models/projector.ts";
+import type { ProjectedView } from "../../../src/read-models/projected-view.ts";
+import { createRowProjector, type RowProjector } from "../../../src/read-models/row-projector.ts";
 import { createMemoryViews } from "../../../src/stores/memory/views.ts";
 
 /** All that readers see of a projection. */
-export const rowsOf = <View>(projector: Projector<View>): Promise<readonly ProjectedView<View>[]> =>
+export const rowsOf = <View>(projector: RowProjector<View>): Promise<readonly ProjectedView<View>[]> =>
   all(projector.readAll());
 
 /** A store in which some things are done otherwise. */
@@ -22,7 +22,7 @@ export async function rowsFromScratch<View>(
   store: EventStore,
   projection: Projection<View>,
 ): Promise<readonly ProjectedView<View>[]> {
-  const projector = createProjector(store, projection, { views: createMemoryViews(), maxEvents: 1_000_000 });
+  const projector = createRowProjector(store, projection, { views: createMemoryViews(), maxEvents: 1_000_000 });
   await projector.catchUp();
   return rowsOf(projector);
 }

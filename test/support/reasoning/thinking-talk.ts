@@ -1,6 +1,7 @@
 import { onTestFinished } from "vitest";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
-import { type OpenaiResponsesOptions, openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import type { OpenaiResponsesOptions } from "../../../src/providers/responses/responses-options.ts";
 import {
   message,
   type ReferenceServer,

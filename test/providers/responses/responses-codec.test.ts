@@ -6,12 +6,12 @@ import type { Block } from "../../../src/domain/block.ts";
 import { blockFromJson, blockJsonSchema, blockToJson } from "../../../src/domain/block-json.ts";
 import { blockIdSchema } from "../../../src/domain/ids.ts";
 import { assistant, file, image, system, text, toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
-import { responsesItems } from "../../../src/providers/responses/responses-items.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { parsed } from "../../support/base/arbitrary-json.ts";
 import { cases } from "../../support/cases.ts";
 import { anyItem } from "../../support/providers/arbitrary-items.ts";
 
-const codec = responsesItems;
+const codec = responsesCodec;
 const decode = (item: JsonObject, scope = "here"): Block => codec.decodeItem(item, { scope });
 /** A block as it is read back from a store. */
 const stored = (block: Block): Block => {

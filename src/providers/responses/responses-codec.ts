@@ -30,7 +30,7 @@ import { adjust, anchors, capable, instruct, lessonOf, offer, readsReasoning, un
  * item, normalised and in turnlog's names; what that leaves out is the residue: the difference between the item that the payload alone stands
  * for and the item received. So the item is rebuilt exactly, whatever was in it.
  */
-export const responsesItems = {
+export const responsesCodec = {
   name: "openai-responses/1",
   family: "openai-responses",
   ...{ instruct, adjust, capable, offer, offeredTools, anchors, lessonOf, readsReasoning, unstored },

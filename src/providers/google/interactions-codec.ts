@@ -6,7 +6,7 @@ import { adjust, bodySettings, unstored } from "./interaction-settings.ts";
 import { isSaidAsJson, isSignedStep, stepsOf } from "./interaction-steps.ts";
 
 /** The steps of Google's Interactions API. An interaction that is kept is continued by its id, as often as one likes. */
-export const interactionSteps = defineCodec({
+export const interactionsCodec = defineCodec({
   name: "google-interactions/1",
   anchors: { interaction: {} },
   ...{ resultsStandTogether: true, namesCalls: true },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { aiSdkCodec } from "../../../src/providers/ai-sdk/codec.ts";
+import { aiSdkCodec } from "../../../src/providers/ai-sdk/ai-sdk-codec.ts";
 import { codecChecks } from "../../../src/rehearsal/codec-checks.ts";
 
 const finishReason = { unified: "stop", raw: "end_turn" };

@@ -1,0 +1,66 @@
+import { linesOf } from "../base/lines.ts";
+import { checkFlag, checkFunction, checkOptions } from "../base/options.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
+import type { ConversationId } from "../domain/ids.ts";
+import { bundleLines, bundleSource, readBundleHeader } from "./bundle.ts";
+import { type CopiedStream, type CopyOptions, checkOpenStores, copyEvents, type OpenStore } from "./copy.ts";
+import { openStoreSource } from "./copy-source.ts";
+
+export type ExportOptions = {
+  /** All, where none is named; with them go their blobs and the conversations that they began from. */
+  readonly conversations?: readonly ConversationId[];
+  /** Replaces what was said by lengths and hashes: a bundle to look at, which cannot be imported. */
+  readonly redact?: boolean;
+};
+
+/**
+ * Conversations as the text of one bundle, line by line, each with its line feed: what `turnlog export` writes.
+ *
+ *     await writeFile("talk.bundle", exportBundle(store, { conversations: [conversation.id] }));
+ *
+ * @throws {StoreCorruptedError} when the store is damaged; what came before has no end, so it cannot be imported.
+ */
+export async function* exportBundle(from: OpenStore, options: ExportOptions = {}): AsyncGenerator<string, void> {
+  checkOptions("exportBundle", options, { conversations: true, redact: true });
+  checkOpenStores("exportBundle takes an open store", "it", [from]);
+  const { conversations, redact = false } = options;
+  checkFlag("exportBundle: redact", redact);
+  const source = await openStoreSource(from.events, conversations);
+  yield* bundleLines(source, { storeId: from.events.storeId, isRedacted: redact });
+}
+
+/**
+ * Takes the conversations of a bundle into a store under their own ids: what `turnlog import` does. What the store has already is left as
+ * it is.
+ *
+ *     await importBundle(() => createReadStream("talk.bundle", "utf8"), store);
+ *
+ * @param read - Gives the bundle's text from its beginning, in pieces of any size, each time it is called.
+ * @throws {TurnlogError} `bundle-unusable` for another text, and for a redacted bundle; `copy-diverged` when the store has other
+ *   events in a stream. Then nothing was written.
+ * @throws {StoreCorruptedError} when the bundle is damaged; then nothing was written.
+ */
+export async function importBundle(
+  read: () => AsyncIterable<string>,
+  to: OpenStore,
+  options: CopyOptions = {},
+): Promise<readonly CopiedStream[]> {
+  checkFunction("importBundle: what reads the bundle", read);
+  checkOptions("importBundle", options, { signal: true, onProgress: true });
+  checkOpenStores("importBundle takes an open store", "it", [to]);
+  const lines = (): AsyncIterable<string> => linesOf(read());
+  const header = readBundleHeader(await firstOf(lines()));
+  if (header === null || header.isRedacted) {
+    const why =
+      header === null ? "this text is no bundle: give one that exportBundle or `turnlog export` wrote" : redacted;
+    throw new TurnlogError("bundle-unusable", `importBundle: ${why}`);
+  }
+  return copyEvents(bundleSource(header, lines), to.events, options);
+}
+
+const redacted = "this bundle is redacted, and its texts are gone: import one that was exported without `redact`";
+
+async function firstOf(lines: AsyncIterable<string>): Promise<string> {
+  for await (const line of lines) return line;
+  return "";
+}

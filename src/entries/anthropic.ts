@@ -1,0 +1,12 @@
+/** The Messages API: Anthropic's, and servers that speak like it. */
+export { anthropic } from "../providers/anthropic/anthropic.ts";
+export { messagesCodec } from "../providers/anthropic/messages-codec.ts";
+export type {
+  AnthropicConnection,
+  AnthropicOptions,
+  MessagesCapabilities,
+  MessagesSettings,
+} from "../providers/anthropic/options.ts";
+export type { AnswerLimits } from "../providers/settings/answer-limits.ts";
+export type { KeyAsked, KeySource, Secrets, TextOrSecret } from "../providers/settings/connection-options.ts";
+export type { WithSecrets } from "../providers/settings/request-members.ts";

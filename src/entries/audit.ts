@@ -1,0 +1,29 @@
+/** What is found when a conversation is looked at: who changed what, what was sent and why, and whether the log is whole (docs/AUDIT.md). */
+export type { StreamProblem } from "../audit/stream-check.ts";
+export type {
+  ReadModel,
+  SkippedEvent,
+  StoreVerifyOptions,
+  StreamReport,
+  Verification,
+  VerifiedStreamName,
+  VerifyOptions,
+} from "../audit/verify.ts";
+export type { BlamedBlock, BlameReport, BlockStory, RemovedBlock } from "../conversation/blame-report.ts";
+export type { ContextCandidate } from "../conversation/candidates.ts";
+export { compareConversations, type MergeBase, type TurnDeparture } from "../conversation/compare.ts";
+export type { ConversationDiff, DiffSide, RevisionOf } from "../conversation/diff.ts";
+export type { ExplainedBlock, RequestExplanation } from "../conversation/explain.ts";
+export type { PlannedEndpoint } from "../conversation/past.ts";
+export type { PastRun } from "../conversation/past-run.ts";
+export type { ReasoningBlock, ReasoningForecast, ReasoningSize } from "../conversation/reasoning-forecast.ts";
+export type { ComparedReasoning, ReasoningReport } from "../conversation/reasoning-report.ts";
+export type { RequestBefore } from "../conversation/request-before.ts";
+export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "../conversation/turn-changes.ts";
+export type { WalkedEvent } from "../conversation/walk.ts";
+export { type ModifiedBlock, type TurnDifference, turnDifference } from "../domain/turn-difference.ts";
+export type { BlockOutline, TurnOutline } from "../domain/turn-outline.ts";
+export type { ReasoningBreak, ReasoningFate } from "../engine/planning/reasoning-survival.ts";
+export type { SentRequest } from "../engine/planning/recorded-request.ts";
+export type { Blame, BlamedVersion, BlockChange } from "../projections/blame.ts";
+export type { ServerContext, Unusable } from "../projections/server-contexts.ts";
