@@ -56,5 +56,17 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
     ...(viewsPath === undefined ? {} : { viewsPath }),
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
   });
-  return createStore(events, rest);
+  const store = createStore(events, rest);
+  if (events.erase !== undefined && url !== "memory:") await tellUnfinished(events);
+  return store;
+}
+
+/** Where an erasure was broken off, texts that somebody has ordered to be erased may still be there: whoever opens the store is told. */
+async function tellUnfinished(events: EventStore): Promise<void> {
+  const { unfinishedErasures } = await import("./records/erasures.ts");
+  for (const { orderId } of await unfinishedErasures(events))
+    process.emitWarning(
+      `the erasure ${orderId} has not ended: go on with \`turnlog erase --resume ${orderId}\``,
+      "TurnlogWarning",
+    );
 }

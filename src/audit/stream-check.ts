@@ -6,6 +6,7 @@ import { conversationOfStream } from "../domain/ids.ts";
 import { CheckedFold, damageWords } from "../engine/planning/checked-fold.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
+import { isErased } from "../log/codec/erased.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { isOfTheStore, readEvent } from "../log/codec/recorded.ts";
 import { readAncestors } from "../log/history/lineage.ts";
@@ -13,6 +14,7 @@ import { foldAround, type SkippedEvents } from "../log/history/skipped-events.ts
 import { type EventStore, envelopeAt, type Head, type StoredEnvelope } from "../log/ports/event-store.ts";
 import { SnapshotCheck } from "../log/snapshots/snapshot-check.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
+import { ErasureCheck } from "./erasure-check.ts";
 
 /** The first thing that is wrong with a stream. What comes after it is not looked at. */
 export type StreamProblem = {
@@ -30,6 +32,8 @@ export type StreamProblem = {
     | "request"
     /** All else is right, and the request was not looked at: its codec was not given. */
     | "codec"
+    /** Its content is gone, and no order of erasure says so; or an order says so, and it is there. */
+    | "hole"
     /** The events are right, and a snapshot says something else than they give: what is opened from it goes on wrongly. */
     | "snapshot"
     /** The events are right, and a read model shows something else than they give. */
@@ -64,6 +68,7 @@ export class StreamCheck {
   readonly #isConversation: boolean;
   #folds: CheckedFold;
   #snapshots: SnapshotCheck;
+  readonly #erasure: ErasureCheck;
   head: Head | null = null;
   requests = 0;
   problem: StreamProblem | null = null;
@@ -79,6 +84,7 @@ export class StreamCheck {
     this.#isConversation = conversationOfStream(stream) !== null;
     this.#folds = new CheckedFold(stream, options.codecs);
     this.#snapshots = new SnapshotCheck(reader.store, stream);
+    this.#erasure = new ErasureCheck(reader.store);
   }
 
   get #due(): number {
@@ -125,22 +131,36 @@ export class StreamCheck {
     try {
       for await (const envelope of this.#store.readStream(this.#stream, { from: this.#due })) {
         if (this.#due > this.#options.last) return null;
-        const problem = this.#checkChain(envelope) ?? (await this.#checkContent(envelope));
+        const problem =
+          this.#checkChain(envelope) ??
+          (this.#isConversation && isErased(envelope)
+            ? await this.#checkErasure(envelope)
+            : await this.#checkContent(envelope));
         if (problem !== null) return problem;
         this.head = { revision: envelope.revision, digest: envelope.digest };
         this.#options.onEvent?.();
       }
-      return null;
+      const missing = this.#erasure.problem;
+      return missing === null ? null : this.#problem("hole", missing);
     } catch (error) {
       return this.#problem("unreadable", describe(error));
     }
+  }
+
+  async #checkErasure(envelope: StoredEnvelope): Promise<StreamProblem | null> {
+    const problem = await this.#erasure.problemOf(envelope);
+    return problem === null ? null : this.#problem("hole", problem);
   }
 
   #checkChain(envelope: StoredEnvelope): StreamProblem | null {
     if (envelope.revision > this.#due) {
       return this.#problem("chain", `it is missing: the next event has revision ${envelope.revision}`);
     }
-    const checked = checkEnvelope(this.head, envelope);
+    if (this.#erasure.isOver)
+      return this.#problem("chain", "it stands behind the end of a conversation that was erased");
+    // Of an erased event the digest is all that is left: the one behind all of them follows from it.
+    const isEmpty = this.#isConversation && envelope.encoding === "erased" && envelope.revision === this.#due;
+    const checked = isEmpty ? ok(null) : checkEnvelope(this.head, envelope);
     const isKnown = this.#options.changed.has(envelope.stream, envelope.revision);
     if (!checked.ok && !isKnown) return this.#problem("chain", checked.error.reason);
     const isOther = this.#options.savedHeads.some(

@@ -11,6 +11,8 @@ import { type RecordedSkip, SkippedEvents, skipsOf } from "../log/history/skippe
 import { type EventStore, envelopeAt, type Head } from "../log/ports/event-store.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import type { RowProjector } from "../read-models/row-projector.ts";
+import type { ErasureOrder } from "../records/erasures.ts";
+import { orderedConversations } from "./erasure-check.ts";
 import { StreamCheck, type StreamOptions, type StreamProblem } from "./stream-check.ts";
 
 export type StreamReport = {
@@ -117,10 +119,21 @@ async function* reports(store: EventStore, options: VerifyOptions): AsyncIterabl
   const saved = [options.savedHeads, await store.savedHeads?.()].filter((heads) => heads !== undefined);
   const lastOf = await verifiedStreams({ store }, options.conversations);
   const missing = new Set(saved.flatMap((heads) => [...heads.keys()]).filter((stream) => lastOf(stream) !== null));
+  const erased = await orderedConversations(store);
+  const orderOfBlob = (stream: string): ErasureOrder | undefined => {
+    const id = conversationOfBlob(stream);
+    return id === null ? undefined : erased.get(id);
+  };
   for await (const { stream } of store.heads()) {
     const last = lastOf(stream);
     if (last === null) continue;
     missing.delete(stream);
+    const order = orderOfBlob(stream);
+    if (order !== undefined) {
+      const message = `it holds a long text of a conversation that was erased: go on with \`turnlog erase --resume ${order.orderId}\``;
+      yield nothingRight(stream, { revision: 0, kind: "hole", message });
+      continue;
+    }
     const savedHeads = saved.map((heads) => heads.get(stream)).filter((head) => head !== undefined);
     const report = await verifyStream(store, stream, { codecs, savedHeads, last, onEvent });
     // What a damaged stream should show, nobody can say; of an ancestor more is shown than is looked at.
@@ -128,6 +141,8 @@ async function* reports(store: EventStore, options: VerifyOptions): AsyncIterabl
     yield isShown ? { ...report, problem: await viewProblem(readModels, stream) } : report;
   }
   for (const stream of missing) {
+    // Long texts of an erased conversation go with their names.
+    if (orderOfBlob(stream) !== undefined) continue;
     const message = "the stream is gone: its head was saved before";
     yield nothingRight(stream, { revision: 0, kind: "head", message });
   }

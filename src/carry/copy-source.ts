@@ -9,9 +9,16 @@ import {
 import { blobStream } from "../log/codec/blobs.ts";
 import { decodeData } from "../log/codec/data.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
+import { ConversationErasedError, isErased } from "../log/codec/erased.ts";
 import type { BlobReference } from "../log/codec/references.ts";
 import { lastAtOf, parentOf } from "../log/history/parent.ts";
-import { type Envelope, type EventStore, type Head, StoreCorruptedError } from "../log/ports/event-store.ts";
+import {
+  type Envelope,
+  type EventStore,
+  envelopeAt,
+  type Head,
+  StoreCorruptedError,
+} from "../log/ports/event-store.ts";
 
 export type StreamHead = { readonly stream: string; readonly head: Head };
 
@@ -31,6 +38,7 @@ export type CopySource = {
  * Conversations of a store as they are now, with their blobs and ancestors; all of them when none is named.
  *
  * @throws {StoreCorruptedError} when a conversation, or one that it began from, is not there.
+ * @throws {ConversationErasedError} when one that is named was erased; of all conversations it is left out.
  */
 export async function openStoreSource(
   store: EventStore,
@@ -46,6 +54,12 @@ export async function openStoreSource(
     if (head === null) {
       const why = child === null ? "" : `, from which ${child} began`;
       throw new StoreCorruptedError(`conversation ${id}${why}, is not in the store`);
+    }
+    const newest = await envelopeAt(store, stream, head.revision);
+    if (newest !== null && isErased(newest)) {
+      // A child of it has nothing of it, and of all conversations it is none any more. Who names it is told.
+      if (conversations === undefined || child !== null) return;
+      throw new ConversationErasedError(newest);
     }
     const parent = await parentOf(store, stream);
     if (parent !== null) await add(parent, id);

@@ -3,6 +3,7 @@ import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import { blobStream, readBlob } from "../log/codec/blobs.ts";
 import { envelopeBytes } from "../log/codec/bounds.ts";
+import { ConversationErasedError, isErased } from "../log/codec/erased.ts";
 import { headOf } from "../log/codec/prepare.ts";
 import type { BlobReference } from "../log/codec/references.ts";
 import { type Envelope, type EventStore, envelopeAt, type Head, maxAppendBytes } from "../log/ports/event-store.ts";
@@ -34,6 +35,7 @@ export type OpenStore = { readonly events: EventStore };
  * was broken off is called again; so is one whose source has grown.
  *
  * @throws {TurnlogError} `copy-diverged` when the target has other events in a stream; then nothing was written.
+ * @throws {ConversationErasedError} when a conversation was erased at the target; then nothing was written.
  * @throws {StoreCorruptedError} when the source is damaged (then nothing was written), or the target does not hold
  *   afterwards what was written.
  */
@@ -117,6 +119,9 @@ async function lookAtBoth(events: AsyncIterable<Envelope>, { heads }: CopySource
 /** The target's newest event of a stream that the source can have as well: the target may be ahead. */
 async function lastCommon(to: EventStore, stream: string, head: Head): Promise<Head | null> {
   const there = await to.head(stream);
+  const newest = there === null ? null : await envelopeAt(to, stream, there.revision);
+  // A copy would bring back what was erased.
+  if (newest !== null && isErased(newest)) throw new ConversationErasedError(newest);
   if (there === null || there.revision <= head.revision) return there;
   const same = await envelopeAt(to, stream, head.revision);
   return same && headOf([same]);

@@ -1,6 +1,6 @@
 import type { CommandDefinition, CommandGroup } from "./command.ts";
 import { change, goOn, tryOut } from "./definitions/changing.ts";
-import { check, move } from "./definitions/keeping.ts";
+import { check, eraseWhatWasSaid, move } from "./definitions/keeping.ts";
 import { lookAtConversations, lookAtRequests } from "./definitions/looking.ts";
 
 /** It stands here because it speaks of all the others. */
@@ -26,6 +26,7 @@ export const commandGroups: readonly CommandGroup[] = [
   goOn,
   check,
   move,
+  eraseWhatWasSaid,
   shell,
 ];
 

@@ -7,6 +7,7 @@ import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type ConversationId, conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { isHidden, labelsAfter } from "../domain/labels.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
+import { isErased } from "../log/codec/erased.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
 import type { Follower } from "../log/fold/fold.ts";
 import { lastAtOf, parentOf } from "../log/history/parent.ts";
@@ -96,8 +97,8 @@ export function newConversationId(text: string): ConversationId {
 async function newestConversation({ events }: TurnlogStore): Promise<ConversationId | null> {
   const stream = await events.newestStream?.("conversation-");
   if (stream === null) return null;
-  // To hide a conversation is not to write in it, for the person who then says @last.
-  if (stream !== undefined && !(await isHiddenLast(events, stream))) {
+  // To hide a conversation, or to erase it, is not to write in it, for the person who then says @last.
+  if (stream !== undefined && !(await isTakenAway(events, stream))) {
     const id = conversationOfStream(stream);
     return id === null ? null : newestOf(events, id);
   }
@@ -119,9 +120,10 @@ async function newestOf(events: EventStore, first: ConversationId): Promise<Conv
   return newest.id;
 }
 
-/** Whether the newest event of a stream hid its conversation. */
-async function isHiddenLast(events: EventStore, stream: string): Promise<boolean> {
+/** Whether the newest event of a stream hid its conversation, or says that it was erased. */
+async function isTakenAway(events: EventStore, stream: string): Promise<boolean> {
   for await (const envelope of events.readStream(stream, { direction: "backwards", limit: 1 })) {
+    if (isErased(envelope)) return true;
     if (envelope.type !== "ConversationRelabelled") return false;
     const recorded = await tryToRead(events, envelope);
     return (

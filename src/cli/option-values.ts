@@ -26,6 +26,12 @@ export function numberIn({ least, most = Number.MAX_SAFE_INTEGER, isWhole = true
 /** How many, where none is not meant. */
 export const count = numberIn({ least: 1 });
 
+/** What stays in the log of an erasure: no text, which might be personal. */
+export function erasureCode(text: string): string {
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(text)) return text;
+  throw new InvalidArgumentError("Expected a code of 1 to 64 letters, digits, _ or -: it stays in the log.");
+}
+
 export function someText(text: string): string {
   if (text.trim() === "") throw new InvalidArgumentError("Expected some text.");
   return text;

@@ -162,13 +162,13 @@ const otherWords: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** What people type who want something gone: no other command may seem to do that. */
-const erasing: ReadonlySet<string> = new Set(["delete", "erase", "forget", "purge", "remove", "rm", "wipe"]);
+const erasing: ReadonlySet<string> = new Set(["delete", "forget", "purge", "remove", "rm", "wipe"]);
 
 function hintFor(refusal: string): string | null {
   const [, typed = ""] = /unknown command '([^']*)'/.exec(refusal) ?? [];
   const command = otherWords.get(typed);
   if (erasing.has(typed))
-    return `unknown command '${typed}': a store keeps what was said; \`turnlog export --redact\` copies without it, \`turnlog hide\` unlists`;
+    return `unknown command '${typed}': \`turnlog erase CONVERSATION\` tells what erasing it would do, \`turnlog hide\` unlists it`;
   if (command !== undefined) return `unknown command '${typed}': type \`turnlog ${command}\``;
   return typed === "" || refusal.includes("Did you mean")
     ? null

@@ -46,7 +46,7 @@ export async function deleteStored(
     if (result.status === "rejected") throw new Error(`refused: ${JSON.stringify(result.rejection)}`);
   };
   const { scope } = provider;
-  const stored = await storedAnchors(readOwn(stream, 0), scope);
+  const stored: StoredAnchors = (await storedAnchors(readOwn(stream, 0))).get(scope) ?? new Map();
   const isObject = (anchor: Anchor): boolean => anchorKind(provider.codec, anchor)?.isObject === true;
   if ([...stored.values()].some(isObject) && provider.deleteConversation === undefined)
     throw new TypeError(
@@ -55,11 +55,11 @@ export async function deleteStored(
   const deleted: string[] = [];
   const missing: string[] = [];
   const failed: { readonly id: string; readonly error: ProviderError }[] = [];
-  const intents = [...stored.values()].map((anchor): ProposedEvent => {
+  const intents = [...stored.values()].map(({ isNamed: _, ...anchor }): ProposedEvent => {
     return { event: { type: "AnchorInvalidated", version: 1, data: { scope, anchor, reason: "deleted" } }, actor };
   });
   for (let from = 0; from < intents.length; from += maxIntents) await commit(intents.slice(from, from + maxIntents));
-  for (const [id, anchor] of stored) {
+  for (const [id, { isNamed: _, ...anchor }] of stored) {
     if (signal.aborted) break;
     try {
       const found = await isFound(() =>
@@ -91,32 +91,55 @@ async function isFound(deletion: () => Promise<void> | undefined): Promise<boole
   }
 }
 
+/** Responses and conversation objects by their ids; `isNamed`: a server gave it a name to be continued by, so that it stored it. */
+type StoredAnchors = ReadonlyMap<string, Anchor & { readonly isNamed: boolean }>;
+
 /**
- * The responses that a server may still hold, by their ids, those that layers asked for beside the conversation and those that
+ * The responses that servers may still hold, by scope and id, those that layers asked for beside the conversation and those that
  * nobody waited for to the end among them, and then the conversation objects that were made for it, those that it has left too.
  * What a fork inherited is its parent's.
  */
-async function storedAnchors(events: AsyncIterable<ReadEvent>, scope: string): Promise<ReadonlyMap<string, Anchor>> {
-  const stored = new Map<string, Anchor>();
-  const objects = new Map<string, Anchor>();
-  const asked = new Set<string>();
+async function storedAnchors(events: AsyncIterable<ReadEvent>): Promise<ReadonlyMap<string, StoredAnchors>> {
+  const stored = createAnchors();
+  const objects = createAnchors();
+  const asked = new Map<string, string>();
   for await (const { event } of events) {
     // Nobody can say whether a server stored anything for it.
     if (event.type === "skipped") continue;
-    if (isRequest(event) && event.data.scope === scope) asked.add(event.data.inferenceId);
-    if (event.type === "ResponseDeleted" && event.data.scope === scope) stored.delete(event.data.responseId);
-    if (event.type === "ServerConversationChanged" && event.data.scope === scope)
-      objects.set(event.data.anchor.id, event.data.anchor);
-    if (event.type === "ServerConversationDeleted" && event.data.scope === scope) objects.delete(event.data.anchor.id);
+    if (isRequest(event)) asked.set(event.data.inferenceId, event.data.scope);
+    if (event.type === "ResponseDeleted") stored.of(event.data.scope).delete(event.data.responseId);
+    if (event.type === "ServerConversationChanged")
+      objects.of(event.data.scope).set(event.data.anchor.id, { ...event.data.anchor, isNamed: true });
+    if (event.type === "ServerConversationDeleted") objects.of(event.data.scope).delete(event.data.anchor.id);
     if (event.type !== "ResponseStarted" && event.type !== "ResponseReceived" && event.type !== "WarmUpAnswered")
       continue;
     const { inferenceId, responseId } = event.data;
-    if (!asked.has(inferenceId) || responseId === null) continue;
-    const { unusable, ...anchor } = (event.type === "ResponseStarted" ? undefined : event.data.anchor) ?? {
-      ...{ kind: "response", id: responseId },
-    };
-    if (unusable === "not-stored") stored.delete(responseId);
-    else stored.set(responseId, anchor);
+    const scope = asked.get(inferenceId);
+    if (scope === undefined || responseId === null) continue;
+    const named = event.type === "ResponseStarted" ? undefined : event.data.anchor;
+    const { unusable, ...anchor } = named ?? { kind: "response", id: responseId };
+    const isNamed = named !== undefined || event.type === "ResponseStarted";
+    if (unusable === "not-stored") stored.of(scope).delete(responseId);
+    else stored.of(scope).set(responseId, { ...anchor, isNamed });
   }
-  return new Map([...stored, ...objects]);
+  const scopes = new Set([...stored.scopes(), ...objects.scopes()]);
+  return new Map([...scopes].map((scope) => [scope, new Map([...stored.of(scope), ...objects.of(scope)])]));
+}
+
+function createAnchors() {
+  const byScope = new Map<string, Map<string, Anchor & { readonly isNamed: boolean }>>();
+  return {
+    scopes: () => byScope.keys(),
+    of(scope: string) {
+      const known = byScope.get(scope) ?? new Map<string, Anchor & { readonly isNamed: boolean }>();
+      byScope.set(scope, known);
+      return known;
+    },
+  };
+}
+
+/** How many responses and objects servers may still hold of a conversation, as far as they gave them names. */
+export async function countStored(events: AsyncIterable<ReadEvent>): Promise<number> {
+  const anchors = [...(await storedAnchors(events)).values()].flatMap((stored) => [...stored.values()]);
+  return anchors.filter(({ isNamed }) => isNamed).length;
 }

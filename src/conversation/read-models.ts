@@ -1,8 +1,9 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
+import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { conversationList } from "../projections/conversation-list.ts";
 import type { Projection } from "../projections/projection.ts";
-import { searchTexts } from "../projections/search-texts.ts";
+import { rowsOfStream, searchTexts } from "../projections/search-texts.ts";
 import { usage } from "../projections/usage.ts";
 import { type CatchUpOptions, createRowProjector, type RowProjector } from "../read-models/row-projector.ts";
 import { createMemoryViews } from "../stores/memory/views.ts";
@@ -19,6 +20,15 @@ export const readModels = (events: EventStore): readonly AnyProjector[] => [
   createRowProjector(events, usage),
   createRowProjector(events, searchTexts),
 ];
+
+/** The keys of the rows of a conversation with so many events. */
+export const rowsOfConversation = (id: ConversationId, events: number): readonly string[] => {
+  const stream = conversationStream(id);
+  return [stream, ...rowsOfStream(stream, events)];
+};
+
+/** The projections whose rows of a conversation have those keys. */
+export const rowsKept: ReadonlySet<string> = new Set([conversationList.name, usage.name, searchTexts.name]);
 
 /**
  * What is read of rows that have all events. Rows that cannot be kept (a file that may only be read, a full disk) or cannot be

@@ -10,10 +10,14 @@ import type { Engine } from "../engine/stack/engine.ts";
 import { maxTimerMs } from "../engine/stack/limits.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { RunResult } from "../engine/stack/result.ts";
+import type { ErasureReason } from "../erasure/erase.ts";
+import type { ErasurePlan } from "../erasure/plan.ts";
+import type { ErasureReceipt } from "../erasure/receipt.ts";
 import { createEventLog, type EventLog, type EventLogSources } from "../log/codec/event-log.ts";
 import { createEventIds, randomId } from "../log/codec/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { ConversationWriter } from "../log/writer/conversation-writer.ts";
+import { readOwn } from "../log/writer/read-conversation.ts";
 import { codecsWith } from "../providers/codecs.ts";
 import { Conversation } from "./conversation.ts";
 import type { ImportedConversation, ImportStoredOptions } from "./import-stored.ts";
@@ -42,6 +46,7 @@ export class TurnlogStore implements AsyncDisposable {
   readonly newId: (prefix: "cnv" | "blk") => string;
   /** By name: what recorded requests are made again with. */
   readonly codecs: ReadonlyMap<string, Codec>;
+  readonly #clock: () => number;
   #closing: Promise<void> | null = null;
   // One writer a stream in this process (rule: Run ownership), for as long as anybody holds the conversation or runs it.
   readonly #streams = new WeakValues<ConversationId, ConversationWriter>();
@@ -56,6 +61,7 @@ export class TurnlogStore implements AsyncDisposable {
     } = sources;
     this.events = events;
     this.newId = newId;
+    this.#clock = clock;
     this.codecs = codecsWith(codecs);
     this.log = createEventLog(events, { clock, newEventId, ...rest });
   }
@@ -192,6 +198,60 @@ export class TurnlogStore implements AsyncDisposable {
         return result as RunResult<Output> | null;
       },
     });
+  }
+
+  /**
+   * What it would take to erase conversations as a whole, so that nothing that was said in them is left in the store (rule: Erasure).
+   * Nothing is done yet.
+   *
+   * @throws {TurnlogError} `not-found`, `store-cannot-erase`, and `erasure-refused` where a run is open, or a fork would lose what it inherits.
+   * @throws {ConversationErasedError} for one that was erased.
+   */
+  async planErasure({ conversations }: { readonly conversations: readonly string[] }): Promise<ErasurePlan> {
+    const [{ planErasure }, { countStored }] = await Promise.all([
+      import("../erasure/plan.ts"),
+      import("./delete-stored.ts"),
+    ]);
+    return planErasure(this.events, {
+      conversations: conversations.map(checkedConversationId),
+      stored: async (id) => {
+        const stream = this.#stream(id);
+        await stream.refresh();
+        return countStored(readOwn(stream, 0));
+      },
+    });
+  }
+
+  /**
+   * Erases what a plan names, and gives the receipt. The conversations cannot be read or written afterwards, their ids are not used again, and
+   * the hash chain of each is still checked by `verify`.
+   *
+   *     const plan = await store.planErasure({ conversations: ["support-17"] });
+   *     const receipt = await store.erase(plan, { by: "dpo", ground: "gdpr-17", ticket: "T-204" });
+   *     if (!receipt.finished) console.log(receipt.leftOver);
+   *
+   * @throws {TurnlogError} `erasure-refused` where a conversation is not what it was when it was planned: nothing was erased then.
+   * @throws {TypeError} for a reason that is no code: codes stay in the log, and other texts could be personal.
+   */
+  async erase(plan: ErasurePlan, reason: ErasureReason): Promise<ErasureReceipt> {
+    const { erase } = await import("../erasure/erase.ts");
+    checkOptions("erase", reason, { by: true, ground: true, ticket: true, kept: true });
+    return erase(this.log, plan, { reason, ...(await this.#erasing()) });
+  }
+
+  /**
+   * Goes on with an erasure that was broken off, or that left something over.
+   *
+   * @throws {TurnlogError} `erasure-not-found` where the store has no such order.
+   */
+  async resumeErasure(orderId: string): Promise<ErasureReceipt> {
+    const { resumeErasure } = await import("../erasure/erase.ts");
+    return resumeErasure(this.log, orderId, await this.#erasing());
+  }
+
+  async #erasing() {
+    const { rowsOfConversation, rowsKept } = await import("./read-models.ts");
+    return { clock: this.#clock, rowsOf: rowsOfConversation, projections: rowsKept };
   }
 
   /** The ids of all conversations, in the order of their names. */

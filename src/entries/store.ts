@@ -5,6 +5,7 @@
 export { TurnlogError, type TurnlogErrorCode } from "../base/turnlog-error.ts";
 export type { Check } from "../contracts/check.ts";
 export { eventStoreChecks } from "../contracts/event-store.ts";
+export { erasureChecks } from "../contracts/event-store-erasure.ts";
 export { livenessChecks, type StoreWithLiveness } from "../contracts/liveness.ts";
 export { type StoreWithSnapshots, snapshotStoreChecks } from "../contracts/snapshot-store.ts";
 export { type StoreWithViews, viewStoreChecks } from "../contracts/view-store.ts";
@@ -19,6 +20,8 @@ export {
   type AppendResult,
   comparePositions,
   type Envelope,
+  type ErasingStore,
+  type ErasureResult,
   type EventStore,
   EventTooLargeError,
   type Head,
@@ -28,6 +31,7 @@ export {
   type PreparedAppend,
   type ReadLogOptions,
   type ReadStreamOptions,
+  type ScrubResult,
   StoreClosedError,
   StoreCorruptedError,
   type StoredEnvelope,
@@ -35,6 +39,7 @@ export {
   StoreReplacedError,
   StoreTooNewError,
   StoreUnavailableError,
+  type StreamErasure,
 } from "../log/ports/event-store.ts";
 export type { Liveness } from "../log/ports/liveness.ts";
 export type { Snapshot, SnapshotKey, SnapshotStore } from "../log/ports/snapshot-store.ts";

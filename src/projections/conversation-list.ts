@@ -120,6 +120,8 @@ export const conversationList: Projection<ConversationListView> = {
     return view;
   },
   places({ summary }, position) {
+    // Of a conversation that was erased nothing is listed.
+    if (summary.startedAt === "") return [];
     const marks: string[] = [listMarks.all, ...(isHidden(summary.labels) ? [] : [listMarks.visible])];
     for (const [name, value] of Object.entries(summary.labels)) marks.push(listMarks.label(name, value));
     if (summary.openRun !== null) marks.push(listMarks.open);

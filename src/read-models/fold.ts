@@ -1,8 +1,9 @@
+import { isErased } from "../log/codec/erased.ts";
 import { type Reading, tryToRead } from "../log/codec/recorded.ts";
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
-import { keyOf, placedRow, stateOf, takeIn, type ViewState } from "./view-state.ts";
+import { initialState, keyOf, placedRow, stateOf, takeIn, type ViewState } from "./view-state.ts";
 
 /** Views that are kept in memory beyond the save that they changed in. */
 const maxViewsHeld = 1_000;
@@ -55,6 +56,7 @@ export class ViewFold<View> {
    */
   take(envelope: StoredEnvelope): Promise<void> | null {
     const key = keyOf(this.#options.projection, envelope);
+    if (key !== null && isErased(envelope)) return this.#forget(key, envelope);
     if (key === null) {
       this.#note(envelope);
       return null;
@@ -94,6 +96,20 @@ export class ViewFold<View> {
       this.#states.delete(key);
     }
     return true;
+  }
+
+  /** A conversation that was erased has no row. Where it has one in spite of that (rows kept elsewhere), there is nothing in it any more. */
+  async #forget(key: string, envelope: StoredEnvelope): Promise<void> {
+    const { projection } = this.#options;
+    const state = await this.state(key);
+    if (state === null) {
+      this.#note(envelope);
+      return;
+    }
+    const { position, revision, id: eventId } = envelope;
+    Object.assign(state, { ...initialState(projection, key), position, revision, eventId });
+    this.#states.set(key, state);
+    this.#hasChanged(state, envelope);
   }
 
   async #takeSlowly(key: string, envelope: StoredEnvelope, read: Reading | Promise<Reading>): Promise<void> {

@@ -1,3 +1,4 @@
+import { isErased } from "../log/codec/erased.ts";
 import { asReading, type Reading, tryToRead } from "../log/codec/recorded.ts";
 import { forksOf, isFork, readHistory } from "../log/history/lineage.ts";
 import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
@@ -33,6 +34,7 @@ export async function foldKey<View>(
   let state: ViewState<View> | null = null;
   for await (const envelope of eventsOf(work, projection, key)) {
     if (comparePositions(envelope.position, checkpoint.position) > 0) break;
+    if (isErased(envelope)) continue;
     const reading = await tryToRead(store, envelope);
     state = await takeNext(store, projection, { key, state, envelope, reading });
   }
@@ -50,7 +52,7 @@ export async function* foldStream<View>(
   for await (const envelope of store.readStream(stream)) {
     if (comparePositions(envelope.position, checkpoint.position) > 0) break;
     const key = keyOf(projection, envelope);
-    if (key === null) continue;
+    if (key === null || isErased(envelope)) continue;
     if (state !== null && state.key !== key) {
       yield state;
       state = null;

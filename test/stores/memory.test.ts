@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { append, newStream } from "../../src/contracts/prepared.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
-import { describeEventStore, describeSnapshots, describeViews } from "../support/stores/contract.ts";
+import { describeErasure, describeEventStore, describeSnapshots, describeViews } from "../support/stores/contract.ts";
 
 describeEventStore("the memory store", async () => createMemoryStore());
+describeErasure("the memory store", async () => createMemoryStore());
 describeSnapshots("the memory store", async () => createMemoryStore());
 describeViews("the memory store", async () => createMemoryStore());
 

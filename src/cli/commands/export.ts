@@ -1,7 +1,9 @@
 import { grouped } from "../../base/counted.ts";
+import { jsonOf, objectOf, textOrNull } from "../../base/json.ts";
 import { printableJson } from "../../base/printable.ts";
 import { bundleBegin, bundleLines } from "../../carry/bundle.ts";
 import { openStoreSource } from "../../carry/copy-source.ts";
+import { recordExport } from "../../records/exports.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext } from "../context.ts";
 import { exportDocument } from "../documents/stores.ts";
@@ -23,22 +25,29 @@ export const exportBundle = commandCode({
     await using store = await context.openStore("read");
     const conversations = await findConversations(store, names);
     const source = await openStoreSource(store.events, conversations);
-    const lines = bundleLines(source, { storeId: store.events.storeId, isRedacted });
+    const bundle = hashed(bundleLines(source, { storeId: store.events.storeId, isRedacted }));
+    const recordIt = async (): Promise<void> => {
+      const made = { kind: "bundle", conversations, isRedacted, sha256: bundle.sha256(), storeId: null } as const;
+      const unrecorded = await recordExport(store.log, made);
+      if (unrecorded !== null) context.note(`the export is not on record in the store: ${unrecorded}`);
+    };
     if (file === undefined) {
-      await writeOut(context, lines);
+      await writeOut(context, bundle.lines);
+      await recordIt();
       return;
     }
     // All lines but the first and the last are events.
     const events = source.heads.reduce((sum, { head }) => sum + head.revision + 1, 0);
     await context.progress("exporting", (update) =>
       writeWholeFile(file, {
-        ...{ name: "bundle", begin: bundleBegin, pieces: lines },
+        ...{ name: "bundle", begin: bundleBegin, pieces: bundle.lines },
         onPiece(written) {
           context.signal.throwIfAborted();
           update(written, events);
         },
       }),
     );
+    await recordIt();
     yield { file, conversations, streams: source.heads.length, events, isRedacted };
   },
 
@@ -46,6 +55,20 @@ export const exportBundle = commandCode({
     print(`${grouped(events)} events written to ${file}${isRedacted ? ", their texts redacted" : ""}`);
   },
 });
+
+/** The lines of a bundle, and, once they were all taken, the hash that its last line says. */
+function hashed(bundle: AsyncIterable<string>) {
+  let last = "";
+  return {
+    lines: (async function* () {
+      for await (const line of bundle) {
+        last = line;
+        yield line;
+      }
+    })(),
+    sha256: (): string | null => textOrNull(objectOf(jsonOf(last))["sha256"]),
+  };
+}
 
 async function writeOut(context: CliContext, lines: AsyncIterable<string>): Promise<void> {
   for await (const line of lines) {

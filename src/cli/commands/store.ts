@@ -1,9 +1,10 @@
 import { counted } from "../../base/counted.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
+import { recordExport } from "../../records/exports.ts";
 import { sqliteFile } from "../../stores/sqlite/address.ts";
 import { backUpStore, restoreStore, type WrittenFile } from "../../stores/sqlite/backup.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { shownUrl } from "../context.ts";
+import { type CliContext, shownUrl } from "../context.ts";
 import { backupDocument } from "../documents/stores.ts";
 import { UsageError } from "../exit-codes.ts";
 
@@ -20,12 +21,14 @@ function storeCommand(action: "backup" | "restore", work: (asked: Work) => Writt
     document: backupDocument,
 
     async *run(
-      { storeUrl: store },
+      context,
       { arguments: [file = ""], options: { force = false } }: CommandInput<{ readonly force?: boolean }>,
     ) {
+      const { storeUrl: store } = context;
       const { storeId, streams, events, bytes, removed } = refusing(() =>
         work({ path: sqlitePath(store), file, force }),
       );
+      if (action === "backup") await recordBackup(context);
       yield { action, file, store, storeId, streams, events, bytes, removed: [...removed] };
     },
 
@@ -39,6 +42,14 @@ function storeCommand(action: "backup" | "restore", work: (asked: Work) => Writt
       for (const path of removed) note(`deleted ${path}, an unfinished copy that a killed backup or restore had left`);
     },
   });
+}
+
+/** The backup itself does not say so: it was made before. */
+async function recordBackup(context: CliContext): Promise<void> {
+  await using store = await context.openStore("read");
+  const made = { kind: "backup", conversations: null, isRedacted: false, sha256: null, storeId: null } as const;
+  const unrecorded = await recordExport(store.log, made);
+  if (unrecorded !== null) context.note(`the backup is not on record in the store: ${unrecorded}`);
 }
 
 function sqlitePath(url: string): string {

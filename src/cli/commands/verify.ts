@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import * as z from "zod";
 import type { StreamProblem } from "../../audit/stream-check.ts";
 import { type VerifiedStreamName, verification } from "../../audit/verify.ts";
 import { counted } from "../../base/counted.ts";
@@ -6,19 +7,32 @@ import { excerpt, printable } from "../../base/printable.ts";
 import { readModels } from "../../conversation/read-models.ts";
 import { headerLine, headLine, headsBegin, parseHeads, type SavedHeads } from "../../stores/saved-heads.ts";
 import { type CommandInput, commandCode } from "../command.ts";
+import { receiptDocument } from "../documents/erasing.ts";
 import { verifyDocument } from "../documents/stores.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversations } from "../find.ts";
 import { codecsOf } from "../stack-file.ts";
 import { writeWholeFile } from "../whole-file.ts";
 
-type Options = { readonly heads?: string; readonly saveHeads?: string; readonly stack?: string };
+type Options = {
+  readonly heads?: string;
+  readonly saveHeads?: string;
+  readonly stack?: string;
+  readonly receipt?: string;
+  readonly key?: string;
+};
 
 /** Checks what the store holds, and names the first bad revision of every stream that is damaged. */
 export const verify = commandCode({
-  document: verifyDocument,
+  document: z.union([verifyDocument, receiptDocument]),
 
   async *run(context, { arguments: names, options }: CommandInput<Options>) {
+    const { receipt, key } = options;
+    if (receipt !== undefined) {
+      const { verifiedReceipt } = await import("./verify-receipt.ts");
+      yield await verifiedReceipt(context, { receipt, ...(key === undefined ? {} : { key }) });
+      return exitCodes.ok;
+    }
     const saved = options.heads === undefined ? null : await readHeads(options.heads);
     await using store = await context.openStore("read");
     const { storeId } = store.events;
@@ -51,7 +65,14 @@ export const verify = commandCode({
     return found.problems.every(isUnchecked) ? exitCodes.failure : exitCodes.integrity;
   },
 
-  render({ streams, events, requests, problems, skipped, savedHeads }, { style, print, note }) {
+  render(document, { style, print, note }) {
+    if ("receiptFile" in document) {
+      const { receiptFile, orderId, finished, signedBy } = document;
+      const by = signedBy === null ? "is the one that the store has recorded" : `was signed by ${signedBy}`;
+      print(`${receiptFile} ${by}: order ${orderId}, ${finished ? "finished" : style.warn("something is left over")}`);
+      return;
+    }
+    const { streams, events, requests, problems, skipped, savedHeads } = document;
     const placeOf = (stream: string, conversation: string | null, revision: number): string =>
       style.bold(printable(`${conversation ?? stream}@${revision}`));
     for (const { stream, conversation, revision, kind, message, next } of problems) {
@@ -100,6 +121,8 @@ function nextStep(
       return `what was sent there is not proven; \`${command} show ${place}\` and runs work as before`;
     case "codec":
       return "give a module that exports the provider's codec with --stack FILE";
+    case "hole":
+      return "what is gone without an order is damage: restore a backup";
     case "snapshot":
       return "reading and runs that begin from it may be wrong until it is deleted";
     case "view":

@@ -1,5 +1,5 @@
 import type { CommandGroup } from "../command.ts";
-import { count, newId, option } from "../option-values.ts";
+import { count, erasureCode, newId, option } from "../option-values.ts";
 
 export const check: CommandGroup = {
   heading: "Check what is stored:",
@@ -13,6 +13,11 @@ export const check: CommandGroup = {
         option("--save-heads <file>", "write the heads to a file, to be kept elsewhere"),
         option("--heads <file>", "compare with heads saved before: finds a tail that was cut off"),
         option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
+        option(
+          "--receipt <file>",
+          "check the receipt of an erasure instead: against the store, or with --key",
+        ).conflicts(["saveHeads", "heads", "stack"]),
+        option("--key <file>", "with --receipt: the public key that it has to be signed with"),
       ],
       load: async () => (await import("../commands/verify.ts")).verify,
     },
@@ -145,6 +150,43 @@ export const move: CommandGroup = {
           example: "store restore turnlog.backup",
           options: [option("--force", "replace the store if it exists")],
           load: async () => (await import("../commands/store.ts")).restore,
+        },
+      ],
+    },
+  ],
+};
+
+export const eraseWhatWasSaid: CommandGroup = {
+  heading: "Erase what was said:",
+  commands: [
+    {
+      name: "erase",
+      arguments: "[conversation...]",
+      summary: "tell what erasing conversations would do, or with --apply do it; without any, list what was erased",
+      example: "erase @last --apply --by dpo --ground gdpr-17 -o receipt.json",
+      options: [
+        option("--apply", "erase, and not only tell"),
+        option("--by <alias>", "with --apply: who erases, as a code; it stays in the log").argParser(erasureCode),
+        option("--ground <code>", "with --apply: why, as a code; it stays in the log").argParser(erasureCode),
+        option("--ticket <code>", "with --apply: where it was asked for, as a code").argParser(erasureCode),
+        option("--with-skeleton", "keep nothing of an event but its digest; by default its type and time stay"),
+        option("-o, --output <file>", "write the receipt to a file"),
+        option("--sign <key>", "sign the receipt with a key that `turnlog keys new` made"),
+        option("--resume <id>", "go on with an erasure that was broken off, or left something over"),
+      ],
+      load: async () => (await import("../commands/erase.ts")).erase,
+    },
+    {
+      name: "keys",
+      summary: "keys that sign receipts",
+      subcommands: [
+        {
+          name: "new",
+          arguments: "<file>",
+          summary: "make a key that signs, and beside it FILE.pub, which checks",
+          example: "keys new erasure.key",
+          options: [option("--name <name>", "what the key is called in signatures; by default turnlog")],
+          load: async () => (await import("../commands/keys.ts")).newKey,
         },
       ],
     },

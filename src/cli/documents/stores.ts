@@ -116,7 +116,7 @@ export const verifyDocument = z.strictObject({
       stream,
       conversation: conversation.nullable(),
       revision,
-      kind: z.enum(["chain", "head", "unreadable", "fold", "request", "codec", "snapshot", "view"]),
+      kind: z.enum(["chain", "head", "unreadable", "fold", "request", "codec", "hole", "snapshot", "view"]),
       message: z.string(),
       /** What to do about it. */
       next: z.string(),

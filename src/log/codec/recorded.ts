@@ -12,6 +12,7 @@ import {
 } from "../ports/event-store.ts";
 import { readBlob } from "./blobs.ts";
 import { decodeData, fillBlobs } from "./data.ts";
+import { ConversationErasedError, isErased } from "./erased.ts";
 import { recordedAs } from "./place.ts";
 
 /** `resolve` puts the texts of blobs back into the data (the default); `keep` leaves `BlobReference`s in it. */
@@ -23,12 +24,14 @@ export type BlobReading = "resolve" | "keep";
  *
  * @throws {StoreCorruptedError} when it is no JSON, or a blob is not there as it was written.
  * @throws {UnreadableEventError} for an unknown type or version, data that is not of its schema, or an actor that is none.
+ * @throws {ConversationErasedError} when its conversation was erased.
  */
 export function readEvent(
   store: EventStore,
   envelope: Envelope,
   blobs: BlobReading = "resolve",
 ): RecordedEvent | Promise<RecordedEvent> {
+  if (isErased(envelope)) throw new ConversationErasedError(envelope);
   const decoded = decodeData(envelope.data);
   const isWhole = blobs === "keep" || decoded.blobs.length === 0;
   return isWhole ? parse(envelope, decoded.data) : readWithBlobs(store, envelope, decoded);

@@ -30,8 +30,9 @@ export type Envelope = {
   readonly tenant?: string;
   readonly keyId?: string;
   readonly nonce?: string;
-  readonly encoding: "json";
-  /** `JSON.stringify` output, written once and copied as it is. */
+  /** How `data` is written. Of an event that was erased (`erased`) only its place, its digest and what the erasure kept are left. */
+  readonly encoding: "json" | "erased";
+  /** `JSON.stringify` output, written once and copied as it is. Of an erased event: which order erased it (`erasedBy`). */
   readonly data: string;
   readonly dataDigest: string;
   readonly digest: string;
@@ -79,6 +80,38 @@ export type ReadLogOptions = {
   readonly limit?: number;
   readonly signal?: AbortSignal;
 };
+
+/** Whole streams whose content is taken out of a store (rule: Erasure). */
+export type StreamErasure = {
+  /** The order that asks for it: every erased event names it. */
+  readonly orderId: string;
+  /**
+   * One append for each stream, at the head that it must still have: the event in it says that all events before it were erased.
+   */
+  readonly fences: readonly PreparedAppend[];
+  /** What stays of each erased event beside its place and digest: its type, version and time, or nothing. */
+  readonly kept: "skeleton" | "digests";
+  /** Streams that go with their events, their heads and their names: blobs, whose names tell what they hold. */
+  readonly removed: readonly string[];
+  /** Keys of rows that go, in all builds of all projections. */
+  readonly rows: readonly string[];
+};
+
+/** What was erased, in counts. A conflict names the stream that is not at the expected head: then nothing was erased. */
+export type ErasureResult =
+  | {
+      readonly status: "erased";
+      readonly events: number;
+      readonly removedEvents: number;
+      readonly snapshots: number;
+      readonly rows: number;
+      /** The projections that keep rows here: those of other keys may still hold words of what was erased. */
+      readonly projections: readonly string[];
+    }
+  | { readonly status: "conflict"; readonly stream: string };
+
+/** Whether what was erased is gone from the store's files; `busy`: a reader holds on to an older state of them, so call it again. */
+export type ScrubResult = { readonly status: "done" | "busy"; readonly isRewritten: boolean };
 
 /** Events that no stream has any more, so that no reading gives them: damage. `place` is what the store knows of where. */
 export type OrphanEvents = { readonly place: string; readonly revision: number; readonly events: number };
@@ -169,9 +202,26 @@ export interface EventStore extends AsyncDisposable {
   /** Saves the heads of now in their place, once all events were found to be sound; where they cannot be kept, that is told. */
   saveHeads?(): Promise<void>;
 
+  /**
+   * Erases streams as a whole, all or nothing, in one transaction: appends the fences, empties the events before them, removes the
+   * `removed` streams, the snapshots of all these streams and the rows, and moves the checkpoint of each build whose event is gone to
+   * the newest event before it that is left, so that no other row is made again. Each build counts as saved once more: a projector that
+   * has read what is gone cannot save it. Absent of stores that cannot take anything out.
+   */
+  erase?(erasure: StreamErasure): Promise<ErasureResult>;
+
+  /**
+   * Takes what was erased out of the store's files: logs are cut off, saved heads are written anew, and a file that once deleted without
+   * overwriting (`force`: any file) is written anew as a whole.
+   */
+  scrub?(options?: { readonly force?: boolean }): Promise<ScrubResult>;
+
   /** May be called again, to no effect. */
   close(): Promise<void>;
 }
+
+/** A store that takes things out of what it holds. */
+export type ErasingStore = EventStore & Required<Pick<EventStore, "erase" | "scrub">>;
 
 /** The event of a stream at a revision; null when it is not there. */
 export async function envelopeAt(store: EventStore, stream: string, revision: number): Promise<StoredEnvelope | null> {

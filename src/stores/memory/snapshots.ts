@@ -1,7 +1,12 @@
 import type { Snapshot, SnapshotKey, SnapshotStore } from "../../log/ports/snapshot-store.ts";
 
+export type MemorySnapshots = SnapshotStore & {
+  /** Deletes those of a stream; tells how many there were. */
+  readonly forget: (stream: string) => number;
+};
+
 /** Snapshots that last as long as the process. */
-export function createMemorySnapshots(refuseIfClosed: () => void): SnapshotStore {
+export function createMemorySnapshots(refuseIfClosed: () => void): MemorySnapshots {
   const dataByRevisionByKey = new Map<string, Map<number, string>>();
   const keyText = ({ stream, projection, version }: SnapshotKey): string =>
     JSON.stringify([stream, projection, version]);
@@ -17,6 +22,13 @@ export function createMemorySnapshots(refuseIfClosed: () => void): SnapshotStore
       refuseIfClosed();
       const dataByRevision = dataByRevisionByKey.get(keyText(key)) ?? new Map<number, string>();
       dataByRevisionByKey.set(keyText(key), dataByRevision.set(revision, data));
+    },
+    forget(stream) {
+      const its = [...dataByRevisionByKey].filter(([key]) =>
+        key.startsWith(`${JSON.stringify([stream]).slice(0, -1)},`),
+      );
+      for (const [key] of its) dataByRevisionByKey.delete(key);
+      return its.reduce((sum, [, dataByRevision]) => sum + dataByRevision.size, 0);
     },
     async deleteAll() {
       refuseIfClosed();

@@ -1,27 +1,33 @@
 import { checkBounds } from "../../log/codec/bounds.ts";
+import { erasedEnvelope } from "../../log/codec/erased.ts";
 import { firstRevision, isSameHead, resolveHeadMismatch } from "../../log/codec/idempotent-append.ts";
 import {
   type AppendResult,
-  type EventStore,
+  type ErasingStore,
+  type ErasureResult,
   type Head,
   type PreparedAppend,
   type ReadLogOptions,
   type ReadStreamOptions,
   StoreClosedError,
   type StoredEnvelope,
+  type StreamErasure,
 } from "../../log/ports/event-store.ts";
 import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
-import type { ViewStore } from "../../log/ports/view-store.ts";
+import type { Checkpoint, ViewStore } from "../../log/ports/view-store.ts";
 import { createNotifier } from "../notifier.ts";
 import { createMemorySnapshots } from "./snapshots.ts";
 import { createMemoryViews } from "./views.ts";
 
 /** The reference store: everything the port promises but durability, for tests and for work that need not last. */
-export type MemoryStore = EventStore & { readonly snapshots: SnapshotStore; readonly views: ViewStore };
+export type MemoryStore = ErasingStore & { readonly snapshots: SnapshotStore; readonly views: ViewStore };
 
 export function createMemoryStore(): MemoryStore {
-  const log: StoredEnvelope[] = [];
+  /** Undefined in the place of an event whose stream was removed. */
+  const log: (StoredEnvelope | undefined)[] = [];
   const streams = new Map<string, StoredEnvelope[]>();
+  const snapshots = createMemorySnapshots(() => refuseIfClosed());
+  const views = createMemoryViews(() => refuseIfClosed());
   const wake = createNotifier();
   let isClosed = false;
 
@@ -111,6 +117,43 @@ export function createMemoryStore(): MemoryStore {
     }
   }
 
+  async function erase(erasure: StreamErasure): Promise<ErasureResult> {
+    refuseIfClosed();
+    const { fences, removed, rows } = erasure;
+    const moved = fences.find(({ stream, expectedHead }) => !isSameHead(expectedHead, headOf(stream)));
+    if (moved !== undefined) return { status: "conflict", stream: moved.stream };
+    const counts = { events: 0, removedEvents: 0, snapshots: 0 };
+    for (const { stream } of fences) {
+      const events = streams.get(stream) ?? [];
+      for (const [revision, event] of events.entries()) {
+        const left = erasedEnvelope(event, erasure);
+        events[revision] = left;
+        log[Number(left.position) - 1] = left;
+      }
+      counts.events += events.length;
+      counts.snapshots += snapshots.forget(stream);
+    }
+    for (const stream of removed) {
+      for (const { position } of eventsOf(stream)) log[Number(position) - 1] = undefined;
+      counts.removedEvents += eventsOf(stream).length;
+      streams.delete(stream);
+    }
+    const gone = new Set([...fences.map(({ stream }) => stream), ...removed]);
+    const erasedRows = views.forget(rows, (checkpoint) =>
+      gone.has(checkpoint.stream) ? leftBefore(checkpoint) : checkpoint,
+    );
+    // Each has run to its end before the first is awaited: nothing comes between.
+    await Promise.all(fences.map(append));
+    return { status: "erased", ...counts, ...erasedRows };
+  }
+
+  /** The newest event up to a checkpoint that was not erased. */
+  function leftBefore({ storeId, position }: Checkpoint): Checkpoint | null {
+    const left = log.slice(0, Number(position)).findLast((event) => event !== undefined && event.encoding !== "erased");
+    if (left === undefined) return null;
+    return { storeId, position: left.position, eventId: left.id, stream: left.stream, revision: left.revision };
+  }
+
   async function close(): Promise<void> {
     isClosed = true;
     wake.notify();
@@ -118,16 +161,18 @@ export function createMemoryStore(): MemoryStore {
 
   return {
     storeId: crypto.randomUUID(),
-    snapshots: createMemorySnapshots(refuseIfClosed),
-    views: createMemoryViews(refuseIfClosed),
-    ...{ append, readStream, readLog, subscribe, heads, close },
+    ...{ snapshots, views, append, readStream, readLog, subscribe, heads, erase, close },
+    async scrub() {
+      refuseIfClosed();
+      return { status: "done", isRewritten: false };
+    },
     async end() {
       refuseIfClosed();
-      return log.at(-1)?.position ?? null;
+      return log.length === 0 ? null : String(log.length);
     },
     async newestStream(streamPrefix) {
       refuseIfClosed();
-      return log.findLast(({ stream }) => stream.startsWith(streamPrefix))?.stream ?? null;
+      return log.findLast((event) => event?.stream.startsWith(streamPrefix))?.stream ?? null;
     },
     async head(stream) {
       refuseIfClosed();

@@ -1,6 +1,7 @@
 import { compareUtf8 } from "../../base/utf8.ts";
 import {
   boundsOf,
+  type Checkpoint,
   comparePlaces,
   type ListRange,
   type PlaceInList,
@@ -10,8 +11,16 @@ import {
 } from "../../log/ports/view-store.ts";
 import type { RowPlace } from "../../projections/projection.ts";
 
+export type MemoryViews = ViewStore & {
+  /** Deletes rows by their keys in all builds, and puts other checkpoints in the place of those that are there. */
+  readonly forget: (
+    keys: readonly string[],
+    moved: (checkpoint: Checkpoint) => Checkpoint | null,
+  ) => { readonly rows: number; readonly projections: readonly string[] };
+};
+
 /** Rows of projections that last as long as the process. */
-export function createMemoryViews(refuseIfClosed: () => void = () => undefined): ViewStore {
+export function createMemoryViews(refuseIfClosed: () => void = () => undefined): MemoryViews {
   const kept = new Map<number, Kept>();
   let begun = 0;
 
@@ -84,6 +93,20 @@ export function createMemoryViews(refuseIfClosed: () => void = () => undefined):
         .filter(({ view }) => texts.every((text) => view.includes(text)))
         .map(({ key, position }) => ({ key, position })),
     degraded: async (build) => rowsOf(build).filter(({ quarantine }) => quarantine !== null),
+    forget(keys, moved) {
+      let rows = 0;
+      for (const each of kept.values()) {
+        for (const key of keys) {
+          place(each, key, []);
+          each.placesByKey.delete(key);
+          rows += each.rowByKey.delete(key) ? 1 : 0;
+        }
+        const { build } = each;
+        const checkpoint = build.checkpoint === null ? null : moved(build.checkpoint);
+        each.build = { ...build, checkpoint, saves: build.saves + 1 };
+      }
+      return { rows, projections: [...new Set([...kept.values()].map(({ build }) => build.projection))].sort() };
+    },
   };
 }
 

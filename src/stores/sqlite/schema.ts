@@ -53,13 +53,15 @@ function setPragmas(database: DatabaseSync, path: string): void {
 }
 
 /**
- * What makes an append survive the loss of power, each set and read back. `synchronous = FULL` waits for `fsync`, which on macOS
+ * What makes an append survive the loss of power, and an erasure last, each set and read back. `synchronous = FULL` waits for `fsync`, which on macOS
  * leaves the data in the drive's own cache; the other two have SQLite ask for `F_FULLFSYNC` there, and other systems pass over them.
  */
 const durablePragmas = [
   ["synchronous", 2],
   ["fullfsync", 1],
   ["checkpoint_fullfsync", 1],
+  // Of `node:sqlite` it is off: what was deleted or shortened would stay in the file until its page is used again.
+  ["secure_delete", 1],
 ] as const;
 
 function setPragma(database: DatabaseSync, name: string, value: number): unknown {
@@ -113,7 +115,17 @@ function createTables(database: DatabaseSync, kind: FileKind): void {
   const insert = database.prepare("INSERT INTO meta (name, value) VALUES (?, ?)");
   insert.run("schemaVersion", String(schemaVersion));
   insert.run("storeId", crypto.randomUUID());
+  secureDelete.note(database);
 }
+
+/** Whether every connection that ever wrote the file has overwritten what it deleted. A file of an older turnlog does not say so. */
+export const secureDelete = {
+  isNoted: (database: DatabaseSync): boolean =>
+    database.prepare("SELECT 1 FROM meta WHERE name = 'secureDelete'").get() !== undefined,
+  note: (database: DatabaseSync): void => {
+    database.exec("INSERT OR REPLACE INTO meta (name, value) VALUES ('secureDelete', '1')");
+  },
+};
 
 // AUTOINCREMENT keeps a position from being used again. A stream's number stands for its name in each event.
 const tables = `

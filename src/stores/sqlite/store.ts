@@ -1,17 +1,20 @@
 import { checkBounds } from "../../log/codec/bounds.ts";
 import {
   comparePositions,
-  type EventStore,
+  type ErasingStore,
   type Head,
   type ReadLogOptions,
   type ReadStreamOptions,
+  type ScrubResult,
   StoreClosedError,
   type StoredEnvelope,
 } from "../../log/ports/event-store.ts";
 import type { Liveness } from "../../log/ports/liveness.ts";
 import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
+import { realTime } from "../time.ts";
 import { createAppend } from "./append.ts";
+import { createErase, scrubFile } from "./erase.ts";
 import { storeError } from "./errors.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createGuarded, patiently } from "./guarded.ts";
@@ -25,7 +28,7 @@ import { createSqliteSnapshots } from "./snapshots.ts";
 import { createSqliteViews } from "./views.ts";
 import { createWatch } from "./watch.ts";
 
-export type SqliteStore = EventStore & {
+export type SqliteStore = ErasingStore & {
   readonly snapshots: SnapshotStore;
   readonly views: ViewStore;
   /** Absent of one in memory, which only this process has. */
@@ -52,6 +55,9 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions 
   return createStore(opened, { path, deadlineMs, pollMs, warn: options.warn ?? emitWarning });
 }
 
+/** How long is waited before a log is cut off again that a reader held on to. */
+const scrubPauseMs = 50;
+
 type StoreOptions = Required<Pick<SqliteStoreOptions, "deadlineMs" | "pollMs" | "warn">> & { readonly path: string };
 
 function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: StoreOptions): SqliteStore {
@@ -60,8 +66,10 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
   const envelopeOf = createEnvelopes();
   const watch = createWatch(version, pollMs);
   const confirmPlace = createPlaceCheck(path, { isReadOnly });
+  const appendInTransaction = createAppend(database);
+  const erase = createErase(database, appendInTransaction);
   const { append, idle } = createGroupCommit({
-    ...{ database, append: createAppend(database), deadlineMs, confirmPlace: () => confirmPlace("written") },
+    ...{ database, append: appendInTransaction, deadlineMs, confirmPlace: () => confirmPlace("written") },
     admit(prepared) {
       refuseIfClosed();
       checkBounds(prepared);
@@ -186,6 +194,19 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
     }
   }
 
+  /** A reader of the file that is in the middle of a look is waited for as a lock is. */
+  async function scrub(options: { readonly force?: boolean } = {}): Promise<ScrubResult> {
+    const until = realTime.nowMs() + deadlineMs;
+    for (;;) {
+      const result = await guarded(() => scrubFile(database, options));
+      saveHeads((heads) => {
+        heads.saveAll();
+      });
+      if (result.status === "done" || realTime.nowMs() >= until) return result;
+      await realTime.wait(scrubPauseMs);
+    }
+  }
+
   async function shut(): Promise<void> {
     watch.notify();
     watch.stop();
@@ -222,6 +243,14 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
           heads.saveAll();
         });
       }),
+    erase: (erasure) =>
+      guarded(() => {
+        const result = erase(erasure, () => confirmPlace("written"));
+        hasWritten = true;
+        watch.notify();
+        return result;
+      }),
+    scrub,
     end: () => guarded(() => pages.end()),
     newestStream: (streamPrefix) => guarded(() => pages.newestStream(streamPrefix)),
     head: (stream) => guarded(() => pages.head(stream)),

@@ -12,11 +12,17 @@ import {
 } from "../../../src/log/ports/event-store.ts";
 import { setUp } from "../../../src/stores/sqlite/schema.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
-import { describeEventStore, describeSnapshots, describeViews } from "../../support/stores/contract.ts";
+import {
+  describeErasure,
+  describeEventStore,
+  describeSnapshots,
+  describeViews,
+} from "../../support/stores/contract.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
 describeEventStore("the sqlite store", () => openSqliteStore(temporaryFolder().file("store.db")));
 describeEventStore("the sqlite store in memory", () => openSqliteStore(":memory:"));
+describeErasure("the sqlite store", () => openSqliteStore(temporaryFolder().file("store.db")));
 describeSnapshots("the sqlite store", () => openSqliteStore(temporaryFolder().file("store.db")));
 describeViews("the sqlite store", () => openSqliteStore(temporaryFolder().file("store.db")));
 

@@ -2,6 +2,7 @@ import { describe, test } from "vitest";
 import {
   type Check,
   type EventStore,
+  erasureChecks,
   eventStoreChecks,
   livenessChecks,
   snapshotStoreChecks,
@@ -17,6 +18,10 @@ function describeChecks(name: string, checks: readonly Check[]): void {
 
 export const describeEventStore = (name: string, create: () => Promise<EventStore>): void => {
   describeChecks(`${name} as an event store`, eventStoreChecks(create));
+};
+
+export const describeErasure = (name: string, create: Parameters<typeof erasureChecks>[0]): void => {
+  describeChecks(`${name} as a store that erases`, erasureChecks(create));
 };
 
 export const describeLiveness = (name: string, ...given: Parameters<typeof livenessChecks>): void => {

@@ -1,0 +1,62 @@
+import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
+import { decodeData } from "../log/codec/data.ts";
+import { contentErasedSchema, orderIdIn } from "../log/codec/erased.ts";
+import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
+import { type ErasureOrder, erasureOrders, isOrdered, readErasureOrder } from "../records/erasures.ts";
+
+/** Checks that a conversation lacks only what an order of its store has erased. */
+export class ErasureCheck {
+  readonly #store: EventStore;
+  readonly #orders = new Map<string, ErasureOrder | null>();
+  /** How many events of the stream are empty, and whether the event that says so was met. */
+  #emptied = 0;
+  #isTold = false;
+
+  constructor(store: EventStore) {
+    this.#store = store;
+  }
+
+  /** What is wrong with the next event of a stream that was erased; null where nothing is. Its place and its chain are checked elsewhere. */
+  async problemOf(envelope: StoredEnvelope): Promise<string | null> {
+    const order = await this.#order(orderIdIn(envelope.data));
+    const id = conversationOfStream(envelope.stream) ?? "";
+    if (envelope.encoding === "erased") {
+      this.#emptied += 1;
+      const isNamed = order?.conversations.some((each) => each.id === id) === true;
+      return isNamed ? null : "it was emptied, and no order of this store says so";
+    }
+    this.#isTold = true;
+    const told = contentErasedSchema.safeParse(decodeData(envelope.data).data);
+    if (!told.success || order === null || !isOrdered(order, id, told.data.events))
+      return "it says that the events before it were erased, and no order of this store says so";
+    if (told.data.events === envelope.revision && this.#emptied === envelope.revision) return null;
+    return `the events before it were erased, and ${envelope.revision - this.#emptied} of them are not: go on with \`turnlog erase --resume ${order.orderId}\``;
+  }
+
+  /** What is wrong with the stream as a whole. */
+  get problem(): string | null {
+    return this.#emptied > 0 && !this.#isTold ? "its events were emptied, and the event that says so is missing" : null;
+  }
+
+  /** Whether the event that ends an erased conversation was met: nothing may stand behind it. */
+  get isOver(): boolean {
+    return this.#isTold;
+  }
+
+  async #order(orderId: string | null): Promise<ErasureOrder | null> {
+    if (orderId === null) return null;
+    const known = this.#orders.get(orderId);
+    if (known !== undefined) return known;
+    const order = await readErasureOrder(this.#store, orderId);
+    this.#orders.set(orderId, order);
+    return order;
+  }
+}
+
+/** The conversations that the orders of a store name, but for orders that were refused. */
+export async function orderedConversations(store: EventStore): Promise<ReadonlyMap<ConversationId, ErasureOrder>> {
+  const ordered = new Map<ConversationId, ErasureOrder>();
+  for await (const order of erasureOrders(store))
+    if (!order.isRefused) for (const { id } of order.conversations) ordered.set(id, order);
+  return ordered;
+}

@@ -1,0 +1,134 @@
+import { readFile } from "node:fs/promises";
+import { counted } from "../../base/counted.ts";
+import { printable } from "../../base/printable.ts";
+import type { ErasureReason } from "../../erasure/erase.ts";
+import { readSigningKey, signNote } from "../../erasure/note.ts";
+import type { planWords } from "../../erasure/plan.ts";
+import { receiptBegin, receiptText } from "../../erasure/receipt.ts";
+import { type ErasureOrder, erasureOrders } from "../../records/erasures.ts";
+import { dateAndTime } from "../block-rows.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import { eraseDocument } from "../documents/erasing.ts";
+import { exitCodes, UsageError } from "../exit-codes.ts";
+import { findConversations } from "../find.ts";
+import { writeWholeFile } from "../whole-file.ts";
+
+type Options = {
+  readonly apply?: boolean;
+  readonly by?: string;
+  readonly ground?: string;
+  readonly ticket?: string;
+  readonly withSkeleton?: boolean;
+  readonly output?: string;
+  readonly sign?: string;
+  readonly resume?: string;
+};
+
+/** Tells what an erasure would do, and with --apply does it. */
+export const erase = commandCode({
+  document: eraseDocument,
+
+  async *run(context, { arguments: names, options }: CommandInput<Options>) {
+    const { apply: isApplied = false, output, sign, resume } = options;
+    if (resume !== undefined && names.length > 0)
+      throw new UsageError("an order names its conversations itself: give --resume alone, or conversations");
+    if (resume === undefined && names.length === 0) {
+      if (isApplied) throw new UsageError("name the conversations to erase, or an order to go on with: --resume ID");
+      await using store = await context.openStore("read");
+      const orders = [];
+      for await (const order of erasureOrders(store.events)) orders.push(orderOf(order));
+      orders.sort((left, right) => (left.at < right.at ? -1 : 1));
+      yield { orders, plan: null, receipt: null, file: null, isSigned: false };
+      return exitCodes.ok;
+    }
+    const reason = resume === undefined && isApplied ? reasonOf(options) : null;
+    // Read before anything is erased: a key that is none is found then.
+    const key = sign === undefined ? null : readKey(sign, await readFile(sign, "utf8"));
+    await using store = await context.openStore(isApplied || resume !== undefined ? "write" : "read");
+    const plan =
+      resume === undefined ? await store.planErasure({ conversations: await findConversations(store, names) }) : null;
+    if (plan !== null && reason === null) {
+      yield { orders: null, plan: documentOf(plan), receipt: null, file: null, isSigned: false };
+      return exitCodes.ok;
+    }
+    const receipt =
+      plan !== null && reason !== null ? await store.erase(plan, reason) : await store.resumeErasure(resume ?? "");
+    const text = key === null ? receiptText(receipt) : signNote(receiptText(receipt), key);
+    if (output !== undefined)
+      await writeWholeFile(output, { name: "receipt of an erasure", begin: receiptBegin, pieces: [text] });
+    yield { orders: null, plan: plan && documentOf(plan), receipt, file: output ?? null, isSigned: key !== null };
+    return receipt.finished ? exitCodes.ok : exitCodes.failure;
+  },
+
+  render({ orders, plan, receipt, file, isSigned }, { print, note, style, commandName, table }) {
+    if (orders !== null) {
+      table(
+        orders.map(({ orderId, at, by, ground, conversations, state }) => [
+          { text: orderId, style: style.bold },
+          { text: dateAndTime(at, "minute"), style: style.dim },
+          by,
+          ground,
+          state,
+          conversations.join(", "),
+        ]),
+      );
+      if (orders.length === 0) note("nothing was ever erased here");
+      return;
+    }
+    for (const { id, events, blobs, stored, children } of plan?.conversations ?? []) {
+      const kept =
+        stored === null ? "what servers hold of it is not known" : `${counted(stored, "thing")} stored by servers`;
+      print(
+        `${style.bold(id)}  ${counted(events, "event")}, ${counted(blobs.length, "long text")}, ${kept}`,
+        ...(children.length === 0 ? [] : [style.dim(`  not touched, began from it: ${children.join(", ")}`)]),
+      );
+    }
+    const exports = receipt?.exports ?? plan?.exports ?? [];
+    if (exports.length > 0)
+      print(style.warn(`${counted(exports.length, "export")} left the store before and will not change`));
+    if (receipt === null) {
+      note(`nothing was erased: \`${commandName} erase … --apply --by ALIAS --ground CODE\` does it, for good`);
+      return;
+    }
+    const { done, orderId, leftOver } = receipt;
+    print(
+      `${receipt.finished ? style.good("erased") : style.warn("erased, and something is left over")}: ${counted(done.events, "event")}, ${counted(done.blobEvents, "event")} of long texts, ${counted(done.snapshots, "snapshot")}, ${counted(done.rows, "row")} (order ${orderId})`,
+      ...leftOver.map(({ place, reason }) => `  ${style.warn("left over")}  ${place}: ${printable(reason)}`),
+    );
+    if (file !== null) note(`${isSigned ? "the signed receipt" : "the receipt, unsigned,"} is in ${file}`);
+  },
+});
+
+/** @throws {UsageError} where it does not say who erases, and why. */
+function reasonOf({ by, ground, ticket, withSkeleton = false }: Options): ErasureReason {
+  if (by === undefined || ground === undefined)
+    throw new UsageError("an erasure is recorded with who ordered it and why: give --by ALIAS and --ground CODE");
+  return { by, ground, ...(ticket === undefined ? {} : { ticket }), kept: withSkeleton ? "digests" : "skeleton" };
+}
+
+function readKey(file: string, text: string) {
+  try {
+    return readSigningKey(text);
+  } catch (cause) {
+    throw new UsageError(`${file}: ${cause instanceof Error ? cause.message : "it is no key"}`, { cause });
+  }
+}
+
+function orderOf({ orderId, orderedAt: at, by, ground, ticket, conversations, receipt, isRefused }: ErasureOrder) {
+  const ended = receipt === null ? "unfinished" : receipt["finished"] === true ? "finished" : "left-over";
+  const state = isRefused ? "refused" : ended;
+  return { orderId, at, by, ground, ticket, conversations: conversations.map(({ id }) => id), state } as const;
+}
+
+type Plan = Parameters<typeof planWords>[0];
+
+const documentOf = ({ storeId, conversations, exports }: Plan) => ({
+  storeId,
+  conversations: conversations.map((each) => ({
+    ...each,
+    head: { ...each.head },
+    blobs: [...each.blobs],
+    children: [...each.children],
+  })),
+  exports: exports.map((each) => ({ ...each, conversations: each.conversations && [...each.conversations] })),
+});

@@ -1,0 +1,35 @@
+import { writeFile } from "node:fs/promises";
+import { newKeys } from "../../erasure/note.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import { keysDocument } from "../documents/erasing.ts";
+import { UsageError } from "../exit-codes.ts";
+
+/** Makes a pair of keys: the secret one to sign receipts with, the public one to check them. */
+export const newKey = commandCode({
+  document: keysDocument,
+
+  async *run(_, { arguments: [file = ""], options: { name = "turnlog" } }: CommandInput<{ readonly name?: string }>) {
+    const publicFile = `${file}.pub`;
+    const keys = pairOf(name);
+    try {
+      await writeFile(file, keys.secret, { flag: "wx", mode: 0o600 });
+      await writeFile(publicFile, keys.open, { flag: "wx" });
+    } catch (cause) {
+      if (!(cause instanceof Error && "code" in cause && cause.code === "EEXIST")) throw cause;
+      throw new UsageError(`${file} or ${publicFile} exists: a key that is in use is not replaced; name another file`);
+    }
+    yield { file, publicFile, name };
+  },
+
+  render({ file, publicFile }, { print }) {
+    print(`${file} signs: keep it secret. ${publicFile} checks what it signed: give it to whoever asks`);
+  },
+});
+
+function pairOf(name: string) {
+  try {
+    return newKeys(name);
+  } catch (cause) {
+    throw new UsageError(cause instanceof Error ? cause.message : "that is no name", { cause });
+  }
+}

@@ -1,0 +1,52 @@
+import { readFile } from "node:fs/promises";
+import { canonicalJson } from "../../base/canonical-json.ts";
+import { parseJson } from "../../base/json.ts";
+import { isSignedBy, readVerifyingKey, textOfNote } from "../../erasure/note.ts";
+import { type ErasureReceipt, erasureReceiptSchema } from "../../erasure/receipt.ts";
+import { StoreCorruptedError } from "../../log/ports/event-store.ts";
+import { readErasureOrder } from "../../records/erasures.ts";
+import type { CliContext } from "../context.ts";
+import { UsageError } from "../exit-codes.ts";
+
+export type ReceiptOptions = { readonly receipt: string; readonly key?: string };
+
+/**
+ * Whether a receipt is the one that was signed, or, without a key, the one that the store has recorded.
+ *
+ * @throws {StoreCorruptedError} where it is not.
+ * @throws {UsageError} for a file that is no receipt, or a key that is none.
+ */
+export async function verifiedReceipt(context: CliContext, { receipt: file, key }: ReceiptOptions) {
+  const note = await readFile(file, "utf8");
+  const receipt = receiptIn(note, file);
+  const { orderId, storeId, finished } = receipt;
+  const found = { receiptFile: file, orderId, storeId, finished };
+  if (key === undefined) {
+    await using store = await context.openStore("read");
+    const order = await readErasureOrder(store.events, orderId);
+    if (order?.receipt == null)
+      throw new StoreCorruptedError(`${file}: this store has no erasure ${orderId} that has ended`);
+    if (canonicalJson(parseJson(JSON.stringify(order.receipt))) !== canonicalJson(parseJson(JSON.stringify(receipt))))
+      throw new StoreCorruptedError(`${file} is not the receipt that the store has recorded`);
+    return { ...found, signedBy: null };
+  }
+  const known = keyIn(await readFile(key, "utf8"), key);
+  if (!isSignedBy(note, known)) throw new StoreCorruptedError(`${file} was changed, or is not signed with ${key}`);
+  return { ...found, signedBy: known.name };
+}
+
+function receiptIn(note: string, file: string): ErasureReceipt {
+  try {
+    return erasureReceiptSchema.parse(JSON.parse(textOfNote(note)));
+  } catch (cause) {
+    throw new UsageError(`${file} is no receipt of an erasure`, { cause });
+  }
+}
+
+function keyIn(text: string, file: string) {
+  try {
+    return readVerifyingKey(text);
+  } catch (cause) {
+    throw new UsageError(`${file}: ${cause instanceof Error ? cause.message : "it is no key"}`, { cause });
+  }
+}

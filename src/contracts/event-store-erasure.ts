@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { chainDigest } from "../log/codec/envelope.ts";
+import type { ErasingStore, PreparedAppend, StreamErasure } from "../log/ports/event-store.ts";
+import { type AddCheck, type Check, checksOf } from "./check.ts";
+import { all, append, headAfter, prepared } from "./prepared.ts";
+
+/** What every store does that can erase, beside `eventStoreChecks`. Each check gets an empty store from `create`, and closes it. */
+export const erasureChecks = (create: () => ErasingStore | Promise<ErasingStore>): readonly Check[] =>
+  checksOf(create, addErasure);
+
+function addErasure(check: AddCheck<ErasingStore>): void {
+  check("empties what stands before a fence, and keeps places, types, times and digests", async (store) => {
+    const { sent } = await append(store, { count: 3, extra: { runId: "run_1", frame: "0" } });
+    const before = await all(store.readStream(sent.stream));
+    const fence = prepared({ stream: sent.stream, expected: headAfter(sent) });
+    const result = await store.erase(erasing({ fences: [fence] }));
+    assert.equal(result.status === "erased" && result.events, 3);
+    const after = await all(store.readStream(sent.stream));
+    const left = before.map(({ stream, revision, position, type, version, at, digest }) => ({
+      ...{ stream, revision, position, type, version, at, digest, id: "", actor: { kind: "engine" } },
+      ...{ encoding: "erased", data: '{"erasedBy":"era_1"}', dataDigest: "" },
+    }));
+    assert.deepEqual(after.slice(0, 3), left);
+    const [last] = fence.envelopes;
+    assert.deepEqual({ ...after[3], position: "" }, { ...last, position: "" });
+    assert.deepEqual(await store.head(sent.stream), headAfter(fence));
+    assert.equal(last?.digest, chainDigest(headAfter(sent).digest, hashedOf(fence)));
+  });
+
+  check("keeps nothing but places and digests where that is asked for", async (store) => {
+    const { sent } = await append(store, {});
+    await store.erase(
+      erasing({ fences: [prepared({ stream: sent.stream, expected: headAfter(sent) })], kept: "digests" }),
+    );
+    const [first] = await all(store.readStream(sent.stream, { limit: 1 }));
+    assert.deepEqual([first?.type, first?.version, first?.at], ["", 0, ""]);
+  });
+
+  check("removes streams with their heads, and leaves others as they are", async (store) => {
+    const [one, other] = [await append(store, { count: 2 }), await append(store, { count: 2 })];
+    const kept = await all(store.readStream(other.sent.stream));
+    const result = await store.erase(erasing({ removed: [one.sent.stream, "blob-not-there"] }));
+    assert.equal(result.status === "erased" && result.removedEvents, 2);
+    assert.deepEqual(await all(store.readStream(one.sent.stream)), []);
+    assert.equal(await store.head(one.sent.stream), null);
+    assert.deepEqual(await all(store.heads()), [{ stream: other.sent.stream, head: headAfter(other.sent) }]);
+    assert.deepEqual(await all(store.readStream(other.sent.stream)), kept);
+    assert.deepEqual(await all(store.readLog()), kept);
+  });
+
+  check("erases nothing where one stream is not at its head", async (store) => {
+    const [one, other] = [await append(store, {}), await append(store, {})];
+    const before = await all(store.readLog());
+    const fences = [
+      prepared({ stream: one.sent.stream, expected: headAfter(one.sent) }),
+      prepared({ stream: other.sent.stream, expected: { revision: 0, digest: "0".repeat(64) } }),
+    ];
+    const result = await store.erase(erasing({ fences, removed: [one.sent.stream] }));
+    assert.deepEqual(result, { status: "conflict", stream: other.sent.stream });
+    assert.deepEqual(await all(store.readLog()), before);
+  });
+
+  check("deletes snapshots of what it erases, and no others", async (store) => {
+    const [one, other] = [await append(store, {}), await append(store, {})];
+    const key = (stream: string) => ({ stream, projection: "p", version: 1 });
+    for (const { sent } of [one, other]) await store.snapshots?.put(key(sent.stream), { revision: 0, data: "saved" });
+    await store.erase(erasing({ fences: [prepared({ stream: one.sent.stream, expected: headAfter(one.sent) })] }));
+    assert.equal(await store.snapshots?.get(key(one.sent.stream), 9), store.snapshots && null);
+    assert.deepEqual(
+      await store.snapshots?.get(key(other.sent.stream), 9),
+      store.snapshots && { revision: 0, data: "saved" },
+    );
+  });
+
+  check(
+    "deletes rows by key, moves checkpoints to what is left, and refuses a save of what was read before",
+    async (store) => {
+      const { views, storeId } = store;
+      const [one, other] = [await append(store, {}), await append(store, {})];
+      const last = (await all(store.readLog())).at(-1);
+      if (views === undefined || last === undefined) return;
+      const row = (key: string) => ({
+        key,
+        view: '"v"',
+        position: last.position,
+        revision: 0,
+        eventId: last.id,
+        quarantine: null,
+      });
+      const { position, id: eventId, stream, revision } = last;
+      const begun = await views.begin("p", 1);
+      const saved = await views.save(begun, {
+        checkpoint: { storeId, position, eventId, stream, revision },
+        events: 2,
+        rows: [row(one.sent.stream), { ...row(other.sent.stream), places: [{ list: "all", at: "1" }] }],
+      });
+      const result = await store.erase(
+        erasing({
+          fences: [prepared({ stream: other.sent.stream, expected: headAfter(other.sent) })],
+          rows: [other.sent.stream],
+        }),
+      );
+      assert.deepEqual(result.status === "erased" && [result.rows, result.projections], [1, ["p"]]);
+      const [build] = await views.builds("p");
+      assert.ok(build !== undefined && saved.status === "saved");
+      assert.deepEqual(
+        (await views.rows(build, { after: null, limit: 9 })).map(({ key }) => key),
+        [one.sent.stream],
+      );
+      const [first] = await all(store.readStream(one.sent.stream));
+      assert.deepEqual([build.checkpoint?.eventId, build.checkpoint?.position], [first?.id, first?.position]);
+      assert.deepEqual(await views.save(saved.build, { checkpoint: null, events: 2, rows: [] }), {
+        status: "conflict",
+      });
+    },
+  );
+
+  check("scrubs, also where nothing was erased", async (store) => {
+    assert.equal((await store.scrub()).status, "done");
+    assert.equal((await store.scrub({ force: true })).status, "done");
+  });
+}
+
+const erasing = (of: Partial<StreamErasure>): StreamErasure => ({
+  ...{ orderId: "era_1", fences: [], kept: "skeleton", removed: [], rows: [] },
+  ...of,
+});
+
+/** The members of a fence's event that its digest covers. */
+function hashedOf({ envelopes: [envelope] }: PreparedAppend): Parameters<typeof chainDigest>[1] {
+  assert.ok(envelope !== undefined);
+  const { data: _, digest: __, ...hashed } = envelope;
+  return hashed;
+}

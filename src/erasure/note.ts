@@ -1,0 +1,105 @@
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+} from "node:crypto";
+
+/**
+ * Signed notes: a text, an empty line, and signature lines (C2SP, signed-note, <https://c2sp.org/signed-note>), with Ed25519. Keys are the one-line
+ * forms of Go's `sumdb/note`, which other tools read as well.
+ */
+export type SigningKey = { readonly name: string; readonly secret: KeyObject; readonly hash: string };
+export type VerifyingKey = { readonly name: string; readonly open: KeyObject; readonly hash: string };
+
+const ed25519 = 1;
+/** What stands before the 32 bytes of a key in PKCS #8 and in SPKI (RFC 8410). */
+const secretPrefix = Buffer.from("302e020100300506032b657004220420", "hex");
+const openPrefix = Buffer.from("302a300506032b6570032100", "hex");
+
+/** A new pair: the secret line for who signs, the public one for everybody who checks. */
+export function newKeys(name: string): { readonly secret: string; readonly open: string } {
+  checkName(name);
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const seed = privateKey.export({ format: "der", type: "pkcs8" }).subarray(secretPrefix.length);
+  const open = bytesOf(publicKey);
+  const hash = hashOf(name, open);
+  return {
+    secret: `PRIVATE+KEY+${name}+${hash}+${encoded(seed)}\n`,
+    open: `${name}+${hash}+${encoded(open)}\n`,
+  };
+}
+
+/** @throws {TypeError} for a text that is no such key. */
+export function readSigningKey(text: string): SigningKey {
+  const [, name = "", hash = "", key = ""] = /^PRIVATE\+KEY\+([^+\s]+)\+([0-9a-f]{8})\+(\S+)\s*$/.exec(text) ?? [];
+  const bytes = decoded(key);
+  if (bytes === null) throw new TypeError("it is no secret key: give a file that `turnlog keys new` wrote");
+  const secret = createPrivateKey({ key: Buffer.concat([secretPrefix, bytes]), format: "der", type: "pkcs8" });
+  if (hashOf(name, bytesOf(createPublicKey(secret))) !== hash)
+    throw new TypeError("its key is not the one that it names");
+  return { name, secret, hash };
+}
+
+/** @throws {TypeError} for a text that is no such key. */
+export function readVerifyingKey(text: string): VerifyingKey {
+  const [, name = "", hash = "", key = ""] = /^([^+\s]+)\+([0-9a-f]{8})\+(\S+)\s*$/.exec(text) ?? [];
+  const bytes = decoded(key);
+  if (bytes === null) throw new TypeError("it is no public key: give the .pub file that `turnlog keys new` wrote");
+  if (hashOf(name, bytes) !== hash) throw new TypeError("its key is not the one that it names");
+  const open = createPublicKey({ key: Buffer.concat([openPrefix, bytes]), format: "der", type: "spki" });
+  return { name, open, hash };
+}
+
+/** @param text - Ends with a line feed, and has no empty line at its end. */
+export function signNote(text: string, { name, secret, hash }: SigningKey): string {
+  const signature = Buffer.concat([Buffer.from(hash, "hex"), sign(null, Buffer.from(text), secret)]);
+  return `${text}\n— ${name} ${signature.toString("base64")}\n`;
+}
+
+/** The text of a note, without its signatures: a text without any is one as well. */
+export function textOfNote(note: string): string {
+  const end = note.lastIndexOf("\n\n— ");
+  return end === -1 ? note : note.slice(0, end + 1);
+}
+
+/** Whether a note is signed with a key, and its text is what was signed. */
+export function isSignedBy(note: string, { name, open, hash }: VerifyingKey): boolean {
+  const text = textOfNote(note);
+  const lines = note
+    .slice(text.length + 1)
+    .split("\n")
+    .slice(0, -1);
+  return lines.some((line) => {
+    const [, signer, value = ""] = /^— (\S+) (\S+)$/.exec(line) ?? [];
+    const bytes = Buffer.from(value, "base64");
+    const isIts =
+      signer === name && bytes.subarray(0, 4).toString("hex") === hash && bytes.toString("base64") === value;
+    return isIts && verify(null, Buffer.from(text), open, bytes.subarray(4));
+  });
+}
+
+function checkName(name: string): void {
+  if (!/^[A-Za-z0-9._/-]{1,64}$/.test(name))
+    throw new TypeError(`'${name}' cannot be a key's name: give 1 to 64 letters, digits, . _ / or -`);
+}
+
+const bytesOf = (key: KeyObject): Buffer => key.export({ format: "der", type: "spki" }).subarray(openPrefix.length);
+
+const encoded = (key: Buffer): string => Buffer.concat([Buffer.from([ed25519]), key]).toString("base64");
+
+function decoded(text: string): Buffer | null {
+  const bytes = Buffer.from(text, "base64");
+  return bytes.length === 33 && bytes[0] === ed25519 ? bytes.subarray(1) : null;
+}
+
+const hashOf = (name: string, open: Buffer): string =>
+  createHash("sha256")
+    .update(`${name}\n`)
+    .update(Buffer.from([ed25519]))
+    .update(open)
+    .digest("hex")
+    .slice(0, 8);

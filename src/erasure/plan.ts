@@ -1,0 +1,191 @@
+import { counted } from "../base/counted.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
+import { isEndedBySkip } from "../domain/ended-by-skip.ts";
+import {
+  blobStreamsOf,
+  type ConversationId,
+  conversationOfBlob,
+  conversationOfStream,
+  conversationStream,
+} from "../domain/ids.ts";
+import { decodeData } from "../log/codec/data.ts";
+import { ConversationErasedError, isErased } from "../log/codec/erased.ts";
+import { isOfTheStore } from "../log/codec/recorded.ts";
+import { parentOf } from "../log/history/parent.ts";
+import { type EventStore, envelopeAt, type Head, type StoredEnvelope } from "../log/ports/event-store.ts";
+import { exportsOf, type RecordedExport } from "../records/exports.ts";
+
+/** What one conversation holds that would be erased. */
+export type PlannedConversation = {
+  readonly id: ConversationId;
+  /** The erasure is refused where it is another one by then. */
+  readonly head: Head;
+  readonly events: number;
+  /** UTF-16 units of what its events say, without its long texts. */
+  readonly size: number;
+  /** Streams of its long texts. */
+  readonly blobs: readonly string[];
+  /** Responses and objects that servers may still hold of it; null where that is not known. */
+  readonly stored: number | null;
+  /** Conversations that began from it and do not inherit its events: children, whose own text is not touched. */
+  readonly children: readonly ConversationId[];
+};
+
+/** What an erasure would do. Nothing has been done yet. */
+export type ErasurePlan = {
+  readonly storeId: string;
+  readonly conversations: readonly PlannedConversation[];
+  /** What left the store before, and is not reached. */
+  readonly exports: readonly RecordedExport[];
+};
+
+export type PlanOptions = {
+  readonly conversations: readonly ConversationId[];
+  /** How many responses and objects servers may still hold of a conversation. */
+  readonly stored: (id: ConversationId) => Promise<number>;
+};
+
+/** So many conversations one order names: its receipt has to fit into an event. */
+export const maxErasedAtOnce = 500;
+
+/**
+ * What it would take to erase conversations as a whole. Nothing of them is decoded where that is not needed: damage keeps nobody from
+ * erasing it.
+ *
+ * @throws {TurnlogError} `store-cannot-erase` of a store that takes nothing out, `not-found`, and `erasure-refused` where a run is open, or
+ * where forks inherit what would be erased and are not to be erased as well.
+ * @throws {ConversationErasedError} for a conversation that was erased.
+ */
+export async function planErasure(
+  store: EventStore,
+  { conversations: named, stored }: PlanOptions,
+): Promise<ErasurePlan> {
+  mustErase(store);
+  const asked = new Set(named);
+  if (asked.size > maxErasedAtOnce)
+    throw refused(
+      `${asked.size} conversations are named, and one order takes ${maxErasedAtOnce}: erase them in several`,
+    );
+  const [beganFrom, blobs] = [await childrenOf(store, asked), await blobsOf(store, asked)];
+  const conversations: PlannedConversation[] = [];
+  for (const id of asked) {
+    const { forks, children } = beganFrom.get(id) ?? { forks: [], children: [] };
+    const left = forks.filter((fork) => !asked.has(fork));
+    if (left.length > 0)
+      throw refused(
+        `${left.join(", ")} ${left.length === 1 ? "is a fork" : "are forks"} of ${id} and would lose what came before: name ${left.length === 1 ? "it" : "them"} as well`,
+      );
+    conversations.push({
+      ...(await held(store, id)),
+      blobs: blobs.get(id) ?? [],
+      stored: await storedOf(id, stored),
+      children,
+    });
+  }
+  return { storeId: store.storeId, conversations, exports: await exportsOf(store, asked) };
+}
+
+/** @throws {TurnlogError} `store-cannot-erase`. */
+export function mustErase(store: EventStore): asserts store is EventStore & Required<Pick<EventStore, "erase">> {
+  if (store.erase !== undefined) return;
+  throw new TurnlogError(
+    "store-cannot-erase",
+    "this store cannot take anything out of its events, or whoever opened it may not: open a memory or sqlite store itself",
+  );
+}
+
+export const refused = (message: string): TurnlogError => new TurnlogError("erasure-refused", message);
+
+/** @throws {TurnlogError} `erasure-refused` where a run of it is open. */
+async function held(
+  store: EventStore,
+  id: ConversationId,
+): Promise<Pick<PlannedConversation, "id" | "head" | "events" | "size">> {
+  const stream = conversationStream(id);
+  const head = await store.head(stream);
+  if (head === null) throw new TurnlogError("not-found", `there is no conversation ${id}`);
+  const newest = await envelopeAt(store, stream, head.revision);
+  if (newest !== null && isErased(newest)) throw new ConversationErasedError(newest);
+  const run = await openRunOf(store, stream);
+  if (run !== null)
+    throw refused(
+      `run ${run} of ${id} has not ended: finish it with \`resume\`, or give it up with \`resume --abandon\`, then plan again`,
+    );
+  let size = 0;
+  for await (const { data } of store.readStream(stream)) size += data.length;
+  return { id, head, events: head.revision + 1, size };
+}
+
+const runBegins: ReadonlySet<string> = new Set(["RunStarted", "RunResumed"]);
+const runEnds: ReadonlySet<string> = new Set(["RunCompleted", "RunFailed", "RunCancelled"]);
+
+/** The run that is open at the end of a stream, by the types of its events alone: what they say may be damaged. */
+async function openRunOf(store: EventStore, stream: string): Promise<string | null> {
+  const skips: StoredEnvelope[] = [];
+  for await (const envelope of store.readStream(stream, { direction: "backwards" })) {
+    const { type, runId = null } = envelope;
+    if (type === "ConversationStarted" || runEnds.has(type)) return null;
+    if (type === "EventSkipped") skips.push(envelope);
+    if (!runBegins.has(type)) continue;
+    return skips.some((skip) => isEndedBySkip(skip.runId ?? null, runId)) ? null : runId;
+  }
+  return null;
+}
+
+/** The conversations that began from each of these: forks, which inherit its events, and children. */
+async function childrenOf(store: EventStore, asked: ReadonlySet<ConversationId>) {
+  const began = new Map<ConversationId, { readonly forks: ConversationId[]; readonly children: ConversationId[] }>();
+  for await (const { stream } of store.heads("conversation-")) {
+    const id = conversationOfStream(stream);
+    const parent = id === null ? null : await readable(() => parentOf(store, stream));
+    if (id === null || parent === null || !asked.has(parent)) continue;
+    const known = began.get(parent) ?? { forks: [], children: [] };
+    began.set(parent, known);
+    ((await isFork(store, stream)) ? known.forks : known.children).push(id);
+  }
+  return began;
+}
+
+async function isFork(store: EventStore, stream: string): Promise<boolean> {
+  const first = await envelopeAt(store, stream, 0);
+  const origin: unknown = first === null ? null : decodeData(first.data).data["origin"];
+  return typeof origin === "object" && origin !== null && "type" in origin && origin.type === "fork";
+}
+
+/** What cannot be read says nothing of where it began. */
+async function readable<T>(read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isOfTheStore(error)) throw error;
+    return null;
+  }
+}
+
+/** The streams of the long texts of each of these. */
+export async function blobsOf(
+  store: EventStore,
+  asked: ReadonlySet<ConversationId>,
+): Promise<ReadonlyMap<ConversationId, readonly string[]>> {
+  const blobs = new Map<ConversationId, string[]>();
+  for (const id of asked)
+    for await (const { stream } of store.heads(blobStreamsOf(id)))
+      if (conversationOfBlob(stream) === id) blobs.set(id, [...(blobs.get(id) ?? []), stream]);
+  return blobs;
+}
+
+const storedOf = (id: ConversationId, stored: PlanOptions["stored"]): Promise<number | null> =>
+  readable(() => stored(id));
+
+/** A plan in a sentence. */
+export function planWords({ conversations }: ErasurePlan): string {
+  const sum = (of: (each: PlannedConversation) => number): number =>
+    conversations.reduce((total, each) => total + of(each), 0);
+  return `${counted(conversations.length, "conversation")}, ${counted(
+    sum(({ events }) => events),
+    "event",
+  )}, ${counted(
+    sum(({ blobs }) => blobs.length),
+    "long text",
+  )}`;
+}

@@ -1,0 +1,88 @@
+import * as z from "zod";
+import { conversationIdSchema } from "../domain/ids.ts";
+import { decodeData } from "../log/codec/data.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
+
+/** The stream of one order. */
+export const erasureStream = (orderId: string): string => `erasure-${orderId}`;
+
+/** What is written of who asked and why: codes, because a text may be personal itself and would stay. */
+export const erasureCodeSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,64}$/, "give a code of 1 to 64 letters, digits, _ or -: it stays in the log");
+
+const headSchema = z.strictObject({ revision: z.int().nonnegative(), digest: z.string() });
+
+/** Conversations are to be erased, by whom and why. It is durable before anything is erased. */
+export const erasureOrderedSchema = z.strictObject({
+  orderId: z.string(),
+  by: erasureCodeSchema,
+  ground: erasureCodeSchema,
+  ticket: erasureCodeSchema.nullable(),
+  kept: z.enum(["skeleton", "digests"]),
+  conversations: z
+    .array(
+      z.strictObject({
+        id: conversationIdSchema,
+        /** Before the erasure. */
+        head: headSchema,
+        /** Responses and objects that servers may still hold; null where that is not known. */
+        stored: z.int().nonnegative().nullable(),
+      }),
+    )
+    .min(1),
+});
+export type ErasureOrdered = z.infer<typeof erasureOrderedSchema>;
+
+/** The erasure has ended, with this receipt, as `src/erasure/receipt.ts` writes it. */
+export const erasureFinishedSchema = z.strictObject({ receipt: z.record(z.string(), z.unknown()) });
+
+/** Nothing was erased: a conversation was not what it was when the order was given. The order is over. */
+export const erasureRefusedSchema = z.strictObject({ reason: z.string() });
+
+/** An order as its stream tells it. */
+export type ErasureOrder = ErasureOrdered & {
+  readonly orderedAt: string;
+  /** The newest receipt; null while the erasure has not ended. */
+  readonly receipt: Readonly<Record<string, unknown>> | null;
+  /** Whether nothing was erased, and nothing will be. */
+  readonly isRefused: boolean;
+};
+
+/** An order by its id; null where there is none, or none that can be read. */
+export async function readErasureOrder(store: EventStore, orderId: string): Promise<ErasureOrder | null> {
+  let order: ErasureOrder | null = null;
+  for await (const { type, version, data, at } of store.readStream(erasureStream(orderId))) {
+    if (version !== 1) continue;
+    if (type === "ErasureOrdered") {
+      const ordered = erasureOrderedSchema.safeParse(decodeData(data).data);
+      if (ordered.success) order = { ...ordered.data, orderedAt: at, receipt: null, isRefused: false };
+    }
+    if (type === "ErasureRefused" && order !== null) order = { ...order, isRefused: true };
+    if (type === "ErasureFinished" && order !== null) {
+      const finished = erasureFinishedSchema.safeParse(decodeData(data).data);
+      if (finished.success) order = { ...order, receipt: finished.data.receipt };
+    }
+  }
+  return order;
+}
+
+/** All orders of a store, the refused ones too. */
+export async function* erasureOrders(store: EventStore): AsyncIterable<ErasureOrder> {
+  for await (const { stream } of store.heads(erasureStream(""))) {
+    const order = await readErasureOrder(store, stream.slice(erasureStream("").length));
+    if (order !== null) yield order;
+  }
+}
+
+/** The orders of a store that have not ended. */
+export async function unfinishedErasures(store: EventStore): Promise<readonly ErasureOrder[]> {
+  const unfinished: ErasureOrder[] = [];
+  for await (const order of erasureOrders(store))
+    if (order.receipt === null && !order.isRefused) unfinished.push(order);
+  return unfinished;
+}
+
+/** Whether a conversation is among those of an order that was erased at this head, or later. */
+export const isOrdered = (order: ErasureOrder, id: string, events: number): boolean =>
+  order.conversations.some((each) => each.id === id && each.head.revision + 1 === events);

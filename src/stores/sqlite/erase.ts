@@ -1,0 +1,118 @@
+import type { DatabaseSync } from "node:sqlite";
+import { erasedData } from "../../log/codec/erased.ts";
+import type { ErasureResult, ScrubResult, StreamErasure } from "../../log/ports/event-store.ts";
+import type { Checkpoint } from "../../log/ports/view-store.ts";
+import type { AppendInTransaction } from "./append.ts";
+import { secureDelete } from "./schema.ts";
+import { createTransactions } from "./transaction.ts";
+
+/** Erases in one transaction: what is told is all of it, or a conflict and nothing. */
+export function createErase(
+  database: DatabaseSync,
+  append: AppendInTransaction,
+): (erasure: StreamErasure, confirmPlace: () => void) => ErasureResult {
+  const { whole } = createTransactions(database);
+  return (erasure, confirmPlace) => {
+    try {
+      return whole(() => {
+        for (const fence of erasure.fences) {
+          if (append(fence).status === "conflict") throw new FenceConflict(fence.stream);
+        }
+        const result = eraseStreams(database, erasure);
+        confirmPlace();
+        return result;
+      });
+    } catch (error) {
+      if (error instanceof FenceConflict) return { status: "conflict", stream: error.stream };
+      throw error;
+    }
+  };
+}
+
+/** Undoes the transaction. */
+class FenceConflict extends Error {
+  readonly stream: string;
+
+  constructor(stream: string) {
+    super(stream);
+    this.stream = stream;
+  }
+}
+
+/** Statements that are needed once in the life of most stores are prepared when they are. */
+function eraseStreams(database: DatabaseSync, { orderId, fences, kept, removed, rows }: StreamErasure): ErasureResult {
+  const numberOf = database.prepare("SELECT number FROM streams WHERE name = ?");
+  const skeleton = kept === "skeleton" ? "" : "type = '', version = 0, at = '',";
+  const empty = database.prepare(
+    `UPDATE events SET ${skeleton} id = '', actor = '{"kind":"engine"}', run_id = NULL, frame = NULL, causation_id = NULL,
+       tenant = NULL, key_id = NULL, nonce = NULL, encoding = 'erased', data_digest = '', data = ?
+     WHERE stream = ? AND revision < ?`,
+  );
+  const removeEvents = database.prepare("DELETE FROM events WHERE stream = ?");
+  const removeStream = database.prepare("DELETE FROM streams WHERE number = ?");
+  const removeSnapshots = database.prepare("DELETE FROM snapshots WHERE stream = ?");
+  const counts = { events: 0, removedEvents: 0, snapshots: 0, rows: 0 };
+  for (const { stream, expectedHead } of fences) {
+    const number = Number(numberOf.get(stream)?.["number"]);
+    counts.events += Number(empty.run(erasedData(orderId), number, (expectedHead?.revision ?? -1) + 1).changes);
+    counts.snapshots += Number(removeSnapshots.run(stream).changes);
+  }
+  for (const stream of removed) {
+    const number = numberOf.get(stream)?.["number"];
+    if (number === undefined) continue;
+    counts.removedEvents += Number(removeEvents.run(Number(number)).changes);
+    removeStream.run(Number(number));
+  }
+  const views = eraseRows(database, rows);
+  moveCheckpoints(database, new Set([...fences.map(({ stream }) => stream), ...removed]));
+  return { status: "erased", ...counts, ...views };
+}
+
+function eraseRows(database: DatabaseSync, keys: readonly string[]): Pick<ErasedRows, "rows" | "projections"> {
+  if (!hasViews(database)) return { rows: 0, projections: [] };
+  const listed = JSON.stringify(keys);
+  const among = "key IN (SELECT value FROM json_each(?))";
+  database.prepare(`DELETE FROM view_places WHERE ${among}`).run(listed);
+  const { changes } = database.prepare(`DELETE FROM view_rows WHERE ${among}`).run(listed);
+  const names = database.prepare("SELECT DISTINCT projection FROM view_builds ORDER BY projection").all();
+  return { rows: Number(changes), projections: names.map(({ projection }) => String(projection)) };
+}
+
+type ErasedRows = Extract<ErasureResult, { readonly status: "erased" }>;
+
+const hasViews = (database: DatabaseSync): boolean =>
+  database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'view_places'").get() !== undefined;
+
+/** A build knows by its checkpoint's event that its rows are of this log. */
+function moveCheckpoints(database: DatabaseSync, gone: ReadonlySet<string>): void {
+  if (!hasViews(database)) return;
+  const before = database.prepare(
+    `SELECT CAST(event.position AS TEXT) AS position, event.id AS eventId, streams.name AS stream, event.revision
+     FROM events AS event JOIN streams ON streams.number = event.stream
+     WHERE event.position <= ? AND event.encoding <> 'erased' ORDER BY event.position DESC LIMIT 1`,
+  );
+  const save = database.prepare("UPDATE view_builds SET checkpoint = ?, saves = saves + 1 WHERE id = ?");
+  for (const { id, checkpoint: text } of database.prepare("SELECT id, checkpoint FROM view_builds").all()) {
+    // Written by `save` of the views, from what it is cast to.
+    const checkpoint = JSON.parse(String(text)) as Checkpoint | null;
+    const isGone = checkpoint !== null && gone.has(checkpoint.stream);
+    const left = isGone ? before.get(BigInt(checkpoint.position)) : undefined;
+    const moved = isGone ? (left === undefined ? null : { storeId: checkpoint.storeId, ...left }) : checkpoint;
+    save.run(JSON.stringify(moved), Number(id));
+  }
+}
+
+/**
+ * Takes what was erased out of the file and its log. A file of an older turnlog was not overwritten where things were deleted, so it is
+ * written anew once.
+ */
+export function scrubFile(database: DatabaseSync, { force = false }: { readonly force?: boolean }): ScrubResult {
+  const isRewritten = force || !secureDelete.isNoted(database);
+  if (isRewritten) {
+    database.exec("VACUUM");
+    secureDelete.note(database);
+  }
+  // What stays in the log is what a reader, in a transaction, may still look at.
+  const { busy } = database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() ?? {};
+  return { status: busy === 0 ? "done" : "busy", isRewritten };
+}
