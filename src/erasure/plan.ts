@@ -16,7 +16,7 @@ import { type EventStore, envelopeAt, type Head, type StoredEnvelope } from "../
 import { exportsOf, type RecordedExport } from "../records/exports.ts";
 
 /** What one conversation holds that would be erased. */
-export type PlannedConversation = {
+type PlannedConversation = {
   readonly id: ConversationId;
   /** The erasure is refused where it is another one by then. */
   readonly head: Head;
@@ -46,7 +46,7 @@ export type PlanOptions = {
 };
 
 /** So many conversations one order names: its receipt has to fit into an event. */
-export const maxErasedAtOnce = 500;
+const maxErasedAtOnce = 500;
 
 /**
  * What it would take to erase conversations as a whole. Nothing of them is decoded where that is not needed: damage keeps nobody from

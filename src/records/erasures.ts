@@ -14,7 +14,7 @@ export const erasureCodeSchema = z
 const headSchema = z.strictObject({ revision: z.int().nonnegative(), digest: z.string() });
 
 /** Conversations are to be erased, by whom and why. It is durable before anything is erased. */
-export const erasureOrderedSchema = z.strictObject({
+const erasureOrderedSchema = z.strictObject({
   orderId: z.string(),
   by: erasureCodeSchema,
   ground: erasureCodeSchema,
@@ -35,10 +35,7 @@ export const erasureOrderedSchema = z.strictObject({
 export type ErasureOrdered = z.infer<typeof erasureOrderedSchema>;
 
 /** The erasure has ended, with this receipt, as `src/erasure/receipt.ts` writes it. */
-export const erasureFinishedSchema = z.strictObject({ receipt: z.record(z.string(), z.unknown()) });
-
-/** Nothing was erased: a conversation was not what it was when the order was given. The order is over. */
-export const erasureRefusedSchema = z.strictObject({ reason: z.string() });
+const erasureFinishedSchema = z.strictObject({ receipt: z.record(z.string(), z.unknown()) });
 
 /** An order as its stream tells it. */
 export type ErasureOrder = ErasureOrdered & {

@@ -7,7 +7,7 @@ import type { EventStore } from "../log/ports/event-store.ts";
 import { appendRecord } from "./append-record.ts";
 
 /** The stream of a store that says what was given away of it. */
-export const exportsStream = "exports";
+const exportsStream = "exports";
 
 /**
  * Conversations left the store: as a bundle, as a copy in another store, or in a backup. An erasure does not reach them, so its receipt names

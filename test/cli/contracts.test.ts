@@ -58,6 +58,8 @@ const lines = {
   import: ["import FILE:talks.jsonl", "import FILE:bundle.jsonl --store sqlite:FILE:new.db"],
   export: ["export DEMO -o FILE:out.jsonl", "export DEMO -o FILE:out.jsonl --redact"],
   copy: ["copy --to memory:"],
+  erase: ["erase cnv_fork", "erase cnv_fork --apply --by dpo --ground gdpr-17 -o FILE:receipt.json", "erase"],
+  "keys new": ["keys new FILE:erasure.key"],
   completion: ["completion bash", "completion zsh", "completion fish"],
   "store backup": ["store backup FILE:other.db"],
   "store restore": ["store restore FILE:backup.db --store sqlite:FILE:new.db"],
@@ -90,7 +92,8 @@ test.each(cases.filter(([, name]) => !["demo", "rehearse"].includes(name)))(
       words.filter((word) => word.startsWith("--")).map((word) => [word.slice(2), true]),
     );
     (await codeOf(name)).render(document, screen, { arguments: words, options });
-    const everywhere = (text: string): string => text.replaceAll(/\S*turnlog-\w{6}/g, "FOLDER");
+    const everywhere = (text: string): string =>
+      text.replaceAll(/\S*turnlog-\w{6}/g, "FOLDER").replaceAll(/era_\w+/g, "ORDER");
     expect(everywhere(rendered.join(""))).toBe(everywhere(told.stdout));
   },
 );

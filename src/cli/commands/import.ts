@@ -112,7 +112,10 @@ async function firstLine(file: string): Promise<string> {
   return "";
 }
 
-const textOf = (file: string): AsyncIterable<string> => createReadStream(file, { encoding: "utf8" });
+/** Opened when it is read: what is refused before that leaves no file open. */
+async function* textOf(file: string): AsyncIterable<string> {
+  yield* createReadStream(file, { encoding: "utf8" });
+}
 
 /** An id names one conversation: a file with more of them has to be refused before any is written. */
 async function onlyOf(file: string, id: ConversationId): Promise<ConversationId> {

@@ -12,7 +12,6 @@ export const contentErasedSchema = z.strictObject({
   events: z.int().nonnegative(),
   kept: z.enum(["skeleton", "digests"]),
 });
-export type ContentErased = z.infer<typeof contentErasedSchema>;
 
 /** The conversation was erased: nothing of it can be read, and nothing can be appended to it. */
 export class ConversationErasedError extends TurnlogError<"conversation-erased"> {

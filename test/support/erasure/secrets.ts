@@ -23,7 +23,8 @@ export function createSecrets(seed: string) {
 export type Secrets = ReturnType<typeof createSecrets>;
 
 /** Says secrets wherever a conversation keeps words: messages, titles, labels, calls, results, layers' edits, effects, settings, actors, long texts. */
-export async function saySecrets(conversation: Conversation, { next }: Secrets): Promise<void> {
+export async function saySecrets(conversation: Conversation, secrets: Secrets): Promise<void> {
+  const next = (length?: number): string => secrets.next(length);
   const model = scripted([
     { calls: [{ name: "look", arguments: { about: next() } }] },
     { reasoning: next(), text: next() },

@@ -1,0 +1,93 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { eraseDocument } from "../../src/cli/documents/erasing.ts";
+import { readDocument, turnlogHere } from "../support/cli/command.ts";
+import { foundIn } from "../support/erasure/secrets.ts";
+import type { Outcome } from "../support/outcome.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+
+function place() {
+  const { path: cwd, file } = temporaryFolder();
+  const run = (...typed: readonly string[]) =>
+    turnlogHere(
+      typed.map((word) => word.replace(/^FILE:/, `${cwd}/`).replace(/^STORE:/, `sqlite:${cwd}/`)),
+      { cwd },
+    );
+  return { cwd, file, run };
+}
+
+test("an erasure is told, then done, and its receipt is checked with a key and with the store", async () => {
+  const { cwd, file, run } = place();
+  await run("append", "@new", "my-pin-is-7302-and-secret", "--id", "one");
+  await run("append", "@new", "stays here", "--id", "two");
+  await run("keys", "new", "FILE:erasure.key");
+  const planned = await run("erase", "one");
+  expect(planned).toMatchObject({ code: 0, stdout: "one  2 events, 0 long texts, 0 things stored by servers\n" });
+  expect(planned.stderr).toContain("nothing was erased");
+  expect(foundIn(cwd, ["my-pin-is-7302-and-secret"])).toHaveLength(1);
+  const erased = await run(
+    ..."erase one --apply --by dpo --ground gdpr-17 -o FILE:receipt.json --sign FILE:erasure.key".split(" "),
+  );
+  expect(erased.code).toBe(0);
+  expect(erased.stderr).toContain("the signed receipt is in ");
+  expect(foundIn(cwd, ["my-pin-is-7302-and-secret"])).toEqual([]);
+  expect(readFileSync(file("receipt.json"), "utf8")).toMatch(/^\{ "finished": true,\n/);
+  for (const key of [["--key", "FILE:erasure.key.pub"], []])
+    expect(await run("verify", "--receipt", "FILE:receipt.json", ...key)).toMatchObject({ code: 0, stderr: "" });
+  writeFileSync(file("changed.json"), readFileSync(file("receipt.json"), "utf8").replace('"events": 2', '"events": 3'));
+  for (const key of [["--key", "FILE:erasure.key.pub"], []])
+    expect(await run("verify", "--receipt", "FILE:changed.json", ...key)).toMatchObject({ code: 4, stdout: "" });
+  expect((await run("verify")).stdout).toContain("all sound");
+  expect((await run("show", "@last")).stdout).toContain("stays here");
+  const { orders } = readDocument(eraseDocument, await run("erase", "--json"));
+  expect(orders).toMatchObject([{ by: "dpo", ground: "gdpr-17", conversations: ["one"], state: "finished" }]);
+});
+
+function expectErased({ code, stderr }: Outcome): void {
+  expect(code).toBe(3);
+  expect(stderr).toMatch(/one was erased by the order era_\w+\n$/);
+}
+
+test("what is given away before is left over, and is not brought back", async () => {
+  const { run } = place();
+  await run("append", "@new", "to be forgotten", "--id", "one");
+  await run("export", "one", "-o", "FILE:bundle.jsonl");
+  await run("copy", "--to", "STORE:copy.db");
+  await run("store", "backup", "FILE:backup.db");
+  const erased = await run(..."erase one --apply --by dpo --ground gdpr-17 --json".split(" "));
+  expect(erased.code).toBe(1);
+  const { receipt } = readDocument(eraseDocument, { ...erased, code: 0 });
+  expect(receipt?.exports.map(({ kind }) => kind)).toEqual(["bundle", "copy", "backup"]);
+  expect(receipt?.exports[0]?.sha256).toMatch(/^[0-9a-f]{64}$/);
+  for (const typed of [
+    "import FILE:bundle.jsonl",
+    "copy --from STORE:copy.db --to STORE:turnlog.db",
+    "show one",
+    "erase one",
+  ])
+    expectErased(await run(...typed.split(" ")));
+  expect(await run("copy", "--to", "STORE:other.db")).toMatchObject({ code: 0 });
+});
+
+test("what cannot be meant is refused, and nothing is erased", async () => {
+  const { run } = place();
+  await run("append", "@new", "stays", "--id", "one");
+  for (const [typed, code] of [
+    ["erase one --apply", 2],
+    ["erase one --apply --by dpo --ground two:words", 2],
+    ["erase --apply --by dpo --ground code", 2],
+    ["erase one --resume era_1", 2],
+    ["erase --resume era_1", 3],
+    ["erase nobody", 3],
+    ["erase one --apply --by dpo --ground code --sign FILE:turnlog.db", 2],
+    ["verify --receipt FILE:turnlog.db", 2],
+    ["delete one", 2],
+  ] as const) {
+    const outcome = await run(...typed.split(" "));
+    expect([typed, outcome.code, outcome.stdout]).toEqual([typed, code, ""]);
+    expect(outcome.stderr).toMatch(/^turnlog: [^\n]+\n$/);
+  }
+  await run("keys", "new", "FILE:a.key");
+  expect((await run("keys", "new", "FILE:a.key")).code).toBe(2);
+  expect((await run("show", "one")).stdout).toContain("stays");
+});
