@@ -1,16 +1,26 @@
+import { jsonOf, objectOf, textOrNull } from "../base/json.ts";
 import { linesOf } from "../base/lines.ts";
 import { checkFlag, checkFunction, checkOptions } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { bundleLines, bundleSource, readBundleHeader } from "./bundle.ts";
-import { type CopiedStream, type CopyOptions, checkOpenStores, copyEvents, type OpenStore } from "./copy.ts";
-import { openStoreSource } from "./copy-source.ts";
+import {
+  type CopiedStream,
+  type CopyOptions,
+  checkOpenStores,
+  copyEvents,
+  type OpenStore,
+  recordCarried,
+} from "./copy.ts";
+import { type CopySource, openStoreSource } from "./copy-source.ts";
 
 export type ExportOptions = {
   /** All, where none is named; with them go their blobs and the conversations that they began from. */
   readonly conversations?: readonly ConversationId[];
   /** Replaces what was said by lengths and hashes: a bundle to look at, which cannot be imported. */
   readonly redact?: boolean;
+  /** Told why the bundle could not be recorded in its store (`ExportMade`): an erasure there will not name it. */
+  readonly onUnrecorded?: (reason: string) => void;
 };
 
 /**
@@ -21,12 +31,36 @@ export type ExportOptions = {
  * @throws {StoreCorruptedError} when the store is damaged; what came before has no end, so it cannot be imported.
  */
 export async function* exportBundle(from: OpenStore, options: ExportOptions = {}): AsyncGenerator<string, void> {
-  checkOptions("exportBundle", options, { conversations: true, redact: true });
+  checkOptions("exportBundle", options, { conversations: true, redact: true, onUnrecorded: true });
   checkOpenStores("exportBundle takes an open store", "it", [from]);
-  const { conversations, redact = false } = options;
+  const { conversations = null, redact = false } = options;
   checkFlag("exportBundle: redact", redact);
-  const source = await openStoreSource(from.events, conversations);
-  yield* bundleLines(source, { storeId: from.events.storeId, isRedacted: redact });
+  const source = await openStoreSource(from.events, options.conversations);
+  yield* recordedBundle(from, source, { ...options, conversations, redact });
+}
+
+/** The lines of a bundle; once all were taken, it is on record in the store that conversations have left it. */
+export async function* recordedBundle(
+  from: OpenStore,
+  source: CopySource,
+  {
+    conversations,
+    redact: isRedacted,
+    onUnrecorded,
+  }: {
+    readonly conversations: readonly ConversationId[] | null;
+    readonly redact: boolean;
+    readonly onUnrecorded?: (reason: string) => void;
+  },
+): AsyncGenerator<string, void> {
+  let last = "";
+  for await (const line of bundleLines(source, { storeId: from.events.storeId, isRedacted })) {
+    last = line;
+    yield line;
+  }
+  const sha256 = textOrNull(objectOf(jsonOf(last))["sha256"]);
+  const made = { kind: "bundle", isRedacted, sha256, storeId: null } as const;
+  await recordCarried(from, { ...made, conversations: conversations && [...conversations] }, onUnrecorded);
 }
 
 /**

@@ -4,14 +4,18 @@ import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import { blobStream, readBlob } from "../log/codec/blobs.ts";
 import { envelopeBytes } from "../log/codec/bounds.ts";
 import { ConversationErasedError, isErased } from "../log/codec/erased.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
 import { headOf } from "../log/codec/prepare.ts";
 import type { BlobReference } from "../log/codec/references.ts";
 import { type Envelope, type EventStore, envelopeAt, type Head, maxAppendBytes } from "../log/ports/event-store.ts";
+import { type ExportMade, recordExport } from "../records/exports.ts";
 import { blobsOf, type CopySource, eventsUpTo, openStoreSource } from "./copy-source.ts";
 
 export type CopyOptions = {
   /** Ends it with the signal's reason; what was copied stays, and the next copy goes on from there. */
   readonly signal?: AbortSignal;
+  /** Told why a copy could not be recorded in the store that it was made of (`ExportMade`): an erasure there will not name it. */
+  readonly onUnrecorded?: (reason: string) => void;
   /** How much is done: every event is read, written and read again. */
   readonly onProgress?: (done: number, total: number) => void;
 };
@@ -27,7 +31,11 @@ export type CopiedStream = {
 };
 
 /** A store as a caller has it open: what is copied is its events. */
-export type OpenStore = { readonly events: EventStore };
+export type OpenStore = {
+  readonly events: EventStore;
+  /** Where it is recorded that conversations have left the store. */
+  readonly log?: EventLog;
+};
 
 /**
  * Copies conversations, or all of them, from one store to another with their blobs and the conversations that they began
@@ -44,9 +52,27 @@ export async function copyConversations(
   to: OpenStore,
   options: CopyOptions & { readonly conversations?: readonly ConversationId[] } = {},
 ): Promise<readonly CopiedStream[]> {
-  checkOptions("copyConversations", options, { signal: true, onProgress: true, conversations: true });
+  checkOptions("copyConversations", options, {
+    ...{ signal: true, onProgress: true, conversations: true, onUnrecorded: true },
+  });
   checkOpenStores("copyConversations takes two open stores", "them", [from, to]);
-  return copyEvents(await openStoreSource(from.events, options.conversations), to.events, options);
+  const { conversations = null, onUnrecorded } = options;
+  const copied = await copyEvents(await openStoreSource(from.events, options.conversations), to.events, options);
+  // A copy that finds nothing to do gives nothing away.
+  if (copied.every((stream) => stream.copied === 0)) return copied;
+  const made = { kind: "copy", isRedacted: false, sha256: null, storeId: to.events.storeId } as const;
+  await recordCarried(from, { ...made, conversations: conversations && [...conversations] }, onUnrecorded);
+  return copied;
+}
+
+/** Records in a store that conversations have left it. */
+export async function recordCarried(
+  { log }: OpenStore,
+  made: ExportMade,
+  onUnrecorded: (reason: string) => void = () => undefined,
+): Promise<void> {
+  const reason = log === undefined ? "its events alone were given" : await recordExport(log, made);
+  if (reason !== null) onUnrecorded(reason);
 }
 
 /**

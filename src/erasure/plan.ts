@@ -16,7 +16,7 @@ import { type EventStore, envelopeAt, type Head, type StoredEnvelope } from "../
 import { exportsOf, type RecordedExport } from "../records/exports.ts";
 
 /** What one conversation holds that would be erased. */
-type PlannedConversation = {
+export type PlannedConversation = {
   readonly id: ConversationId;
   /** The erasure is refused where it is another one by then. */
   readonly head: Head;

@@ -1,7 +1,6 @@
 import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
 import { type CopiedStream, copyConversations } from "../../carry/copy.ts";
-import { recordExport } from "../../records/exports.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { copyDocument } from "../documents/stores.ts";
 import { findConversations } from "../find.ts";
@@ -19,20 +18,12 @@ export const copy = commandCode({
     const conversations = await findConversations(source, names);
     await using target = await context.openStore("create", to);
     const chosen = names.length === 0 ? {} : { conversations };
+    const onUnrecorded = (reason: string): void =>
+      context.note(`the copy is not on record in the store that it was made of: ${reason}`);
     const copied = await context.progress("copying", (onProgress) =>
-      copyConversations(source, target, { ...chosen, signal, onProgress }),
+      copyConversations(source, target, { ...chosen, signal, onProgress, onUnrecorded }),
     );
-    const report = copyReport(copied);
-    if (report.events > 0) {
-      const made = { kind: "copy", isRedacted: false, sha256: null, storeId: target.events.storeId } as const;
-      const unrecorded = await recordExport(source.log, {
-        ...made,
-        conversations: names.length === 0 ? null : conversations,
-      });
-      if (unrecorded !== null)
-        context.note(`the copy is not on record in the store that it was made of: ${unrecorded}`);
-    }
-    yield report;
+    yield copyReport(copied);
   },
 
   render(report, { print }) {

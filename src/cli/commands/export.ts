@@ -1,9 +1,8 @@
 import { grouped } from "../../base/counted.ts";
-import { jsonOf, objectOf, textOrNull } from "../../base/json.ts";
 import { printableJson } from "../../base/printable.ts";
-import { bundleBegin, bundleLines } from "../../carry/bundle.ts";
+import { bundleBegin } from "../../carry/bundle.ts";
+import { recordedBundle } from "../../carry/carry-bundle.ts";
 import { openStoreSource } from "../../carry/copy-source.ts";
-import { recordExport } from "../../records/exports.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext } from "../context.ts";
 import { exportDocument } from "../documents/stores.ts";
@@ -25,29 +24,23 @@ export const exportBundle = commandCode({
     await using store = await context.openStore("read");
     const conversations = await findConversations(store, names);
     const source = await openStoreSource(store.events, conversations);
-    const bundle = hashed(bundleLines(source, { storeId: store.events.storeId, isRedacted }));
-    const recordIt = async (): Promise<void> => {
-      const made = { kind: "bundle", conversations, isRedacted, sha256: bundle.sha256(), storeId: null } as const;
-      const unrecorded = await recordExport(store.log, made);
-      if (unrecorded !== null) context.note(`the export is not on record in the store: ${unrecorded}`);
-    };
+    const onUnrecorded = (reason: string): void => context.note(`the export is not on record in the store: ${reason}`);
+    const lines = recordedBundle(store, source, { conversations, redact: isRedacted, onUnrecorded });
     if (file === undefined) {
-      await writeOut(context, bundle.lines);
-      await recordIt();
+      await writeOut(context, lines);
       return;
     }
     // All lines but the first and the last are events.
     const events = source.heads.reduce((sum, { head }) => sum + head.revision + 1, 0);
     await context.progress("exporting", (update) =>
       writeWholeFile(file, {
-        ...{ name: "bundle", begin: bundleBegin, pieces: bundle.lines },
+        ...{ name: "bundle", begin: bundleBegin, pieces: lines },
         onPiece(written) {
           context.signal.throwIfAborted();
           update(written, events);
         },
       }),
     );
-    await recordIt();
     yield { file, conversations, streams: source.heads.length, events, isRedacted };
   },
 
@@ -55,20 +48,6 @@ export const exportBundle = commandCode({
     print(`${grouped(events)} events written to ${file}${isRedacted ? ", their texts redacted" : ""}`);
   },
 });
-
-/** The lines of a bundle, and, once they were all taken, the hash that its last line says. */
-function hashed(bundle: AsyncIterable<string>) {
-  let last = "";
-  return {
-    lines: (async function* () {
-      for await (const line of bundle) {
-        last = line;
-        yield line;
-      }
-    })(),
-    sha256: (): string | null => textOrNull(objectOf(jsonOf(last))["sha256"]),
-  };
-}
 
 async function writeOut(context: CliContext, lines: AsyncIterable<string>): Promise<void> {
   for await (const line of lines) {

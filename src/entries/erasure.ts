@@ -1,0 +1,17 @@
+/** What an erasure plans and did, and keys that sign its receipt (docs/TRUST.md). `store.planErasure` and `store.erase` do the work. */
+export type { ErasureReason } from "../erasure/erase.ts";
+export {
+  isSignedBy,
+  newKeys,
+  readSigningKey,
+  readVerifyingKey,
+  type SigningKey,
+  signNote,
+  textOfNote,
+  type VerifyingKey,
+} from "../erasure/note.ts";
+export type { ErasurePlan, PlannedConversation } from "../erasure/plan.ts";
+export { type ErasureReceipt, receiptText } from "../erasure/receipt.ts";
+export { ConversationErasedError } from "../log/codec/erased.ts";
+export { type ErasureOrder, erasureOrders } from "../records/erasures.ts";
+export type { RecordedExport } from "../records/exports.ts";
