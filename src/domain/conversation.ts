@@ -162,9 +162,9 @@ const once = (event: ConversationEvent, isNews: boolean): Decision => ok(isNews 
 
 const begun: ConversationEvent = { type: "ConversationStarted", version: 1, data: { origin: { type: "new" } } };
 
-/** A conversation starts by itself. */
-function afterStart({ origin }: ConversationFacts, event: ConversationEvent, isNews = true): Decision {
-  return origin === null && isNews ? ok([begun, event]) : once(event, isNews);
+/** A conversation starts by itself; one whose first event was skipped starts again, not in the middle of a run, which that would end. */
+function afterStart({ origin, run }: ConversationFacts, event: ConversationEvent, isNews = true): Decision {
+  return origin === null && run === null && isNews ? ok([begun, event]) : once(event, isNews);
 }
 
 const isSameOrigin = (left: ConversationOrigin, right: ConversationOrigin): boolean =>

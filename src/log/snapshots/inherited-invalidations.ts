@@ -13,21 +13,32 @@ type Watched = {
   readonly own: string;
 };
 
+/** What a fork has to know of what an ancestor recorded since. */
+export type AncestorNews = {
+  readonly invalidations: readonly ConversationEventOf<"AnchorInvalidated">[];
+  /** An operator skipped events there, which may be some that the fork goes on from. */
+  readonly hasSkips: boolean;
+  /** The last of its revisions that was looked at. */
+  readonly revision: number;
+};
+
 /**
- * What an ancestor has recorded since it was last looked at that speaks against responses which the fork knows. Up to the
- * ancestor's newest snapshot that says which events to read, so that a fork does not read all that its parent went on to write.
+ * What an ancestor has recorded since it was last looked at that speaks against what the fork knows. Up to the ancestor's newest
+ * snapshot that says which events to read, so that a fork does not read all that its parent went on to write.
  */
 export async function inheritedInvalidations(
   store: EventStore,
   { stream, seen, own }: Watched,
   { server }: ConversationView,
-): Promise<{ readonly invalidations: readonly ConversationEventOf<"AnchorInvalidated">[]; readonly revision: number }> {
+): Promise<AncestorNews> {
   const invalidations: ConversationEventOf<"AnchorInvalidated">[] = [];
   const head = await store.head(stream);
-  if (head === null || head.revision <= seen) return { invalidations, revision: seen };
+  if (head === null || head.revision <= seen) return { invalidations, hasSkips: false, revision: seen };
   let { revision } = head;
+  let hasSkips = false;
   for await (const envelope of newsOf(store, { stream, seen })) {
     revision = Math.max(revision, envelope.revision);
+    if (envelope.type === "EventSkipped") hasSkips = true;
     if (envelope.type !== "AnchorInvalidated") continue;
     const event = await readInvalidation(store, envelope);
     if (event === null) continue;
@@ -40,7 +51,7 @@ export async function inheritedInvalidations(
         : server.contexts.byAnchor({ scope, anchor }) !== null;
     if (isKnown) invalidations.push(event);
   }
-  return { invalidations, revision };
+  return { invalidations, hasSkips, revision };
 }
 
 /**
@@ -85,6 +96,7 @@ async function toldBySnapshot(
   const revisions = facts.flatMap(({ others }) =>
     others.flatMap((fact) => (fact[0] === "invalidated" || fact[0] === "scope-invalidated" ? [fact[2].revision] : [])),
   );
+  for (const [of, , skippedAt] of snapshot.data.skipped) if (of === stream) revisions.push(skippedAt);
   // Those that it inherited itself have revisions of other streams: what stands there is looked at, and is none.
   return { revisions: revisions.filter((revision) => revision > seen), upTo: snapshot.revision };
 }

@@ -76,12 +76,22 @@ export async function foldAnew(
 
 /** The fold of a stream up to a revision that is there: the nearest snapshot, and the events after it. */
 export async function foldTo(log: EventReader, stream: string, revision: number): Promise<FoldedTo> {
-  const nearest = await foldNearest(log, stream, revision);
-  const { fold } = nearest ?? (await foldAnew(log, stream, { to: revision, withBlame: true }));
+  const { nearest, fold } = await foldUpTo(log, stream, revision);
   // What was asked for may be later than what was folded, and skipped.
   const last = fold.last ?? (await lastEvent(log, stream, fold.head?.revision ?? revision));
   const folded = { view: fold.view, last };
   return nearest === null ? { ...folded, isWhole: true } : { ...folded, isWhole: false, fold };
+}
+
+/**
+ * The same where all events up to there may have been skipped. `nearest` is null where no snapshot served.
+ *
+ * @throws {ConversationDamagedError} at damage that was not skipped.
+ */
+export async function foldUpTo(log: EventReader, stream: string, revision: number) {
+  const nearest = await foldNearest(log, stream, revision);
+  const { fold } = nearest ?? (await foldAnew(log, stream, { to: revision, withBlame: true }));
+  return { nearest, fold };
 }
 
 /** What folds of a conversation leave out; of one that stops at damage, what they leave out before. */

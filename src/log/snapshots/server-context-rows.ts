@@ -116,7 +116,7 @@ export function noteFacts(
 /** Events that may change what is known of objects. */
 const objectEvents: ReadonlySet<string> = new Set([
   ...["ConversationStarted", "ServerConversationChanged", "AnchorInvalidated"],
-  ...["InferenceRequested", "InferenceFailed", "ResponseReceived"],
+  ...["InferenceRequested", "InferenceFailed", "ResponseReceived", "EventSkipped"],
 ]);
 
 /** @param mayBeLast - That there is none is a fact, too: the facts before may tell of the one that is gone. */

@@ -18,7 +18,7 @@ import { isFork, readHistory } from "../history/lineage.ts";
 import type { SkippedEvents } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
 import { readContents, readUnsent } from "../snapshots/contents.ts";
-import { inheritedInvalidations } from "../snapshots/inherited-invalidations.ts";
+import { type AncestorNews, inheritedInvalidations } from "../snapshots/inherited-invalidations.ts";
 import { answeredBy, appendedBy, holdNames } from "../snapshots/look-up.ts";
 import { foldAnew, newFold, type OpenFold, openFold, turnOf } from "../snapshots/open.ts";
 import { decideAll } from "./decide-all.ts";
@@ -93,20 +93,28 @@ export class ConversationWriter {
   /**
    * Records what the ancestors of a fork have learnt since (rule: Contexts and anchors): a response that a server lost for the parent is lost
    * for the fork. What is planned then follows from this conversation's own events, whatever the ancestors go on to do.
+   * What an operator skipped there since (rule: Damage) is left out of the fold from now on.
    * The own events have to be at hand.
    */
   async learnFromAncestors(): Promise<ConversationView> {
-    for (const [stream, seen] of this.#fold.ancestors) {
-      const { invalidations, revision } = await inheritedInvalidations(
-        this.log.store,
-        { stream, seen, own: this.name },
-        this.view,
-      );
+    for (const stream of [...this.#fold.ancestors.keys()]) {
+      const { invalidations, revision } = await this.#enqueue(() => this.#newsOf(stream));
       if (invalidations.length > 0)
         await this.commit(invalidations.map((event) => ({ event, actor: { kind: "engine" } })));
       this.#fold.ancestors.set(stream, revision);
     }
     return this.view;
+  }
+
+  /** What an ancestor has recorded since it was looked at last. The fold begins anew where something was skipped there. */
+  async #newsOf(stream: string): Promise<AncestorNews> {
+    const { ancestors } = this.#fold;
+    const place = { stream, seen: ancestors.get(stream) ?? -1, own: this.name };
+    const news = await inheritedInvalidations(this.log.store, place, this.view);
+    if (!news.hasSkips) return news;
+    await this.#foldAnew();
+    for (const [each, seen] of ancestors) this.#fold.ancestors.set(each, seen);
+    return news;
   }
 
   /**
@@ -218,6 +226,9 @@ export class ConversationWriter {
   ): Promise<CommitResult> {
     if (this.head === null) await this.#catchUp();
     if (applied === null && proposed.some((each) => this.#goesOnWith(each))) await this.#dropProposed();
+    // A run of a fork says what Turn it begins with: what is skipped in an ancestor from now on, it cannot know.
+    if (proposed.some(({ event }) => event.type === "RunStarted"))
+      for (const stream of [...this.#fold.ancestors.keys()]) await this.#newsOf(stream);
     const written: RecordedEvent[] = [];
     let left = proposed;
     for (let preparation = 1; ; preparation += 1) {

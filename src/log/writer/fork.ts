@@ -4,7 +4,7 @@ import { conversationStream } from "../../domain/ids.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { existingRevision } from "../history/revision.ts";
 import { envelopeAt } from "../ports/event-store.ts";
-import { foldTo } from "../snapshots/open.ts";
+import { foldUpTo } from "../snapshots/open.ts";
 
 /**
  * What a fork at a revision says of where it came from. The parent is folded up to there first: of a damaged one nothing
@@ -16,8 +16,9 @@ import { foldTo } from "../snapshots/open.ts";
 export async function forkOrigin(log: EventLog, parent: ConversationId, revision: number): Promise<ConversationOrigin> {
   const stream = conversationStream(parent);
   const at = await existingRevision(log.store, stream, revision);
-  const { last } = await foldTo(log, stream, at);
-  // An event that was skipped is not folded, and stands there all the same.
-  const digest = (await envelopeAt(log.store, stream, at))?.digest ?? last.digest;
-  return { type: "fork", conversationId: parent, revision: at, digest };
+  await foldUpTo(log, stream, at);
+  // An event that was skipped is not folded, and its envelope is there all the same.
+  const there = await envelopeAt(log.store, stream, at);
+  if (there === null) throw new Error(`${stream} has lost revision ${at}`);
+  return { type: "fork", conversationId: parent, revision: at, digest: there.digest };
 }

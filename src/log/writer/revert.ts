@@ -39,6 +39,7 @@ const maxBeginnings = 50;
 export async function changeTurn(stream: ConversationWriter, { target, event, actor }: TurnChange): Promise<Turn> {
   for (let beginning = 1; beginning <= maxBeginnings; beginning += 1) {
     await stream.refresh();
+    await stream.learnFromAncestors();
     await stream.readContents();
     const { client } = stream.view;
     if (client.run !== null) throw new RunInProgressError(client.run.id, client.run.owner);

@@ -9,7 +9,12 @@ const told = {
 export const interruptions: readonly string[] = Object.values(told);
 
 /** What the log says of interruptions: of which one the next run has to tell the model, and what the engine has told it so far. */
-export type Interruptions = { readonly due: string | null; readonly notes: readonly string[] };
+export type Interruptions = {
+  readonly due: string | null;
+  /** It broke off because an event of the run was skipped: whether the model was told of that run before, its events need not say any more. */
+  readonly isSkipped: boolean;
+  readonly notes: readonly string[];
+};
 
 /**
  * Folded anew from what docs/RUNS.md promises: of the newest run that broke off when a model had been asked that did not refuse, once,
@@ -19,8 +24,9 @@ export async function interruptionsOf(conversation: Conversation): Promise<Inter
   const notes: string[] = [];
   const heard = new Set<string>();
   let due: string | null = null;
-  let isOpen = false;
-  for await (const { event, actor } of conversation.history()) {
+  let open: string | null = null;
+  let isSkipped = false;
+  for await (const { event, actor, runId } of conversation.history()) {
     switch (event.type) {
       case "InferenceRequested":
         heard.add(event.data.inferenceId);
@@ -34,23 +40,31 @@ export async function interruptionsOf(conversation: Conversation): Promise<Inter
         break;
       // A fork from the middle of a run leaves that run as if it had been cancelled there.
       case "ConversationStarted":
-        if (isOpen && heard.size > 0) due = told.RunCancelled;
+        if (open !== null && heard.size > 0) due = told.RunCancelled;
+        break;
+      // So does the skip of an event of the run.
+      case "EventSkipped":
+        isSkipped ||= open !== null && open === runId && heard.size > 0;
+        if (open === runId) open = null;
         break;
       case "RunCompleted":
       case "TurnReverted":
         due = null;
+        isSkipped = false;
         break;
       case "BlockAppended":
         if (actor.kind !== "engine") break;
         due = null;
+        isSkipped = false;
         notes.push(JSON.stringify(event.data.block));
         break;
       default:
     }
     if (event.type === "RunStarted") heard.clear();
-    isOpen = event.type === "RunStarted" || (isOpen && !endsRun.has(event.type));
+    if (event.type === "RunStarted") open = runId;
+    else if (endsRun.has(event.type)) open = null;
   }
-  return { due, notes };
+  return { due, isSkipped, notes };
 }
 
 const endsRun: ReadonlySet<string> = new Set(["RunCompleted", "RunFailed", "RunCancelled", "ConversationStarted"]);

@@ -1,6 +1,7 @@
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Decision } from "../../../src/domain/events/inference-events.ts";
 import { rebuildRequest } from "../../../src/engine/planning/recorded-request.ts";
+import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { conversationView } from "../../../src/projections/conversation-view.ts";
 
 /** What the events say of one request: its strategy, and the body that they give again. */
@@ -16,8 +17,18 @@ export type RecordedRequest = {
   isAnswered: boolean;
 };
 
-/** Every request of every conversation, forks on their lineage, in the order of the whole log. */
-export async function recordedRequests(store: TurnlogStore): Promise<readonly RecordedRequest[]> {
+/** A request of which the log says nothing any more, because its event was skipped. */
+const forgotten = "skipped";
+
+/**
+ * Every request of every conversation, forks on their lineage, in the order of the whole log.
+ *
+ * @param world - Its events as they were written, where some were damaged since (`sound`), and whether any were skipped.
+ */
+export async function recordedRequests(
+  store: TurnlogStore,
+  { sound, hasSkips }: { readonly sound: EventStore; readonly hasSkips: boolean },
+): Promise<readonly (RecordedRequest | typeof forgotten)[]> {
   const requestByPlace = new Map<string, RecordedRequest>();
   const requestByInference = new Map<string, RecordedRequest>();
   const warmUps = new Set<string>();
@@ -34,7 +45,11 @@ export async function recordedRequests(store: TurnlogStore): Promise<readonly Re
       const isWarmUp = event.type === "WarmUpRequested";
       if (isWarmUp) warmUps.add(event.data.inferenceId);
       if ((!isWarmUp && event.type !== "InferenceRequested") || recorded.stream !== stream) continue;
-      const { bodyText } = rebuildRequest(view, recorded, store.codecs);
+      // What its settings were is not known any more.
+      if (hasSkips && !view.server.settings.has(event.data.settingsDigest)) continue;
+      const { bodyText, digest } = rebuildRequest(view, recorded, store.codecs);
+      // Nor what a warm-up showed of an answer that was skipped.
+      if (hasSkips && isWarmUp && digest !== event.data.requestDigest) continue;
       const { strategy, transport, anchor } = event.data.decision;
       const isWarm = warmUps.has(anchor?.inferenceId ?? "");
       const lives = anchor?.lives !== undefined;
@@ -43,10 +58,33 @@ export async function recordedRequests(store: TurnlogStore): Promise<readonly Re
       requestByInference.set(event.data.inferenceId, request);
     }
   }
-  const requests: RecordedRequest[] = [];
-  for await (const { stream, revision } of store.events.readLog({ streamPrefix: "conversation-" })) {
+  const requests: (RecordedRequest | typeof forgotten)[] = [];
+  for await (const { stream, revision, type } of sound.readLog({ streamPrefix: "conversation-" })) {
     const request = requestByPlace.get(`${stream}@${revision}`);
     if (request !== undefined) requests.push(request);
+    else if (type === "InferenceRequested" || type === "WarmUpRequested") requests.push(forgotten);
   }
   return requests;
+}
+
+/**
+ * Whether requests came as they are recorded, in their order: one that was answered has come, one that was not, or whose event was
+ * skipped, may have. `at` is the first that did not come like that.
+ */
+export function cameAs(
+  recorded: readonly (RecordedRequest | typeof forgotten)[],
+  received: readonly string[],
+  told: (bodyText: string) => string,
+): { readonly isSame: boolean; readonly at: number } {
+  let at = 0;
+  /** How many may have come by now. */
+  let came: ReadonlySet<number> = new Set([0]);
+  for (const request of recorded) {
+    const isOpen = request === forgotten || !request.isAnswered;
+    const body = request === forgotten ? null : told(request.bodyText);
+    const next = [...came].filter((count) => count < received.length && (body === null || body === received[count]));
+    came = new Set([...(isOpen ? came : []), ...next.map((count) => count + 1)]);
+    at = Math.max(at, ...came);
+  }
+  return { isSame: came.has(received.length), at };
 }

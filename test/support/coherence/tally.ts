@@ -40,6 +40,13 @@ export const emptyTally = () => ({
   late: 0,
   toldLate: 0,
   lost: 0,
+  /** What others appended while a run was open, and the runs that they took. */
+  meanwhile: 0,
+  taken: 0,
+  /** Damaged events that an operator skipped, of the conversation and of an ancestor, and forks that were made while there was damage. */
+  skips: 0,
+  parentSkips: 0,
+  damagedForks: 0,
   incoherent: [] as string[],
 });
 

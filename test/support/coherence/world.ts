@@ -11,7 +11,6 @@ import type { RunResult } from "../../../src/engine/stack/result.ts";
 import type { RunPart } from "../../../src/engine/stack/run-part.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import type { Expected, Fault, ScriptedAnswer } from "../../../src/reference-server/server.ts";
-import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { firstSeed } from "../cases.ts";
 import type { Dialect, Front } from "../dialect.ts";
 import { replayed } from "../replayed.ts";
@@ -20,15 +19,20 @@ import { Connected } from "./connected.ts";
 import { type Interruptions, interruptionsOf } from "./interrupted.ts";
 import { createRandom, type Random } from "./random.ts";
 import { randomLayer } from "./random-layer.ts";
-import { recordedRequests } from "./recorded-requests.ts";
+import { cameAs, recordedRequests } from "./recorded-requests.ts";
 import { Speech } from "./speech.ts";
 import type { Tally } from "./tally.ts";
+import { Troubles } from "./troubles.ts";
 import { type AskedRun, isAsked, WorldJudge } from "./world-judge.ts";
 
-/** Plays worlds of a dialect until the judge has looked at so many requests; of several, the seed says which. */
+/**
+ * Plays worlds of a dialect until the judge has looked at so many requests; of several, the seed says which.
+ *
+ * @param options - `troubled` is the share of worlds whose events are damaged and skipped, and to which others append in mid-run.
+ */
 export async function play(
   dialects: Dialect | readonly [Dialect, ...Dialect[]],
-  { requests, tally }: { readonly requests: number; readonly tally: Tally },
+  { requests, tally, troubled = 0 }: { readonly requests: number; readonly tally: Tally; readonly troubled?: number },
 ) {
   let playing: World | null = null;
   const all = [dialects].flat();
@@ -44,8 +48,14 @@ export async function play(
       const [dialect, server] = [all[at], servers[2 * at + (isUntidy ? 1 : 0)]];
       if (dialect === undefined || server === undefined) throw new Error("there is no dialect to play");
       server.clear();
-      playing = new World(seed, { server, dialect }, tally);
-      await playing.play();
+      playing = new World(seed, { server, dialect, troubled }, tally);
+      try {
+        await playing.play();
+      } catch (error) {
+        tally.incoherent.push(
+          `seed ${seed}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+        );
+      }
     }
   } finally {
     for (const server of servers) await server[Symbol.asyncDispose]();
@@ -72,8 +82,13 @@ class World {
   readonly #tally: Tally;
   readonly #judge: WorldJudge;
   readonly #answered: string[] = [];
+  readonly #troubles: Troubles;
 
-  constructor(seed: number, { server, dialect }: { readonly server: Front; readonly dialect: Dialect }, tally: Tally) {
+  constructor(
+    seed: number,
+    { server, dialect, troubled }: { readonly server: Front; readonly dialect: Dialect; readonly troubled: number },
+    tally: Tally,
+  ) {
     this.#random = createRandom(seed);
     this.#compacting = createRandom(seed + 0x5eed);
     this.#warming = createRandom(seed + 0x3a54);
@@ -84,12 +99,15 @@ class World {
     this.#dialect = dialect;
     this.#tally = tally;
     this.#judge = new WorldJudge({ seed, server, dialect, speech: this.#speech, tally });
+    const blame = (what: string): void => this.#judge.blame(what);
+    this.#troubles = new Troubles({ seed, speech: this.#speech, dialect, tally, blame }, troubled);
   }
 
   async play(): Promise<void> {
     const random = this.#random;
     const speech = this.#speech;
-    await using store = new TurnlogStore(createMemoryStore(), { codecs: this.#dialect.codecs });
+    const troubles = this.#troubles;
+    await using store = new TurnlogStore(troubles.operator.events, { codecs: this.#dialect.codecs });
     await using connected = new Connected();
     let conversation = store.conversation();
     const instructions = random.chance(0.5) ? "Be exact." : "";
@@ -97,7 +115,10 @@ class World {
       name: "look-up",
       description: "Looks up.",
       inputSchema: z.object({ of: z.string() }),
-      execute: () => this.#speech.newText("result", "result"),
+      execute: async (_, { signal }) => {
+        await troubles.during(conversation, signal);
+        return this.#speech.newText("result", "result");
+      },
     });
     const hasTools = random.chance(0.8);
     const isStored = random.chance(0.85);
@@ -110,6 +131,7 @@ class World {
     const isAtTwo = this.#breaking.chance(0.4);
     if (random.chance(0.5)) await conversation.append(this.#speech.newMessage("system"));
     for (let run = 1 + random.below(4); run > 0; run -= 1) {
+      await troubles.between(conversation);
       if (this.#answering.chance(0.4)) await this.#answerLate(conversation);
       await conversation.append(this.#speech.newMessage("user"));
       if (this.#answering.chance(0.4)) await this.#answerLate(conversation);
@@ -121,10 +143,11 @@ class World {
       const server = isAtTwo && breaking.chance(0.5) ? "second" : "first";
       const isStrict = breaking.chance(0.1);
       const note = breaking.chance(0.7) && (breaking.chance(0.7) || speech.newNote());
-      const probe = defineMiddleware({ name: "probe", version: "1.0.0" }, (next) => async (turn) => {
+      const probe = defineMiddleware({ name: "probe", version: "1.0.0" }, (next) => async (turn, { signal }) => {
         this.#judge.outgoing = turn;
         const asked: AskedRun = { instructions, systemAs, server: provider.scope, isStrict };
         try {
+          await troubles.during(conversation, signal);
           return await next(turn);
         } catch (error) {
           if (codeOf(error) === "part-unsendable") this.#judge.judgeRefusal(asked);
@@ -176,13 +199,16 @@ class World {
       const before = await interruptionsOf(conversation);
       const last = (await conversation.turn()).at(-1)?.text;
       const first = await this.#run(conversation, engine, { signal: abort.signal });
-      this.#compareNotes(before, await interruptionsOf(conversation), { note, last });
+      if (!troubles.hasSkipped && !before.isSkipped)
+        this.#compareNotes(before, await interruptionsOf(conversation), { note, last });
       if (first !== null && again) await this.#run(conversation, engine, { again });
-      else if (first !== null && random.chance(0.3)) await this.#deliverAgain(conversation, engine, first);
-      if (random.chance(0.15)) conversation = await this.#forked(conversation);
+      else if (first !== null && random.chance(0.3) && !troubles.hasMeddled)
+        await this.#deliverAgain(conversation, engine, first);
+      if (random.chance(0.15) || troubles.wantsFork()) conversation = await this.#forked(conversation);
       else if (random.chance(0.05)) await this.#revert(conversation);
       if (this.#compacting.chance(0.1)) await this.#compact(conversation);
     }
+    await troubles.end();
     await this.#compareBodies(store);
     await this.#replay(store);
     // Folded anew from the first event, the log gives what the writer held.
@@ -248,17 +274,23 @@ class World {
 
   /** Runs the conversation; null when the run failed, as some do. */
   async #run(conversation: Conversation, engine: Engine, options: AnswerOptions): Promise<RunResult | null> {
+    this.#troubles.begin();
     try {
       const result = await conversation.run(engine, options);
       if (options.again === true) this.#tally.again += 1;
-      if (!result.isNew) this.#judge.blame("a run that somebody waits for was not made");
+      if (!result.isNew && !this.#troubles.hasSkipped) this.#judge.blame("a run that somebody waits for was not made");
       return result;
     } catch (error) {
       this.#tally.failedRuns += 1;
       const isExpected =
-        codeOf(error) === "run-failed" || (codeOf(error) === "run-cancelled" && options.signal?.aborted);
+        codeOf(error) === "run-failed" ||
+        (codeOf(error) === "run-cancelled" && options.signal?.aborted) ||
+        (codeOf(error) === "empty-conversation" && (await conversation.turn()).length === 0) ||
+        this.#troubles.mayEndWith(codeOf(error));
       if (!isExpected) this.#judge.blame(`run ended with ${String(error)}`);
       return null;
+    } finally {
+      await this.#troubles.after(conversation);
     }
   }
 
@@ -325,14 +357,20 @@ class World {
   async #replay(store: TurnlogStore): Promise<void> {
     for await (const id of store.conversations()) {
       const { difference } = await replayed(store, { id });
-      if (difference !== null) this.#judge.blame(`replay of ${id}@${difference.revision}: ${difference.message}`);
+      if (difference !== null && !this.#troubles.operator.hasSkippedAny)
+        this.#judge.blame(`replay of ${id}@${difference.revision}: ${difference.message}`);
     }
   }
 
   /** Law 7: the bodies that the events give are the bodies that the server received. */
   async #compareBodies(store: TurnlogStore): Promise<void> {
-    const recorded = await recordedRequests(store);
-    for (const { strategy, transport, lives, isWarmUp, isWarm } of recorded) {
+    const recorded = await recordedRequests(store, {
+      sound: this.#troubles.operator.sound,
+      hasSkips: this.#troubles.operator.hasSkippedAny,
+    });
+    for (const request of recorded) {
+      if (request === "skipped") continue;
+      const { strategy, transport, lives, isWarmUp, isWarm } = request;
       if (isWarmUp) this.#tally.warmUps += 1;
       else this.#tally[strategy] += 1;
       if (isWarm) this.#tally.warm += 1;
@@ -341,13 +379,8 @@ class World {
     }
     const { told = (bodyText: string): string => bodyText } = this.#dialect;
     const received = this.#server.requests.filter(isAsked).map(({ bodyText }) => told(bodyText));
-    // One that was recorded and never answered may not have left; all others came, in their order.
-    let came = 0;
-    for (const { bodyText, isAnswered } of recorded) {
-      if (told(bodyText) === received[came]) came += 1;
-      else if (isAnswered) break;
-    }
-    if (came < received.length) this.#judge.blame(`the body of request ${came} is not what the events give`);
+    const { isSame, at } = cameAs(recorded, received, told);
+    if (!isSame) this.#judge.blame(`the body of request ${at} is not what the events give`);
   }
 
   /** The model's answer to a request. */

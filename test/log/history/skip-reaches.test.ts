@@ -1,0 +1,123 @@
+import { expect, onTestFinished, test } from "vitest";
+import { verification } from "../../../src/audit/verify.ts";
+import type { Conversation } from "../../../src/conversation/conversation.ts";
+import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import { codecs } from "../../../src/providers/codecs.ts";
+import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
+import { scripted } from "../../../src/providers/scripted/scripted.ts";
+import { message, startReferenceServer } from "../../../src/reference-server/server.ts";
+import { gated } from "../../support/gates.ts";
+import { damages } from "../../support/log/damaged-copy.ts";
+import { createDamagingStore } from "../../support/log/damaging-store.ts";
+import { takeSnapshots } from "../../support/log/take-snapshots.ts";
+
+const stream = "conversation-cnv_skip";
+
+/** A conversation of a process that lives, and an operator in another one. */
+function scene() {
+  const { events, damage } = createDamagingStore();
+  const open = (): TurnlogStore => new TurnlogStore({ ...events, close: async () => undefined });
+  return {
+    events,
+    open,
+    conversation: open().conversation("cnv_skip"),
+    /** An event is damaged, and an operator skips it with all that follow from it. */
+    skip: async (revision: number): Promise<void> => {
+      damage(stream, revision, damages["data that is no JSON"]);
+      await open().conversation("cnv_skip").skipEvent(revision, "unreadable", { allThatFollow: true });
+    },
+  };
+}
+
+const textsOf = async (conversation: Conversation): Promise<readonly string[]> =>
+  (await conversation.turn()).blocks.map(({ text }) => text);
+
+async function revisionOf(conversation: Conversation, text: string): Promise<number> {
+  for await (const { event, revision } of conversation.events())
+    if (event.type === "BlockAppended" && JSON.stringify(event.data.block).includes(`"${text}"`)) return revision;
+  throw new Error(`nobody said ${text}`);
+}
+
+test("a conversation object whose exchange was skipped is cut before the next request goes on in it", async () => {
+  const server = await startReferenceServer({ answer: ({ request }) => ({ output: [message(`answer ${request}`)] }) });
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const { conversation, skip } = scene();
+  const provider = openaiResponses({ model: "m", baseURL: server.baseUrl, apiKey: "key", transport: "json" });
+  const engine = createEngine({ provider, mode: "conversation" });
+  for (const text of ["one", "two", "three"]) {
+    if (text === "three") await skip(await revisionOf(conversation, "two"));
+    await conversation.append(text);
+    await conversation.run(engine);
+  }
+  const read = server.reading(server.requests.length - 1)?.items.map((item) => JSON.stringify(item)) ?? [];
+  expect(read).toHaveLength(3);
+  expect(read.join()).not.toContain("two");
+  expect(await textsOf(conversation)).toEqual(["one", "answer 0", "three", expect.stringMatching(/^answer \d$/)]);
+});
+
+test("a fork that a process has at hand goes on without what is skipped in its parent", async () => {
+  const { events, open, conversation, skip } = scene();
+  for (const text of ["one", "two"]) await conversation.append(text);
+  const fork = await conversation.fork(-1, { id: "cnv_fork" });
+  await fork.append("three");
+  await skip(await revisionOf(conversation, "one"));
+  const provider = scripted(["an answer"]);
+  await fork.run(createEngine({ provider }));
+  expect(JSON.stringify(provider.requests)).not.toContain('"one"');
+  expect(await textsOf(fork)).toEqual(["two", "three", "an answer"]);
+  expect(await textsOf(open().conversation("cnv_fork"))).toEqual(["two", "three", "an answer"]);
+  expect((await verification(events, { codecs })).problems).toEqual([]);
+});
+
+test("a skip in the parent while a layer of a fork works has the run begin again on what is left", async () => {
+  const { open, conversation, skip } = scene();
+  for (const text of ["one", "two"]) await conversation.append(text);
+  const fork = await conversation.fork(-1, { id: "cnv_fork" });
+  await fork.append("three");
+  const one = await revisionOf(conversation, "one");
+  let calls = 0;
+  const provider = scripted(["an answer"]);
+  const layer = defineMiddleware({ name: "slow", version: "1.0.0" }, (next) => async (turn) => {
+    calls += 1;
+    if (calls === 1) await skip(one);
+    return next(turn);
+  });
+  await fork.run(createEngine({ provider, middleware: [layer] }));
+  expect(calls).toBe(2);
+  expect(JSON.stringify(provider.requests)).not.toContain('"one"');
+  expect(await textsOf(open().conversation("cnv_fork"))).toEqual(["two", "three", "an answer"]);
+});
+
+test("a revision of the past is read without what was skipped later, also where there was a snapshot of it", async () => {
+  const { events, open, conversation, skip } = scene();
+  for (const text of ["one", "two", "three"]) await conversation.append(text);
+  await takeSnapshots(events, stream, { events: 2, edits: 5 });
+  await conversation.append("four");
+  await skip(await revisionOf(conversation, "one"));
+  const { turn } = await open()
+    .conversation("cnv_skip")
+    .at(await revisionOf(conversation, "three"));
+  expect(turn.blocks).toHaveLength(2);
+});
+
+test("a fork of a revision up to which everything was skipped begins with nothing", async () => {
+  const { conversation, skip } = scene();
+  await conversation.append("one");
+  await skip(0);
+  const fork = await conversation.fork(0);
+  await fork.append("two");
+  expect(await textsOf(fork)).toEqual(["two"]);
+});
+
+test("a message does not end the run of a conversation whose first event was skipped", async () => {
+  const { conversation, skip } = scene();
+  await conversation.append("one");
+  const provider = gated(["an answer"], async () => {
+    await skip(0);
+    await conversation.append("by the way");
+  });
+  expect((await conversation.run(createEngine({ provider }))).text).toBe("an answer");
+  expect(await textsOf(conversation)).toEqual(["one", "an answer", "by the way"]);
+});

@@ -1,0 +1,33 @@
+import type { StoredEnvelope } from "../../../src/log/ports/event-store.ts";
+import { createMemoryStore, type MemoryStore } from "../../../src/stores/memory/store.ts";
+import type { Damage } from "./damaged-copy.ts";
+
+/** A store whose events may become damaged at any time, for everybody who reads it from then on. */
+export type DamagingStore = {
+  readonly events: MemoryStore;
+  /** The same events as they were written. */
+  readonly sound: MemoryStore;
+  readonly damage: (stream: string, revision: number, damage: Damage) => void;
+};
+
+export function createDamagingStore(): DamagingStore {
+  const sound = createMemoryStore();
+  const damages = new Map<string, Damage>();
+  const seen = (envelope: StoredEnvelope): StoredEnvelope =>
+    damages.get(`${envelope.stream}@${envelope.revision}`)?.(envelope) ?? envelope;
+  async function* seenOf(envelopes: AsyncIterable<StoredEnvelope>): AsyncIterable<StoredEnvelope> {
+    for await (const envelope of envelopes) yield seen(envelope);
+  }
+  return {
+    sound,
+    events: {
+      ...sound,
+      readStream: (stream, options) => seenOf(sound.readStream(stream, options)),
+      readLog: (options) => seenOf(sound.readLog(options)),
+      subscribe: (options) => seenOf(sound.subscribe(options)),
+    },
+    damage(stream, revision, damage) {
+      damages.set(`${stream}@${revision}`, damage);
+    },
+  };
+}
