@@ -6,13 +6,17 @@ import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import type { RunResult } from "../../src/engine/stack/result.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
+import { conversationList } from "../../src/projections/conversation-list.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
+import { createProjector } from "../../src/read-models/projector.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { firstSeed, isLong } from "../support/cases.ts";
 import { createRandom } from "../support/coherence/random.ts";
 import { faultKinds, type Port, type PortFault, ports, storeWithFault } from "../support/faults/port-faults.ts";
+import { portMethods } from "../support/faults/port-methods.ts";
 import { takeSnapshots } from "../support/log/take-snapshots.ts";
+import { beforeRequest, dieAt } from "../support/run/scene.ts";
 
 const noon = 1_772_366_400_000;
 const stream = "conversation-cnv_workshop";
@@ -32,6 +36,27 @@ async function prepared(): Promise<EventStore> {
   await takeSnapshots(events, stream, { events: 6, edits: 5 });
   await store.list();
   await store.search("said");
+  const gone = { hold: async () => "lse_gone", isAlive: async () => false };
+  const cutOff = new TurnlogStore({ ...events, liveness: gone }, { clock: () => noon }).conversation("cnv_cut");
+  await cutOff.append("said before the process died");
+  await dieAt({ conversation: cutOff, engine }, beforeRequest(0));
+  // Of a process elsewhere the lease alone tells.
+  const runId = (await cutOff.at(-1)).run?.id ?? "";
+  const elsewhere = {
+    processId: "prc_gone",
+    bootId: "b",
+    host: "elsewhere",
+    pid: 1,
+    startedAt: "then",
+    pidNamespace: "n",
+  };
+  const owner = { ...elsewhere, lease: { storeId: events.storeId, id: "lse_gone" } };
+  await cutOff.commit([
+    {
+      event: { type: "RunResumed", version: 1, data: { epoch: 1, owner, stack: [] } },
+      ...{ actor: { kind: "recovery" }, runId, frame: "0" },
+    },
+  ]);
   return events;
 }
 
@@ -41,13 +66,13 @@ async function play(events: EventStore, mayFail: boolean) {
   const provider = scripted(({ requestNumber }) => `late ${requestNumber}`, { prefix: "late_" });
   const engine = createEngine({ provider, clock: () => noon + 60_000, newId: counted("late") });
   const told: unknown[] = [];
-  const step = async (what: string, work: () => Promise<unknown>): Promise<void> => {
+  const step = async (what: string, work: () => Promise<unknown>, isTold = false): Promise<void> => {
     for (let attempt = 1; ; attempt += 1) {
       try {
         told.push([what, await work()]);
         return;
       } catch (error) {
-        if (!mayFail || attempt === 3 || !(error instanceof TurnlogError)) throw error;
+        if (!(mayFail || isTold) || attempt === 3 || !(error instanceof TurnlogError)) throw error;
         tally.told += 1;
       }
     }
@@ -67,9 +92,38 @@ async function play(events: EventStore, mayFail: boolean) {
   const fork = store.conversation("cnv_fork");
   await step("said in the fork", async () => (await fork.append("said one", { key: "fork" })).blocks[0]?.text);
   await step("run of the fork", async () => runOf(await fork.run(engine)));
+  const cutOff = store.conversation("cnv_cut");
+  await step("taken up", async () => runOf(await cutOff.run(engine, { unfinished: "resume" })));
+  await step("followed", async () => {
+    const { revision } = await cutOff.at(-1);
+    let given = 0;
+    for await (const _ of cutOff.follow(revision)) {
+      given += 1;
+      if (given === 2) break;
+      // What comes once all that is there was read comes by the subscription.
+      const relabelled = (): Promise<unknown> => cutOff.relabel({ title: `after ${revision}` });
+      setTimeout(() => void relabelled().catch(relabelled).catch(relabelled));
+    }
+    return given;
+  });
+  await step("names", async () => {
+    const names: string[] = [];
+    for await (const id of store.conversations()) names.push(id);
+    return names;
+  });
+  await store.list().catch(() => undefined);
   if (mayFail) await rebuildDegraded(events);
   await step("list", async () => (await store.list()).conversations.map(({ id, lastAt }) => [id, lastAt]));
+  await store.search("said one").catch(() => undefined);
+  if (mayFail) await rebuildDegraded(events);
   await step("search", async () => (await store.search("said one")).hits.map(({ snippet }) => snippet));
+  await step("snapshots", () => takeSnapshots(events, stream, { events: 6, edits: 5 }));
+  const titles = createProjector(events, conversationList);
+  // A caller who has rows made anew, compared or counted is told that they cannot be.
+  await step("rebuilt", () => titles.rebuild(), true);
+  await step("compared", async () => (await titles.wrongRow(stream))?.key === "", true);
+  await step("counted", () => titles.countListed({ lists: [""], from: null, until: null }), true);
+  await step("degraded", async () => (await titles.degraded()).length, true);
   for (const each of [conversation, fork])
     await step("turn", async () => (await each.turn()).blocks.map(({ text }) => text));
   return { told, requests: provider.requests.length };
@@ -94,17 +148,17 @@ function counted(name: string): (prefix: string) => string {
   };
 }
 
-/** The reads of each port that a script without a fault makes. */
-async function counts(): Promise<{ readonly reads: Record<Port, number>; readonly expected: unknown }> {
-  const { events, reads } = storeWithFault(await prepared(), null);
+/** The calls of each port that a script without a fault makes. */
+async function counts() {
+  const { events, calls } = storeWithFault(await prepared(), null);
   const expected = await play(events, false);
-  return { reads, expected };
+  return { calls, expected };
 }
 
-/** Every read of every port with every fault. Where there is little time, thirty of them. */
-function drawn(reads: Record<Port, number>): readonly PortFault[] {
+/** Every call of every port with every fault. Where there is little time, thirty of them. */
+function drawn(calls: Record<Port, readonly string[]>): readonly PortFault[] {
   const all = ports.flatMap((port) =>
-    Array.from({ length: reads[port] }, (_, n) => n + 1).flatMap((at) =>
+    Array.from({ length: calls[port].length }, (_, n) => n + 1).flatMap((at) =>
       faultKinds.map((kind) => ({ port, at, kind })),
     ),
   );
@@ -113,23 +167,32 @@ function drawn(reads: Record<Port, number>): readonly PortFault[] {
   return Array.from({ length: 30 }, () => random.pick(all));
 }
 
-test("a read that fails, or gives what is damaged, changes no answer: of events it is told and repeated, of what is made from them it is a miss", {
+test("a call that fails, gives what is damaged, or loses its answer changes no result: of events it is told and repeated, of what is made from them it is a miss", {
   timeout: 3_600_000,
 }, async () => {
-  const { reads, expected } = await counts();
-  for (const port of ports) expect(reads[port], port).toBeGreaterThan(10);
-  for (const fault of drawn(reads)) {
-    const label = JSON.stringify(fault);
+  const { calls, expected } = await counts();
+  const struck = Object.entries(portMethods).flatMap(([, methods]) =>
+    Object.entries(methods).flatMap(([method, how]) => (how.struck === "call by call" ? [method] : [])),
+  );
+  expect(struck.toSorted()).toEqual([...new Set(Object.values(calls).flat())].toSorted());
+  for (const fault of drawn(calls)) {
+    const label = JSON.stringify([fault, calls[fault.port][fault.at - 1]]);
     const store = await prepared();
     const { events } = storeWithFault(store, fault);
-    const mayFail = fault.port === "events";
+    const mayFail = fault.port === "events" || fault.port === "liveness";
     expect(await play(events, mayFail).catch((error: unknown) => error), label).toEqual(expected);
     tally.faults += 1;
-    expect((await verification(store, { codecs })).problems, label).toEqual([]);
+    const { problems } = await verification(store, { codecs });
+    // What was deleted while a snapshot was written is missing from it: it is a miss, and verify says so.
+    const isHalf = fault.kind === "finds all snapshots deleted" && calls[fault.port][fault.at - 1] === "put";
+    expect(
+      problems.filter(({ kind, message }) => !(isHalf && kind === "snapshot" && message.includes("is not there"))),
+      label,
+    ).toEqual([]);
   }
   expect(tally.told).toBeGreaterThan(0);
 });
 
 afterAll(() => {
-  process.stdout.write(`ports: ${tally.faults} faulty reads, ${tally.told} of them told to a caller\n`);
+  process.stdout.write(`ports: ${tally.faults} faulty calls, ${tally.told} of them told to a caller\n`);
 });

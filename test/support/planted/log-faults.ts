@@ -150,6 +150,13 @@ export const logFaults: readonly PlantedFault[] = [
     suite: "coherence/troubled",
   },
   {
+    of: "a list fails where its rows cannot be kept or read",
+    file: "conversation/read-models.ts",
+    find: "if (!mayBeOfRows(error)) throw error;",
+    put: "throw error;",
+    suite: "faults/port-faults",
+  },
+  {
     of: "a redacted bundle keeps a text where a word is expected",
     file: "carry/redact.ts",
     find: '&& (typeof value !== "string" || isWord(value))',

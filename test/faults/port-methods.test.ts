@@ -1,0 +1,154 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import ts from "typescript";
+import { expect, test } from "vitest";
+import { verification } from "../../src/audit/verify.ts";
+import { findConversation } from "../../src/cli/find.ts";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { type EventStore, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
+import { conversationList } from "../../src/projections/conversation-list.ts";
+import { codecs } from "../../src/providers/codecs.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
+import { createProjector } from "../../src/read-models/projector.ts";
+import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { portMethods } from "../support/faults/port-methods.ts";
+import { damagedCopy, damages } from "../support/log/damaged-copy.ts";
+import { beforeRequest, dieAt } from "../support/run/scene.ts";
+import { rejectionOf } from "../support/workshop.ts";
+
+const root = join(import.meta.dirname, "../..");
+
+/** Where each port is declared. */
+const files = {
+  EventStore: "src/log/ports/event-store.ts",
+  SnapshotStore: "src/log/ports/snapshot-store.ts",
+  ViewStore: "src/log/ports/view-store.ts",
+  Liveness: "src/log/ports/liveness.ts",
+  Provider: "src/engine/stack/provider.ts",
+} as const;
+
+test.each(Object.entries(portMethods))(
+  "every method of %s is in the list of those that tests make fail",
+  (port, methods) => {
+    const file = Object.entries(files).find(([name]) => name === port)?.[1] ?? "";
+    expect(
+      methodsOf(readFileSync(join(root, file), "utf8"), port).toSorted(),
+      `have the method of ${port} fail in test/faults/port-faults.test.ts, and add it to test/support/faults/port-methods.ts`,
+    ).toEqual(Object.keys(methods).toSorted());
+  },
+);
+
+test("every suite that the list names is there", () => {
+  const suites = Object.values(portMethods).flatMap((methods) => Object.values(methods).map(({ struck }) => struck));
+  const named = suites.filter((suite) => suite.includes("/"));
+  expect(named.filter((suite) => !existsSync(join(root, "test", `${suite}.test.ts`)))).toEqual([]);
+});
+
+function methodsOf(code: string, port: string): readonly string[] {
+  const source = ts.createSourceFile("port.ts", code, ts.ScriptTarget.Latest, true);
+  const found = source.statements.find((each) => ts.isInterfaceDeclaration(each) && each.name.text === port);
+  if (found === undefined || !ts.isInterfaceDeclaration(found)) throw new Error(`there is no interface ${port}`);
+  return found.members
+    .filter(
+      (member) =>
+        ts.isMethodSignature(member) ||
+        (ts.isPropertySignature(member) && member.type !== undefined && ts.isFunctionTypeNode(member.type)),
+    )
+    .map(({ name }) => name?.getText() ?? "");
+}
+
+const down = async (): Promise<never> => {
+  throw new StoreUnavailableError("this call fails");
+};
+const unavailable = { code: "store-unavailable" };
+
+/** A store of one conversation. */
+async function filled(): Promise<EventStore> {
+  const events = createMemoryStore();
+  await new TurnlogStore(events).conversation("cnv_one").append("hello");
+  return events;
+}
+
+test.each(["orphanEvents", "savedHeads", "saveHeads"])(
+  "verify tells that the store could not give or keep its %s",
+  async (method) => {
+    const events = await filled();
+    expect(await rejectionOf(verification({ ...events, [method]: down }, { codecs }))).toMatchObject(unavailable);
+  },
+);
+
+test("@last is not another conversation where the store cannot tell the newest", async () => {
+  const store = new TurnlogStore({ ...(await filled()), newestStream: down });
+  expect(await rejectionOf(findConversation(store, "@last"))).toMatchObject(unavailable);
+});
+
+test("a store that cannot be closed says so to who closes it", async () => {
+  const store = new TurnlogStore({ ...(await filled()), close: down });
+  expect(await rejectionOf(store.close())).toMatchObject(unavailable);
+});
+
+test("a run whose owner's lease cannot be judged is not taken from it", async () => {
+  const memory = createMemoryStore();
+  const liveness = { hold: async () => "lse_gone", isAlive: async () => true, deadAfterMs: 1, whenKnown: down };
+  const events = { ...memory, liveness };
+  const engine = createEngine({ provider: scripted(["an answer"]) });
+  const conversation = new TurnlogStore(events).conversation("cnv_one");
+  await conversation.append("hello");
+  await dieAt({ conversation, engine }, beforeRequest(0));
+  const runId = (await conversation.at(-1)).run?.id ?? "";
+  const elsewhere = {
+    processId: "prc_x",
+    bootId: "b",
+    host: "elsewhere",
+    pid: 1,
+    startedAt: "then",
+    pidNamespace: "n",
+  };
+  const owner = { ...elsewhere, lease: { storeId: memory.storeId, id: "lse_gone" } };
+  await conversation.commit([
+    {
+      event: { type: "RunResumed", version: 1, data: { epoch: 1, owner, stack: [] } },
+      ...{ actor: { kind: "recovery" }, runId, frame: "0" },
+    },
+  ]);
+  const other = new TurnlogStore(events).conversation("cnv_one");
+  expect(await rejectionOf(other.run(engine))).toMatchObject(unavailable);
+  expect((await other.at(-1)).run?.id).toBe(runId);
+});
+
+test("a skip that could not delete the snapshots is told, and deletes them when it is repeated", async () => {
+  const damaged = await damagedCopy(await filled(), {
+    ...{ stream: "conversation-cnv_one", revision: 1, damage: damages["data that is no JSON"] },
+  });
+  const { snapshots } = damaged;
+  if (snapshots === undefined) throw new Error("the store keeps no snapshots");
+  let deletions = 0;
+  const deleteAll = async (): Promise<void> => {
+    deletions += 1;
+    if (deletions === 1) await down();
+    await snapshots.deleteAll();
+  };
+  const skip = () =>
+    new TurnlogStore({ ...damaged, snapshots: { ...snapshots, deleteAll } })
+      .conversation("cnv_one")
+      .skipEvent(1, "unreadable");
+  expect(await rejectionOf(skip())).toMatchObject(unavailable);
+  expect(await skip()).toEqual({ skipped: [], damage: [] });
+  expect(deletions).toBe(2);
+});
+
+test("rows that cannot be read are told to who reads them all", async () => {
+  const events = await filled();
+  const { views } = events;
+  if (views === undefined) throw new Error("the store keeps no rows");
+  const rows = createProjector({ ...events, views: { ...views, rows: down } }, conversationList);
+  await rows.catchUp();
+  expect(
+    await rejectionOf(
+      (async () => {
+        for await (const _ of rows.rowsOfNothing()) break;
+      })(),
+    ),
+  ).toMatchObject(unavailable);
+});
