@@ -19,6 +19,8 @@ export const portMethods = {
     orphanEvents: alone,
     savedHeads: alone,
     saveHeads: alone,
+    erase: by("erasure/resume"),
+    scrub: by("erasure/resume"),
     close: alone,
   },
   SnapshotStore: { get: here, put: here, deleteAll: alone },

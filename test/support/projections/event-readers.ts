@@ -39,6 +39,7 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "engine/run/run-watch.ts": "wakes a run that others want to end, or have taken",
   "engine/session/recorder.ts": "knows results, which are recorded after an abort, and intents, which are not",
   "engine/session/run-answers.ts": "an index of the answers in the log, for a run that is executed again",
+  "erasure/plan.ts": "finds an open run by types alone: what a damaged conversation says need not be readable",
   "log/codec/prepare.ts": "writes the type into the envelope",
   "log/history/lineage.ts": "finds the parent of a fork, which has to be known before anything is folded",
   "log/history/skipped-events.ts": "finds skips, which have to be known before anything is folded",
