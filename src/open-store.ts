@@ -1,4 +1,4 @@
-import { checkFunction, checkOptions, checkText, checkWhole, kindOf, type OptionNames } from "./base/options.ts";
+import { allOf, anything, checkFunction, checkText, checkWhole, kindOf, optionsOf } from "./base/options.ts";
 import { type StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
 import { type Authorize, authorizedStore } from "./log/authorized-store.ts";
 import type { EventStore } from "./log/ports/event-store.ts";
@@ -11,12 +11,14 @@ export type CreateStoreOptions = StoreSources & {
 
 export type OpenStoreOptions = CreateStoreOptions & OpenEventsOptions;
 
-const createNames: OptionNames<CreateStoreOptions> = {
-  ...{ authorize: true, codecs: true, clock: true, newId: true, newEventId: true, pause: true },
-};
-const openNames: OptionNames<OpenStoreOptions> = {
-  ...{ ...createNames, mustExist: true, mayBeReadOnly: true, viewsPath: true, deadlineMs: true },
-};
+const createOptions = optionsOf<CreateStoreOptions>({
+  authorize: checkFunction,
+  ...allOf(anything, "codecs", "clock", "newId", "newEventId", "pause"),
+});
+const openOptions = optionsOf<OpenStoreOptions>({
+  ...createOptions.table,
+  ...{ mustExist: anything, mayBeReadOnly: anything, viewsPath: anything, deadlineMs: checkWhole },
+});
 
 /**
  * Conversations over an event store of your own (`turnlog/store`): `createStore(events, { codecs: [myCodec] })`. Its `views` and
@@ -25,13 +27,13 @@ const openNames: OptionNames<OpenStoreOptions> = {
  * @throws {TypeError} for an option that is none, and for what is no event store.
  */
 export function createStore(events: EventStore, options: CreateStoreOptions = {}): TurnlogStore {
-  checkOptions("createStore", options, createNames);
+  createOptions.checkNames("createStore", options);
   // Callers may have no types.
   const given: unknown = events;
   if (typeof given !== "object" || given === null || !("append" in given))
     throw new TypeError(`createStore takes an event store, not ${kindOf(events)}: for an address there is openStore`);
   const { authorize, ...sources } = options;
-  if (authorize !== undefined) checkFunction("createStore: authorize", authorize);
+  createOptions.checkValues("createStore: ", options);
   return new TurnlogStore(authorize === undefined ? events : authorizedStore(events, authorize), sources);
 }
 
@@ -45,11 +47,10 @@ export function createStore(events: EventStore, options: CreateStoreOptions = {}
  * @throws {StoreNotFoundError} when it must exist and does not.
  */
 export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<TurnlogStore> {
-  checkOptions("openStore", options, openNames);
+  openOptions.checkNames("openStore", options);
   checkText("openStore: the address", url, "one such as sqlite:./turnlog.db, or memory:");
   const { mustExist = false, mayBeReadOnly = false, viewsPath, deadlineMs, ...rest } = options;
-  if (rest.authorize !== undefined) checkFunction("openStore: authorize", rest.authorize);
-  if (deadlineMs !== undefined) checkWhole("openStore: deadlineMs", deadlineMs);
+  openOptions.checkValues("openStore: ", options);
   const events = await openEvents(url, {
     mustExist,
     mayBeReadOnly,

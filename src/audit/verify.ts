@@ -1,6 +1,6 @@
 import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
-import type { OptionNames } from "../base/options.ts";
+import { anything, optionsOf } from "../base/options.ts";
 import { type ConversationId, conversationOfBlob, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { foundDigest } from "../log/codec/envelope.ts";
@@ -45,7 +45,7 @@ export type StoreVerifyOptions = {
   readonly onEvent?: () => void;
 };
 
-export const storeVerifyNames: OptionNames<StoreVerifyOptions> = { savedHeads: true, onEvent: true };
+export const storeVerifyOptions = optionsOf<StoreVerifyOptions>({ savedHeads: anything, onEvent: anything });
 
 export type VerifyOptions = {
   readonly codecs: Codecs;

@@ -1,6 +1,6 @@
 import { jsonOf, objectOf, textOrNull } from "../base/json.ts";
 import { linesOf } from "../base/lines.ts";
-import { checkFlag, checkFunction, checkOptions } from "../base/options.ts";
+import { anything, checkFlag, checkFunction, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { bundleLines, bundleSource, readBundleHeader } from "./bundle.ts";
@@ -9,6 +9,7 @@ import {
   type CopyOptions,
   checkOpenStores,
   copyEvents,
+  copyOptions,
   type OpenStore,
   recordCarried,
 } from "./copy.ts";
@@ -23,6 +24,8 @@ export type ExportOptions = {
   readonly onUnrecorded?: (reason: string) => void;
 };
 
+const exportOptions = optionsOf<ExportOptions>({ conversations: anything, redact: checkFlag, onUnrecorded: anything });
+
 /**
  * Conversations as the text of one bundle, line by line, each with its line feed: what `turnlog export` writes.
  *
@@ -31,10 +34,9 @@ export type ExportOptions = {
  * @throws {StoreCorruptedError} when the store is damaged; what came before has no end, so it cannot be imported.
  */
 export async function* exportBundle(from: OpenStore, options: ExportOptions = {}): AsyncGenerator<string, void> {
-  checkOptions("exportBundle", options, { conversations: true, redact: true, onUnrecorded: true });
+  exportOptions.check("exportBundle", options);
   checkOpenStores("exportBundle takes an open store", "it", [from]);
   const { conversations = null, redact = false } = options;
-  checkFlag("exportBundle: redact", redact);
   const source = await openStoreSource(from.events, options.conversations);
   yield* recordedBundle(from, source, { ...options, conversations, redact });
 }
@@ -80,7 +82,7 @@ export async function importBundle(
   options: CopyOptions = {},
 ): Promise<readonly CopiedStream[]> {
   checkFunction("importBundle: what reads the bundle", read);
-  checkOptions("importBundle", options, { signal: true, onProgress: true });
+  copyOptions.check("importBundle", options);
   checkOpenStores("importBundle takes an open store", "it", [to]);
   const lines = (): AsyncIterable<string> => linesOf(read());
   const header = readBundleHeader(await firstOf(lines()));

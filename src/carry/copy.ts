@@ -1,4 +1,4 @@
-import { checkOptions, kindOf } from "../base/options.ts";
+import { anything, kindOf, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import { blobStream, readBlob } from "../log/codec/blobs.ts";
@@ -14,11 +14,20 @@ import { blobsOf, type CopySource, eventsUpTo, openStoreSource } from "./copy-so
 export type CopyOptions = {
   /** Ends it with the signal's reason; what was copied stays, and the next copy goes on from there. */
   readonly signal?: AbortSignal;
-  /** Told why a copy could not be recorded in the store that it was made of (`ExportMade`): an erasure there will not name it. */
-  readonly onUnrecorded?: (reason: string) => void;
   /** How much is done: every event is read, written and read again. */
   readonly onProgress?: (done: number, total: number) => void;
 };
+
+type CopyConversationsOptions = CopyOptions & {
+  readonly conversations?: readonly ConversationId[];
+  /** Told why a copy could not be recorded in the store that it was made of (`ExportMade`): an erasure there will not name it. */
+  readonly onUnrecorded?: (reason: string) => void;
+};
+
+export const copyOptions = optionsOf<CopyOptions>({ signal: anything, onProgress: anything });
+const conversationsOptions = optionsOf<CopyConversationsOptions>({
+  ...{ ...copyOptions.table, conversations: anything, onUnrecorded: anything },
+});
 
 export type CopiedStream = {
   readonly stream: string;
@@ -50,11 +59,9 @@ export type OpenStore = {
 export async function copyConversations(
   from: OpenStore,
   to: OpenStore,
-  options: CopyOptions & { readonly conversations?: readonly ConversationId[] } = {},
+  options: CopyConversationsOptions = {},
 ): Promise<readonly CopiedStream[]> {
-  checkOptions("copyConversations", options, {
-    ...{ signal: true, onProgress: true, conversations: true, onUnrecorded: true },
-  });
+  conversationsOptions.check("copyConversations", options);
   checkOpenStores("copyConversations takes two open stores", "them", [from, to]);
   const { conversations = null, onUnrecorded } = options;
   const copied = await copyEvents(await openStoreSource(from.events, options.conversations), to.events, options);

@@ -1,5 +1,13 @@
 import { isJsonObject } from "../base/json.ts";
-import { checkChoice, checkOptions, checkText, kindOf, type OptionNames } from "../base/options.ts";
+import {
+  anything,
+  checkChoice,
+  kindOf,
+  type OptionSchema,
+  optionsOf,
+  textOf,
+  type ValueCheck,
+} from "../base/options.ts";
 import { type Actor, actorSchema } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import type { CancelOptions } from "../engine/run/cancel.ts";
@@ -26,8 +34,14 @@ export type ActorOption = { readonly actor?: Extract<Actor, { readonly kind: (ty
 const authors = ["user", "app", "import", "operator"] as const;
 const users = ["user", "app", "operator"] as const;
 
-const appendNames: OptionNames<AppendOptions> = { key: true, actor: true };
-const byWhomNames: OptionNames<ActorOption> = { actor: true };
+const appendOptions = optionsOf<AppendOptions>({ key: textOf("the message's own id, or none"), actor: anything });
+const byWhomOptions = optionsOf<ActorOption>({ actor: anything });
+
+/** Who does something, and one thing more. */
+export const forkOptions = optionsOf<ActorOption & { readonly id?: string }>({ actor: anything, id: anything });
+export const skipOptions = optionsOf<ActorOption & { readonly allThatFollow?: boolean }>({
+  ...{ actor: anything, allThatFollow: anything },
+});
 
 /** How a conversation is called from now on. */
 export type ConversationLabels = {
@@ -36,42 +50,50 @@ export type ConversationLabels = {
   readonly labels?: Readonly<Record<string, string | null>>;
 };
 
-const labelNames: OptionNames<ConversationLabels> = { title: true, labels: true };
+const labelOptions = optionsOf<ConversationLabels>({
+  title(what, given) {
+    if (typeof given === "string") return given;
+    throw new TypeError(`${what} is ${kindOf(given)}: give a text`);
+  },
+  labels(what, given) {
+    if (!isJsonObject(given)) throw new TypeError(`${what} is ${kindOf(given)}: give { name: "value" }`);
+    return Object.fromEntries(Object.entries<unknown>(given).map((label) => checkedLabel(what, label)));
+  },
+});
+
+function checkedLabel(what: string, [name, value]: readonly [string, unknown]): readonly [string, string | null] {
+  if (name === "__proto__")
+    throw new TypeError(
+      "relabel: a label cannot be called __proto__, which JavaScript reads as no name: choose another",
+    );
+  if (typeof value === "string" || value === null) return [name, value];
+  throw new TypeError(`${what}.${name} is ${kindOf(value)}: a label's value is a text, or null to take it away`);
+}
 
 /** Names as they were given. */
 export function checkedLabels(data: ConversationLabels): ConversationLabels {
-  checkOptions("relabel", data, labelNames);
-  const { title, labels = {} } = data;
-  if (title !== undefined && typeof title !== "string")
-    throw new TypeError(`relabel: title is ${kindOf(title)}: give a text`);
-  if (!isJsonObject(labels)) throw new TypeError(`relabel: labels is ${kindOf(labels)}: give { name: "value" }`);
-  for (const [name, value] of Object.entries<unknown>(labels)) {
-    if (name === "__proto__")
-      throw new TypeError(
-        "relabel: a label cannot be called __proto__, which JavaScript reads as no name: choose another",
-      );
-    if (typeof value !== "string" && value !== null)
-      throw new TypeError(
-        `relabel: labels.${name} is ${kindOf(value)}: a label's value is a text, or null to take it away`,
-      );
-  }
+  labelOptions.check("relabel", data);
   return data;
 }
 
 /** The author of what is appended. */
 export function checkedAppend(options: AppendOptions): { readonly actor: Actor } {
-  checkOptions("append", options, appendNames);
-  const { key, actor = { kind: "user" } } = options;
-  if (key === "" || (key !== undefined && typeof key !== "string"))
-    throw new TypeError(`append: key is ${kindOf(key)}: give the message's own id, or none`);
+  appendOptions.check("append", options);
+  const { actor = { kind: "user" } } = options;
   return { actor: checkedActor("append", actor, authors) };
 }
 
-/** Who changes a conversation as a whole; `others` are the options that it takes besides. */
-export function checkedByWhom(where: string, options: ActorOption, others: Readonly<Record<string, true>> = {}): Actor {
-  checkOptions(where, options, { ...byWhomNames, ...others });
+/** Who changes a conversation as a whole. */
+export function checkedByWhom<Options extends ActorOption>(
+  where: string,
+  options: Options,
+  { check }: Pick<OptionSchema<Options>, "check"> = byWhomOptions,
+): Actor {
+  check(where, options);
   return checkedActor(where, options.actor ?? { kind: "user" }, users);
 }
+
+const actorMembers = optionsOf<{ readonly kind: string; readonly name?: string }>({ kind: anything, name: anything });
 
 /**
  * The actor that a caller claims to be.
@@ -81,22 +103,26 @@ export function checkedByWhom(where: string, options: ActorOption, others: Reado
 export function checkedActor(where: string, actor: unknown, kinds: readonly string[] = users): Actor {
   if (!isJsonObject(actor)) throw new TypeError(`${where}: actor is ${kindOf(actor)}: give { kind: "user" }`);
   checkChoice(`${where}: actor.kind`, actor["kind"], kinds);
-  const known = { kind: true, name: true } as const;
-  checkOptions(`${where}: actor`, actor, known);
+  actorMembers.checkNames(`${where}: actor`, actor);
   const { name, ...who } = actor;
   const parsed = actorSchema.safeParse(name === undefined ? who : actor);
   if (parsed.success) return parsed.data;
   throw new TypeError(`${where}: actor.name is ${kindOf(name)}: give a text, or none`);
 }
 
-const cancelNames: OptionNames<CancelOptions> = { reason: true, actor: true, waitMs: true };
+/** Milliseconds that a timer can wait, 0 among them. */
+export const waitMs: ValueCheck<number> = (what, given) => {
+  if (Number(given) >= 0 && Number(given) <= maxTimerMs) return Number(given);
+  throw new RangeError(`${what} is ${String(given)}: give milliseconds, from 0 to ${maxTimerMs}`);
+};
+
+const cancelOptions = optionsOf<CancelOptions>({
+  ...{ reason: textOf("why the run is to end"), actor: anything, waitMs },
+});
 
 /** How a run is to be ended from outside. */
 export function checkedCancel(options: CancelOptions): CancelOptions {
-  checkOptions("cancel", options, cancelNames);
-  const { reason, actor, waitMs = 0 } = options;
-  if (reason !== undefined) checkText("cancel: reason", reason, "why the run is to end");
-  if (!(waitMs >= 0 && waitMs <= maxTimerMs))
-    throw new RangeError(`cancel: waitMs is ${waitMs}: give milliseconds, from 0 to ${maxTimerMs}`);
+  cancelOptions.check("cancel", options);
+  const { actor } = options;
   return actor === undefined ? options : { ...options, actor: checkedActor("cancel", actor) };
 }

@@ -30,6 +30,8 @@ import {
   checkedAppend,
   checkedByWhom,
   checkedLabels,
+  forkOptions,
+  skipOptions,
 } from "./conversation-options.ts";
 import type { DeletedStored, DeleteStoredOptions } from "./delete-stored.ts";
 import type { ReadingTools } from "./readable-conversation.ts";
@@ -102,7 +104,7 @@ export class Conversation extends RunnableConversation {
    * @throws {TurnlogError} `conversation-exists` when `id` is that of another conversation; the same fork again is harmless.
    */
   async fork(revision = -1, options: ActorOption & { readonly id?: string } = {}) {
-    const actor = checkedByWhom("fork", options, { id: true });
+    const actor = checkedByWhom("fork", options, forkOptions);
     const fork = this.#others.conversation(options.id);
     await fork.#startFrom(await forkOrigin(this.log, this.id, revision), actor);
     return fork;
@@ -215,7 +217,7 @@ export class Conversation extends RunnableConversation {
   ): Promise<SkipOutcome> {
     checkText("skipEvent: reason", reason, "the reason, for readers of the log");
     const { allThatFollow = false } = options;
-    const actor = checkedByWhom("skipEvent", { actor: { kind: "operator" }, ...options }, { allThatFollow: true });
+    const actor = checkedByWhom("skipEvent", { actor: { kind: "operator" }, ...options }, skipOptions);
     return skipEvent(this.log, this.#stream.name, { revision, reason, actor, allThatFollow });
   }
 

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames } from "../base/options.ts";
+import { anything, optionsOf } from "../base/options.ts";
 import type { Anchor } from "../domain/anchor.ts";
 import { isRequest } from "../domain/events/event.ts";
 import type { ProposedEvent, ReadEvent } from "../domain/events/recorded.ts";
@@ -23,7 +23,7 @@ export type DeletedStored = {
   readonly failed: readonly { readonly id: string; readonly error: ProviderError }[];
 };
 
-const optionNames: OptionNames<DeleteStoredOptions> = { actor: true, signal: true };
+const deleteOptions = optionsOf<DeleteStoredOptions>({ actor: anything, signal: anything });
 
 /** Has the server forget what it stored for a conversation: from the first event on nothing is continued from it. */
 export async function deleteStored(
@@ -31,7 +31,7 @@ export async function deleteStored(
   provider: Provider,
   options: DeleteStoredOptions,
 ): Promise<DeletedStored> {
-  checkOptions("deleteStored", options, optionNames);
+  deleteOptions.check("deleteStored", options);
   if (provider.delete === undefined)
     throw new TypeError(
       `deleteStored: the provider ${provider.name} has no delete: give one that can, as openaiResponses can`,

@@ -1,5 +1,5 @@
 import { counted } from "../base/counted.ts";
-import { checkOptions, checkText, type OptionNames } from "../base/options.ts";
+import { anything, checkText, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Actor } from "../domain/actor.ts";
 import { Block, type BlockKind } from "../domain/block.ts";
@@ -40,7 +40,7 @@ export type ImportedConversation = {
   readonly isNew: boolean;
 };
 
-const optionNames: OptionNames<ImportStoredOptions> = { id: true, signal: true };
+const importOptions = optionsOf<ImportStoredOptions>({ id: anything, signal: anything });
 const actor: Actor = { kind: "import" };
 
 type Importing = ImportStoredOptions & { readonly conversation: (id: string) => Conversation };
@@ -81,7 +81,7 @@ async function importStored(
   { conversation, from, ...options }: Importing & { readonly from: StoredSource },
 ): Promise<ImportedConversation> {
   const { call, argument, shown, stored, isObject } = from;
-  checkOptions(call, options, optionNames);
+  importOptions.check(call, options);
   checkText(`${call}: ${argument}`, sourceId, `the id of ${shown}`);
   const read = from.read(provider);
   if (read === undefined)

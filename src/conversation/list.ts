@@ -1,12 +1,13 @@
 import { isJsonObject } from "../base/json.ts";
 import {
-  checkChoice,
+  anything,
   checkFlag,
-  checkOptions,
-  checkText,
   checkWhole,
+  choiceOf,
   kindOf,
-  type OptionNames,
+  optionsOf,
+  textOf,
+  type ValueCheck,
 } from "../base/options.ts";
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
@@ -83,13 +84,30 @@ export type ConversationPage = {
   readonly next: string | null;
 };
 
-const optionNames: OptionNames<ListOptions> = {
-  ...{ limit: true, after: true, sort: true, order: true, since: true, until: true, state: true, losses: true },
-  ...{ labels: true, withHidden: true, withTotal: true, onProgress: true },
-};
-
 /** The states that a list can be narrowed to. */
 export const listedStates = ["open", "running", "cut-off", "elsewhere", "parked"] as const;
+
+/** Texts by their names. */
+export const labelValues: ValueCheck<Readonly<Record<string, string>>> = (what, given) => {
+  if (!isJsonObject(given)) throw new TypeError(`${what} is ${kindOf(given)}: give { name: "value" }`);
+  const labels = Object.entries(given).map(([name, value]) => {
+    if (typeof value === "string") return [name, value] as const;
+    throw new TypeError(`${what}.${name} is ${kindOf(value)}: give a text`);
+  });
+  return Object.fromEntries(labels);
+};
+
+const nextWanted = "`next` of the page before, or leave it out";
+
+const listOptions = optionsOf<ListOptions>({
+  ...{ limit: checkWhole, after: textOf(nextWanted), sort: choiceOf(...listSorts) },
+  ...{ order: choiceOf("ascending", "descending"), since: anything, until: anything, state: choiceOf(...listedStates) },
+  losses(what, given) {
+    if (given === true) return given;
+    throw new TypeError(`${what} is ${kindOf(given)}: give true, or leave it out`);
+  },
+  ...{ labels: labelValues, withHidden: checkFlag, withTotal: checkFlag, onProgress: anything },
+});
 
 /** What is known of an owner: now, or once it is. */
 type LifeOfOwner = typeof lifeIn;
@@ -104,7 +122,7 @@ export async function listConversations(
   options: ListOptions,
   life: LifeOfOwner = lifeIn,
 ): Promise<ConversationPage> {
-  checkList(options);
+  listOptions.check("list", options);
   const { limit = 20, state, withTotal = false, onProgress } = options;
   const told = onProgress === undefined ? {} : { onProgress };
   return withRows(
@@ -170,24 +188,6 @@ function pageOf(options: ListOptions): Omit<ListedPage, "limit"> {
   };
 }
 
-function checkList(options: ListOptions): void {
-  checkOptions("list", options, optionNames);
-  const { limit, after, sort, order, state, losses, labels = {}, withHidden, withTotal } = options;
-  if (limit !== undefined) checkWhole("list: limit", limit);
-  if (after !== undefined) checkText("list: after", after, nextWanted);
-  if (sort !== undefined) checkChoice("list: sort", sort, listSorts);
-  if (order !== undefined) checkChoice("list: order", order, ["ascending", "descending"]);
-  if (state !== undefined) checkChoice("list: state", state, listedStates);
-  const isOnly: unknown = losses;
-  if (isOnly !== undefined && isOnly !== true)
-    throw new TypeError(`list: losses is ${kindOf(isOnly)}: give true, or leave it out`);
-  if (withHidden !== undefined) checkFlag("list: withHidden", withHidden);
-  if (withTotal !== undefined) checkFlag("list: withTotal", withTotal);
-  checkLabels("list", labels);
-}
-
-const nextWanted = "`next` of the page before, or leave it out";
-
 /** The place of a page's last row, with the order that it is a place of. */
 function cursorOf({ sort = "lastAt", order = "descending" }: ListOptions, { at, key }: PlaceInList): string {
   return Buffer.from(JSON.stringify([sort, order, at, key])).toString("base64url");
@@ -216,13 +216,6 @@ function timeOf(what: string, given: Date | string | undefined): string | null {
   const time = given instanceof Date ? given.getTime() : typeof given === "string" ? Date.parse(given) : Number.NaN;
   if (!Number.isNaN(time)) return new Date(time).toISOString();
   throw new TypeError(`list: ${what} is no time: give a Date, or ISO text such as 2026-09-01T12:30:00Z`);
-}
-
-/** @throws {TypeError} unless all labels are texts by their names. */
-export function checkLabels(where: string, labels: unknown): asserts labels is Readonly<Record<string, string>> {
-  if (!isJsonObject(labels)) throw new TypeError(`${where}: labels is ${kindOf(labels)}: give { name: "value" }`);
-  for (const [name, value] of Object.entries(labels))
-    if (typeof value !== "string") throw new TypeError(`${where}: labels.${name} is ${kindOf(value)}: give a text`);
 }
 
 /** Whether a conversation has all of some labels. */

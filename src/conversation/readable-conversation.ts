@@ -1,5 +1,5 @@
 import type { StoreVerifyOptions, Verification } from "../audit/verify.ts";
-import { checkOptions, checkSignal, kindOf } from "../base/options.ts";
+import { anything, checkSignal, kindOf, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { ReadEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationIdSchema } from "../domain/ids.ts";
@@ -18,7 +18,7 @@ import type { RequestPlace } from "./find-request.ts";
 import type { PastConversation } from "./past.ts";
 import type { ReasoningReport } from "./reasoning-report.ts";
 import type { WalkedEvent } from "./walk.ts";
-import { checkWalk, type WalkOptions } from "./walk-options.ts";
+import { type WalkOptions, walkOptions } from "./walk-options.ts";
 
 /** What a conversation is looked at with. */
 export type ReadingTools = {
@@ -27,6 +27,10 @@ export type ReadingTools = {
   /** By name: what recorded requests are made again with. */
   readonly codecs: ReadonlyMap<string, Codec>;
 };
+
+const diffOptions = optionsOf<DiffOptions>({ of: anything });
+
+type DiffOptions = { readonly of?: Pick<ReadableConversation, "id"> };
 
 /**
  * What can be seen of a conversation: now, at any revision, and as it happens. Looking changes nothing. Each way of looking loads what it
@@ -87,7 +91,7 @@ export class ReadableConversation {
    * @throws {TurnlogError} `revision-not-found` when `from` or `to` is not there.
    */
   walk(options: WalkOptions = {}): AsyncIterable<WalkedEvent> {
-    checkWalk(options);
+    walkOptions.check("walk", options);
     return this.#walked(options);
   }
 
@@ -169,12 +173,8 @@ export class ReadableConversation {
    * @param options - `of`: the conversation that `to` is a revision of; by default this one.
    * @throws {TurnlogError} `revision-not-found` when one of them is not there.
    */
-  async diff(
-    from: number,
-    to: number,
-    options: { readonly of?: Pick<ReadableConversation, "id"> } = {},
-  ): Promise<ConversationDiff> {
-    checkOptions("diff", options, { of: true });
+  async diff(from: number, to: number, options: DiffOptions = {}): Promise<ConversationDiff> {
+    diffOptions.check("diff", options);
     const of = options.of ?? this;
     const { id } = of;
     if (!conversationIdSchema.safeParse(id).success)
@@ -213,8 +213,8 @@ export class ReadableConversation {
    * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
    */
   async verify(options: StoreVerifyOptions = {}): Promise<Verification> {
-    const { storeVerifyNames, verification } = await import("../audit/verify.ts");
-    checkOptions("verify", options, storeVerifyNames);
+    const { storeVerifyOptions, verification } = await import("../audit/verify.ts");
+    storeVerifyOptions.check("verify", options);
     if ((await this.head()) === null)
       throw new TurnlogError("revision-not-found", `there is no conversation ${this.id}: check its id`);
     return verification(this.log.store, {
@@ -253,7 +253,7 @@ export class ReadableConversation {
   follow(from?: number, signal: AbortSignal = new AbortController().signal): AsyncIterable<ReadEvent> {
     if (from !== undefined && (!Number.isInteger(from) || from < 0))
       throw new RangeError(`follow: from is ${from}: give a revision, from 0, or nothing for what comes from now on`);
-    checkSignal("follow", signal);
+    checkSignal("follow: signal", signal);
     return follow(this.#stream, from, signal);
   }
 }

@@ -1,4 +1,4 @@
-import { checkOptions } from "../base/options.ts";
+import { anything, optionsOf } from "../base/options.ts";
 import type { Actor } from "../domain/actor.ts";
 import type { Settlement } from "../domain/events/tool-events.ts";
 import { type ConversationId, keyedBlockId } from "../domain/ids.ts";
@@ -22,6 +22,10 @@ import type { RunPart } from "../engine/stack/run-part.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { checkedActor, checkedCancel } from "./conversation-options.ts";
 import { ReadableConversation, type ReadingTools } from "./readable-conversation.ts";
+
+const abandonOptions = optionsOf<AbandonOptions>({ takeover: anything, actor: anything });
+
+type AbandonOptions = { readonly takeover?: boolean; readonly actor?: Actor };
 
 /** A conversation that engines are run on: by `run`, or one of the ways to see and to end what it does. */
 export class RunnableConversation extends ReadableConversation {
@@ -79,8 +83,8 @@ export class RunnableConversation extends ReadableConversation {
    *
    * @throws {RunInProgressError} while its owner lives, unless `takeover` takes it.
    */
-  async abandon(options: { readonly takeover?: boolean; readonly actor?: Actor } = {}): Promise<string | null> {
-    checkOptions("abandon", options, { takeover: true, actor: true });
+  async abandon(options: AbandonOptions = {}): Promise<string | null> {
+    abandonOptions.check("abandon", options);
     const actor = options.actor === undefined ? {} : { actor: checkedActor("abandon", options.actor) };
     return abandonRun(this.#stream, { ...options, ...actor });
   }

@@ -1,5 +1,5 @@
 import { findFolded, foldText, inOneSpace, type TextRange } from "../base/fold-text.ts";
-import { checkOptions, checkText, checkWhole, type OptionNames } from "../base/options.ts";
+import { anything, checkText, checkWhole, optionsOf } from "../base/options.ts";
 import { excerpt } from "../base/printable.ts";
 import type { Actor } from "../domain/actor.ts";
 import type { BlockKind } from "../domain/block.ts";
@@ -18,7 +18,7 @@ import {
   textAt,
 } from "../projections/search-texts.ts";
 import type { RowProjector } from "../read-models/row-projector.ts";
-import { checkLabels, hasLabels } from "./list.ts";
+import { hasLabels, labelValues } from "./list.ts";
 import { withRows } from "./read-models.ts";
 
 /** How much is searched for, and where the search tells how far it is. */
@@ -55,17 +55,15 @@ export type SearchResult = {
   readonly hasMore: boolean;
 };
 
-const optionNames: OptionNames<SearchOptions> = { limit: true, labels: true, onProgress: true };
+const searchOptions = optionsOf<SearchOptions>({ limit: checkWhole, labels: labelValues, onProgress: anything });
 
 /** How many words the rows are looked through for; what has those is then looked at for all. */
 const maxRowWords = 8;
 
 /** @throws {TypeError | RangeError} for a text that says nothing, an option that is none, and a limit that it cannot have. */
 export async function searchConversations(log: EventLog, text: string, options: SearchOptions): Promise<SearchResult> {
-  checkOptions("search", options, optionNames);
+  searchOptions.check("search", options);
   const { limit = 20, labels = {}, onProgress } = options;
-  checkWhole("search: limit", limit);
-  checkLabels("search", labels);
   checkText("search: text", text, wanted);
   const words = wordsOf(text);
   if (words.length === 0) throw new TypeError(`search: text holds no word: give ${wanted}`);

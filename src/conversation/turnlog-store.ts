@@ -1,5 +1,5 @@
 import type { StoreVerifyOptions, Verification } from "../audit/verify.ts";
-import { checkOptions } from "../base/options.ts";
+import { optionsOf } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { resumeConversation } from "../engine/run/begin.ts";
@@ -7,7 +7,6 @@ import { parkRuns } from "../engine/run/parking.ts";
 import { checkedRun, type ResumeOptions, type WithContext } from "../engine/run/run-options.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import type { Engine } from "../engine/stack/engine.ts";
-import { maxTimerMs } from "../engine/stack/limits.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { RunResult } from "../engine/stack/result.ts";
 import type { ErasureReason } from "../erasure/erase.ts";
@@ -20,6 +19,7 @@ import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { readOwn } from "../log/writer/read-conversation.ts";
 import { codecsWith } from "../providers/codecs.ts";
 import { Conversation } from "./conversation.ts";
+import { waitMs } from "./conversation-options.ts";
 import type { ImportedConversation, ImportStoredOptions } from "./import-stored.ts";
 import type { ConversationPage, ListOptions } from "./list.ts";
 import { type ResumeAllOptions, type ResumedConversation, resumeAll } from "./resume-all.ts";
@@ -38,6 +38,8 @@ export type CloseOptions = {
   /** How long runs that go on in this process have to end what they do, in milliseconds; 5,000 when absent. */
   readonly graceMs?: number;
 };
+
+const closeOptions = optionsOf<CloseOptions>({ graceMs: waitMs });
 
 /** Conversations over an event store. */
 export class TurnlogStore implements AsyncDisposable {
@@ -166,11 +168,11 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
    */
   async verify(options: StoreVerifyOptions = {}): Promise<Verification> {
-    const [{ storeVerifyNames, verification }, { readModels }] = await Promise.all([
+    const [{ storeVerifyOptions, verification }, { readModels }] = await Promise.all([
       import("../audit/verify.ts"),
       import("./read-models.ts"),
     ]);
-    checkOptions("verify", options, storeVerifyNames);
+    storeVerifyOptions.check("verify", options);
     const models = this.events.views === undefined ? [] : readModels(this.events);
     return verification(this.events, { ...options, codecs: this.codecs, readModels: models });
   }
@@ -235,7 +237,6 @@ export class TurnlogStore implements AsyncDisposable {
    */
   async erase(plan: ErasurePlan, reason: ErasureReason): Promise<ErasureReceipt> {
     const { erase } = await import("../erasure/erase.ts");
-    checkOptions("erase", reason, { by: true, ground: true, ticket: true, kept: true });
     return erase(this.log, plan, { reason, ...(await this.#erasing()) });
   }
 
@@ -272,10 +273,8 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {RangeError} for a time that is none.
    */
   close(options: CloseOptions = {}): Promise<void> {
-    checkOptions("close", options, { graceMs: true });
+    closeOptions.check("close", options);
     const { graceMs = 5_000 } = options;
-    if (!(graceMs >= 0 && graceMs <= maxTimerMs))
-      throw new RangeError(`close: graceMs is ${graceMs}: give milliseconds, from 0 to ${maxTimerMs}`);
     this.#closing ??= parkRuns(this.log, graceMs).then(() => this.events.close());
     return this.#closing;
   }

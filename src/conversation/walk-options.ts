@@ -1,4 +1,4 @@
-import { checkChoice, checkOptions, type OptionNames } from "../base/options.ts";
+import { anything, choiceOf, optionsOf } from "../base/options.ts";
 
 /** What of a conversation is gone through. */
 export type WalkOptions = {
@@ -11,10 +11,8 @@ export type WalkOptions = {
 };
 
 const directions = ["forwards", "backwards"] as const;
-const walkNames: OptionNames<WalkOptions> = { from: true, to: true, direction: true };
 
-/** @throws {TypeError} for an option that is unknown or invalid, before anything is read. */
-export function checkWalk(options: WalkOptions): void {
-  checkOptions("walk", options, walkNames);
-  checkChoice("walk: direction", options.direction ?? "forwards", directions);
-}
+/** It is looked at before anything is read. */
+export const walkOptions = optionsOf<WalkOptions>({
+  ...{ from: anything, to: anything, direction: choiceOf(...directions) },
+});

@@ -63,8 +63,8 @@ const membersByRole: Readonly<Record<(typeof roles)[number], readonly string[]>>
 };
 
 function blocksOfMessage(message: JsonObject, where: string): readonly Block[] {
-  const { role, content, tool_call_id: callId } = message;
-  checkChoice(`${where}: role`, role, roles);
+  const { content } = message;
+  const role = checkChoice(`${where}: role`, message["role"], roles);
   const known = membersByRole[role];
   const odd = Object.keys(message).find((name) => !known.includes(name) && !saysNothing(message[name]));
   if (odd !== undefined)
@@ -73,7 +73,7 @@ function blocksOfMessage(message: JsonObject, where: string): readonly Block[] {
   const parts = contentParts(content, where);
   if (role === "user") return [user(parts)];
   if (role !== "tool") return [system(parts, role)];
-  checkText(`${where}: tool_call_id`, callId, "the id of the call that it answers");
+  const callId = checkText(`${where}: tool_call_id`, message["tool_call_id"], "the id of the call that it answers");
   return [toolResult({ callId, output: typeof content === "string" ? content : parts })];
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
-import { checkOptions, checkText, kindOf, type OptionNames } from "../base/options.ts";
+import { anything, checkOptions, checkText, kindOf, optionsOf, required, textOf } from "../base/options.ts";
 import { Block } from "./block.ts";
 import { contentParts, ownParts } from "./message-content.ts";
 
@@ -15,30 +15,33 @@ export const assistant = (content: string | readonly JsonObject[], phase?: strin
   message("assistant", content, phase);
 
 export type ToolCallFields = { readonly callId: string; readonly name: string; readonly arguments: string };
-const callFields: OptionNames<ToolCallFields> = { callId: true, name: true, arguments: true };
+const callFields = optionsOf<ToolCallFields>({
+  callId: required(textOf("the id that its result names")),
+  name: required(textOf("the name of the tool")),
+  arguments: required(textOf("them as JSON text")),
+});
 
 /** A call of a function tool. */
 export function toolCall(fields: ToolCallFields): Block {
-  checkOptions("toolCall", fields, callFields);
+  callFields.check("toolCall", fields);
   const { callId, name, arguments: given } = fields;
-  checkText("toolCall: callId", callId, "the id that its result names");
-  checkText("toolCall: name", name, "the name of the tool");
-  checkText("toolCall: arguments", given, "them as JSON text");
   const payload = { type: "function", callId, name, arguments: given };
   return new Block({ id: null, kind: "tool_call", payload });
 }
 
 export type ToolResultFields = { readonly callId: string; readonly output: JsonValue; readonly type?: string };
-const resultFields: OptionNames<ToolResultFields> = { callId: true, output: true, type: true };
+const resultFields = optionsOf<ToolResultFields>({
+  callId: required(textOf("the id of the call that it answers")),
+  ...{ output: anything, type: anything },
+});
 
 /**
  * What a tool answered to a call, a text, parts, or data: pairing is by position, so it belongs after the call it answers. Parts in the
  * words of a model's API (`input_image`) are said in ours, as they are in messages.
  */
 export function toolResult(fields: ToolResultFields): Block {
-  checkOptions("toolResult", fields, resultFields);
+  resultFields.check("toolResult", fields);
   const { callId, output, type = "function" } = fields;
-  checkText("toolResult: callId", callId, "the id of the call that it answers");
   return new Block({ id: null, kind: "tool_result", payload: { type, callId, output: ownParts(output) } });
 }
 

@@ -1,4 +1,5 @@
 import { counted } from "../base/counted.ts";
+import { choiceOf, kindOf, optionsOf, required, type ValueCheck } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Actor } from "../domain/actor.ts";
 import type { ConversationId } from "../domain/ids.ts";
@@ -38,6 +39,16 @@ export type ErasureReason = {
   readonly kept?: "skeleton" | "digests";
 };
 
+const code: ValueCheck<string> = (what, given) => {
+  const checked = erasureCodeSchema.safeParse(given);
+  if (checked.success) return checked.data;
+  throw new TypeError(`${what} is ${kindOf(given)}: ${checked.error.issues[0]?.message ?? "give a code"}`);
+};
+
+const reasonOptions = optionsOf<ErasureReason>({
+  ...{ by: required(code), ground: required(code), ticket: code, kept: choiceOf("skeleton", "digests") },
+});
+
 type Erasing = {
   readonly clock: () => number;
   /** The keys of the rows of a conversation in the store's own projections, and the names of these. */
@@ -58,12 +69,8 @@ export async function erase(
 ): Promise<ErasureReceipt> {
   mustErase(log.store);
   if (plan.storeId !== log.store.storeId) throw refused("the plan was made of another store: plan again");
+  reasonOptions.check("erase", reason);
   const { by, ground, ticket, kept = "skeleton" } = reason;
-  for (const [name, value] of Object.entries({ by, ground, ticket })) {
-    if (name === "ticket" && value === undefined) continue;
-    const checked = erasureCodeSchema.safeParse(value);
-    if (!checked.success) throw new TypeError(`erase: ${name}: ${checked.error.issues[0]?.message ?? "it is no code"}`);
-  }
   for (const { id, head } of plan.conversations)
     if (!(await isAt(log.store, id, head)))
       throw refused(`${id} is not what it was when the erasure was planned: plan again`);

@@ -1,4 +1,4 @@
-import { checkChoice, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
+import { anything, choiceOf, kindOf, optionsOf } from "../base/options.ts";
 import { Block } from "../domain/block.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 
@@ -9,7 +9,7 @@ export type EphemeralOptions = {
   readonly at?: "start" | "end";
 };
 
-const optionNames: OptionNames<EphemeralOptions> = { name: true, at: true };
+const ephemeralOptions = optionsOf<EphemeralOptions>({ name: anything, at: choiceOf("start", "end") });
 
 /**
  * Shows the model blocks that the Turn does not keep: they are inserted into each request and taken out of its result.
@@ -20,9 +20,8 @@ const optionNames: OptionNames<EphemeralOptions> = { name: true, at: true };
  * stay in the conversation, as `turn.insertOnce(key, block)`, which is sent once.
  */
 export function ephemeral(blocks: readonly Block[], options: EphemeralOptions = {}): Layer {
-  checkOptions("ephemeral", options, optionNames);
+  ephemeralOptions.check("ephemeral", options);
   const { name = "ephemeral", at = "end" } = options;
-  checkChoice("ephemeral: at", at, ["start", "end"]);
   checkBlocks(blocks);
   const config = { at, blocks: blocks.map(({ digest }) => digest) };
   return defineMiddleware({ name, version: "1.0.0", config }, (next) => async (turn) => {

@@ -1,4 +1,4 @@
-import { checkFunction, checkOptions, kindOf, type OptionNames } from "../base/options.ts";
+import { anything, checkFunction, kindOf, optionsOf, required } from "../base/options.ts";
 import { unwatched } from "../base/unwatched.ts";
 import { Block, idOf } from "../domain/block.ts";
 import type { ConversationId } from "../domain/ids.ts";
@@ -21,7 +21,10 @@ export type LensDefinition = {
   readonly restore?: (block: Block, place: LensPlace) => Block;
 };
 
-const lensNames: OptionNames<LensDefinition> = { name: true, version: true, hide: true, restore: true };
+const lensOptions = optionsOf<LensDefinition>({
+  ...{ name: anything, version: anything },
+  ...{ hide: required<LensDefinition["hide"]>(checkFunction), restore: checkFunction },
+});
 
 /** What a block is shown as behind the blocks that were ahead of it then. */
 type Shown = { readonly form: Block; readonly conversationId: string; readonly ahead: Shown | null };
@@ -37,10 +40,9 @@ type Shown = { readonly form: Block; readonly conversationId: string; readonly a
  * Reasoning is handed out as it came: no server takes it back edited.
  */
 export function lens(definition: LensDefinition): Layer {
-  checkOptions("lens", definition, lensNames);
+  lensOptions.checkNames("lens", definition);
   const { name, version, hide, restore = (block: Block) => block } = definition;
-  checkFunction(`lens '${name}': hide`, hide);
-  checkFunction(`lens '${name}': restore`, restore);
+  lensOptions.checkValues(`lens '${name}': `, definition);
   // For as long as the blocks themselves: a Turn is hidden anew in every step, and most of its blocks are old.
   const shownByBlock = new WeakMap<Block, Shown>();
 

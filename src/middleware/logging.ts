@@ -1,4 +1,4 @@
-import { checkFunction, checkOptions, type OptionNames } from "../base/options.ts";
+import { anything, checkFunction, optionsOf } from "../base/options.ts";
 import { inOneLine } from "../base/printable.ts";
 import { unwatched } from "../base/unwatched.ts";
 import { Turn } from "../domain/turn.ts";
@@ -28,14 +28,12 @@ export type LoggingOptions = {
   readonly now?: () => number;
 };
 
-const optionNames: OptionNames<LoggingOptions> = { name: true, write: true, now: true };
+const loggingOptions = optionsOf<LoggingOptions>({ name: anything, write: checkFunction, now: checkFunction });
 
 /** Says what goes through its place in the stack: as the outermost layer every step, as the innermost every request. */
 export function logging(options: LoggingOptions = {}): Layer {
-  checkOptions("logging", options, optionNames);
+  loggingOptions.check("logging", options);
   const { name = "logging", write = writeLine, now = () => performance.now() } = options;
-  checkFunction("logging: write", write);
-  checkFunction("logging: now", now);
   const kindsOf = createCounter();
   return defineMiddleware({ name, version: "1.0.0" }, (next) => async (turn, { runId, frame }) => {
     const since = now();

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isJsonObject } from "../base/json.ts";
-import { checkOptions, checkWhole, kindOf, type OptionNames } from "../base/options.ts";
+import { anything, checkWhole, kindOf, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import {
   comparePositions,
@@ -38,10 +38,10 @@ export type CatchUpOptions = {
   readonly onProgress?: (events: number) => void;
 };
 
-const optionNames: OptionNames<ProjectorOptions> = {
-  ...{ stream: true, views: true, maxEvents: true, saveWithinMs: true, pause: true },
-};
-const catchUpNames: OptionNames<CatchUpOptions> = { signal: true, onProgress: true };
+const projectorOptions = optionsOf<ProjectorOptions>({
+  ...{ stream: anything, views: anything, maxEvents: checkWhole, saveWithinMs: anything, pause: anything },
+});
+const catchUpOptions = optionsOf<CatchUpOptions>({ signal: anything, onProgress: anything });
 
 /** Gets what becomes of the views while the rows go along with the log. */
 export type ViewWatch<View> = {
@@ -99,13 +99,13 @@ export class RowProjector<View> {
    * @throws {StoreUnavailableError} when events or rows cannot be read or written; it may be called again.
    */
   async catchUp(options: CatchUpOptions = {}): Promise<void> {
-    checkOptions("catchUp", options, catchUpNames);
+    catchUpOptions.check("catchUp", options);
     await untilUndisturbed(this.#work, "catch up", async () => this.#round(await findBuild(this.#work), options));
   }
 
   /** Makes all rows anew; those that are there are read until then. Throws as `catchUp` does. */
   async rebuild(options: CatchUpOptions = {}): Promise<void> {
-    checkOptions("rebuild", options, catchUpNames);
+    catchUpOptions.check("rebuild", options);
     const { views, name, projection } = this.#work;
     checkVersion(await views.builds(name), this.#work);
     const build = await views.begin(name, projection.version);
@@ -286,6 +286,5 @@ function checkProjector(store: unknown, projection: unknown, options: ProjectorO
   const { name, apply, initial, key } = isJsonObject(projection) ? projection : {};
   if (typeof name !== "string" || [apply, initial, key].some((member) => typeof member !== "function"))
     throw new TypeError("createProjector takes a projection: { name, version, lineage, key, initial, apply }");
-  checkOptions("createProjector", options, optionNames);
-  if (options.maxEvents !== undefined) checkWhole("createProjector: maxEvents", options.maxEvents);
+  projectorOptions.check("createProjector", options);
 }

@@ -1,5 +1,5 @@
 import { nearestName } from "../base/nearest-name.ts";
-import type { OptionNames } from "../base/options.ts";
+import { allOf, anything, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { TurnlogStore } from "../conversation/turnlog-store.ts";
@@ -40,9 +40,9 @@ export type WhatIfOptions = {
   readonly onProgress?: (events: number) => void;
 };
 
-const optionNames: OptionNames<WhatIfOptions> = {
-  ...{ codecs: true, to: true, context: true, without: true, bodies: true, onProgress: true },
-};
+const whatIfOptions = optionsOf<WhatIfOptions>(
+  allOf(anything, "codecs", "to", "context", "without", "bodies", "onProgress"),
+);
 
 /** Where the recording does not answer any more. */
 export type UnansweredStep = { readonly runId: string; readonly frame: string; readonly what: string };
@@ -91,7 +91,7 @@ export async function playOtherwise(
   options: WhatIfOptions,
   createScratch: () => EventStore,
 ): Promise<Counterfactual> {
-  checkReplay("whatIf", source, options, optionNames);
+  checkReplay("whatIf", source, options, whatIfOptions);
   const { id, log: reader } = source;
   const own = checkedEngine("whatIf", made);
   // What the model was told of runs that broke off is in the recording.

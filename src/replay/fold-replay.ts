@@ -1,4 +1,4 @@
-import type { OptionNames } from "../base/options.ts";
+import { anything, optionsOf } from "../base/options.ts";
 import { type ConversationEvent, isRequest, isRunEnd } from "../domain/events/event.ts";
 import type { InferenceFailedData, NextProvider, RouterChoice } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -27,7 +27,7 @@ export type FoldReplayOptions = {
   readonly onProgress?: (events: number) => void;
 };
 
-const optionNames: OptionNames<FoldReplayOptions> = { codecs: true, to: true, onProgress: true };
+const replayOptions = optionsOf<FoldReplayOptions>({ codecs: anything, to: anything, onProgress: anything });
 
 /** What a fold replay has looked at, and the first place where it parts from the log. */
 export type FoldReplay = {
@@ -55,7 +55,7 @@ export async function replayFolds(
   conversation: RecordedConversation,
   options: FoldReplayOptions = {},
 ): Promise<FoldReplay> {
-  checkReplay("replayFolds", conversation, options, optionNames);
+  checkReplay("replayFolds", conversation, options, replayOptions);
   const { log: reader } = conversation;
   const stream = conversationStream(conversation.id);
   const { codecs = conversation.codecs, to: wanted = -1, onProgress } = options;

@@ -1,3 +1,4 @@
+import { anything, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
@@ -40,6 +41,8 @@ export type ReexecuteOptions<Context = unknown> = {
   readonly context?: Context;
 };
 
+const reexecuteOptions = optionsOf<ReexecuteOptions>({ to: anything, onProgress: anything, context: anything });
+
 /**
  * Executes the layers of every run of a conversation's own stream again, ended ones included, on what the log answers: a
  * recovery whose next append is looked at instead of written. Nothing is sent, run or stored.
@@ -54,7 +57,7 @@ export async function reexecute<Context>(
   made: Engine<Context, unknown>,
   options: ReexecuteOptions<Context> = {},
 ): Promise<Reexecution> {
-  checkReplay("reexecute", conversation, options, { to: true, onProgress: true, context: true });
+  checkReplay("reexecute", conversation, options, reexecuteOptions);
   const { log: reader } = conversation;
   const stream = conversationStream(conversation.id);
   const { to: wanted = -1, onProgress } = options;

@@ -1,5 +1,5 @@
 import { isJsonObject } from "../base/json.ts";
-import { checkOptions, kindOf } from "../base/options.ts";
+import { kindOf, type OptionSchema } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
@@ -20,14 +20,14 @@ export function checkReplay(
   where: string,
   conversation: unknown,
   options: unknown,
-  names: Readonly<Record<string, true>>,
+  { checkNames }: Pick<OptionSchema<unknown>, "checkNames">,
 ): void {
   const { id, log } = isJsonObject(conversation) ? conversation : {};
   if (typeof id !== "string" || !isJsonObject(log))
     throw new TypeError(
       `${where} takes a conversation, and is given ${kindOf(conversation)}: write store.conversation(id)`,
     );
-  checkOptions(where, options, names);
+  checkNames(where, options);
   const { codecs } = isJsonObject(options) ? options : {};
   if (codecs !== undefined && !(codecs instanceof Map))
     throw new TypeError(`${where}: codecs is ${kindOf(codecs)}: give those of a store, or none for the conversation's`);

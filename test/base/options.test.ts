@@ -1,6 +1,18 @@
 import { expect, test } from "vitest";
 import { nearestName } from "../../src/base/nearest-name.ts";
-import { checkChoice, checkOptions, kindOf } from "../../src/base/options.ts";
+import {
+  anything,
+  checkChoice,
+  checkFlag,
+  checkFunction,
+  checkOptions,
+  checkWhole,
+  choiceOf,
+  kindOf,
+  optionsOf,
+  required,
+  textOf,
+} from "../../src/base/options.ts";
 
 const names = ["provider", "tools", "middleware", "baseURL", "apiKey", "key"];
 
@@ -60,4 +72,60 @@ test.each([
   [Symbol("s"), "a symbol"],
 ])("what %s is, in words that tell no content", (value, kind) => {
   expect(kindOf(value)).toBe(kind);
+});
+
+type Drawn = {
+  readonly name: string;
+  readonly width?: number;
+  readonly style?: "plain" | "bold";
+  readonly isOpen?: boolean;
+  readonly onEnd?: () => void;
+  readonly context?: unknown;
+};
+
+const drawn = optionsOf<Drawn>({
+  name: required(textOf("what it is called")),
+  ...{ width: checkWhole, style: choiceOf("plain", "bold"), isOpen: checkFlag, onEnd: checkFunction },
+  context: anything,
+});
+
+test.each([
+  [{ nam: "a" }, "draw has no option 'nam': did you mean 'name'?"],
+  [{}, "draw: name is undefined: give what it is called"],
+  [{ name: "a", width: 0.5 }, "draw: width is 0.5: give a whole number of at least 1"],
+  [{ name: "a", style: "blod" }, "draw: style is 'blod': did you mean 'bold'?"],
+  [{ name: "a", isOpen: null }, "draw: isOpen is null: give true or false"],
+  [{ name: "a", onEnd: "later" }, "draw: onEnd is a text: give a function"],
+  [{ name: 1, width: 0 }, "draw: name is 1: give what it is called"],
+  [[], "draw takes an object of options, not a list"],
+])("options %j are refused by their table, the first in its order", (given, message) => {
+  expect(() => drawn.check("draw", given)).toThrow(message);
+});
+
+test("an option that is undefined is absent, and one that nobody looks at may be anything", () => {
+  expect(() => drawn.check("draw", { name: "a", width: undefined, onEnd: undefined, context: null })).not.toThrow();
+});
+
+test("the values of options within an option are named by their place", () => {
+  expect(() => drawn.check("draw's frame", { name: "" }, "draw: frame.")).toThrow(
+    "draw: frame.name is an empty text: give what it is called",
+  );
+  expect(() => drawn.check("draw's frame", { width: 1, with: 2 }, "draw: frame.")).toThrow(
+    "draw's frame has no option 'with': did you mean 'width'?",
+  );
+});
+
+test("the compiler asks for every option, and for a check of its type", () => {
+  type Two = { readonly isOpen?: boolean; readonly style?: "plain" | "bold" };
+  const tables = [
+    // @ts-expect-error: an option is missing.
+    optionsOf<Two>({ isOpen: checkFlag }),
+    // @ts-expect-error: a check of another type.
+    optionsOf<Two>({ isOpen: checkWhole, style: choiceOf("plain") }),
+    // @ts-expect-error: a word that the option has not.
+    optionsOf<Two>({ isOpen: checkFlag, style: choiceOf("plain", "thin") }),
+    // @ts-expect-error: a function where none is taken.
+    optionsOf<Two>({ isOpen: checkFunction, style: choiceOf("plain") }),
+  ];
+  expect(tables.map(({ table }) => Object.keys(table))).toContainEqual(["isOpen", "style"]);
 });

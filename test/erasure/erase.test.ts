@@ -161,7 +161,7 @@ test("what cannot be erased is refused by name, and nothing changes", async () =
   expect(moved).toHaveProperty("message", expect.stringContaining("plan again"));
   expect((await conversation.turn()).length).toBe(2);
   for (const by of ["Ann Smith", "", "x".repeat(65)])
-    await expect(store.erase(plan, { ...why, by })).rejects.toThrow(/erase: by: give a code/);
+    await expect(store.erase(plan, { ...why, by })).rejects.toThrow(/erase: by is .*: give a code/);
   const receipt = await eraseAll(store, "one", "branch");
   expect(receipt.conversations.map(({ id }) => id)).toEqual(["one", "branch"]);
   await expect(store.planErasure({ conversations: ["one"] })).rejects.toMatchObject({ code: "conversation-erased" });

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
-import { checkOptions, checkText, kindOf } from "../../base/options.ts";
+import { anything, kindOf, optionsOf, required, textOf } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { Block } from "../../domain/block.ts";
 import type { RecordedWindow } from "../../domain/events/conversation-events.ts";
@@ -24,6 +24,12 @@ export type ServerWindow = {
   readonly model?: string | undefined;
 };
 
+const windowMembers = optionsOf<ServerWindow>({
+  ...{ provider: anything, window: anything },
+  of: required(textOf("the id of the response that was compacted")),
+  model: anything,
+});
+
 export const isWindow = (given: object): given is ServerWindow => "window" in given;
 
 /**
@@ -35,9 +41,8 @@ export function takeWindow(
   stream: ConversationWriter,
   { newId, ...given }: ServerWindow & { readonly newId: () => BlockId },
 ): Promise<Turn> {
-  checkOptions("compact", given, { provider: true, window: true, of: true, model: true });
+  windowMembers.check("compact", given);
   const { provider, window, of } = given;
-  checkText("compact: of", of, "the id of the response that was compacted");
   const told: unknown = window;
   if (!isJsonObject(told)) throw new TypeError(`compact: window is ${kindOf(told)}: give what provider.compact gave`);
   const { drafts, recorded } = readWindow(given);

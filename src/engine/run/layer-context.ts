@@ -1,5 +1,5 @@
 import type { JsonValue } from "../../base/json.ts";
-import { checkFlag, checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
+import { anything, checkFlag, checkFunction, checkText, kindOf, optionsOf } from "../../base/options.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import type { BlockId, ConversationId } from "../../domain/ids.ts";
@@ -17,7 +17,7 @@ import type { EffectOptions, EffectWork, Layer, LayerContext } from "../stack/mi
 import type { FrameSurroundings } from "./frames.ts";
 import { inferAside } from "./infer-aside.ts";
 
-const effectOptions: OptionNames<EffectOptions> = { idempotent: true, timeoutMs: true };
+const effectOptions = optionsOf<EffectOptions>({ idempotent: checkFlag, timeoutMs: anything });
 
 /** What a layer is given besides the Turn. */
 export const contextOf = (asked: Asking, layer: Layer, call: FrameSurroundings): LayerContext =>
@@ -83,8 +83,7 @@ class CallContext implements LayerContext {
       refuse("ctx.effect");
       checkText("ctx.effect: name", called, "the name that the log has it by");
       checkFunction(`ctx.effect '${called}': work`, work);
-      checkOptions("ctx.effect", options, effectOptions);
-      if (options.idempotent !== undefined) checkFlag(`ctx.effect '${called}': idempotent`, options.idempotent);
+      effectOptions.check("ctx.effect", options, `ctx.effect '${called}': `);
       const { signal } = scope;
       const place = {
         ...options,

@@ -1,4 +1,12 @@
-import { checkChoice, checkFlag, checkOptions, checkSignal, checkText, type OptionNames } from "../../base/options.ts";
+import {
+  anything,
+  checkFlag,
+  checkSignal,
+  choiceOf,
+  type OptionSchema,
+  optionsOf,
+  textOf,
+} from "../../base/options.ts";
 import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-events.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import { engineWith } from "../stack/adjusted-engine.ts";
@@ -9,7 +17,7 @@ import { type AnyEngine, checkedEngine, type EngineOptions } from "../stack/engi
 import { checkMode } from "../stack/engine-checks.ts";
 import { checkUnknownOutcome } from "../stack/own-effects.ts";
 import type { RunPart } from "../stack/run-part.ts";
-import { checkRunSettings, type RunSettings, runSettingNames } from "../stack/run-settings.ts";
+import { checkToolChoice, type RunSettings, runSettings } from "../stack/run-settings.ts";
 import { outputSchemaOf, type StandardSchema } from "../stack/schema.ts";
 
 /** What becomes of runs before, and how this one is watched. */
@@ -92,35 +100,30 @@ export type WithContext<Context, Options> = unknown extends Context
 export type SummariseOptions<Context = unknown> = SummaryOptions &
   Pick<AnswerOptions<Context>, "signal" | "whileRunning" | "takeover" | "budget" | "context">;
 
-const summariseNames: OptionNames<SummariseOptions> = {
-  ...{ keep: true, summary: true, signal: true, whileRunning: true, takeover: true, budget: true },
-  context: true,
-};
+const summariseOptions = optionsOf<SummariseOptions>({
+  ...{ keep: anything, summary: anything, signal: checkSignal, whileRunning: choiceOf("wait", "throw") },
+  ...{ takeover: checkFlag, budget: anything, context: anything },
+});
 
-const resumeNames: OptionNames<ResumeOptions> = {
-  ...{ signal: true, whileRunning: true, onStackChanged: true, onDiverged: true, takeover: true },
-  ...{ context: true, output: true },
-};
-const answerNames: OptionNames<AnswerOptions> = {
-  ...resumeNames,
-  ...runSettingNames,
-  ...{ again: true, key: true, mode: true, budget: true, unfinished: true },
-};
+const resumeOptions = optionsOf<ResumeOptions>({
+  ...{ signal: checkSignal, whileRunning: choiceOf("wait", "throw") },
+  ...{ onStackChanged: choiceOf("abandon", "throw"), onDiverged: choiceOf("abandon", "throw") },
+  ...{ takeover: checkFlag, context: anything, output: anything },
+});
 
-const namesByMethod: ReadonlyMap<string, Readonly<Record<string, true>>> = new Map<
-  string,
-  Readonly<Record<string, true>>
->([
-  ["resume", resumeNames],
-  ["compact", summariseNames],
+const answerOptions = optionsOf<AnswerOptions>({
+  ...resumeOptions.table,
+  ...runSettings.table,
+  ...{ again: checkFlag, key: textOf("the key that the message was appended with"), mode: choiceOf(...modes) },
+  ...{ budget: anything, unfinished: choiceOf("resume", "abandon", "throw") },
+});
+
+type Checked = Pick<OptionSchema<unknown>, "check">;
+
+const optionsByMethod: ReadonlyMap<string, Checked> = new Map<string, Checked>([
+  ["resume", resumeOptions],
+  ["compact", summariseOptions],
 ]);
-
-const choices = {
-  whileRunning: ["wait", "throw"],
-  unfinished: ["resume", "abandon", "throw"],
-  onStackChanged: ["abandon", "throw"],
-  onDiverged: ["abandon", "throw"],
-} as const;
 
 /** A run as it is begun: its engine, with what the caller gives this run, and what is recorded of that. */
 type CheckedRun<Options> = readonly [EngineOptions, Options & Pick<RunRequest, "recorded" | "interceptor">];
@@ -135,20 +138,8 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
   made: AnyEngine,
   options: Options & Held,
 ): CheckedRun<Options> {
-  checkOptions(where, options, namesByMethod.get(where) ?? answerNames);
-  const { signal, key } = options;
-  if (signal !== undefined) checkSignal(where, signal);
-  for (const [name, values] of Object.entries(choices)) {
-    const value: unknown = Reflect.get(options, name);
-    if (value !== undefined) checkChoice(`${where}: ${name}`, value, values);
-  }
-  for (const name of ["again", "takeover"] as const) {
-    const value: unknown = options[name];
-    if (value !== undefined) checkFlag(`${where}: ${name}`, value);
-  }
-  if (key !== undefined) checkText(`${where}: key`, key, "the key that the message was appended with");
+  (optionsByMethod.get(where) ?? answerOptions).check(where, options);
   const { mode } = options;
-  if (mode !== undefined) checkChoice(`${where}: mode`, mode, modes);
   const { context, output, ...engine } = checkedEngine(where, made);
   const chain = mode === undefined ? engine.chain : { ...engine.chain, mode };
   if (mode !== undefined) {
@@ -169,9 +160,9 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
 function recordedOptions(where: string, options: Partial<AnswerOptions>, engine: EngineOptions): RecordedRunOptions {
   const { provider, tools, context } = engine;
   const offered = [...provider.codec.offeredTools(provider.settings), ...tools.map(({ name }) => name)];
-  checkRunSettings(where, options, offered);
-  const { maxSteps, output } = options;
-  const names = Object.keys(runSettingNames).filter((name) => name !== "maxSteps");
+  const { maxSteps, output, toolChoice } = options;
+  checkToolChoice(where, toolChoice, offered);
+  const names = Object.keys(runSettings.table).filter((name) => name !== "maxSteps");
   const said = names.flatMap((name) => {
     const value: unknown = Reflect.get(options, name);
     return value === undefined ? [] : [[name, value] as const];

@@ -1,4 +1,4 @@
-import { checkOptions } from "../../base/options.ts";
+import { anything, optionsOf } from "../../base/options.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { ConversationMovedError } from "../session/errors.ts";
 import type { EngineOptions } from "../stack/engine.ts";
@@ -7,6 +7,7 @@ import { inTurn } from "./begin.ts";
 import type { Connecting, WarmUp } from "./warm-up-now.ts";
 
 export type WarmUpOptions = { readonly signal?: AbortSignal };
+const warmUpOptions = optionsOf<WarmUpOptions>({ signal: anything });
 
 /** Opens the connection of a conversation's next request, and has the endpoint hold there what it answered last. */
 export async function warmUpConversation(
@@ -14,7 +15,7 @@ export async function warmUpConversation(
   engine: EngineOptions,
   options: WarmUpOptions,
 ): Promise<WarmUp> {
-  checkOptions("warmUp", options, { signal: true });
+  warmUpOptions.check("warmUp", options);
   const { signal = new AbortController().signal } = options;
   const { provider } = engine;
   if (!keepsConnections(provider))

@@ -1,9 +1,9 @@
-import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
+import { anything, kindOf, optionsOf } from "../../base/options.ts";
 import { type AppendInput, draftsOf } from "../../domain/chat-message.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { Usage } from "../../projections/usage.ts";
-import { checkModelSettings, type ModelSettings, modelSettingNames } from "./run-settings.ts";
+import { type ModelSettings, modelSettings } from "./run-settings.ts";
 import { outputSchemaOf, type SchemaIssue, type StandardSchema } from "./schema.ts";
 
 /** What a layer asks the model beside the conversation. */
@@ -29,15 +29,14 @@ export type AsideAnswer<Output = undefined> = {
   readonly usage: Usage;
 };
 
-const asideNames: OptionNames<AsideRequest> = { ...modelSettingNames, input: true, output: true };
+const asideOptions = optionsOf<AsideRequest<unknown>>({ ...modelSettings.table, input: anything, output: anything });
 
 /** @throws {TypeError | RangeError} for an option that is none, a value that it cannot have, and where nothing is asked. */
 export function checkedAside(
   asked: AsideRequest<unknown>,
 ): Pick<AsideRequest<unknown>, "input" | "output"> & { readonly settings: Adjustments } {
-  checkOptions("ctx.infer", asked, asideNames);
+  asideOptions.check("ctx.infer", asked);
   const { input, output, ...settings } = asked;
-  checkModelSettings("ctx.infer", settings);
   const { length } = input instanceof Turn ? input : draftsOf(input);
   if (length === 0) throw new TypeError(`ctx.infer: input is ${kindOf(input)} without blocks: say what is asked`);
   const wanted = output === undefined ? {} : { output: outputSchemaOf("ctx.infer", output) };

@@ -1,4 +1,4 @@
-import { checkChoice, checkOptions, checkWhole, type OptionNames } from "../../base/options.ts";
+import { checkWhole, choiceOf, optionsOf } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 
@@ -78,7 +78,9 @@ export function keepBudget(
   }
 }
 
-const budgetNames: OptionNames<Budget> = { maxInputTokens: true, maxTotalTokens: true, onExceeded: true };
+const budgetOptions = optionsOf<Budget>({
+  ...{ maxInputTokens: checkWhole, maxTotalTokens: checkWhole, onExceeded: choiceOf("end", "warn") },
+});
 
 /**
  * A budget as it was given, complete; null for none.
@@ -87,11 +89,8 @@ const budgetNames: OptionNames<Budget> = { maxInputTokens: true, maxTotalTokens:
  */
 export function recordedBudget(where: string, given: Budget | null | undefined): RecordedBudget | null {
   if (given === null || given === undefined) return null;
-  checkOptions(`${where}'s budget`, given, budgetNames);
+  budgetOptions.check(`${where}'s budget`, given, `${where}: budget.`);
   const { maxInputTokens, maxTotalTokens, onExceeded = "end" } = given;
-  if (maxInputTokens !== undefined) checkWhole(`${where}: budget.maxInputTokens`, maxInputTokens);
-  if (maxTotalTokens !== undefined) checkWhole(`${where}: budget.maxTotalTokens`, maxTotalTokens);
-  checkChoice(`${where}: budget.onExceeded`, onExceeded, ["end", "warn"]);
   if (maxInputTokens === undefined && maxTotalTokens === undefined)
     throw new TypeError(`${where}: budget has no limit: give maxInputTokens or maxTotalTokens`);
   return {

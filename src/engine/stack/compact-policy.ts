@@ -1,4 +1,5 @@
-import { checkChoice, checkOptions, checkText, checkWhole, kindOf, type OptionNames } from "../../base/options.ts";
+import { definedMembers } from "../../base/json.ts";
+import { checkChoice, checkWhole, choiceOf, kindOf, optionsOf, textOf, type ValueCheck } from "../../base/options.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 
 /** One way to make a Turn shorter. */
@@ -48,17 +49,31 @@ export const defaultCompactPolicy: RecordedCompactPolicy = {
   onTooLong: "shrink",
 };
 
-const policyNames: OptionNames<CompactPolicy> = {
-  ...{
-    beforeRequest: true,
-    afterRun: true,
-    how: true,
-    keep: true,
-    maxResultLength: true,
-    summary: true,
-    onTooLong: true,
-  },
+const resultLength: ValueCheck<number> = (what, given) => {
+  const length = checkWhole(what, given);
+  if (length >= minResultLength) return length;
+  throw new RangeError(`${what} is ${length}: give at least ${minResultLength}`);
 };
+
+const steps: ValueCheck<readonly CompactionStep[]> = (what, given) => {
+  if (!Array.isArray(given) || given.length === 0)
+    throw new TypeError(`${what} is ${kindOf(given)}: write ["truncate-results", "summarise"]`);
+  return given.map((step, index) => checkChoice(`${what}[${index}]`, step, compactionSteps));
+};
+
+const summaryRequest = optionsOf<NonNullable<CompactPolicy["summary"]>>({
+  ...{ model: textOf("its name"), instructions: textOf("what the model is told"), maxOutputTokens: checkWhole },
+});
+
+const policyOptions = optionsOf<CompactPolicy>({
+  ...{ beforeRequest: checkWhole, afterRun: checkWhole, how: steps, keep: checkWhole, maxResultLength: resultLength },
+  summary(what, given) {
+    summaryRequest.check(what, given, `${what}.`);
+    // As it was checked.
+    return given as NonNullable<CompactPolicy["summary"]>;
+  },
+  onTooLong: choiceOf("shrink", "fail"),
+});
 
 /**
  * A policy as it was given, complete.
@@ -67,19 +82,10 @@ const policyNames: OptionNames<CompactPolicy> = {
  */
 export function recordedCompactPolicy(given: CompactPolicy | undefined): RecordedCompactPolicy {
   if (given === undefined) return defaultCompactPolicy;
-  checkOptions("createEngine's compact", given, policyNames);
-  const policy = { ...defaultCompactPolicy, ...given };
-  const { beforeRequest, afterRun, how, keep, maxResultLength, summary = {}, onTooLong } = policy;
-  for (const [name, value] of Object.entries({ beforeRequest, afterRun, keep, maxResultLength }))
-    if (value !== undefined) checkWhole(`createEngine: compact.${name}`, value);
-  if (maxResultLength < minResultLength)
-    throw new RangeError(
-      `createEngine: compact.maxResultLength is ${maxResultLength}: give at least ${minResultLength}`,
-    );
-  checkChoice("createEngine: compact.onTooLong", onTooLong, ["shrink", "fail"]);
-  checkSteps(how);
-  checkSummary("createEngine: compact", summary);
-  return { ...policy, how: [...how], ...(policy.summary === undefined ? {} : { summary: { ...summary } }) };
+  policyOptions.check("createEngine's compact", given, "createEngine: compact.");
+  const policy = { ...defaultCompactPolicy, ...definedMembers(given) };
+  const { how, summary } = policy;
+  return { ...policy, how: [...how], ...(summary === undefined ? {} : { summary: { ...summary } }) };
 }
 
 /** How a Turn is made shorter between two runs; what is not said is as with an engine's policy. */
@@ -87,23 +93,24 @@ export type CompactOptions = Pick<CompactPolicy, "keep" | "maxResultLength"> & {
   readonly how?: Exclude<CompactionStep, "summarise">;
 };
 
+const compactOptions = optionsOf<CompactOptions>({
+  how(what, given) {
+    if (given === "summarise")
+      throw new TypeError(`${what} is 'summarise', and a summary needs a model: write compact(engine, { keep })`);
+    return checkChoice(what, given, ["truncate-results", "drop-exchanges"]);
+  },
+  ...{ keep: checkWhole, maxResultLength: resultLength },
+});
+
 /**
  * The options as they were given, complete.
  *
  * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
  */
 export function checkedCompaction(options: CompactOptions): Required<CompactOptions> {
-  checkOptions("compact", options, { how: true, keep: true, maxResultLength: true });
+  compactOptions.check("compact", options);
   const { how = "truncate-results" } = options;
   const { keep, maxResultLength } = { ...defaultCompactPolicy, ...options };
-  const given: string = how;
-  if (given === "summarise")
-    throw new TypeError("compact: how is 'summarise', and a summary needs a model: write compact(engine, { keep })");
-  checkChoice("compact: how", how, ["truncate-results", "drop-exchanges"]);
-  checkWhole("compact: keep", keep);
-  checkWhole("compact: maxResultLength", maxResultLength);
-  if (maxResultLength < minResultLength)
-    throw new RangeError(`compact: maxResultLength is ${maxResultLength}: give at least ${minResultLength}`);
   return { how, keep, maxResultLength };
 }
 
@@ -118,22 +125,8 @@ export type SummaryOptions = Pick<CompactPolicy, "keep" | "summary">;
 export function summaryPolicy(policy: RecordedCompactPolicy, options: SummaryOptions): RecordedCompactPolicy {
   const { keep = policy.keep, summary = policy.summary } = options;
   checkWhole("compact: keep", keep);
-  if (summary !== undefined) checkSummary("compact", summary);
+  if (summary !== undefined) policyOptions.table.summary("compact.summary", summary);
   const { maxResultLength, onTooLong } = policy;
   const asked = summary === undefined ? {} : { summary: { ...summary } };
   return { how: ["summarise"], keep, maxResultLength, onTooLong, only: true, ...asked };
-}
-
-function checkSteps(how: unknown): void {
-  if (!Array.isArray(how) || how.length === 0)
-    throw new TypeError(`createEngine: compact.how is ${kindOf(how)}: write ["truncate-results", "summarise"]`);
-  for (const [index, step] of how.entries()) checkChoice(`createEngine: compact.how[${index}]`, step, compactionSteps);
-}
-
-function checkSummary(where: string, summary: NonNullable<CompactPolicy["summary"]>): void {
-  checkOptions(`${where}.summary`, summary, { model: true, instructions: true, maxOutputTokens: true });
-  const { model, instructions, maxOutputTokens } = summary;
-  if (model !== undefined) checkText(`${where}.summary.model`, model, "its name");
-  if (instructions !== undefined) checkText(`${where}.summary.instructions`, instructions, "what the model is told");
-  if (maxOutputTokens !== undefined) checkWhole(`${where}.summary.maxOutputTokens`, maxOutputTokens);
 }

@@ -1,23 +1,43 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
-import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
+import {
+  allOf,
+  anything,
+  checkFunction,
+  checkText,
+  checkWhole,
+  choiceOf,
+  kindOf,
+  optionsOf,
+  required,
+} from "../../base/options.ts";
 import { randomId } from "../../log/codec/ids.ts";
 import { engineWith } from "./adjusted-engine.ts";
 import { type Budget, recordedBudget } from "./budget.ts";
-import { type ChainPolicy, type Mode, policyOf } from "./chain-policy.ts";
+import { type ChainPolicy, type Mode, modes, policyOf } from "./chain-policy.ts";
 import { type CompactPolicy, recordedCompactPolicy } from "./compact-policy.ts";
 import type { InDoubtHandler } from "./doubt.ts";
 import { type Engine, type EngineOptions, engineOf, type Observer, thisCopy } from "./engine.ts";
-import { checkConfig, checkMode, checkNames, refuseBesideLoop, refuseProvider } from "./engine-checks.ts";
+import {
+  checkChain,
+  checkMode,
+  checkNames,
+  checkObserver,
+  checkProvider,
+  checkRouting,
+  listOf,
+  refuseBesideLoop,
+  refuseProvider,
+} from "./engine-checks.ts";
 import { EngineLife } from "./engine-life.ts";
 import { checkTimeLimit, type RetryPolicy, retryPolicy } from "./limits.ts";
-import type { Layer } from "./middleware.ts";
+import { checkLayer, type Layer } from "./middleware.ts";
 import { checkUnknownOutcome } from "./own-effects.ts";
 import type { Provider } from "./provider.ts";
 import { type ReasoningPolicy, reasoningPolicy } from "./reasoning-policy.ts";
 import { providersOf, type Route, type Routing } from "./route.ts";
 import { outputSchemaOf, type StandardSchema } from "./schema.ts";
-import type { Tool } from "./tool.ts";
+import { checkTool, type Tool } from "./tool.ts";
 import { toolLoop } from "./tool-loop.ts";
 
 export type EngineConfig<Context = unknown, Output = undefined> = {
@@ -86,6 +106,24 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly newId?: (prefix: "run" | "inf") => string;
 };
 
+const engineOptions = optionsOf<EngineConfig>({
+  provider: required(checkProvider),
+  ...{ otherProviders: anything, route: anything },
+  tools: listOf(checkTool, "write tools: [weather]"),
+  middleware: listOf(checkLayer, "write middleware: [logging()]"),
+  ...{ output: anything, mode: choiceOf(...modes), chain: checkChain },
+  // What is anything here is looked at where it is read.
+  ...allOf(anything, "reasoning", "budget", "compact"),
+  interruptionNote: (what, given) =>
+    typeof given === "boolean" ? given : checkText(what, given, "true, false, or what the model is to be told"),
+  maxSteps: checkWhole,
+  ...allOf(anything, "layerTimeoutMs", "takeoverAfterMs", "stuckAfterMs"),
+  observers: listOf(checkObserver, "write observers: [{ next }]"),
+  onInDoubt: checkFunction,
+  ...{ onLostResponse: choiceOf("retry", "fail"), onUnsendablePart: choiceOf("omit", "throw"), retry: anything },
+  ...{ onToolError: checkFunction, sleep: checkFunction, clock: checkFunction, newId: checkFunction },
+});
+
 /** How long a layer may take for its own work, and how long an owner may be silent. */
 const layerTimeoutMsDefault = 10 * 60_000;
 const stuckAfterMsDefault = 30_000;
@@ -108,8 +146,8 @@ export function createEngine<Context = unknown, Output = undefined>(
   config: EngineConfig<Context, Output>,
 ): Engine<Context, Output> {
   refuseProvider(config);
-  checkOptions("createEngine", config, optionNames);
-  checkConfig(config);
+  engineOptions.check("createEngine", config);
+  checkRouting(config.otherProviders, config.route);
   // What context they want is what the engine's type asks of its runs.
   const { tools = [], middleware = [] } = config as EngineConfig;
   const { provider, otherProviders = {}, mode, chain, observers = [] } = config;
@@ -177,35 +215,6 @@ const routingOf = (choose: Route | undefined, others: Readonly<Record<string, Pr
           }),
         ),
       };
-
-const optionNames: OptionNames<EngineConfig> = {
-  ...{
-    provider: true,
-    otherProviders: true,
-    route: true,
-    tools: true,
-    middleware: true,
-    output: true,
-    mode: true,
-    chain: true,
-    reasoning: true,
-    budget: true,
-    compact: true,
-    interruptionNote: true,
-    maxSteps: true,
-  },
-  ...{
-    layerTimeoutMs: true,
-    takeoverAfterMs: true,
-    stuckAfterMs: true,
-    observers: true,
-    onInDoubt: true,
-    onLostResponse: true,
-    onUnsendablePart: true,
-    retry: true,
-  },
-  ...{ onToolError: true, sleep: true, clock: true, newId: true },
-};
 
 function checkTimeLimits({ tools, layerTimeoutMs, stuckAfterMs, takeoverAfterMs, ...asked }: EngineOptions): void {
   if (!(takeoverAfterMs >= 1 && Number.isFinite(takeoverAfterMs)))

@@ -1,57 +1,20 @@
 import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonList, isJsonObject } from "../../base/json.ts";
 import {
+  anything,
   checkChoice,
   checkFlag,
   checkFunction,
-  checkOptions,
-  checkText,
-  checkWhole,
+  choiceOf,
   kindOf,
-  type OptionNames,
+  optionsOf,
+  type ValueCheck,
 } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { type ChainPolicy, type Mode, modes, type RecordedPolicy } from "./chain-policy.ts";
-import { checkLayer, type Layer } from "./middleware.ts";
+import type { Layer } from "./middleware.ts";
 import type { Provider } from "./provider.ts";
-import { checkTool, type Tool } from "./tool.ts";
-
-/** Options of an engine as anybody may have given them. */
-type Given = { readonly [name: string]: unknown };
-
-/**
- * Whether an engine can be made of this: what types refuse, and JavaScript and configuration files do not, a run would find
- * out too late.
- *
- * @throws {TypeError} for a value that an option cannot have.
- */
-export function checkConfig({
-  provider,
-  otherProviders,
-  route,
-  tools,
-  middleware,
-  observers,
-  mode,
-  chain,
-  ...rest
-}: Given): void {
-  checkProvider(provider);
-  checkRouting(otherProviders, route);
-  checkEach("tools", tools, { check: checkTool, instead: "write tools: [weather]" });
-  checkEach("middleware", middleware, { check: checkLayer, instead: "write middleware: [logging()]" });
-  checkEach("observers", observers, { check: checkObserver, instead: "write observers: [{ next }]" });
-  if (mode !== undefined) checkChoice("createEngine: mode", mode, modes);
-  if (chain !== undefined) checkChain(chain);
-  const { onLostResponse = "retry", onUnsendablePart = "omit", maxSteps, interruptionNote = false } = rest;
-  checkChoice("createEngine: onLostResponse", onLostResponse, ["retry", "fail"]);
-  checkChoice("createEngine: onUnsendablePart", onUnsendablePart, ["omit", "throw"]);
-  if (maxSteps !== undefined) checkWhole("createEngine: maxSteps", maxSteps);
-  if (typeof interruptionNote !== "boolean")
-    checkText("createEngine: interruptionNote", interruptionNote, "true, false, or what the model is to be told");
-  for (const name of ["onInDoubt", "onToolError", "clock", "sleep", "newId"])
-    if (rest[name] !== undefined) checkFunction(`createEngine: ${name}`, rest[name]);
-}
+import type { Tool } from "./tool.ts";
 
 /** Refuses what `createEngine` is easily given in the place of its options. */
 export function refuseProvider(config: object): void {
@@ -59,7 +22,8 @@ export function refuseProvider(config: object): void {
     throw new TypeError("createEngine takes an object of options, not a provider: write createEngine({ provider })");
 }
 
-function checkRouting(others: unknown, route: unknown): void {
+/** @throws {TypeError} where there is no route to other providers, or none to choose from. */
+export function checkRouting(others: unknown, route: unknown): void {
   if (others === undefined && route === undefined) return;
   if (route === undefined)
     throw new TypeError(
@@ -70,16 +34,18 @@ function checkRouting(others: unknown, route: unknown): void {
     throw new TypeError(
       `createEngine: otherProviders is ${kindOf(others)}: give the providers that route may choose, as { name: provider }`,
     );
-  for (const [name, provider] of Object.entries(others)) checkProvider(provider, `otherProviders.${name}`);
+  for (const [name, provider] of Object.entries(others))
+    checkProvider(`createEngine: otherProviders.${name}`, provider);
 }
 
-type Each = { readonly check: (where: string, item: unknown) => void; readonly instead: string };
-
-function checkEach(name: string, given: unknown, { check, instead }: Each): void {
-  if (given === undefined) return;
-  if (!isJsonList(given)) throw new TypeError(`createEngine: ${name} is ${kindOf(given)}, not a list: ${instead}`);
-  for (const [index, item] of given.entries()) check(`createEngine: ${name}[${index}]`, item);
-}
+/** A list of which each item is looked at. */
+export const listOf =
+  (check: (where: string, item: unknown) => void, instead: string): ValueCheck<never> =>
+  (what, given) => {
+    if (!isJsonList(given)) throw new TypeError(`${what} is ${kindOf(given)}, not a list: ${instead}`);
+    for (const [index, item] of given.entries()) check(`${what}[${index}]`, item);
+    return anything(what, given);
+  };
 
 /** Refuses what belongs to the tool loop and would be passed over, because the loop is listed. */
 export function refuseBesideLoop(name: string): never {
@@ -103,7 +69,8 @@ export function checkNames(layers: readonly Layer[], tools: readonly Tool[]): vo
 const repeated = (names: readonly string[]): string | null =>
   names.find((name, index) => names.indexOf(name) !== index) ?? null;
 
-function checkObserver(where: string, observer: unknown): void {
+/** @throws {TypeError} for what has no `next`. */
+export function checkObserver(where: string, observer: unknown): void {
   if (typeof observer === "object" && observer !== null && "next" in observer && typeof observer.next === "function")
     return;
   throw new TypeError(
@@ -111,27 +78,32 @@ function checkObserver(where: string, observer: unknown): void {
   );
 }
 
-const chainNames: OptionNames<ChainPolicy> = { require: true, onRefused: true, maxAgeMs: true, onSettingsChange: true };
+const chainOptions = optionsOf<ChainPolicy>({
+  ...{ require: checkFlag, onRefused: choiceOf("fallback", "throw") },
+  maxAgeMs(what, given) {
+    if (typeof given === "number" && Number.isFinite(given) && given >= 0) return given;
+    throw new RangeError(`${what} is ${kindOf(given)}: give milliseconds`);
+  },
+  onSettingsChange(what, given) {
+    if (!isJsonObject(given)) throw new TypeError(`${what} is ${kindOf(given)}: write { model: "full" }`);
+    const said = Object.entries(given);
+    return Object.fromEntries(
+      said.map(([name, value]) => [name, checkChoice(`${what}.${name}`, value, ["chain", "full"])]),
+    );
+  },
+});
 
-function checkChain(chain: unknown): void {
+/** @throws {TypeError | RangeError} for what is no policy of chaining. */
+export const checkChain: ValueCheck<never> = (what, chain) => {
   if (typeof chain === "string") {
     const instead = chain === "require" ? "chain: { require: true }" : `mode: "${modeMeant(chain)}"`;
-    throw new TypeError(`createEngine: chain is '${chain}', not an object of options: write ${instead}`);
+    throw new TypeError(`${what} is '${chain}', not an object of options: write ${instead}`);
   }
   if (isJsonObject(chain) && "mode" in chain)
     throw new TypeError("createEngine's chain has no option 'mode': give mode beside chain");
-  checkOptions("createEngine's chain", chain, chainNames);
-  const given: Readonly<Record<string, unknown>> = { ...chain };
-  const { require = false, onRefused = "fallback", maxAgeMs = 0, onSettingsChange = {} } = given;
-  checkFlag("createEngine: chain.require", require);
-  checkChoice("createEngine: chain.onRefused", onRefused, ["fallback", "throw"]);
-  if (typeof maxAgeMs !== "number" || !Number.isFinite(maxAgeMs) || maxAgeMs < 0)
-    throw new RangeError(`createEngine: chain.maxAgeMs is ${kindOf(maxAgeMs)}: give milliseconds`);
-  if (!isJsonObject(onSettingsChange))
-    throw new TypeError(`createEngine: chain.onSettingsChange is ${kindOf(onSettingsChange)}: write { model: "full" }`);
-  for (const [name, value] of Object.entries(onSettingsChange))
-    checkChoice(`createEngine: chain.onSettingsChange.${name}`, value, ["chain", "full"]);
-}
+  chainOptions.check("createEngine's chain", chain, `${what}.`);
+  return anything(what, chain);
+};
 
 /** Whether a text means to chain or not, in the words of other tools. */
 const modeMeant = (word: string): Mode =>
@@ -191,16 +163,16 @@ const providerMembers = {
   ...{ settings: "object", infer: "function" },
 };
 
-function checkProvider(provider: unknown, where = "provider"): void {
+/** @throws {TypeError} for what is no provider. */
+export const checkProvider: ValueCheck<never> = (what, provider) => {
   const instead = "give openaiResponses({ model }), scripted([…]), or one of your own";
   if (provider === undefined) throw new TypeError(`createEngine has no provider: ${instead}`);
   if (typeof provider !== "object" || provider === null)
-    throw new TypeError(`createEngine: ${where} is ${kindOf(provider)}: ${instead}`);
+    throw new TypeError(`${what} is ${kindOf(provider)}: ${instead}`);
   const member = (name: string): unknown => Reflect.get(provider, name);
   const lacking = lackingOf(provider, providerMembers);
-  if (lacking.length > 0)
-    throw new TypeError(`createEngine: ${where} is no provider, it lacks ${lacking.join(", ")}: ${instead}`);
-  checkCodec(`createEngine: ${where}.codec`, member("codec"));
+  if (lacking.length > 0) throw new TypeError(`${what} is no provider, it lacks ${lacking.join(", ")}: ${instead}`);
+  checkCodec(`${what}.codec`, member("codec"));
   const settings = member("settings");
   // Each by its own name: of a whole that is nested too deeply no path would say which of them it is.
   if (isJsonObject(settings)) {
@@ -208,7 +180,8 @@ function checkProvider(provider: unknown, where = "provider"): void {
       checkJson(`createEngine: provider.settings.${name}`, value ?? null);
   } else checkJson("createEngine: provider.settings", settings);
   checkJson("createEngine: provider.capabilities", member("capabilities"));
-}
+  return anything(what, provider);
+};
 
 /** What every codec has, and `defineCodec` gives. */
 const codecMembers = {

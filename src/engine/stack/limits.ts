@@ -1,4 +1,4 @@
-import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
+import { kindOf, optionsOf, type ValueCheck } from "../../base/options.ts";
 
 /** A timer that is set for longer ends at once. */
 export const maxTimerMs = 2 ** 31 - 1;
@@ -33,7 +33,18 @@ export type RetryPolicy = {
 
 const retriesLimit = 100;
 
-const retryNames: OptionNames<RetryPolicy> = { maxRetries: true, unknownOutcome: true, maxDelayMs: true };
+const retries: ValueCheck<number> = (what, given) => {
+  if (typeof given === "number" && Number.isInteger(given) && given >= 0 && given <= retriesLimit) return given;
+  throw new RangeError(`${what} is ${String(given)}: give a whole number from 0 to ${retriesLimit}`);
+};
+
+const retryOptions = optionsOf<RetryPolicy>({
+  ...{ maxRetries: retries, unknownOutcome: retries },
+  maxDelayMs(what, given) {
+    if (Number(given) >= 0) return Number(given);
+    throw new RangeError(`${what} is ${String(given)}: give milliseconds`);
+  },
+});
 
 /**
  * The policy with its defaults.
@@ -41,13 +52,8 @@ const retryNames: OptionNames<RetryPolicy> = { maxRetries: true, unknownOutcome:
  * @throws {RangeError} for numbers that are none, and for a wait after which others would have taken the run over.
  */
 export function retryPolicy(given: Partial<RetryPolicy> = {}, takeoverAfterMs: number): RetryPolicy {
-  checkOptions("createEngine's retry", given, retryNames);
+  retryOptions.check("createEngine's retry", given, "retry.");
   const { maxRetries = 2, unknownOutcome = 0, maxDelayMs = Math.min(60_000, takeoverAfterMs) } = given;
-  for (const [name, value] of Object.entries({ maxRetries, unknownOutcome })) {
-    if (!Number.isInteger(value) || value < 0 || value > retriesLimit)
-      throw new RangeError(`retry.${name} is ${value}: give a whole number from 0 to ${retriesLimit}`);
-  }
-  if (!(maxDelayMs >= 0)) throw new RangeError(`retry.maxDelayMs is ${maxDelayMs}: give milliseconds`);
   if (maxDelayMs > 0) checkTimeLimit("a wait before a request is sent again", maxDelayMs, takeoverAfterMs);
   return { maxRetries, unknownOutcome, maxDelayMs };
 }

@@ -1,7 +1,7 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonObject, type JsonValue } from "../../base/json.ts";
-import { checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
+import { anything, checkText, kindOf, optionsOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { unwatched } from "../../base/unwatched.ts";
@@ -106,7 +106,7 @@ export type LayerContext<Context = unknown> = {
 /** How a layer is known. Its `config` tells two stacks of the same names apart. */
 export type LayerIdentity = { readonly name: string; readonly version: string; readonly config?: JsonValue };
 
-const layerNames: OptionNames<LayerIdentity> = { name: true, version: true, config: true };
+const identityOptions = optionsOf<LayerIdentity>({ name: anything, version: anything, config: anything });
 
 /**
  * Names a layer. The first layer listed is the outermost.
@@ -121,7 +121,7 @@ export function defineMiddleware<Context = unknown>(
     throw new TypeError(
       `defineMiddleware takes the layer's name first, not ${kindOf(description)}: write defineMiddleware({ name, version }, ${howHandled})`,
     );
-  checkOptions("defineMiddleware", description, layerNames);
+  identityOptions.check("defineMiddleware", description);
   const { name, version, config = null } = description;
   checkLayerName("defineMiddleware", name, version);
   checkJson("defineMiddleware: config", config);
@@ -175,10 +175,10 @@ export function checkLayer(where: string, layer: unknown): void {
 
 /** @throws {TypeError} for a name that is empty, and for a version whose major part cannot be compared. */
 function checkLayerName(where: string, name: unknown, version: unknown): void {
-  checkText(`${where}: name`, name, "the name that the log tells the layer by");
+  const named = checkText(`${where}: name`, name, "the name that the log tells the layer by");
   if (typeof version === "string" && /^\d+(\.\d+){0,2}([-+][\w.+-]+)?$/.test(version)) return;
   const given = typeof version === "string" && version !== "" ? `'${version}'` : kindOf(version);
-  throw new TypeError(`${where}: the version of '${name}' is ${given}: give one such as "1.0.0"`);
+  throw new TypeError(`${where}: the version of '${named}' is ${given}: give one such as "1.0.0"`);
 }
 
 /** Whether a layer gave what is called with the Turn. */

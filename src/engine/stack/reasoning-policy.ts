@@ -1,4 +1,4 @@
-import { checkOptions, checkWhole, type OptionNames } from "../../base/options.ts";
+import { checkWhole, optionsOf, type ValueCheck } from "../../base/options.ts";
 
 /** What a caller wants done with encrypted reasoning as it grows old: how long endpoints can read theirs is not documented. */
 export type ReasoningPolicy = {
@@ -11,7 +11,10 @@ export type ReasoningPolicy = {
   readonly keepForMs?: number;
 };
 
-const names: OptionNames<ReasoningPolicy> = { warnAfterMs: true, keepForMs: true };
+const msOrForever: ValueCheck<number> = (what, given) =>
+  given === Number.POSITIVE_INFINITY ? given : checkWhole(what, given);
+
+const reasoningOptions = optionsOf<ReasoningPolicy>({ warnAfterMs: msOrForever, keepForMs: msOrForever });
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -24,9 +27,7 @@ export function reasoningPolicy(given: ReasoningPolicy = {}): {
   readonly warnAfterMs: number;
   readonly keepForMs: number | null;
 } {
-  checkOptions("createEngine's reasoning", given, names);
+  reasoningOptions.check("createEngine's reasoning", given, "createEngine: reasoning.");
   const { warnAfterMs = dayMs, keepForMs = Number.POSITIVE_INFINITY } = given;
-  for (const [name, ms] of Object.entries({ warnAfterMs, keepForMs }))
-    if (ms !== Number.POSITIVE_INFINITY) checkWhole(`createEngine: reasoning.${name}`, ms);
   return { warnAfterMs, keepForMs: keepForMs === Number.POSITIVE_INFINITY ? null : keepForMs };
 }

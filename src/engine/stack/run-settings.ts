@@ -1,4 +1,15 @@
-import { checkChoice, checkFlag, checkText, checkWhole, kindOf, meant, type OptionNames } from "../../base/options.ts";
+import {
+  anything,
+  checkChoice,
+  checkFlag,
+  checkText,
+  checkWhole,
+  kindOf,
+  meant,
+  optionsOf,
+  textOf,
+  type ValueCheck,
+} from "../../base/options.ts";
 
 /** Whether the model calls tools: as it likes, not at all, at least one, or this one. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
@@ -32,35 +43,25 @@ export type RunSettings = ModelSettings & {
   readonly maxSteps?: number;
 };
 
-export const modelSettingNames: OptionNames<ModelSettings> = {
-  ...{ model: true, instructions: true, temperature: true, topP: true, maxOutputTokens: true, reasoningEffort: true },
-  parallelToolCalls: true,
+const fromZero: ValueCheck<number> = (what, given) => {
+  if (typeof given === "number" && Number.isFinite(given) && given >= 0) return given;
+  throw new RangeError(`${what} is ${kindOf(given)}: give a number from 0 on`);
 };
 
-export const runSettingNames: OptionNames<RunSettings> = { ...modelSettingNames, toolChoice: true, maxSteps: true };
+/** In the order in which the log has them. */
+export const modelSettings = optionsOf<ModelSettings>({
+  ...{ model: textOf("its name"), instructions: textOf("what the model is told") },
+  ...{ temperature: fromZero, topP: fromZero, maxOutputTokens: checkWhole, reasoningEffort: textOf("its name") },
+  parallelToolCalls: checkFlag,
+});
 
-type Given = { readonly [name: string]: unknown };
+export const runSettings = optionsOf<RunSettings>({
+  ...modelSettings.table,
+  ...{ toolChoice: anything, maxSteps: checkWhole },
+});
 
-/** @throws {TypeError | RangeError} for a value that the setting cannot have. */
-export function checkModelSettings(where: string, given: Given): void {
-  for (const name of ["model", "reasoningEffort"])
-    if (given[name] !== undefined) checkText(`${where}: ${name}`, given[name], "its name");
-  const { instructions, parallelToolCalls, maxOutputTokens } = given;
-  if (instructions !== undefined) checkText(`${where}: instructions`, instructions, "what the model is told");
-  for (const name of ["temperature", "topP"]) {
-    const value = given[name];
-    if (value !== undefined && !(Number.isFinite(value) && Number(value) >= 0))
-      throw new RangeError(`${where}: ${name} is ${kindOf(value)}: give a number from 0 on`);
-  }
-  if (maxOutputTokens !== undefined) checkWhole(`${where}: maxOutputTokens`, maxOutputTokens);
-  if (parallelToolCalls !== undefined) checkFlag(`${where}: parallelToolCalls`, parallelToolCalls);
-}
-
-/** @throws {TypeError | RangeError} for a value that the setting cannot have, and for a tool that the run does not offer. */
-export function checkRunSettings(where: string, given: Given, tools: readonly string[]): void {
-  checkModelSettings(where, given);
-  const { maxSteps, toolChoice } = given;
-  if (maxSteps !== undefined) checkWhole(`${where}: maxSteps`, maxSteps);
+/** @throws {TypeError} for a choice that there is not, and for a tool that the run does not offer. */
+export function checkToolChoice(where: string, toolChoice: unknown, tools: readonly string[]): void {
   if (toolChoice === undefined) return;
   if (typeof toolChoice !== "object" || toolChoice === null) {
     if (typeof toolChoice === "string" && tools.includes(toolChoice))
@@ -68,8 +69,7 @@ export function checkRunSettings(where: string, given: Given, tools: readonly st
     checkChoice(`${where}: toolChoice`, toolChoice, ["auto", "none", "required"]);
     return;
   }
-  const tool: unknown = Reflect.get(toolChoice, "tool");
-  checkText(`${where}: toolChoice.tool`, tool, "the name of a tool");
+  const tool = checkText(`${where}: toolChoice.tool`, Reflect.get(toolChoice, "tool"), "the name of a tool");
   if (tools.includes(tool)) return;
   const instead = tools.length === 0 ? "the engine has no tools" : meant(tool, tools);
   throw new TypeError(`${where}: there is no tool '${tool}': ${instead}`);

@@ -1,4 +1,4 @@
-import { checkOptions, checkWhole, kindOf, type OptionNames } from "../../base/options.ts";
+import { checkWhole, kindOf, optionsOf } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
@@ -7,7 +7,7 @@ import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "./mi
 import { checkTool, type Tool } from "./tool.ts";
 
 export type ToolLoopOptions = { readonly maxSteps?: number | undefined };
-const loopOptions: OptionNames<ToolLoopOptions> = { maxSteps: true };
+const loopOptions = optionsOf<ToolLoopOptions>({ maxSteps: checkWhole });
 
 /** How often the loop asks the model in one run, unless it is told otherwise. */
 const maxStepsDefault = 32;
@@ -20,9 +20,8 @@ export function toolLoop<Context = unknown>(
   tools: readonly Tool<unknown, unknown, Context>[],
   options: ToolLoopOptions = {},
 ): Layer<Context> {
-  checkOptions("toolLoop", options, loopOptions);
+  loopOptions.check("toolLoop", options);
   const { maxSteps = maxStepsDefault } = options;
-  checkWhole("toolLoop: maxSteps", maxSteps);
   const given: unknown = tools;
   if (!Array.isArray(given))
     throw new TypeError(`toolLoop: tools is ${kindOf(given)}, not a list: write toolLoop([weather])`);

@@ -1,6 +1,6 @@
 import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
-import { checkFlag, checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
+import { anything, checkFlag, checkFunction, checkText, kindOf, optionsOf, required } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import type { BlockId, ConversationId, RunId } from "../../domain/ids.ts";
@@ -67,10 +67,10 @@ export type ToolDefinition<Input = unknown, Result = unknown, Context = unknown>
   readonly execute: (input: Input, ctx: ToolContext<Context>) => Result;
 };
 
-const definitionNames: OptionNames<ToolDefinition> = {
-  ...{ name: true, description: true, inputSchema: true, jsonSchema: true, idempotent: true, timeoutMs: true },
-  execute: true,
-};
+const definitionOptions = optionsOf<ToolDefinition>({
+  ...{ name: anything, description: anything, inputSchema: anything, jsonSchema: anything, idempotent: checkFlag },
+  ...{ timeoutMs: anything, execute: required<ToolDefinition["execute"]>(checkFunction) },
+});
 
 /**
  * Declares a tool by a schema of its input; the arguments are validated before it runs.
@@ -83,12 +83,11 @@ const definitionNames: OptionNames<ToolDefinition> = {
 export function tool<Input, Result, Context = unknown>(
   definition: ToolDefinition<Input, Result, Context>,
 ): Tool<Input, Result, Context> {
-  checkOptions("tool", definition, definitionNames);
+  definitionOptions.checkNames("tool", definition);
   const { name, description, inputSchema, jsonSchema, idempotent = false, timeoutMs = toolTimeoutMs } = definition;
   const { execute } = definition;
   checkText("tool: name", name, "the name that the model calls");
-  checkFunction(`tool '${name}': execute`, execute);
-  checkFlag(`tool '${name}': idempotent`, idempotent);
+  definitionOptions.checkValues(`tool '${name}': `, definition);
   const inputOf = (argumentsText: string) => validArguments(inputSchema, argumentsText);
   return {
     name,

@@ -1,7 +1,7 @@
 import { existsSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { checkFlag, checkOptions, checkText } from "../../base/options.ts";
+import { checkFlag, checkText, optionsOf } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { StoreCorruptedError, StoreNotFoundError, StoreUnavailableError } from "../../log/ports/event-store.ts";
 import { createBeside, kindAt, namedFile, putInPlace, removeAbandoned, syncPath } from "../files.ts";
@@ -26,6 +26,8 @@ export type BackupOptions = {
   /** Takes the place of what is there. */
   readonly force?: boolean;
 };
+
+const backupOptions = optionsOf<BackupOptions>({ force: checkFlag });
 
 /**
  * Writes a store as it is at this moment into one file, while others may write to it. The copy is checked before it takes
@@ -62,10 +64,8 @@ type Asked = { readonly path: string; readonly backup: string; readonly options:
 function checkedForce(where: string, { path, backup, options }: Asked): boolean {
   checkText(`${where}: the store's path`, path, "the path of a file");
   checkText(`${where}: the backup's path`, backup, "the path of a file");
-  checkOptions(where, options, { force: true });
-  const { force = false } = options;
-  checkFlag(`${where}: force`, force);
-  return force;
+  backupOptions.check(where, options);
+  return options.force ?? false;
 }
 
 type Over = { readonly force: boolean; readonly whenOpen: string };
