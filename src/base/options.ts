@@ -1,8 +1,5 @@
 import { nearestName } from "./nearest-name.ts";
 
-/** The names of all options of a type. */
-export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
-
 /** Gives a value that an option can have, and refuses any other. `what` is the option with its function, as errors name it: `run: key`. */
 export type ValueCheck<Value> = {
   (what: string, given: unknown): Value;

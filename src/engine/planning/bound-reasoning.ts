@@ -2,7 +2,7 @@ import type { JsonObject } from "../../base/json.ts";
 import type { BoundDigest, Decision } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
-import type { Capabilities, Codec, Settings } from "../stack/codec.ts";
+import type { Capabilities, Settings } from "../stack/codec.ts";
 import {
   type BoundPlace,
   behind,
@@ -18,7 +18,6 @@ import { changedBefore } from "./request-settings.ts";
 type Planned = {
   readonly turn: Turn;
   readonly scope: string;
-  readonly codec: Pick<Codec, "readBefore">;
   readonly settings: Settings;
   readonly capabilities: Capabilities;
   readonly contexts: {
@@ -42,10 +41,10 @@ export type ReasoningCheck = {
 export function reasoningCheck(request: Planned, anchor: ServerContext | null): ReasoningCheck | undefined {
   const start = startOf(request, anchor);
   if (start === null) return undefined;
-  const { contexts, scope, codec, settings } = request;
+  const { contexts, scope, settings } = request;
   const hasChanged = new Map<string, boolean>();
   const isReadOtherwise = (digest: string): boolean => {
-    const known = hasChanged.get(digest) ?? changedBefore(codec, contexts.settings(digest), settings).length > 0;
+    const known = hasChanged.get(digest) ?? changedBefore(contexts.settings(digest), settings).length > 0;
     hasChanged.set(digest, known);
     return known;
   };

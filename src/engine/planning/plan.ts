@@ -209,7 +209,7 @@ function settingsRule(request: PlanRequest, name: string, anchor: ServerContext)
 /** Whether the endpoint refuses the reasoning that it holds once this setting is another. */
 const isReadBefore = (request: PlanRequest, name: string, { settingsDigest }: ServerContext): boolean =>
   request.capabilities.reasoningPrefix === "refuse" &&
-  changedBefore(request.codec, request.contexts.settings(settingsDigest), request.settings).includes(name);
+  changedBefore(request.contexts.settings(settingsDigest), request.settings).includes(name);
 
 const shapeOptions = (request: PlanRequest, anchor: ServerContext | null) => ({
   scope: request.scope,

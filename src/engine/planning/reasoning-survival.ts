@@ -55,7 +55,7 @@ export type SentTurn = SentAs & {
   readonly settings: JsonObject;
   readonly settingsDigest: string;
   readonly settingsOf: (digest: string) => JsonObject;
-  readonly codec: Pick<Codec, "readBefore" | "readsReasoning">;
+  readonly codec: Pick<Codec, "readsReasoning">;
   readonly provenance: Provenance;
 };
 
@@ -129,7 +129,7 @@ function changedSince(trail: ReasoningTrail, made: MadeAnswer, sent: SentTurn): 
   if (made.settingsDigest === sent.settingsDigest) return [];
   const before = sent.settingsOf(made.settingsDigest);
   const isSameModel = before["model"] === sent.settings["model"];
-  const changed = changedBefore(sent.codec, before, sent.settings);
+  const changed = changedBefore(before, sent.settings);
   return [...(isSameModel ? [] : ["model"]), ...changed].map((what) => ({
     ...{ what, divergence: null, omitted: null },
     actor: what === "instructions" ? instructionsChangedBy(trail, made, sent) : null,

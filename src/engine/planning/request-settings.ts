@@ -1,7 +1,7 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { isJsonList, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
-import type { Capabilities, Codec, Settings } from "../stack/codec.ts";
+import type { Capabilities, Settings } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 
 /** The settings of a request: the run's, the engine's tools, and what the Turn and layers say by the instructions. */
@@ -31,13 +31,8 @@ export function changedSettings(before: JsonObject, after: JsonObject): readonly
 }
 
 /** The settings that a model reads before the blocks, of those that differ between two requests. */
-export function changedBefore(
-  { readBefore = ["instructions", "tools"] }: Pick<Codec, "readBefore">,
-  before: JsonObject,
-  now: JsonObject,
-): readonly string[] {
-  return readBefore.filter((name) => said(before[name]) !== said(now[name]));
-}
+export const changedBefore = (before: JsonObject, now: JsonObject): readonly string[] =>
+  ["instructions", "tools"].filter((name) => said(before[name]) !== said(now[name]));
 
 /** Null and a list without entries say as little as an absent member. */
 const said = (value: JsonValue | undefined): string =>

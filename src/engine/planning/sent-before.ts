@@ -49,7 +49,7 @@ function saidLast({ turn, scope, codec }: Planned, repairs: readonly Repair[]): 
 }
 
 /** Where requests ended whose answers stand in the Turn as they were given: the newest first. Looked at are the answers in it. */
-function readBefore({ turn, scope, codec, settings, contexts }: Planned, from: number): readonly number[] {
+function readBefore({ turn, scope, settings, contexts }: Planned, from: number): readonly number[] {
   const ends: number[] = [];
   let looked: string | undefined;
   for (let index = turn.length - 1; index >= from && ends.length < maxTold; index -= 1) {
@@ -59,7 +59,7 @@ function readBefore({ turn, scope, codec, settings, contexts }: Planned, from: n
     const made = contexts.ofInference(answer);
     if (made === null || made.scope !== scope || made.length > turn.length || made.inputLength <= from) continue;
     const before = contexts.settings(made.settingsDigest);
-    const isRead = before["model"] === settings["model"] && changedBefore(codec, before, settings).length === 0;
+    const isRead = before["model"] === settings["model"] && changedBefore(before, settings).length === 0;
     if (isRead && turn.contextAt(made.length) === made.turn) ends.push(made.inputLength);
   }
   return ends;

@@ -43,12 +43,6 @@ export interface Codec {
   offeredTools(settings: Settings): readonly string[];
   /** What an endpoint of these capabilities can do for a request with these settings; absent: all of it. */
   capable?(capabilities: Capabilities, settings: Settings): Capabilities;
-  /**
-   * The settings that a model reads before the blocks, so that the reasoning of its answers is bound to them, and a cache of
-   * prompts; absent:
-   * `instructions` and `tools`.
-   */
-  readonly readBefore?: readonly string[];
   /** Whether these settings have the model read its reasoning of the current turn only; absent, or `all`: it reads all. */
   readsReasoning?(settings: Settings): "all" | "turn";
   /**
@@ -221,7 +215,7 @@ export type PlannedParts = Pick<RequestParts, "settings" | "anchor"> & {
   readonly said: readonly Block[];
   /**
    * What of it the endpoint has read before: how many of its blocks earlier requests ended with, that asked the same model with the same
-   * settings before the blocks (`readBefore`) and whose answer stands behind them still. The longest first; at most four.
+   * instructions and tools and whose answer stands behind them still. The longest first; at most four.
    */
   readonly sentBefore: readonly number[];
 };

@@ -1,6 +1,6 @@
 import { rejectionOf } from "../../base/abort.ts";
 import { isJsonList, isJsonObject, type JsonObject, omitMembers } from "../../base/json.ts";
-import { kindOf, type OptionNames } from "../../base/options.ts";
+import { allOf, anything, kindOf, type OptionTable } from "../../base/options.ts";
 import {
   type InferenceRequest,
   type InferenceResponse,
@@ -13,7 +13,14 @@ import { maskedProvider } from "../secrets/masked-provider.ts";
 import { rememberedKeys } from "../secrets/remembered-keys.ts";
 import { checkSecrets, maskable } from "../secrets/secret-values.ts";
 import { checkedSettings, checkGiven, type OptionWords } from "../settings/checked-settings.ts";
-import type { Secrets, TextOrSecret } from "../settings/connection-options.ts";
+import {
+  type HttpOptions,
+  httpOptions,
+  type TextOrSecret,
+  type TransportOption,
+  transportOption,
+} from "../settings/connection-options.ts";
+import { instructions } from "../settings/option-checks.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { aiSdkCodec } from "./ai-sdk-codec.ts";
 import { callOptions, unknownOption } from "./call-options.ts";
@@ -59,43 +66,44 @@ export type AiSdkSettings = {
   readonly providerOptions?: JsonObject;
 };
 
-export type AiSdkOptions = AiSdkSettings & {
-  /**
-   * The model, as its package makes it. A function gets a `fetch` to make it with; with that the texts that went over the wire
-   * are recorded too, in each answer under `wire`.
-   */
-  readonly model: AiSdkModel | ((wire: { readonly fetch: typeof globalThis.fetch }) => AiSdkModel);
-  /** Names the server where several are reached by one name of a provider: what one of them has signed, another cannot read. */
-  readonly endpoint?: string;
-  /** `sse`, when absent: `doStream`. `json`: `doGenerate`. */
-  readonly transport?: "json" | "sse";
-  /**
-   * The addresses that the model's server fetches by itself, by media type, where the model says otherwise: images and files at other
-   * addresses are left out of requests, and that is on record. Nothing is fetched here.
-   */
-  readonly supportedUrls?: SupportedUrls;
-  /** For a whole answer; ten minutes when absent. */
-  readonly timeoutMs?: number;
-  /**
-   * Values for what is `secret("NAME")` in settings, of 8 characters or more: given to the model, never recorded, and masked wherever it
-   * repeats them. Give the key here that the model was made with, too, unless it stands in the environment.
-   */
-  readonly secrets?: Secrets;
-};
+export type AiSdkOptions = AiSdkSettings &
+  TransportOption &
+  Pick<HttpOptions, "timeoutMs" | "secrets"> & {
+    /**
+     * The model, as its package makes it. A function gets a `fetch` to make it with; with that the texts that went over the wire
+     * are recorded too, in each answer under `wire`.
+     */
+    readonly model: AiSdkModel | ((wire: { readonly fetch: typeof globalThis.fetch }) => AiSdkModel);
+    /** Names the server where several are reached by one name of a provider: what one of them has signed, another cannot read. */
+    readonly endpoint?: string;
+    /** `sse`, when absent: `doStream`. `json`: `doGenerate`. */
+    readonly transport?: TransportOption["transport"];
+    /**
+     * The addresses that the model's server fetches by itself, by media type, where the model says otherwise: images and files at other
+     * addresses are left out of requests, and that is on record. Nothing is fetched here.
+     */
+    readonly supportedUrls?: SupportedUrls;
+    /**
+     * Values for what is `secret("NAME")` in settings, of 8 characters or more: given to the model, never recorded, and masked wherever it
+     * repeats them. Give the key here that the model was made with, too, unless it stands in the environment.
+     */
+    readonly secrets?: HttpOptions["secrets"];
+  };
 
-const settingNames: OptionNames<AiSdkSettings> = {
-  ...{ instructions: true, maxOutputTokens: true, temperature: true, topP: true, topK: true, presencePenalty: true },
-  ...{ frequencyPenalty: true, stopSequences: true, seed: true, reasoning: true, toolChoice: true },
-  ...{ responseFormat: true, tools: true, providerOptions: true },
+const settings: OptionTable<AiSdkSettings> = {
+  instructions,
+  ...allOf(anything, "maxOutputTokens", "temperature", "topP", "topK", "presencePenalty", "frequencyPenalty"),
+  ...allOf(anything, "stopSequences", "seed", "reasoning", "toolChoice", "responseFormat", "tools", "providerOptions"),
 };
-const connectionNames: OptionNames<Omit<AiSdkOptions, keyof AiSdkSettings>> = {
-  ...{ model: true, endpoint: true, transport: true, timeoutMs: true, secrets: true, supportedUrls: true },
+const { timeoutMs, secrets } = httpOptions;
+const connection: OptionTable<Omit<AiSdkOptions, keyof AiSdkSettings>> = {
+  ...{ model: anything, endpoint: anything, ...transportOption, timeoutMs, secrets, supportedUrls: anything },
 };
 
 const atModel = "give it to the package of the AI SDK that makes the model";
 
 const words: OptionWords = {
-  ...{ provider: "aiSdk", settingNames, connectionNames, modelExample: null, transports: ["json", "sse"] },
+  ...{ provider: "aiSdk", settings, connection },
   decided: new Set(["prompt", "messages", "abortSignal", "includeRawChunks"]),
   refusals: new Map(["apiKey", "baseURL", "headers", "fetch"].map((name) => [name, atModel])),
   otherNames: new Map([

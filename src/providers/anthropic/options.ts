@@ -1,7 +1,12 @@
 import type { JsonObject } from "../../base/json.ts";
-import type { OptionNames } from "../../base/options.ts";
-import type { AnswerLimits } from "../settings/answer-limits.ts";
-import type { KeySource, Secrets, TextOrSecret } from "../settings/connection-options.ts";
+import { allOf, anything, type OptionTable, required } from "../../base/options.ts";
+import {
+  type KeyedOptions,
+  keyedOptions,
+  type TransportOption,
+  transportOption,
+} from "../settings/connection-options.ts";
+import { instructions, modelLike, textList } from "../settings/option-checks.ts";
 import type { MessagesMembers, WithSecrets } from "../settings/request-members.ts";
 
 /** What an endpoint of the Messages API can do. */
@@ -14,37 +19,20 @@ export type MessagesCapabilities = {
 };
 
 /** Where the model is and how it is asked. None of this is recorded. */
-export type AnthropicConnection = {
-  /**
-   * `ANTHROPIC_API_KEY` when absent. Masked wherever the provider repeats it. A function is asked before every request, for keys
-   * that do not last; `credentialsOwner` then says whose they are.
-   */
-  readonly apiKey?: TextOrSecret | KeySource | undefined;
-  /** `ANTHROPIC_BASE_URL`, else Anthropic's own, when absent; requests go to `/v1/messages` under it. */
-  readonly baseURL?: string | undefined;
-  /** The `anthropic-version` of the wire; `2026-10-21` when absent. */
-  readonly version?: string | undefined;
-  /** What goes into `anthropic-beta`. */
-  readonly betas?: readonly string[] | undefined;
-  /** Names whose credentials they are in place of the key's own fingerprint, so that a new key keeps what belongs to the endpoint. */
-  readonly credentialsOwner?: string | undefined;
-  /** The values of `authorization`, and of others whose name ends in key, token, secret or cookie, are masked as the key is. */
-  readonly headers?: Readonly<Record<string, TextOrSecret>> | undefined;
-  /** Whether answers are streamed; `sse` when absent. */
-  readonly transport?: "json" | "sse" | undefined;
-  readonly capabilities?: MessagesCapabilities | undefined;
-  /** `instructions`: system blocks at the beginning go there, so that changing them is a change of settings. */
-  readonly systemAs?: "input" | "instructions" | undefined;
-  /** Values for what is `secret("NAME")` in settings, headers and apiKey, of 8 characters or more: sent, and never recorded. */
-  readonly secrets?: Secrets | undefined;
-  /** For a whole answer, its stream included; ten minutes when absent. */
-  readonly timeoutMs?: number | undefined;
-  /** How much of an answer is taken in, and how long it may pause. */
-  readonly limits?: Partial<AnswerLimits> | undefined;
-  readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Further members of the request's body, for servers that know more than is typed here; recorded as settings are. */
-  readonly extraBody?: JsonObject | undefined;
-};
+export type AnthropicConnection = KeyedOptions &
+  TransportOption & {
+    /** `ANTHROPIC_API_KEY` when absent. Masked wherever the provider repeats it. */
+    readonly apiKey?: KeyedOptions["apiKey"];
+    /** `ANTHROPIC_BASE_URL`, else Anthropic's own, when absent; requests go to `/v1/messages` under it. */
+    readonly baseURL?: KeyedOptions["baseURL"];
+    /** The `anthropic-version` of the wire; `2026-10-21` when absent. */
+    readonly version?: string | undefined;
+    /** What goes into `anthropic-beta`. */
+    readonly betas?: readonly string[] | undefined;
+    readonly capabilities?: MessagesCapabilities | undefined;
+    /** `instructions`: system blocks at the beginning go there, so that changing them is a change of settings. */
+    readonly systemAs?: "input" | "instructions" | undefined;
+  };
 
 /** The other members of a request's body, sent and recorded as they stand. */
 export type MessagesSettings = {
@@ -71,16 +59,15 @@ export type MessagesSettings = {
 export type AnthropicOptions = { readonly model: string } & AnthropicConnection &
   MessagesSettings & { readonly [Name in "messages" | "stream" | "system" | "thread"]?: never };
 
-export const connectionNames: OptionNames<AnthropicConnection> = {
-  ...{ apiKey: true, baseURL: true, version: true, betas: true, credentialsOwner: true, headers: true },
-  ...{ transport: true, capabilities: true, systemAs: true, secrets: true, timeoutMs: true, limits: true, fetch: true },
-  extraBody: true,
+export const anthropicConnection: OptionTable<AnthropicConnection> = {
+  ...{ ...keyedOptions, ...transportOption },
+  ...{ version: anything, betas: textList, capabilities: anything, systemAs: anything },
 };
 
-export const settingNames: OptionNames<Pick<AnthropicOptions, "model"> & MessagesSettings> = {
-  ...{ model: true, max_tokens: true, instructions: true, billing_policy: true, cache_control: true },
-  ...{ compaction: true, container: true, context_management: true, diagnostics: true, fallback_credit_token: true },
-  ...{ fallbacks: true, inference_geo: true, mcp_servers: true, metadata: true, output_config: true },
-  ...{ output_format: true, service_tier: true, speed: true, stop_sequences: true, thinking: true, tool_choice: true },
-  ...{ tools: true, threads: true, cache: true, user_profile_id: true, workspace_id: true },
+export const messagesSettings: OptionTable<Pick<AnthropicOptions, "model"> & MessagesSettings> = {
+  ...{ model: required(modelLike("claude-sonnet-5")), max_tokens: anything, instructions },
+  ...allOf(anything, "billing_policy", "cache_control", "compaction", "container", "context_management"),
+  ...allOf(anything, "diagnostics", "fallback_credit_token", "fallbacks", "inference_geo", "mcp_servers"),
+  ...allOf(anything, "metadata", "output_config", "output_format", "service_tier", "speed", "stop_sequences"),
+  ...allOf(anything, "thinking", "tool_choice", "tools", "threads", "cache", "user_profile_id", "workspace_id"),
 };

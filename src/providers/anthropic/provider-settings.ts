@@ -1,11 +1,10 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
-import { kindOf } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import { refuseSecretsIn } from "../secrets/secret-values.ts";
 import { checkedSettings, checkGiven, type OptionWords } from "../settings/checked-settings.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { ownMembers, rewrittenMembers } from "./messages-codec.ts";
-import { type AnthropicOptions, connectionNames, settingNames } from "./options.ts";
+import { type AnthropicOptions, anthropicConnection, messagesSettings } from "./options.ts";
 import { asksForThreads, marksIn, threadless, unstored } from "./threads.ts";
 
 /** Enough for long answers with thinking, and less than any model of today allows. */
@@ -22,9 +21,6 @@ export function settingsOf(given: AnthropicOptions): Settings {
   const { model, max_tokens: maxTokens, ...options } = given;
   const checked = checkedSettings({ model, ...options }, words);
   const asked: Settings = { model, max_tokens: maxTokens ?? maxTokensDefault, ...checked };
-  const betas: unknown = options.betas ?? [];
-  if (!isJsonList(betas) || !betas.every((beta) => typeof beta === "string"))
-    throw new ProviderSettingsError(`anthropic: betas is ${kindOf(betas)}: give a list of texts`);
   const threaded = asked["threads"] === false ? unstored(asked) : asked;
   checkThreads(threaded);
   const settings = withCache(threaded);
@@ -35,8 +31,7 @@ export function settingsOf(given: AnthropicOptions): Settings {
 }
 
 const words: OptionWords = {
-  ...{ provider: "anthropic", connectionNames, settingNames, decided: ownMembers },
-  ...{ modelExample: "claude-sonnet-5", transports: ["json", "sse"] },
+  ...{ provider: "anthropic", connection: anthropicConnection, settings: messagesSettings, decided: ownMembers },
   members: {
     output_config: ["effort", "format"],
     thinking: ["budget_tokens"],

@@ -1,4 +1,4 @@
-import { definedMembers, isJsonObject, type JsonValue } from "../../base/json.ts";
+import { definedMembers } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import { type PartCapabilities, partCapabilityNames } from "../../engine/stack/part-capabilities.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
@@ -9,11 +9,12 @@ import { createSender } from "../http/http-sender.ts";
 import { readAnswer } from "../http/read-answer.ts";
 import { maskedProvider } from "../secrets/masked-provider.ts";
 import { checkSecrets, refuseSecretsIn } from "../secrets/secret-values.ts";
-import { checkedSettings, checkWord, type OptionWords } from "../settings/checked-settings.ts";
+import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
+import { wordOf } from "../settings/option-checks.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { chatCodecs } from "./chat-codec.ts";
-import { type ChatDialect, type ChatDialectName, chatDialectNames, chatDialects } from "./chat-dialects.ts";
-import { type ChatCompletionsOptions, chatConnectionNames, chatSettingNames } from "./chat-options.ts";
+import { type ChatDialect, type ChatDialectName, chatDialects } from "./chat-dialects.ts";
+import { type ChatCompletionsOptions, chatConnection, chatSettings } from "./chat-options.ts";
 import { ChatStream, completionForm } from "./chat-stream.ts";
 
 /**
@@ -36,8 +37,6 @@ type ChatMaker = {
 export function chatProvider(options: ChatCompletionsOptions, { where, keyHeader, ...maker }: ChatMaker): Provider {
   const settings = checkedSettings(options, { ...words, provider: where });
   const { secrets = {}, dialect = "openai", transport = "sse" } = options;
-  checkWord(`${where}: dialect`, dialect, chatDialectNames);
-  checkStreamOptions(where, settings["stream_options"]);
   checkSecrets(settings, secrets);
   refuseSecretsIn(settings, rewritten);
   const codec = chatCodecs[dialect];
@@ -73,7 +72,7 @@ function partsTaken(
 ): Pick<Provider, "capabilities" | "configured"> {
   const { lacks = [] }: ChatDialect = chatDialects[dialect];
   for (const [name, value] of Object.entries<unknown>(given)) {
-    checkWord(`${where}: capabilities`, name, partCapabilityNames);
+    wordOf(...partCapabilityNames)(`${where}: capabilities`, name);
     if (value !== undefined && typeof value !== "boolean")
       throw new ProviderSettingsError(`${where}: capabilities.${name} is ${kindOf(value)}: give true or false`);
   }
@@ -84,13 +83,6 @@ function partsTaken(
 
 /** Settings that stand in a body otherwise than they were given. */
 const rewritten: readonly string[] = ["instructions", "tools", "stream_options"];
-
-function checkStreamOptions(where: string, given: JsonValue | undefined): void {
-  if (given === undefined || given === null || given === false || isJsonObject(given)) return;
-  throw new ProviderSettingsError(
-    `${where}: stream_options is ${kindOf(given)}: give an object, or false where the server refuses it`,
-  );
-}
 
 /** Where the servers of each dialect are, by their documentation. */
 const places: Readonly<Record<ChatDialectName, ServerPlace>> = {
@@ -115,10 +107,8 @@ function ownServer(baseURL: string, keyVariable: string): ServerPlace {
 
 const words: OptionWords = {
   provider: "chatCompletions",
-  connectionNames: chatConnectionNames,
-  settingNames: chatSettingNames,
+  ...{ connection: chatConnection, settings: chatSettings },
   decided: new Set(["messages", "stream"]),
-  ...{ modelExample: "gpt-5.4", transports: ["json", "sse"] },
   refusals: new Map([
     ["input", "messages are made of the conversation: append to it"],
     ["n", "one answer is read of a response"],

@@ -1,32 +1,29 @@
 import { resolve } from "node:path";
-import { isJsonList, type JsonObject } from "../../base/json.ts";
-import { kindOf, type OptionNames } from "../../base/options.ts";
+import type { JsonObject } from "../../base/json.ts";
+import { anything, type OptionTable } from "../../base/options.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
 import { createDeadline } from "../http/deadline.ts";
 import { variableCredentials } from "../secrets/credentials.ts";
 import { maskedProvider } from "../secrets/masked-provider.ts";
 import { checkSecrets, maskable, secretValue } from "../secrets/secret-values.ts";
-import { type AnswerLimits, answerLimits } from "../settings/answer-limits.ts";
+import { answerLimits } from "../settings/answer-limits.ts";
 import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
-import type { Secrets, TextOrSecret } from "../settings/connection-options.ts";
+import { type HttpOptions, httpOptions, type TextOrSecret } from "../settings/connection-options.ts";
+import { instructions, milliseconds, modelLike, namedOf, textList } from "../settings/option-checks.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { claudeCliCodec, invocationOf } from "./claude-cli-codec.ts";
 import { runCli } from "./run-cli.ts";
 
 /** How the CLI is started. None of this is recorded, but for the command and the folder. */
-export type ClaudeCliConnection = {
+export type ClaudeCliConnection = Pick<HttpOptions, "secrets" | "timeoutMs" | "limits"> & {
   /** The program and what stands before its arguments; `["claude"]` when absent. */
   readonly command?: string | readonly [string, ...string[]] | undefined;
   /** Where it works, and keeps its sessions by; the folder of this process when absent. */
   readonly cwd?: string | undefined;
   /** Beside the environment of this process: `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`. Values of names that end in key or token are masked. */
   readonly env?: Readonly<Record<string, TextOrSecret>> | undefined;
-  /** Values for what is `secret("NAME")` in arguments and `env`, of 8 characters or more: given to it, never recorded, and masked in what it says. */
-  readonly secrets?: Secrets | undefined;
   /** For a whole answer, with all that its tools do; ten minutes when absent. For more, raise `takeoverAfterMs` of the engine too. */
-  readonly timeoutMs?: number | undefined;
-  /** How much it may print, and how long it may pause. */
-  readonly limits?: Partial<AnswerLimits> | undefined;
+  readonly timeoutMs?: HttpOptions["timeoutMs"];
 };
 
 /** What its arguments say, recorded as it stands. */
@@ -40,14 +37,16 @@ export type ClaudeCliSettings = {
 
 export type ClaudeCliOptions = ClaudeCliConnection & ClaudeCliSettings;
 
-const connectionNames: OptionNames<ClaudeCliConnection> = {
-  ...{ command: true, cwd: true, env: true, secrets: true, timeoutMs: true, limits: true },
+const { secrets, limits } = httpOptions;
+
+const connection: OptionTable<ClaudeCliConnection> = {
+  command: (what, given) => programOf(what, given),
+  ...{ cwd: namedOf("a text"), env: anything, secrets, timeoutMs: milliseconds, limits },
 };
-const settingNames: OptionNames<ClaudeCliSettings> = { model: true, instructions: true, args: true };
+const settings: OptionTable<ClaudeCliSettings> = { model: modelLike("opus"), instructions, args: argumentsOf };
 
 const words: OptionWords = {
-  ...{ provider: "claudeCli", connectionNames, settingNames, decided: new Set<string>(), refusals: new Map() },
-  ...{ modelExample: null, transports: [] },
+  ...{ provider: "claudeCli", connection, settings, decided: new Set<string>(), refusals: new Map() },
   otherNames: new Map([
     ["system", "instructions"],
     ["max_turns", "args"],
@@ -66,7 +65,6 @@ const words: OptionWords = {
  */
 export function claudeCli(options: ClaudeCliOptions = {}): Provider {
   const settings = checkedSettings(options, words);
-  checkArguments(options.args ?? []);
   const { secrets = {}, timeoutMs = 600_000 } = options;
   checkSecrets(settings, secrets);
   const env = Object.fromEntries(
@@ -74,8 +72,8 @@ export function claudeCli(options: ClaudeCliOptions = {}): Provider {
       ([name, value]) => [name, secretValue(`env.${name}`, value, secrets)] as const,
     ),
   );
-  const command = programOf(options.command ?? "claude");
-  const cwd = resolve(textOf("cwd", options.cwd ?? "."));
+  const command = programOf("claudeCli: command", options.command ?? "claude");
+  const cwd = resolve(options.cwd ?? ".");
   const limits = answerLimits(options.limits);
 
   async function infer({ bodyText, signal, onDelta }: InferenceRequest): Promise<InferenceResponse> {
@@ -101,27 +99,17 @@ export function claudeCli(options: ClaudeCliOptions = {}): Provider {
 }
 
 /** A program, with what stands before the arguments. */
-function programOf(command: string | readonly string[]): readonly [string, ...string[]] {
-  const [program = "", ...before] = typeof command === "string" ? [command] : textsIn("command", command);
+function programOf(what: string, given: unknown): readonly [string, ...string[]] {
+  const [program = "", ...before] = typeof given === "string" ? [given] : textList(what, given);
   if (program !== "") return [program, ...before];
-  throw new ProviderSettingsError("claudeCli: command is empty: give the program that the Claude CLI is");
+  throw new ProviderSettingsError(`${what} is empty: give the program that the Claude CLI is`);
 }
 
-function textOf(name: string, given: unknown): string {
-  if (typeof given === "string" && given !== "") return given;
-  throw new ProviderSettingsError(`claudeCli: ${name} is ${kindOf(given)}: give a text`);
-}
-
-function textsIn(name: string, given: unknown): readonly string[] {
-  const texts = isJsonList(given) ? given.filter((each) => typeof each === "string") : [];
-  if (isJsonList(given) && texts.length === given.length) return texts;
-  throw new ProviderSettingsError(`claudeCli: ${name} is ${kindOf(given)}: give a list of texts`);
-}
-
-function checkArguments(args: readonly string[]): void {
-  const decided = textsIn("args", args).find((each) =>
+function argumentsOf(what: string, given: unknown): readonly string[] {
+  const args = textList(what, given);
+  const decided = args.find((each) =>
     /^(-p|--print|--resume|-r|--continue|-c|--fork-session|--(in|out)put-format|--session-id)\b/.test(each),
   );
-  if (decided !== undefined)
-    throw new ProviderSettingsError(`args has ${decided}: every request decides it anew; leave it out`);
+  if (decided === undefined) return args;
+  throw new ProviderSettingsError(`args has ${decided}: every request decides it anew; leave it out`);
 }

@@ -1,5 +1,14 @@
 import { isJsonObject, type JsonObject, objectsOf } from "../../base/json.ts";
-import { checkFunction, checkOptions, checkText, kindOf, type OptionNames } from "../../base/options.ts";
+import {
+  allOf,
+  anything,
+  checkFunction,
+  checkText,
+  kindOf,
+  optionsOf,
+  required,
+  type ValueCheck,
+} from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
@@ -9,32 +18,37 @@ import type { AnchorKind, CallPairs, Codec, GroupPlace, OfferedTool, Settings } 
 /** What a codec has to say; the rest has defaults. */
 export type CodecDefinition = Pick<Codec, "name" | "encodeRequest" | "readAnswer" | "writeAnswer"> & Partial<Codec>;
 
-const members: OptionNames<CodecDefinition> = {
-  ...{ name: true, family: true, instruct: true, adjust: true, unstored: true, offer: true, offeredTools: true },
-  ...{ capable: true, readBefore: true, readsReasoning: true, anchors: true, pairs: true, resultsStandTogether: true },
-  ...{
-    namesCalls: true,
-    callIdFor: true,
-    abortedResult: true,
-    unsendableReason: true,
-    unsendablePart: true,
-    brokenGroupRule: true,
-    standInRule: true,
-    standsLast: true,
-    prompt: true,
-  },
-  ...{
-    detailsOf: true,
-    encodeRequest: true,
-    restated: true,
-    lessonOf: true,
-    ownEffects: true,
-    mayPause: true,
-    readAnswer: true,
-    writeAnswer: true,
-    itemsOf: true,
-  },
-};
+/** A hook is a function; of which kind it is shows when it is called. */
+const hook: ValueCheck<never> = (what, given) => anything(what, checkFunction(what, given));
+
+/** An object with functions of these names. */
+const withFunctions =
+  (...names: readonly string[]): ValueCheck<never> =>
+  (what, given) => {
+    for (const name of names) checkFunction(`${what}.${name}`, Reflect.get(Object(given), name));
+    return anything(what, given);
+  };
+
+const members = optionsOf<CodecDefinition>({
+  name: required((what, given) => {
+    const name = checkText(what, given, "'my-wire/1': what recorded requests name it by");
+    if (/^[^/\s]+(\/[^/\s]+)+$/.test(name)) return name;
+    throw new TypeError(
+      `${what} is '${name}': end it with the version of what it writes, such as 'my-wire/1', for requests are made again from the log for ever`,
+    );
+  }),
+  family: anything,
+  ...allOf(hook, "instruct", "adjust", "unstored", "offer", "offeredTools", "capable", "readsReasoning"),
+  anchors,
+  ...{ pairs: withFunctions("callOf", "isResult", "keyOf", "answers"), resultsStandTogether: anything },
+  namesCalls: anything,
+  ...allOf(hook, "callIdFor", "abortedResult", "unsendableReason", "unsendablePart", "brokenGroupRule"),
+  ...allOf(hook, "standInRule", "standsLast"),
+  prompt: withFunctions("isNeeded"),
+  ...{ detailsOf: hook, encodeRequest: required(hook) },
+  ...allOf(hook, "restated", "lessonOf", "ownEffects", "mayPause"),
+  ...{ readAnswer: required(hook), writeAnswer: required(hook), itemsOf: hook },
+});
 
 /**
  * A codec whose wire does as most do, but for what is given:
@@ -51,55 +65,27 @@ const members: OptionNames<CodecDefinition> = {
  * that codecs do not have.
  */
 export function defineCodec(definition: CodecDefinition): Codec {
-  checkOptions("defineCodec", definition, members);
-  const { name: named } = definition;
-  checkText("defineCodec: name", named, "'my-wire/1': what recorded requests name it by");
-  if (!/^[^/\s]+(\/[^/\s]+)+$/.test(named))
-    throw new TypeError(
-      `defineCodec: name is '${named}': end it with the version of what it writes, such as 'my-wire/1', for requests are made again from the log for ever`,
-    );
-  checkFunctions("defineCodec: ", definition, ["encodeRequest", "readAnswer", "writeAnswer"]);
+  members.check("defineCodec", definition);
   // What is said to be undefined is as what is not said: the defaults stand.
   const given = { ...definition };
   for (const name of Object.keys(given))
     if (Reflect.get(given, name) === undefined) Reflect.deleteProperty(given, name);
-  checkFunctions(
-    "defineCodec: ",
-    given,
-    Object.keys(given).filter((name) => !otherwise.has(name)),
-  );
-  const { pairs, prompt, anchors = {} } = given;
-  if (pairs !== undefined) checkFunctions("defineCodec: pairs.", pairs, ["callOf", "isResult", "keyOf", "answers"]);
-  if (prompt !== undefined) checkFunctions("defineCodec: prompt.", prompt, ["isNeeded"]);
-  checkAnchors(anchors);
   const family = definition.name.replace(/\/[^/]*$/, "");
   return { family, adjust: adjusting(definition.name), ...commonWays, ...given };
 }
 
-/** What of a codec is no function. */
-const otherwise: ReadonlySet<string> = new Set([
-  ...["name", "family", "readBefore", "anchors", "pairs", "prompt", "resultsStandTogether", "namesCalls"],
-]);
+const anchorMembers = optionsOf<AnchorKind>({
+  ...{ isLinear: anything, isObject: anything, keptMs: hook, mustEqual: hook, takes: hook },
+});
 
-function checkFunctions(where: string, given: object, names: readonly string[]): void {
-  for (const name of names) checkFunction(`${where}${name}`, Reflect.get(given, name));
-}
-
-const anchorMembers: OptionNames<AnchorKind> = {
-  ...{ isLinear: true, isObject: true, keptMs: true, mustEqual: true, takes: true },
-};
-
-function checkAnchors(anchors: unknown): void {
-  if (!isJsonObject(anchors))
+function anchors(what: string, given: unknown): Codec["anchors"] {
+  if (!isJsonObject(given))
     throw new TypeError(
-      `defineCodec: anchors is ${kindOf(anchors)}: give what may be done with them by their kind, as { thread: { isLinear: true } }`,
+      `${what} is ${kindOf(given)}: give what may be done with them by their kind, as { thread: { isLinear: true } }`,
     );
-  for (const [kind, anchor] of Object.entries(anchors)) {
-    const where = `defineCodec: anchors.${kind}`;
-    checkOptions(where, anchor, anchorMembers);
-    const functions = ["keptMs", "mustEqual", "takes"].filter((name) => Object.hasOwn(anchor, name));
-    checkFunctions(`${where}.`, anchor, functions);
-  }
+  for (const [kind, anchor] of Object.entries(given))
+    anchorMembers.check(`${what}.${kind}`, anchor, `${what}.${kind}.`);
+  return anything(what, given);
 }
 
 /** What runs may ask otherwise of a wire whose settings are named as most are. */

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
-import type { OptionNames } from "../../base/options.ts";
+import { anything, type OptionTable } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
 import { checkGiven } from "../settings/checked-settings.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
@@ -26,8 +26,8 @@ export type CodeAssistOptions = GeminiSettings &
     readonly path?: ((asked: { readonly model: string; readonly method: string }) => string) | undefined;
   };
 
-const ownOptions: OptionNames<Pick<CodeAssistOptions, "credentials" | "project" | "wrap" | "unwrap" | "path">> = {
-  ...{ credentials: true, project: true, wrap: true, unwrap: true, path: true },
+const ownOptions: OptionTable<Pick<CodeAssistOptions, "credentials" | "project" | "wrap" | "unwrap" | "path">> = {
+  ...{ credentials: anything, project: anything, wrap: anything, unwrap: anything, path: anything },
 };
 
 /**

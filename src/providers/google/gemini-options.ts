@@ -1,12 +1,20 @@
 import type { JsonObject } from "../../base/json.ts";
-import type { OptionNames } from "../../base/options.ts";
+import { allOf, anything, type OptionTable, required } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { filledHeaders, headerCredentials } from "../secrets/credentials.ts";
 import type { Masked } from "../secrets/secret-spans.ts";
 import { maskable } from "../secrets/secret-values.ts";
-import type { AnswerLimits } from "../settings/answer-limits.ts";
 import type { OptionWords } from "../settings/checked-settings.ts";
-import type { KeySource, Secrets, TextOrSecret } from "../settings/connection-options.ts";
+import {
+  type HttpOptions,
+  httpOptions,
+  type KeySource,
+  type OwnerOption,
+  type TextOrSecret,
+  type TransportOption,
+  transportOption,
+} from "../settings/connection-options.ts";
+import { instructions, modelLike } from "../settings/option-checks.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 
 /** How a model of Google is asked. These are recorded with the requests, and any text in them may be `secret("NAME")`. */
@@ -26,41 +34,29 @@ export type GeminiSettings = {
 };
 
 /** Where the model is. None of this is recorded. */
-export type GeminiConnection = {
-  /** With the version, as `https://generativelanguage.googleapis.com/v1beta`. */
-  readonly baseURL?: string | undefined;
-  /** Names whose credentials they are in place of the key's own fingerprint, so that a new key is the same endpoint. */
-  readonly credentialsOwner?: string | undefined;
-  /** The values of those whose name ends in key, token, secret or cookie, and of `authorization`, are masked as the key is. */
-  readonly headers?: Readonly<Record<string, TextOrSecret>> | undefined;
-  /** `sse` (`streamGenerateContent`) when absent. */
-  readonly transport?: "json" | "sse" | undefined;
-  /** Values for what is `secret("NAME")`, of 8 characters or more: sent, never recorded, and masked in what the provider says. */
-  readonly secrets?: Secrets | undefined;
-  /** For a whole answer; ten minutes when absent. */
-  readonly timeoutMs?: number | undefined;
-  /** How much of an answer is taken in, and how long it may pause. */
-  readonly limits?: Partial<AnswerLimits> | undefined;
-  readonly fetch?: typeof globalThis.fetch | undefined;
-};
+export type GeminiConnection = HttpOptions &
+  OwnerOption &
+  TransportOption & {
+    /** With the version, as `https://generativelanguage.googleapis.com/v1beta`. */
+    readonly baseURL?: string | undefined;
+  };
 
 /** Gives the access token of the next request; `isRefused`, where the server has refused the one it gave for it before. */
 export type Credentials = KeySource;
 
-const settingNames: OptionNames<GeminiSettings> = {
-  ...{ model: true, instructions: true, tools: true, toolConfig: true, generationConfig: true },
-  ...{ safetySettings: true, labels: true, serviceTier: true, extraBody: true },
+const geminiSettings: OptionTable<GeminiSettings> = {
+  ...{ model: required(modelLike("gemini-3-flash-preview")), instructions },
+  ...allOf(anything, "tools", "toolConfig", "generationConfig", "safetySettings", "labels", "serviceTier", "extraBody"),
 };
 
 /** Of every endpoint of Google's. */
-export const connectionNames: OptionNames<GeminiConnection> = {
-  ...{ baseURL: true, credentialsOwner: true, headers: true, transport: true, secrets: true },
-  ...{ timeoutMs: true, limits: true, fetch: true },
+export const geminiConnection: OptionTable<GeminiConnection> = {
+  ...{ baseURL: anything, credentialsOwner: anything, ...transportOption, ...httpOptions },
 };
 
 /** What an option of generateContent is called, but for those of one endpoint. */
-export const geminiWords: Omit<OptionWords, "provider" | "connectionNames"> = {
-  settingNames,
+export const geminiWords: Omit<OptionWords, "provider" | "connection"> = {
+  settings: geminiSettings,
   decided: new Set(["contents"]),
   refusals: new Map([
     ["systemInstruction", "give it as instructions"],
@@ -84,7 +80,6 @@ export const geminiWords: Omit<OptionWords, "provider" | "connectionNames"> = {
     ...["system", "system_instruction"].map((name) => [name, "instructions"] as const),
     ["stop", "stopSequences"],
   ]),
-  ...{ modelExample: "gemini-3-flash-preview", transports: ["json", "sse"] },
 };
 
 /** The address without what does not belong to it. */

@@ -12,14 +12,14 @@ import { maskedBeside, type RequestKeys, requestKeys } from "../http/request-key
 import { maskedProvider } from "../secrets/masked-provider.ts";
 import { checkSecrets, secretLengthMin } from "../secrets/secret-values.ts";
 import { type AnswerLimits, answerLimits } from "../settings/answer-limits.ts";
-import { checkedSettings } from "../settings/checked-settings.ts";
+import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
 import { geminiCodec } from "./gemini-codec.ts";
 import {
   addressOf,
   type Credentials,
-  connectionNames,
   type GeminiConnection,
   type GeminiSettings,
+  geminiConnection,
   geminiWords,
   headersOf,
   scopeOf,
@@ -38,7 +38,7 @@ export type GoogleEndpoint = {
   readonly header: (key: string) => Readonly<Record<string, string>>;
   readonly key: string | Credentials;
   /** Options besides those of every endpoint. */
-  readonly options: Readonly<Record<string, true>>;
+  readonly options: OptionWords["connection"];
 };
 
 /** How an endpoint of Gemini's models differs from the others. */
@@ -71,7 +71,7 @@ export function geminiProvider(options: GeminiSettings & GeminiConnection, endpo
     ...{ codec: geminiCodec, capabilities: {} },
     settings: checkedSettings(options, {
       ...geminiWords,
-      ...{ provider: where, connectionNames: { ...connectionNames, ...endpoint.options } },
+      ...{ provider: where, connection: { ...geminiConnection, ...endpoint.options } },
     }),
     path: ({ model, transport }) =>
       transport === "sse"

@@ -1,4 +1,4 @@
-import type { OptionNames } from "../../base/options.ts";
+import { anything, type OptionTable } from "../../base/options.ts";
 import { secretValue } from "../secrets/secret-values.ts";
 import type { KeySource, TextOrSecret } from "../settings/connection-options.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
@@ -11,7 +11,7 @@ export type GoogleKey = {
   readonly apiKey?: TextOrSecret | KeySource | undefined;
 };
 
-export const keyOption: OptionNames<GoogleKey> = { apiKey: true };
+export const keyOption: OptionTable<GoogleKey> = { apiKey: anything };
 
 /**
  * Google's own API, asked with a key.

@@ -1,10 +1,11 @@
 import type { JsonObject } from "../../base/json.ts";
-import type { OptionNames } from "../../base/options.ts";
+import { allOf, anything, type OptionTable, required } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
 import { readAnswer } from "../http/read-answer.ts";
 import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
 import type { TextOrSecret } from "../settings/connection-options.ts";
-import { connectionNames, type GeminiConnection } from "./gemini-options.ts";
+import { instructions, modelLike } from "../settings/option-checks.ts";
+import { type GeminiConnection, geminiConnection } from "./gemini-options.ts";
 import { googleProvider } from "./gemini-provider.ts";
 import { type GoogleKey, googleApi, keyOption } from "./google-api.ts";
 import { interactionForm } from "./interaction-answer.ts";
@@ -61,13 +62,14 @@ export function googleInteractions(options: GoogleInteractionsOptions): Provider
   );
 }
 
-const settingNames: OptionNames<InteractionSettings> = {
-  ...{ model: true, instructions: true, store: true, tools: true, generation_config: true, response_format: true },
-  ...{ safety_settings: true, labels: true, service_tier: true, extraBody: true },
+const settings: OptionTable<InteractionSettings> = {
+  ...{ model: required(modelLike("gemini-3-flash-preview")), instructions },
+  ...allOf(anything, "store", "tools", "generation_config", "response_format", "safety_settings", "labels"),
+  ...allOf(anything, "service_tier", "extraBody"),
 };
 
 const words: OptionWords = {
-  ...{ provider: "googleInteractions", settingNames, connectionNames: { ...connectionNames, ...keyOption } },
+  ...{ provider: "googleInteractions", settings, connection: { ...geminiConnection, ...keyOption } },
   decided: new Set(["input", "stream"]),
   refusals: new Map([
     ["previous_interaction_id", "with store: true the engine decides what to continue from"],
@@ -89,5 +91,4 @@ const words: OptionWords = {
     ...["system", "systemInstruction"].map((name) => [name, "instructions"] as const),
     ["stop", "stop_sequences"],
   ]),
-  ...{ modelExample: "gemini-3-flash-preview", transports: ["json", "sse"] },
 };

@@ -1,7 +1,8 @@
-import { kindOf, type OptionNames } from "../../base/options.ts";
+import { type OptionTable, required } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
 import { checkGiven } from "../settings/checked-settings.ts";
 import type { KeySource } from "../settings/connection-options.ts";
+import { functionOf, namedOf } from "../settings/option-checks.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import type { Credentials, GeminiConnection, GeminiSettings } from "./gemini-options.ts";
 import { geminiProvider } from "./gemini-provider.ts";
@@ -16,8 +17,10 @@ export type GoogleVertexOptions = GeminiSettings &
     readonly credentials?: Credentials | undefined;
   };
 
-const ownOptions: OptionNames<Pick<GoogleVertexOptions, "project" | "location" | "credentials">> = {
-  ...{ project: true, location: true, credentials: true },
+const ownOptions: OptionTable<Pick<GoogleVertexOptions, "project" | "location" | "credentials">> = {
+  project: required(namedOf("the project's id in Google Cloud")),
+  location: required(namedOf("'global', or a region such as 'europe-west4'")),
+  credentials: functionOf("a function that gives an access token, or leave it out"),
 };
 
 /**
@@ -28,17 +31,11 @@ const ownOptions: OptionNames<Pick<GoogleVertexOptions, "project" | "location" |
  */
 export function googleVertex(options: GoogleVertexOptions): Provider {
   checkGiven("googleVertex", options);
-  const { project, location, credentials = defaultCredentials(), ...others } = options;
-  const refuse = (what: string, given: unknown, wanted: string): ProviderSettingsError =>
-    new ProviderSettingsError(`googleVertex: ${what} is ${kindOf(given)}: give ${wanted}`);
-  if (!isNamed(project)) throw refuse("project", project, "the project's id in Google Cloud");
-  if (!isNamed(location)) throw refuse("location", location, "'global', or a region such as 'europe-west4'");
-  if (typeof credentials !== "function")
-    throw refuse("credentials", credentials, "a function that gives an access token, or leave it out");
+  const { project, location, credentials = defaultCredentials() } = options;
   const host = location === "global" ? "aiplatform.googleapis.com" : `${location}-aiplatform.googleapis.com`;
   const models = `/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(location)}/publishers/google/models/`;
   const base = options.baseURL ?? `https://${host}/v1`;
-  return geminiProvider(others, {
+  return geminiProvider(options, {
     ...{ where: "googleVertex", name: "google-vertex", key: credentials, options: ownOptions },
     baseURL: base,
     path: ({ model, method }) => `${models}${encodeURIComponent(model)}:${method}`,
@@ -46,8 +43,6 @@ export function googleVertex(options: GoogleVertexOptions): Provider {
     header: (token) => ({ authorization: `Bearer ${token}` }),
   });
 }
-
-const isNamed = (given: unknown): boolean => typeof given === "string" && given !== "";
 
 /** The library keeps a token while it is good; where the server refuses it all the same, it begins anew. */
 function defaultCredentials(): KeySource {

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, jsonOf } from "../../base/json.ts";
-import { checkFunction, checkOptions, type OptionNames } from "../../base/options.ts";
+import { allOf, anything, checkFunction, optionsOf } from "../../base/options.ts";
 import { type InferenceRequest, type InferenceResponse, ProviderError } from "../../engine/stack/provider.ts";
 import type { StreamedAnswer } from "../answers/answer-form.ts";
 import { requestIdOf } from "../failures/classify-error.ts";
@@ -7,7 +7,7 @@ import { filledHeaders, headerCredentials, queryCredentials } from "../secrets/c
 import { maskedResponse, saying } from "../secrets/masked-provider.ts";
 import { checkSecrets, filledRequest, maskable } from "../secrets/secret-values.ts";
 import { type AnswerLimits, answerLimits } from "../settings/answer-limits.ts";
-import type { Secrets, TextOrSecret } from "../settings/connection-options.ts";
+import type { HttpOptions } from "../settings/connection-options.ts";
 import { createDeadline, type Deadline, interruption } from "./deadline.ts";
 import { sendHttp } from "./http-sender.ts";
 import { MeteredBody } from "./metered-body.ts";
@@ -19,15 +19,8 @@ export type PostJsonOptions = {
    * Credentials and the like; the content type is set. The values of `authorization`, and of others whose name ends in key, token, secret
    * or cookie, are masked in what the server says, as those in the address's query are.
    */
-  readonly headers?: Readonly<Record<string, TextOrSecret>>;
-  /** Values for what is `secret("NAME")` in headers and settings, of 8 characters or more: sent, never recorded, and masked. */
-  readonly secrets?: Secrets;
-  /** For the whole answer; ten minutes when absent. */
-  readonly timeoutMs?: number;
-  readonly fetch?: typeof globalThis.fetch;
-  /** How much of an answer is taken in, and how long it may pause. */
-  readonly limits?: Partial<AnswerLimits>;
-};
+  readonly headers?: HttpOptions["headers"];
+} & HttpOptions;
 
 /**
  * Posts the body of a request as it stands, and gives the JSON object that comes back: the transport of an endpoint that does not
@@ -103,7 +96,7 @@ export type PostStreamOptions = PostJsonOptions & {
  * @throws what `stream` throws.
  */
 export async function postStream(url: string, request: Posted, options: PostStreamOptions): Promise<InferenceResponse> {
-  checkOptions("postStream", options, optionNames);
+  streamOptions.check("postStream", options);
   const { stream, timeoutMs = 600_000, fetch = globalThis.fetch, limits: given } = options;
   checkFunction("postStream: stream.take", Reflect.get(Object(stream), "take"));
   return posted(url, request, options, async ({ bodyText, headers }) => {
@@ -116,9 +109,9 @@ export async function postStream(url: string, request: Posted, options: PostStre
   });
 }
 
-const optionNames: OptionNames<PostStreamOptions> = {
-  ...{ stream: true, headers: true, secrets: true, timeoutMs: true, fetch: true, limits: true },
-};
+const streamOptions = optionsOf<PostStreamOptions>(
+  allOf(anything, "stream", "headers", "secrets", "timeoutMs", "fetch", "limits"),
+);
 
 async function textOf(body: MeteredBody, deadline: Deadline): Promise<string> {
   const decoder = new TextDecoder();

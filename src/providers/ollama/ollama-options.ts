@@ -1,30 +1,21 @@
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { nearestName } from "../../base/nearest-name.ts";
-import { kindOf, type OptionNames } from "../../base/options.ts";
+import { allOf, anything, kindOf, type OptionTable, required } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
-import type { AnswerLimits } from "../settings/answer-limits.ts";
-import { checkedSettings, checkGiven, type OptionWords } from "../settings/checked-settings.ts";
-import type { Secrets, TextOrSecret } from "../settings/connection-options.ts";
+import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
+import { type HttpOptions, httpOptions, type TextOrSecret } from "../settings/connection-options.ts";
+import { instructions, modelLike, wordOf } from "../settings/option-checks.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { decidedMembers } from "./ollama-codec.ts";
 
 /** Where Ollama is. None of this is recorded, but for the address. */
-export type OllamaConnection = {
+export type OllamaConnection = HttpOptions & {
   /** `OLLAMA_HOST`, else `http://127.0.0.1:11434`, when absent. A query goes with every request, and is masked; it is no part of the scope. */
   readonly baseURL?: string | undefined;
   /** Sent as `Authorization: Bearer KEY`, as ollama.com wants it; `OLLAMA_API_KEY` when absent, and none where that is absent too. */
   readonly apiKey?: TextOrSecret | undefined;
-  /** The values of `authorization`, and of others whose name ends in key, token, secret or cookie, are masked as the key is. */
-  readonly headers?: Readonly<Record<string, TextOrSecret>> | undefined;
-  /** Values for what is `secret("NAME")`, of 8 characters or more: sent, never recorded, and masked in what the server says. */
-  readonly secrets?: Secrets | undefined;
   /** How answers come: line by line (`ndjson`, when absent), or whole. */
   readonly transport?: "ndjson" | "json" | undefined;
-  /** For a whole answer, loading the model included; ten minutes when absent. */
-  readonly timeoutMs?: number | undefined;
-  /** How much of an answer is taken in, and how long it may pause. */
-  readonly limits?: Partial<AnswerLimits> | undefined;
-  readonly fetch?: typeof globalThis.fetch | undefined;
 };
 
 /** What its requests say besides the conversation (Ollama's API documentation), sent and recorded as it stands. */
@@ -47,26 +38,8 @@ export type OllamaSettings = {
 
 export type OllamaOptions = OllamaConnection & OllamaSettings;
 
-const connectionNames: OptionNames<OllamaConnection> = {
-  ...{
-    baseURL: true,
-    apiKey: true,
-    headers: true,
-    secrets: true,
-    transport: true,
-    timeoutMs: true,
-    limits: true,
-    fetch: true,
-  },
-};
-
-const settingNames: OptionNames<OllamaSettings> = {
-  ...{ model: true, instructions: true, tools: true, format: true, options: true, think: true, keep_alive: true },
-  extraBody: true,
-};
-
 /** What models take (Ollama's API documentation, and the names that it had before). */
-const modelOptions: readonly string[] = [
+const modelOptionNames: readonly string[] = [
   ...["num_ctx", "num_keep", "num_predict", "num_batch", "num_gpu", "num_thread", "num_gqa", "main_gpu", "numa"],
   ...["seed", "temperature", "top_k", "top_p", "min_p", "typical_p", "tfs_z", "stop", "penalize_newline"],
   ...["repeat_last_n", "repeat_penalty", "presence_penalty", "frequency_penalty"],
@@ -75,19 +48,28 @@ const modelOptions: readonly string[] = [
 ];
 
 /** Ollama passes over an option that it does not know: one that is misspelt would do nothing, and say nothing. */
-function checkModelOptions(options: JsonObject | undefined): void {
-  if (options === undefined) return;
-  if (!isJsonObject(options)) throw new ProviderSettingsError(`ollama: options is ${kindOf(options)}: give an object`);
-  const unknown = Object.keys(options).find((name) => !modelOptions.includes(name) && nearestName(name, modelOptions));
-  if (unknown === undefined) return;
-  const near = nearestName(unknown, modelOptions);
-  throw new ProviderSettingsError(`ollama: options has no '${unknown}': did you mean '${near}'?`);
+function modelOptions(what: string, options: unknown): JsonObject {
+  if (!isJsonObject(options)) throw new ProviderSettingsError(`${what} is ${kindOf(options)}: give an object`);
+  const isMisspelt = (name: string): boolean =>
+    !modelOptionNames.includes(name) && nearestName(name, modelOptionNames) !== null;
+  const unknown = Object.keys(options).find(isMisspelt);
+  if (unknown === undefined) return options;
+  const near = nearestName(unknown, modelOptionNames);
+  throw new ProviderSettingsError(`${what} has no '${unknown}': did you mean '${near}'?`);
 }
 
+const connection: OptionTable<OllamaConnection> = {
+  ...{ baseURL: anything, apiKey: anything, transport: wordOf("ndjson", "json"), ...httpOptions },
+};
+
+const settings: OptionTable<OllamaSettings> = {
+  ...{ model: required(modelLike("qwen3")), instructions, tools: anything, format: anything, options: modelOptions },
+  ...allOf(anything, "think", "keep_alive", "extraBody"),
+};
+
 const words: OptionWords = {
-  members: { options: modelOptions },
-  ...{ modelExample: "qwen3", transports: ["ndjson", "json"] },
-  ...{ provider: "ollama", connectionNames, settingNames, decided: decidedMembers, refusals: new Map() },
+  members: { options: modelOptionNames },
+  ...{ provider: "ollama", connection, settings, decided: decidedMembers, refusals: new Map() },
   // What other APIs call the same.
   otherNames: new Map([
     ...["max_tokens", "maxTokens", "max_output_tokens", "maxOutputTokens"].map(
@@ -105,11 +87,7 @@ const words: OptionWords = {
  *
  * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for what every request decides.
  */
-export function settingsOf(options: OllamaOptions): Settings {
-  checkGiven("ollama", options);
-  checkModelOptions(options.options);
-  return checkedSettings(options, words);
-}
+export const settingsOf = (options: OllamaOptions): Settings => checkedSettings(options, words);
 
 /**
  * The address and its query, as Ollama's own client reads them: without a scheme it is http, and the port 11434.

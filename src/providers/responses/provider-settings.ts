@@ -2,10 +2,10 @@ import { isJsonObject, type JsonObject, listOf } from "../../base/json.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import { isCredentialName } from "../secrets/credentials.ts";
 import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
-import { connectionNames } from "../settings/connection-options.ts";
+import { connectionOptions } from "../settings/connection-options.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { ownMembers } from "./request-body.ts";
-import { type OpenaiResponsesOptions, settingNames } from "./responses-options.ts";
+import { type OpenaiResponsesOptions, settingOptions } from "./responses-options.ts";
 
 /**
  * The request settings among the options of the Responses API.
@@ -42,9 +42,9 @@ const refusals: ReadonlyMap<string, string> = new Map([
 ]);
 
 const words: OptionWords = {
-  ...{ provider: "openaiResponses", connectionNames, settingNames, decided: ownMembers, refusals, otherNames },
+  ...{ provider: "openaiResponses", connection: connectionOptions, settings: settingOptions },
+  ...{ decided: ownMembers, refusals, otherNames },
   members: { reasoning: ["effort", "summary"], text: ["format", "verbosity"] },
-  ...{ modelExample: "gpt-5.4", transports: ["json", "sse", "websocket"] },
 };
 
 /** What a frame says of itself, and what goes over HTTP only. */

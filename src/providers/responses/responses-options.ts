@@ -1,6 +1,7 @@
-import type { OptionNames } from "../../base/options.ts";
+import { allOf, anything, type OptionTable, required } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
 import type { ConnectionOptions } from "../settings/connection-options.ts";
+import { instructions, modelLike } from "../settings/option-checks.ts";
 import type { ResponsesMembers, WithSecrets } from "../settings/request-members.ts";
 import type { ResponsesEndpoints } from "./responses-endpoints.ts";
 
@@ -21,11 +22,12 @@ export type OpenaiResponses = Provider &
   Required<Pick<Provider, "waitFor" | "cancel" | "storedChain" | "storedConversation">> &
   ResponsesEndpoints;
 
-export const settingNames: OptionNames<Pick<OpenaiResponsesOptions, "model"> & RequestSettings> = {
-  ...{ model: true, access_programs: true, background: true, context_management: true, image: true, include: true },
-  ...{ instructions: true, max_output_tokens: true, max_tool_calls: true, metadata: true, moderation: true },
-  ...{ parallel_tool_calls: true, prompt_cache_key: true, prompt_cache_options: true, prompt_cache_retention: true },
-  ...{ reasoning: true, safety_identifier: true, service_tier: true, store: true, stream_options: true },
-  ...{ temperature: true, text: true, tool_choice: true, tools: true, top_logprobs: true, top_p: true },
-  ...{ truncation: true, user: true },
+export const settingOptions: OptionTable<Pick<OpenaiResponsesOptions, "model"> & RequestSettings> = {
+  model: required(modelLike("gpt-5.4")),
+  ...allOf(anything, "access_programs", "background", "context_management", "image", "include"),
+  instructions,
+  ...allOf(anything, "max_output_tokens", "max_tool_calls", "metadata", "moderation", "parallel_tool_calls"),
+  ...allOf(anything, "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning"),
+  ...allOf(anything, "safety_identifier", "service_tier", "store", "stream_options", "temperature", "text"),
+  ...allOf(anything, "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user"),
 };

@@ -1,5 +1,5 @@
 import { isJsonList, type JsonObject, type JsonValue, omitMembers } from "../../base/json.ts";
-import type { OptionNames } from "../../base/options.ts";
+import { allOf, anything, optionsOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 
 /** One answer of a scripted model: a text, or what stands in its response. */
@@ -28,9 +28,9 @@ export type ScriptedAnswer =
       };
     };
 
-export const scriptedMembers: OptionNames<Exclude<ScriptedAnswer, string>> = {
-  ...{ reasoning: true, text: true, calls: true, items: true, status: true, error: true },
-};
+export const scriptedMembers = optionsOf<Exclude<ScriptedAnswer, string>>(
+  allOf(anything, "reasoning", "text", "calls", "items", "status", "error"),
+);
 
 /** What a request came with: all that its response is made from. */
 export type ScriptedRequest = {

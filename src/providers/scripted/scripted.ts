@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, jsonOf, objectsOf } from "../../base/json.ts";
-import { checkChoice, checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
+import { anything, choiceOf, kindOf, optionsOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import {
@@ -47,9 +47,10 @@ export type ScriptedProvider = Provider & {
   reading(requestNumber: number): readonly JsonObject[];
 };
 
-const optionNames: OptionNames<ScriptedOptions> = {
-  ...{ prefix: true, transport: true, capabilities: true, systemAs: true, settings: true },
-};
+const scriptedOptions = optionsOf<ScriptedOptions>({
+  ...{ prefix: anything, transport: choiceOf("json", "sse"), capabilities: anything, systemAs: anything },
+  settings: anything,
+});
 
 /**
  * A model without key or network. It concatenates as a real server does: a request that names a response it knows
@@ -60,9 +61,8 @@ export function scripted(
   answers: ScriptedAnswerer | readonly (ScriptedAnswer | ScriptedAnswerer)[],
   options: ScriptedOptions = {},
 ): ScriptedProvider {
-  checkOptions("scripted", options, optionNames);
+  scriptedOptions.check("scripted", options);
   const { prefix = "", transport = "sse", settings = { model: "scripted" } } = options;
-  checkChoice("scripted: transport", transport, ["json", "sse"]);
   if (typeof answers !== "function" && !Array.isArray(answers))
     throw new TypeError(
       `scripted takes a list of answers or a function, not ${kindOf(answers)}: write scripted(["Hello."])`,
@@ -140,8 +140,7 @@ export function scripted(
 
 /** A misspelt member would be an answer that says nothing. */
 function checkAnswer(answer: unknown, which: string): void {
-  if (typeof answer !== "string" && typeof answer !== "function")
-    checkOptions(`scripted: ${which}`, answer, scriptedMembers);
+  if (typeof answer !== "string" && typeof answer !== "function") scriptedMembers.check(`scripted: ${which}`, answer);
 }
 
 /** What a response stands for: the items that came last, after those before. Shared, so that a long chain costs its items. */

@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
-import { checkOptions, kindOf, type OptionNames } from "../../base/options.ts";
+import { anything, kindOf, optionsOf } from "../../base/options.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
 import type { StoredChain } from "../../engine/stack/stored-responses.ts";
 import type { Secrets } from "../settings/connection-options.ts";
@@ -18,7 +18,7 @@ export type MaskedOptions = {
   readonly secrets: Secrets | (() => Secrets);
 };
 
-const optionNames: OptionNames<MaskedOptions> = { secrets: true };
+const maskedOptions = optionsOf<MaskedOptions>({ secrets: anything });
 
 /**
  * A provider of your own that keeps secrets as turnlog's do: `secret("NAME")` in its settings is sent as its value and recorded as its
@@ -34,7 +34,7 @@ export function masked<Given extends Provider>(provider: Given, options: MaskedO
   const given: unknown = provider;
   if (!isJsonObject(given) || typeof given["infer"] !== "function")
     throw new TypeError(`masked takes a provider, not ${kindOf(given)}`);
-  checkOptions("masked", options, optionNames);
+  maskedOptions.check("masked", options);
   const { secrets } = options;
   if (typeof secrets === "function") {
     const keys = rememberedKeys();

@@ -26,8 +26,6 @@ const defaults: AnswerLimits = {
   idleMs: 5 * 60_000,
 };
 
-const limitNames = { bodyBytes: true, itemBytes: true, streamBytes: true, errorBytes: true, idleMs: true } as const;
-
 /** A timer that is set for longer ends at once, so that no limit is larger. */
 const maxLimit = 2 ** 31 - 1;
 
@@ -37,9 +35,9 @@ const maxLimit = 2 ** 31 - 1;
  * @throws {ProviderSettingsError} for a name that is no limit, and for one that is no whole number from 1 to 2147483647.
  */
 export function answerLimits(given: Partial<AnswerLimits> = {}): AnswerLimits {
-  const unknown = Object.keys(given).find((name) => !Object.hasOwn(limitNames, name));
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(defaults, name));
   if (unknown !== undefined)
-    throw new ProviderSettingsError(`limits has no option '${unknown}': ${meant(unknown, Object.keys(limitNames))}`);
+    throw new ProviderSettingsError(`limits has no option '${unknown}': ${meant(unknown, Object.keys(defaults))}`);
   const limits = { ...defaults, ...given };
   for (const [name, value] of Object.entries(limits)) {
     if (Number.isInteger(value) && value >= 1 && value <= maxLimit) continue;

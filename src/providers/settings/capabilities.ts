@@ -52,7 +52,7 @@ export function capabilitiesOf(given: GivenCapabilities = {}): Required<Pick<Pro
     ...Object.fromEntries(set.map(([name, value]) => [name, value === "probe" ? true : value])),
   };
   const settled = new Set(set.filter(([, value]) => value !== "probe").map(([name]) => name));
-  return { capabilities, configured: capabilityNames.filter((name) => settled.has(name)) };
+  return { capabilities, configured: Object.keys(defaultCapabilities).filter((name) => settled.has(name)) };
 }
 
 /** What OpenAI's own endpoint can do (its API reference and guides; a chained request has to bring something). */
@@ -69,19 +69,3 @@ export const defaultCapabilities: ResponsesCapabilities = {
   lanes: true,
   websocket: true,
 };
-
-const capabilityNames = [
-  ...([
-    "chain",
-    "echo",
-    "counts",
-    "conversations",
-    "storeDefault",
-    "emptyInput",
-    "encryptedReasoning",
-    "itemIds",
-    "reasoningPrefix",
-  ] as const),
-  "lanes",
-  "websocket",
-] satisfies readonly (keyof ResponsesCapabilities)[];

@@ -1,17 +1,20 @@
 import { frozenJson } from "../../base/frozen-json.ts";
-import { isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
+import { isJsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import { nearestName } from "../../base/nearest-name.ts";
-import { homeOf, kindOf, meant } from "../../base/options.ts";
+import { homeOf, kindOf, optionsOf, type ValueCheck } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
-/** What a provider's options are called, and which of them are members of a request's body. */
+type Table = Readonly<Record<string, ValueCheck<unknown>>>;
+
+/** What a provider's options are, and which of them are members of a request's body. */
 export type OptionWords = {
   /** What the function is called that takes them. */
   readonly provider: string;
   /** Options that are no members of a body. */
-  readonly connectionNames: Readonly<Record<string, true>>;
-  readonly settingNames: Readonly<Record<string, true>>;
+  readonly connection: Table;
+  /** Those that are; besides what its table says, each is JSON. */
+  readonly settings: Table;
   /** Members of a body that every request decides anew. */
   readonly decided: ReadonlySet<string>;
   /** What is refused unless it is off, and why. */
@@ -20,9 +23,6 @@ export type OptionWords = {
   readonly otherNames: ReadonlyMap<string, string>;
   /** What stands within an option and is easily written beside it. */
   readonly members?: Readonly<Record<string, readonly string[]>>;
-  /** An example of a model; null where requests go without one. */
-  readonly modelExample: string | null;
-  readonly transports: readonly string[];
 };
 
 /**
@@ -30,29 +30,26 @@ export type OptionWords = {
  *
  * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for what every request decides anew.
  */
-export function checkedSettings(
-  given: Connection & { readonly extraBody?: JsonObject | undefined },
-  words: OptionWords,
-): Settings {
+export function checkedSettings(given: object, words: OptionWords): Settings {
   checkGiven(words.provider, given);
-  const { extraBody, ...options } = given;
-  const { connectionNames, settingNames, refusals } = words;
+  const { extraBody, ...options }: { readonly extraBody?: unknown } = given;
+  const { provider, connection, settings: table, refusals } = words;
   const settings: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(options)) {
-    if (Object.hasOwn(connectionNames, name)) continue;
+    if (Object.hasOwn(connection, name)) continue;
     checkSetting(name, value, words);
-    if (!Object.hasOwn(settingNames, name) && !refusals.has(name)) throw unknownOption(name, words);
+    if (!Object.hasOwn(table, name) && !refusals.has(name)) throw unknownOption(name, words);
     if (value !== undefined) setMember(settings, name, settingJson(value, name));
   }
   if (extraBody !== undefined && !hasOption(words, "extraBody")) throw unknownOption("extraBody", words);
   for (const [name, value] of Object.entries(extraMembers(extraBody))) {
     checkSetting(name, value, words);
-    if (Object.hasOwn(settingNames, name)) {
+    if (Object.hasOwn(table, name)) {
       throw new ProviderSettingsError(`extraBody.${name} is an option of its own: give ${name} beside extraBody`);
     }
     if (value !== undefined) setMember(settings, name, settingJson(value, `extraBody.${name}`));
   }
-  checkConnection(options, words);
+  optionsOf({ ...connection, ...table }).checkValues(`${provider}: `, options);
   return settings;
 }
 
@@ -68,55 +65,8 @@ export function checkGiven(provider: string, options: unknown): void {
   );
 }
 
-/** What is looked at of the options that say where a model is; the rest is looked at where it is used. */
-type Connection = {
-  readonly model?: unknown;
-  readonly transport?: unknown;
-  readonly timeoutMs?: unknown;
-  readonly fetch?: unknown;
-  readonly headers?: unknown;
-  readonly instructions?: unknown;
-};
-
-/** Refuses what would fail with the first request only, or be passed over. */
-function checkConnection(
-  { model, transport, timeoutMs, fetch, headers, instructions }: Connection,
-  { provider, modelExample: example, transports }: OptionWords,
-): void {
-  const refuse = (what: string, given: unknown, wanted: string): ProviderSettingsError =>
-    new ProviderSettingsError(`${provider}: ${what} is ${kindOf(given)}: give ${wanted}`);
-  const isNamed = typeof model === "string" && model !== "";
-  if (!isNamed && (example !== null || model !== undefined))
-    throw refuse("model", model, `the name of a model, such as '${example ?? "opus"}'`);
-  if (transport !== undefined) checkWord(`${provider}: transport`, transport, transports);
-  // How long it may be is for the engine to say.
-  if (timeoutMs !== undefined && typeof timeoutMs !== "number") throw refuse("timeoutMs", timeoutMs, "milliseconds");
-  if (fetch !== undefined && typeof fetch !== "function") throw refuse("fetch", fetch, "a function such as fetch");
-  if (typeof instructions === "number" || typeof instructions === "boolean")
-    throw refuse("instructions", instructions, "what the model is told, as a text");
-  if (headers === undefined) return;
-  if (!isJsonObject(headers)) throw refuse("headers", headers, 'an object such as { "x-team": "search" }');
-  const wrong = Object.keys(headers).find((name) => !headerName.test(name));
-  if (wrong !== undefined)
-    throw new ProviderSettingsError(`${provider}: headers has '${wrong}', which names no header`);
-}
-
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-
-/**
- * Refuses a value that is none of a few known words.
- *
- * @throws {ProviderSettingsError} with the nearest word, or all of them.
- */
-export function checkWord(what: string, given: unknown, known: readonly string[]): void {
-  if (known.some((word) => word === given)) return;
-  const isText = typeof given === "string" && given !== "";
-  const advice = meant(isText ? given : "", known);
-  throw new ProviderSettingsError(`${what} is ${isText ? `'${given}'` : kindOf(given)}: ${advice}`);
-}
-
-const hasOption = ({ connectionNames, settingNames }: OptionWords, name: string): boolean =>
-  Object.hasOwn(connectionNames, name) || Object.hasOwn(settingNames, name);
+const hasOption = ({ connection, settings }: OptionWords, name: string): boolean =>
+  Object.hasOwn(connection, name) || Object.hasOwn(settings, name);
 
 function unknownOption(name: string, words: OptionWords): ProviderSettingsError {
   const home = homeOf("provider", name);
@@ -131,7 +81,7 @@ function unknownOption(name: string, words: OptionWords): ProviderSettingsError 
 /** What the caller probably meant, as it is written: an option, or a member of one. */
 function nearOption(name: string, words: OptionWords): string | null {
   const members = Object.entries(words.members ?? {});
-  const options = Object.keys({ ...words.connectionNames, ...words.settingNames });
+  const options = Object.keys({ ...words.connection, ...words.settings });
   const asked = words.otherNames.get(name) ?? name;
   const option = nearestName(asked, options);
   const member = nearestName(
@@ -148,7 +98,7 @@ function nearOption(name: string, words: OptionWords): string | null {
 function restOf(words: OptionWords): string {
   if (hasOption(words, "extraBody")) return "what else belongs in the body of requests goes under extraBody";
   if (hasOption(words, "providerOptions")) return "what else the model's provider takes goes under providerOptions";
-  return `it takes ${Object.keys({ ...words.settingNames, ...words.connectionNames }).join(", ")}`;
+  return `it takes ${Object.keys({ ...words.settings, ...words.connection }).join(", ")}`;
 }
 
 function checkSetting(name: string, value: unknown, { refusals, decided }: OptionWords): void {

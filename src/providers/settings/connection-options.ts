@@ -1,8 +1,9 @@
 import type { JsonObject } from "../../base/json.ts";
-import type { OptionNames } from "../../base/options.ts";
+import { anything, type OptionTable } from "../../base/options.ts";
 import type { SecretReference } from "../../log/codec/references.ts";
 import type { AnswerLimits } from "./answer-limits.ts";
 import type { GivenCapabilities } from "./capabilities.ts";
+import { functionOf, headers, milliseconds, wordOf } from "./option-checks.ts";
 
 /** A text of settings, or `secret("NAME")` in the place of one that must not be recorded. */
 export type TextOrSecret = string | SecretReference;
@@ -21,25 +22,67 @@ export type KeyAsked = {
   readonly isRefused: boolean;
 };
 
-/** Where the model is and how it is asked. None of this is recorded. */
-export type ConnectionOptions = {
+/** What every provider takes that sends requests over HTTP. None of this is recorded. */
+export type HttpOptions = {
+  /** The values of `authorization`, and of others whose name ends in key, token, secret or cookie, are masked as the key is. */
+  readonly headers?: Readonly<Record<string, TextOrSecret>> | undefined;
+  /**
+   * Values for what is `secret("NAME")` in settings, headers and apiKey, of 8 characters or more: sent, never recorded, and
+   * masked as `[secret NAME]` wherever the provider repeats them. An answer that repeats one is not continued from.
+   */
+  readonly secrets?: Secrets | undefined;
+  /** For a whole answer, stream or background included; ten minutes when absent. */
+  readonly timeoutMs?: number | undefined;
+  /** How much of an answer is taken in, and how long it may pause. */
+  readonly limits?: Partial<AnswerLimits> | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+};
+
+/** Secrets and limits are looked at where they are used. */
+export const httpOptions: OptionTable<HttpOptions> = {
+  ...{ headers, secrets: anything, timeoutMs: milliseconds, limits: anything },
+  fetch: functionOf("a function such as fetch"),
+};
+
+/** What every provider takes that knows its endpoint by whose key asks. */
+export type OwnerOption = {
+  /** Names whose credentials they are in place of the key's own fingerprint, so that a new key keeps what belongs to the endpoint. */
+  readonly credentialsOwner?: string | undefined;
+};
+
+/** Where a model is and how it is asked, at providers whose wire is by address and key. */
+export type KeyedOptions = HttpOptions &
+  OwnerOption & {
+    /** A function is asked before every request, for keys that do not last; `credentialsOwner` then says whose they are. */
+    readonly apiKey?: TextOrSecret | KeySource | undefined;
+    readonly baseURL?: string | undefined;
+    /** Further members of the request's body, for servers that know more than is typed here; recorded as settings are. */
+    readonly extraBody?: JsonObject | undefined;
+  };
+
+export const keyedOptions: OptionTable<KeyedOptions> = {
+  ...{ apiKey: anything, baseURL: anything, credentialsOwner: anything, ...httpOptions, extraBody: anything },
+};
+
+/** How answers come over HTTP; `sse` when absent. */
+export type TransportOption = { readonly transport?: "json" | "sse" | undefined };
+
+export const transportOption: OptionTable<TransportOption> = { transport: wordOf("json", "sse") };
+
+/** Where a model of the Responses API is and how it is asked. None of this is recorded. */
+export type ConnectionOptions = KeyedOptions & {
   /**
    * `OPENAI_API_KEY` when absent. Masked wherever the provider repeats it, unless it has less than 8 characters, as the
-   * placeholders have that servers of one's own ask for. A function is asked before every request, for keys that do not last;
-   * `credentialsOwner` then says whose they are.
+   * placeholders have that servers of one's own ask for.
    */
-  readonly apiKey?: TextOrSecret | KeySource | undefined;
+  readonly apiKey?: KeyedOptions["apiKey"];
   /**
    * `OPENAI_BASE_URL`, else OpenAI's own, when absent. Of Azure's `azureResponses` makes one. Its query goes
    * with every request, and a user and password as basic authorization; neither is part of the recorded scope.
    */
-  readonly baseURL?: string | undefined;
+  readonly baseURL?: KeyedOptions["baseURL"];
   readonly organization?: string | undefined;
   readonly project?: string | undefined;
-  /** Names whose credentials they are in place of the key's own fingerprint, so that a new key keeps the chains. */
-  readonly credentialsOwner?: string | undefined;
-  /** The values of `authorization`, and of others whose name ends in key, token, secret or cookie, are masked as the key is. */
-  readonly headers?: Readonly<Record<string, TextOrSecret>> | undefined;
   /**
    * How requests are sent; `sse` when absent. `websocket`: over one connection for many conversations, where what is not stored
    * is continued from too; where the endpoint has none, the rest of a run goes by `sse`. Dispose of the engine to close it.
@@ -53,22 +96,10 @@ export type ConnectionOptions = {
   readonly capabilities?: GivenCapabilities | undefined;
   /** `instructions`: system blocks at the beginning go there, so that changing them changes no context. */
   readonly systemAs?: "input" | "instructions" | undefined;
-  /**
-   * Values for what is `secret("NAME")` in settings, headers and apiKey, of 8 characters or more: sent, never recorded, and
-   * masked as `[secret NAME]` wherever the provider repeats them. An answer that repeats one is not continued from.
-   */
-  readonly secrets?: Secrets | undefined;
-  /** For a whole answer, stream or background included; ten minutes when absent. */
-  readonly timeoutMs?: number | undefined;
-  /** How much of an answer is taken in, and how long it may pause. */
-  readonly limits?: Partial<AnswerLimits> | undefined;
-  readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Further members of the request's body, for servers that know more than is typed here; recorded as settings are. */
-  readonly extraBody?: JsonObject | undefined;
 };
 
-export const connectionNames: OptionNames<ConnectionOptions> = {
-  ...{ apiKey: true, baseURL: true, organization: true, project: true, credentialsOwner: true, headers: true },
-  ...{ transport: true, capabilities: true, systemAs: true, secrets: true, timeoutMs: true, limits: true, fetch: true },
-  extraBody: true,
+export const connectionOptions: OptionTable<ConnectionOptions> = {
+  ...keyedOptions,
+  ...{ organization: anything, project: anything, transport: wordOf("json", "sse", "websocket") },
+  ...{ capabilities: anything, systemAs: anything },
 };

@@ -5,7 +5,7 @@ import { openaiResponses } from "../../../src/entries/responses.ts";
 import { createEngine, defineMiddleware, openStore, secret } from "../../../src/index.ts";
 import { ownMembers } from "../../../src/providers/responses/request-body.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
-import { type OpenaiResponsesOptions, settingNames } from "../../../src/providers/responses/responses-options.ts";
+import { type OpenaiResponsesOptions, settingOptions } from "../../../src/providers/responses/responses-options.ts";
 import { type Exchange, itemsOf } from "./recorded-cases.ts";
 
 /** What turnlog sent in the place of a recorded request; null where it sent nothing. */
@@ -90,8 +90,8 @@ function aligned(own: readonly Block[], wanted: readonly Block[]): readonly Bloc
 /** The recorded settings as a caller gives them. */
 function optionsOf({ provider, request }: Exchange): OpenaiResponsesOptions {
   const given = Object.entries(request).filter(([name]) => !ownMembers.has(name) && name !== "conversation");
-  const settings = Object.fromEntries(given.filter(([name]) => Object.hasOwn(settingNames, name)));
-  const others = Object.fromEntries(given.filter(([name]) => !Object.hasOwn(settingNames, name)));
+  const settings = Object.fromEntries(given.filter(([name]) => Object.hasOwn(settingOptions, name)));
+  const others = Object.fromEntries(given.filter(([name]) => !Object.hasOwn(settingOptions, name)));
   const secrets: Record<string, string> = {};
   const tools = itemsOf(request["tools"]).map((tool) => withoutCredentials(tool, secrets));
   const isSealed = JSON.stringify(request["include"] ?? []).includes("reasoning.encrypted_content");
