@@ -12,9 +12,9 @@ export type { DeletedStored, DeleteStoredOptions } from "./conversation/delete-s
 export type { ImportedConversation, ImportStoredOptions } from "./conversation/import-stored.ts";
 export type { ConversationPage, ListedConversation, ListOptions, OpenRunState } from "./conversation/list.ts";
 export type { LoadedPast, PastConversation, PlanOptions } from "./conversation/past.ts";
-export type { ReadableConversation } from "./conversation/readable-conversation.ts";
+export type { DiffOptions, ReadableConversation } from "./conversation/readable-conversation.ts";
 export type { ResumeAllOptions, ResumedConversation } from "./conversation/resume-all.ts";
-export type { RunnableConversation } from "./conversation/runnable-conversation.ts";
+export type { AbandonOptions, RunnableConversation } from "./conversation/runnable-conversation.ts";
 export type { SearchOptions, SearchResult } from "./conversation/search.ts";
 export type { CloseOptions, StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
 export type { WalkOptions } from "./conversation/walk-options.ts";

@@ -18,7 +18,7 @@ export type CopyOptions = {
   readonly onProgress?: (done: number, total: number) => void;
 };
 
-type CopyConversationsOptions = CopyOptions & {
+export type CopyConversationsOptions = CopyOptions & {
   readonly conversations?: readonly ConversationId[];
   /** Told why a copy could not be recorded in the store that it was made of (`ExportMade`): an erasure there will not name it. */
   readonly onUnrecorded?: (reason: string) => void;

@@ -30,7 +30,7 @@ export type ReadingTools = {
 
 const diffOptions = optionsOf<DiffOptions>({ of: anything });
 
-type DiffOptions = { readonly of?: Pick<ReadableConversation, "id"> };
+export type DiffOptions = { readonly of?: Pick<ReadableConversation, "id"> };
 
 /**
  * What can be seen of a conversation: now, at any revision, and as it happens. Looking changes nothing. Each way of looking loads what it

@@ -25,7 +25,7 @@ import { ReadableConversation, type ReadingTools } from "./readable-conversation
 
 const abandonOptions = optionsOf<AbandonOptions>({ takeover: anything, actor: anything });
 
-type AbandonOptions = { readonly takeover?: boolean; readonly actor?: Actor };
+export type AbandonOptions = { readonly takeover?: boolean; readonly actor?: Actor };
 
 /** A conversation that engines are run on: by `run`, or one of the ways to see and to end what it does. */
 export class RunnableConversation extends ReadableConversation {

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
-import { anything, checkOptions, checkText, kindOf, optionsOf, required, textOf } from "../base/options.ts";
+import { allOf, anything, kindOf, optionsOf, required, textOf } from "../base/options.ts";
 import { Block } from "./block.ts";
 import { contentParts, ownParts } from "./message-content.ts";
 
@@ -67,7 +67,10 @@ export function image(url: string, detail = "auto"): JsonObject {
   throw new TypeError(`image: the address ${what}: give https://…, or the content as data:image/png;base64,…`);
 }
 
-const fileFields = { fileId: true, name: true, data: true } as const;
+const fileText = textOf("{ fileId } as the provider calls it, or { name, data } with data:…;base64,…");
+const fileFields = optionsOf<{ readonly fileId?: string; readonly name?: string; readonly data?: string }>(
+  allOf(anything, "fileId", "name", "data"),
+);
 
 /**
  * A file part: by the provider's id, or its content as a data URL with a name.
@@ -77,10 +80,9 @@ const fileFields = { fileId: true, name: true, data: true } as const;
 export function file(
   fields: { readonly fileId: string } | { readonly name: string; readonly data: string },
 ): JsonObject {
-  checkOptions("file", fields, fileFields);
+  fileFields.check("file", fields);
   const needed = "fileId" in fields ? { fileId: fields.fileId } : { name: fields.name, data: fields.data };
-  for (const [name, value] of Object.entries(needed))
-    checkText(`file: ${name}`, value, "{ fileId } as the provider calls it, or { name, data } with data:…;base64,…");
+  for (const [name, value] of Object.entries(needed)) fileText(`file: ${name}`, value);
   return { type: "file", ...fields };
 }
 

@@ -8,5 +8,14 @@ export type {
   MessagesSettings,
 } from "../providers/anthropic/options.ts";
 export type { AnswerLimits } from "../providers/settings/answer-limits.ts";
-export type { KeyAsked, KeySource, Secrets, TextOrSecret } from "../providers/settings/connection-options.ts";
+export type {
+  HttpOptions,
+  KeyAsked,
+  KeyedOptions,
+  KeySource,
+  OwnerOption,
+  Secrets,
+  TextOrSecret,
+  TransportOption,
+} from "../providers/settings/connection-options.ts";
 export type { WithSecrets } from "../providers/settings/request-members.ts";

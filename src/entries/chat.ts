@@ -12,5 +12,13 @@ export type {
 } from "../providers/chat/chat-options.ts";
 export type { AzureConnection } from "../providers/http/azure-endpoint.ts";
 export type { AnswerLimits } from "../providers/settings/answer-limits.ts";
-export type { KeySource, Secrets, TextOrSecret } from "../providers/settings/connection-options.ts";
+export type {
+  HttpOptions,
+  KeyedOptions,
+  KeySource,
+  OwnerOption,
+  Secrets,
+  TextOrSecret,
+  TransportOption,
+} from "../providers/settings/connection-options.ts";
 export type { WithSecrets } from "../providers/settings/request-members.ts";

@@ -7,3 +7,4 @@ export {
 } from "../providers/claude-cli/claude-cli.ts";
 export { claudeCliCodec } from "../providers/claude-cli/claude-cli-codec.ts";
 export type { AnswerLimits } from "../providers/settings/answer-limits.ts";
+export type { HttpOptions, Secrets, TextOrSecret } from "../providers/settings/connection-options.ts";

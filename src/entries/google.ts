@@ -13,3 +13,11 @@ export {
 } from "../providers/google/google-interactions.ts";
 export { interactionsCodec } from "../providers/google/interactions-codec.ts";
 export { type GoogleVertexOptions, googleVertex } from "../providers/google/vertex.ts";
+export type {
+  HttpOptions,
+  KeySource,
+  OwnerOption,
+  Secrets,
+  TextOrSecret,
+  TransportOption,
+} from "../providers/settings/connection-options.ts";

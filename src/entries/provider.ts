@@ -71,4 +71,4 @@ export {
 } from "../providers/http/post-json.ts";
 export { type MaskedOptions, masked } from "../providers/secrets/masked-provider.ts";
 export type { AnswerLimits } from "../providers/settings/answer-limits.ts";
-export type { Secrets } from "../providers/settings/connection-options.ts";
+export type { HttpOptions, Secrets } from "../providers/settings/connection-options.ts";

@@ -19,8 +19,11 @@ export type { AnswerLimits } from "../providers/settings/answer-limits.ts";
 export type { GivenCapabilities, ResponsesCapabilities } from "../providers/settings/capabilities.ts";
 export type {
   ConnectionOptions,
+  HttpOptions,
   KeyAsked,
+  KeyedOptions,
   KeySource,
+  OwnerOption,
   Secrets,
   TextOrSecret,
 } from "../providers/settings/connection-options.ts";

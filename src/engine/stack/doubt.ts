@@ -1,6 +1,6 @@
 import { messageOf } from "../../base/error-message.ts";
 import { jsonCopy } from "../../base/json.ts";
-import { checkChoice, checkOptions, meant } from "../../base/options.ts";
+import { anything, choiceOf, meant, optionsOf, required } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
@@ -21,8 +21,10 @@ export type InDoubt = {
 /** Decides what becomes of an effect in doubt, from a ledger of its own say; null leaves it to people. */
 export type InDoubtHandler = (doubt: InDoubt) => Settlement | null | Promise<Settlement | null>;
 
-const settlementMembers = { how: true, output: true } as const;
-const ways = ["rerun", "abandon", "result"];
+const settlementMembers = optionsOf<{ readonly how: Settlement["how"]; readonly output?: unknown }>({
+  how: required(choiceOf("rerun", "abandon", "result")),
+  output: anything,
+});
 
 /**
  * A settlement as the log will tell it, before it is recorded for ever.
@@ -33,8 +35,7 @@ export function recordableSettlement(settlement: Settlement, what: string): Sett
   const settling = `settling ${what}`;
   const given: unknown = settlement;
   if (typeof given === "string") throw new TypeError(`${settling}: this is a text: write { how: "rerun" }`);
-  checkOptions(settling, given, settlementMembers);
-  checkChoice(`${settling}: how`, settlement.how, ways);
+  settlementMembers.check(settling, given);
   if (settlement.how !== "result") return { how: settlement.how };
   try {
     return { how: "result", output: jsonCopy(settlement.output) };
