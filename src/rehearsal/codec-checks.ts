@@ -14,7 +14,7 @@ import { checkAnswer } from "../engine/planning/check-answer.ts";
 import { firstDifference } from "../engine/planning/checked-fold.ts";
 import { blocksOf } from "../engine/planning/response.ts";
 import { shape } from "../engine/planning/shape.ts";
-import type { Answer, Codec, RequestParts, Settings } from "../engine/stack/codec.ts";
+import { type Answer, abortedResult, type Codec, type RequestParts, type Settings } from "../engine/stack/codec.ts";
 import { untidied } from "./untidy-answers.ts";
 
 /** What a codec is checked with. */
@@ -102,9 +102,13 @@ export function codecChecks(
     {
       name: "answers a call that nobody answers",
       async run() {
-        const aborted = codec.abortedResult("call_1");
+        const aborted = abortedResult("call_1");
         const named = codec.pairs.isResult(aborted) ? codec.pairs.keyOf(aborted) : null;
-        assert.equal(named, "call_1", "abortedResult('call_1') gives no result that pairs take for one of call_1");
+        assert.equal(
+          named,
+          "call_1",
+          "the result that answers a call for the engine is none of it by pairs: mend isResult or keyOf",
+        );
       },
     },
     ...ofAnswers("gives an answer back as it came, order of members aside", (answer) => {

@@ -7,6 +7,7 @@ import { sha256Hex } from "../../src/base/sha256.ts";
 import { anchorSchema } from "../../src/domain/anchor.ts";
 import { Block } from "../../src/domain/block.ts";
 import { blockFromJson, blockJsonSchema } from "../../src/domain/block-json.ts";
+import { abortedResult } from "../../src/engine/stack/codec.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { encodeBody, encodeFrame } from "../../src/providers/responses/request-body.ts";
 import { responsesCodec } from "../../src/providers/responses/responses-codec.ts";
@@ -133,7 +134,7 @@ describe("every released encoder", () => {
     const said = ({ kind, payload }: Block) => ({ kind, payload });
     const words = [...codecs].map(([name, codec]) => {
       const prompt = codec.prompt === undefined ? null : said(codec.prompt.block);
-      return [name, { aborted: said(codec.abortedResult("call_1")), prompt }];
+      return [name, { aborted: said(abortedResult("call_1")), prompt }];
     });
     const golden: unknown = JSON.parse(readFileSync(join(goldenFolder, "../own-words.json"), "utf8"));
     expect(Object.fromEntries(words)).toEqual(golden);

@@ -9,7 +9,7 @@ import type { Decision, InferenceRequestedData, Repair } from "../../domain/even
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { defaultChainPolicy } from "../stack/chain-policy.ts";
-import type { Codec, RequestParts, SentBlock, Settings } from "../stack/codec.ts";
+import { abortedResult, type Codec, type RequestParts, type SentBlock, type Settings } from "../stack/codec.ts";
 import { type Provider, ProviderError } from "../stack/provider.ts";
 import { boundTo } from "./bound-reasoning.ts";
 import { contextsOf, provenanceOf } from "./contexts.ts";
@@ -128,7 +128,7 @@ export function shapedBlocks(
     for (const repair of here) {
       if (repair.rule === "answer")
         shaped.push({
-          ...{ block: carriage.codec.abortedResult(callIdOf(repair)), withId: false },
+          ...{ block: abortedResult(callIdOf(repair)), withId: false },
           ...calledBy(callIdOf(repair)),
         });
       if (repair.rule === "prompt") shaped.push({ block: promptOf(carriage.codec), withId: false });

@@ -4,7 +4,7 @@ import type { Block } from "../../domain/block.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ServerContext, ServerObject } from "../../projections/server-contexts.ts";
-import { type AnchorKind, anchorKind } from "../stack/codec.ts";
+import { type AnchorKind, abortedResult, anchorKind } from "../stack/codec.ts";
 import { reasoningCheck } from "./bound-reasoning.ts";
 import { divergenceOf } from "./divergence.ts";
 import { toldLate } from "./late-result.ts";
@@ -139,7 +139,7 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate
   const byPlace = Map.groupBy(repairs, placeOf);
   const isTaken = (block: Block, n: number): boolean =>
     left.has(anchor.length + n) || takes?.(toldLate(block, byPlace.get(anchor.length + n) ?? [], turn)) !== false;
-  const isAnswerTaken = !isAnswering || takes?.(request.codec.abortedResult("call")) !== false;
+  const isAnswerTaken = !isAnswering || takes?.(abortedResult("call")) !== false;
   if (takes !== undefined && !(isAnswerTaken && turn.after(anchor.length).every(isTaken)))
     return reject("illegal-continuation");
   return { anchor, repairs, changed };

@@ -1,7 +1,7 @@
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { Codec, Settings } from "../stack/codec.ts";
+import { abortedResult, type Codec, type Settings } from "../stack/codec.ts";
 import { toldLate } from "./late-result.ts";
 import { withoutParts } from "./parts.ts";
 import { callIdOf, placeOf, promptAt, standIn } from "./repairs.ts";
@@ -25,7 +25,7 @@ export function promptBehind(
   const byIndex = Map.groupBy(repairs, placeOf);
   const sent = blocks.flatMap((block, offset) => {
     const here = byIndex.get(from + offset) ?? [];
-    const answers = here.filter(({ rule }) => rule === "answer").map((each) => codec.abortedResult(callIdOf(each)));
+    const answers = here.filter(({ rule }) => rule === "answer").map((each) => abortedResult(callIdOf(each)));
     const cut = here.find(({ rule }) => rule === "omit-parts");
     const said = toldLate(block, here, turn);
     const left = cut === undefined ? said : withoutParts(said, cut);

@@ -1,7 +1,7 @@
 import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { CallPairs, Settings } from "../stack/codec.ts";
+import { abortedResult, type CallPairs, type Settings } from "../stack/codec.ts";
 import { type BoundPlace, behind, insertedItem, itemOf } from "./bound-place.ts";
 import type { ReasoningCheck } from "./bound-reasoning.ts";
 import {
@@ -257,7 +257,7 @@ function restateGroup({ members }: Group, { last, paired, repairs, options: { co
     if (omitted !== null) continue;
     const block = unsent.length === 0 ? whole : (withoutParts(whole, omitParts(index, whole, unsent)) ?? whole);
     const answer = paired.find((repair) => repair.rule === "answer" && placeOf(repair) === index);
-    if (answer !== undefined) before = codec.abortedResult(callIdOf(answer));
+    if (answer !== undefined) before = abortedResult(callIdOf(answer));
     const reason = codec.restated?.(block, before) ?? null;
     if (reason !== null) repairs.push(restate(index, reason));
     before = block;

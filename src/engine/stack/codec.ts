@@ -4,12 +4,13 @@ import type { Block, Wire } from "../../domain/block.ts";
 import type { ContentFilter, Withheld } from "../../domain/events/inference-events.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { ReportedUsage } from "../../domain/events/shared.ts";
+import { toolResult } from "../../domain/make-block.ts";
 
 /**
  * The vocabulary of a provider: how blocks become requests and answers become blocks. Pure. It owns every word of its wire, so
  * that planning, runs and projections speak turnlog's own (docs/EVENTS.md).
  *
- * Only `encodeRequest`, `abortedResult` and the block of `prompt` are frozen under `name`, because recorded requests are rebuilt with them for ever. A
+ * Only `encodeRequest` and the block of `prompt` are frozen under `name`, because recorded requests are rebuilt with them for ever. A
  * codec that would write other bytes gets another name, beside the old one; a rule may be mended at any time.
  *
  * `defineCodec` fills in what most wires have in common.
@@ -65,8 +66,6 @@ export interface Codec {
   callIdFor?(callId: string): string;
   /** A result says the name of the tool that it answers, so that the request needs it of calls which it does not hold itself. */
   readonly namesCalls?: boolean;
-  /** What a request says of a call that nothing answers, as a draft. */
-  abortedResult(callId: string): Block;
   /** Why a request cannot carry the block, in words for people; null when it can. */
   unsendableReason(block: Block, options: { readonly withId: boolean }): string | null;
   /**
@@ -145,6 +144,9 @@ export const anchorKind = (
   { anchors }: Pick<Codec, "anchors">,
   { kind }: Pick<Anchor, "kind">,
 ): AnchorKind | undefined => (Object.hasOwn(anchors, kind) ? anchors[kind] : undefined);
+
+/** What a request says of a call that nothing answers, on every wire. Frozen, because recorded requests are rebuilt with it for ever. */
+export const abortedResult = (callId: string): Block => toolResult({ callId, output: "aborted" });
 
 /** What an answer answers. */
 export type Asked = {

@@ -187,7 +187,7 @@ export const checkProvider: ValueCheck<never> = (what, provider) => {
 const codecMembers = {
   ...{ name: "string", family: "string", encodeRequest: "function", readAnswer: "function", writeAnswer: "function" },
   ...{ instruct: "function", offer: "function", offeredTools: "function", anchors: "object", pairs: "object" },
-  ...{ abortedResult: "function", unsendableReason: "function" },
+  unsendableReason: "function",
 };
 
 function checkCodec(where: string, codec: unknown): void {

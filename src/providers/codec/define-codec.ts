@@ -12,7 +12,6 @@ import {
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
-import { toolResult } from "../../domain/make-block.ts";
 import type { AnchorKind, CallPairs, Codec, GroupPlace, OfferedTool, Settings } from "../../engine/stack/codec.ts";
 
 /** What a codec has to say; the rest has defaults. */
@@ -42,7 +41,7 @@ const members = optionsOf<CodecDefinition>({
   anchors,
   ...{ pairs: withFunctions("callOf", "isResult", "keyOf", "answers"), resultsStandTogether: anything },
   namesCalls: anything,
-  ...allOf(hook, "callIdFor", "abortedResult", "unsendableReason", "unsendablePart", "brokenGroupRule"),
+  ...allOf(hook, "callIdFor", "unsendableReason", "unsendablePart", "brokenGroupRule"),
   ...allOf(hook, "standInRule", "standsLast"),
   prompt: withFunctions("isNeeded"),
   ...{ detailsOf: hook, encodeRequest: required(hook) },
@@ -57,7 +56,7 @@ const members = optionsOf<CodecDefinition>({
  * - settings have the instructions as a text under `instructions` and the tools under `tools`, each with name, description and
  *   parameters, for `encodeRequest` to write as the wire has them;
  * - a run can be asked with another `model` and other `instructions`, and with nothing else: the rest is for `adjust` to say;
- * - a call is answered by the result that has its `callId`, and else by the text `aborted`;
+ * - a call is answered by the result that has its `callId`;
  * - what its answers give to continue from is a `response`: continued as often as one likes, for ever;
  * - every block can be sent; reasoning, and items that only the endpoint knows, with their whole answer and as they came.
  *
@@ -157,6 +156,5 @@ const commonWays = {
   ...{ instruct, offer, offeredTools, brokenGroupRule },
   anchors: { response: {} },
   pairs: pairsByCallId,
-  abortedResult: (callId: string) => toolResult({ callId, output: "aborted" }),
   unsendableReason: () => null,
 } satisfies Partial<Codec>;

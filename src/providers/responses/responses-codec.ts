@@ -10,7 +10,6 @@ import {
 } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import { Block, type BlockKind, type Wire } from "../../domain/block.ts";
-import { toolResult } from "../../domain/make-block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Asked, Codec, Draft, RecordedAnswer, RequestParts } from "../../engine/stack/codec.ts";
 import { callDraft } from "../answers/server-said.ts";
@@ -35,7 +34,6 @@ export const responsesCodec = {
   family: "openai-responses",
   ...{ instruct, adjust, capable, offer, offeredTools, anchors, lessonOf, readsReasoning, unstored },
   pairs: responsesPairs,
-  abortedResult: (callId: string) => toolResult({ callId, output: "aborted" }),
   unsendableReason: refusal,
   unsendablePart: (part: JsonObject, { kind }: Block) =>
     keptByGoogle(part) ?? (isMessage(kind) ? partRefusal(kind, part) : null),

@@ -110,7 +110,7 @@ const faults: readonly (readonly [string, Partial<Codec>, RegExp, RegExp])[] = [
     "pairs nothing",
     { pairs: { ...toyCodec.pairs, keyOf: () => null } },
     /^answers a call that nobody answers/,
-    /^abortedResult\('call_1'\) gives/,
+    /^the result that answers a call for the engine is none of it/,
   ],
   [
     "refuses what it answered",

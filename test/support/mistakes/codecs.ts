@@ -80,7 +80,7 @@ export const codecMistakes: readonly Mistake[] = [
   [
     "a codec without defineCodec",
     () => createEngine({ provider: providerWith({ name: "mine/1", encodeRequest: sound.encodeRequest }) }),
-    "createEngine: provider.codec is no codec, it lacks family, readAnswer, writeAnswer, instruct, offer, offeredTools, anchors, pairs, abortedResult, unsendableReason: make it with defineCodec",
+    "createEngine: provider.codec is no codec, it lacks family, readAnswer, writeAnswer, instruct, offer, offeredTools, anchors, pairs, unsendableReason: make it with defineCodec",
   ],
   [
     "encodeRequest that gives an object",
