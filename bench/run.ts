@@ -1,5 +1,6 @@
 import { benchAppend } from "./append.ts";
 import { benchEventStoreDb } from "./eventstoredb.ts";
+import { benchForeign } from "./foreign.ts";
 import { benchForks } from "./forks.ts";
 import { benchLens } from "./lens.ts";
 import { benchList } from "./list.ts";
@@ -36,6 +37,7 @@ const parts = {
   list: benchList,
   looking: benchLooking,
   forks: benchForks,
+  foreign: benchForeign,
   recording: benchRecording,
   lens: benchLens,
   transports: benchTransports,
