@@ -13,5 +13,5 @@ export {
 export type { ErasurePlan, PlannedConversation } from "../erasure/plan.ts";
 export { type ErasureReceipt, receiptText } from "../erasure/receipt.ts";
 export { ConversationErasedError } from "../log/codec/erased.ts";
-export { type ErasureOrder, erasureOrders } from "../records/erasures.ts";
-export type { RecordedExport } from "../records/exports.ts";
+export { type ErasureOrder, type ErasureOrdered, erasureOrders } from "../records/erasures.ts";
+export type { ExportMade, RecordedExport } from "../records/exports.ts";

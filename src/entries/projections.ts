@@ -30,4 +30,4 @@ export type { ProjectedView } from "../read-models/projected-view.ts";
 export { createProjector, type Projector } from "../read-models/projector.ts";
 export type { CatchUpOptions, ListedView, ProjectorOptions } from "../read-models/row-projector.ts";
 export type { ProjectorStatus } from "../read-models/status.ts";
-export { createMemoryViews } from "../stores/memory/views.ts";
+export { createMemoryViews, type MemoryViews } from "../stores/memory/views.ts";

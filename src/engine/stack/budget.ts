@@ -22,7 +22,7 @@ export type RecordedBudget = NonNullable<ConversationEventOf<"RunStarted">["data
 export type BudgetLimit = "maxInputTokens" | "maxTotalTokens";
 
 /** A limit that the next request passes: what was used, and what may be. */
-type Exceeded = { readonly limit: BudgetLimit; readonly tokens: number; readonly max: number };
+type Exceeded = Pick<BudgetExceededError, "limit" | "tokens" | "max">;
 
 /** The next request would have gone past the budget: it was not sent. Recorded as the failure of the run. */
 export class BudgetExceededError extends TurnlogError<"budget-exceeded"> {
@@ -32,7 +32,7 @@ export class BudgetExceededError extends TurnlogError<"budget-exceeded"> {
   readonly tokens: number;
   readonly max: number;
 
-  constructor({ limit, tokens, max }: Exceeded) {
+  constructor({ limit, tokens, max }: Pick<BudgetExceededError, "limit" | "tokens" | "max">) {
     const what =
       limit === "maxTotalTokens"
         ? `the conversation has used ${tokens} tokens: raise the budget, or go on in another conversation`
