@@ -5,22 +5,22 @@ import type { Block } from "../domain/block.ts";
 import type { CancelOptions } from "../engine/run/cancel.ts";
 import { maxTimerMs } from "../engine/stack/limits.ts";
 
-/** How a block gets into a conversation. */
+/** How to append a block to a conversation. */
 export type AppendOptions = {
-  /** The same key never appends twice: for messages that may be delivered twice. */
+  /** The same key never appends twice: use it for messages that may be delivered twice. */
   readonly key?: string;
   readonly actor?: Extract<Actor, { readonly kind: (typeof authors)[number] }>;
 };
 
-/** What an append came to. */
+/** The result of an append. */
 export type Appended = {
   /** The blocks as recorded. */
   readonly blocks: readonly Block[];
-  /** False where the key had been used, so that nothing was appended. */
+  /** False if the key had been used, so that nothing was appended. */
   readonly isNew: boolean;
 };
 
-/** Who forks, reverts, or says how a conversation is called. */
+/** Who forks, reverts, or relabels. */
 export type ActorOption = { readonly actor?: Extract<Actor, { readonly kind: (typeof users)[number] }> };
 
 const authors = ["user", "app", "import", "operator"] as const;
@@ -29,16 +29,16 @@ const users = ["user", "app", "operator"] as const;
 const appendNames: OptionNames<AppendOptions> = { key: true, actor: true };
 const byWhomNames: OptionNames<ActorOption> = { actor: true };
 
-/** How a conversation is called from now on. */
+/** The new title and labels of a conversation. */
 export type ConversationLabels = {
   readonly title?: string;
-  /** Those that change; null takes one away. */
+  /** Changed labels; null removes one. */
   readonly labels?: Readonly<Record<string, string | null>>;
 };
 
 const labelNames: OptionNames<ConversationLabels> = { title: true, labels: true };
 
-/** Names as they were given. */
+/** Names exactly as given. */
 export function checkedLabels(data: ConversationLabels): ConversationLabels {
   checkOptions("relabel", data, labelNames);
   const { title, labels = {} } = data;
@@ -58,7 +58,7 @@ export function checkedLabels(data: ConversationLabels): ConversationLabels {
   return data;
 }
 
-/** The author of what is appended. */
+/** The author of the appended blocks. */
 export function checkedAppend(options: AppendOptions): { readonly actor: Actor } {
   checkOptions("append", options, appendNames);
   const { key, actor = { kind: "user" } } = options;
@@ -67,16 +67,16 @@ export function checkedAppend(options: AppendOptions): { readonly actor: Actor }
   return { actor: checkedActor("append", actor, authors) };
 }
 
-/** Who changes a conversation as a whole; `others` are the options that it takes besides. */
+/** Checks who changes a conversation as a whole; `others` are the other options of the call. */
 export function checkedByWhom(where: string, options: ActorOption, others: Readonly<Record<string, true>> = {}): Actor {
   checkOptions(where, options, { ...byWhomNames, ...others });
   return checkedActor(where, options.actor ?? { kind: "user" }, users);
 }
 
 /**
- * The actor that a caller claims to be.
+ * Checks the actor that a caller claims to be.
  *
- * @throws {TypeError} for one that is none, and for one that callers cannot be: a provider, a layer, the engine.
+ * @throws {TypeError} if it is not an actor, or one that callers cannot be: a provider, a layer, the engine.
  */
 export function checkedActor(where: string, actor: unknown, kinds: readonly string[] = users): Actor {
   if (!isJsonObject(actor)) throw new TypeError(`${where}: actor is ${kindOf(actor)}: give { kind: "user" }`);
@@ -91,7 +91,7 @@ export function checkedActor(where: string, actor: unknown, kinds: readonly stri
 
 const cancelNames: OptionNames<CancelOptions> = { reason: true, actor: true, waitMs: true };
 
-/** How a run is to be ended from outside. */
+/** Checks the options of `cancel`. */
 export function checkedCancel(options: CancelOptions): CancelOptions {
   checkOptions("cancel", options, cancelNames);
   const { reason, actor, waitMs = 0 } = options;
