@@ -5,28 +5,27 @@ import { sqliteFile } from "./stores/sqlite/address.ts";
 
 /** Where and how the events of a store are opened. */
 export type OpenEventsOptions = {
-  /** Refuses to create a store that is not there. */
+  /** Throws instead of creating a store. */
   readonly mustExist?: boolean;
-  /** Opens also a file that this user may only read; appends to it are refused. */
+  /** Also opens a file that this user may only read; appends to it are refused. */
   readonly mayBeReadOnly?: boolean;
   /**
-   * The file where a store on another machine keeps its views here; by default one in the user's cache folder. A file that
-   * turnlog did not make for views is refused, and left as it is.
+   * The file where a store on another machine keeps its views here; by default one in the user's cache folder. turnlog refuses a file
+   * that it did not make for views, and leaves it unchanged.
    */
   readonly viewsPath?: string;
   /**
-   * How many milliseconds opening, an append, or a read without progress is tried before it throws StoreUnavailableError, all
-   * repeats included; by default what the address says (`?deadlineMs=`), else 5,000 for SQLite and 10,000 for EventStoreDB.
+   * How many milliseconds to try opening, an append, or a read without progress before it throws StoreUnavailableError, including all
+   * repeats; by default what the address says (`?deadlineMs=`), else 5,000 for SQLite and 10,000 for EventStoreDB.
    */
   readonly deadlineMs?: number;
 };
 
 /**
- * The event store at an address, without the conversations over it: what a list of conversations needs. The drivers are loaded when they
- * are asked for, so no store pays for another.
+ * The event store at an address, without the conversations over it: for a list of conversations. Loads a driver only when it is needed.
  *
  * @throws {TurnlogError} `unknown-store` for another kind of address.
- * @throws {StoreNotFoundError} when it must exist and does not.
+ * @throws {StoreNotFoundError} if it must exist and does not.
  */
 export async function openEvents(url: string, options: OpenEventsOptions): Promise<EventStore> {
   if (url === "memory:") {
@@ -52,10 +51,10 @@ export async function openEvents(url: string, options: OpenEventsOptions): Promi
   throw new TurnlogError("unknown-store", `no store is kept at ${shown}: ${advice}`);
 }
 
-/** The address that stands for a path, or for `file:` before one, as other databases are named; null for anything else. */
+/** The address for a path, or for `file:` before one, as other databases name files; null for anything else. */
 function addressMeant(text: string): string | null {
   if (text === "memory") return "memory:";
   const path = text.replace(/^file:(\/\/)?(?=.)/, "");
-  // One letter and a colon are a drive of Windows.
+  // A letter and a colon are a Windows drive.
   return /^(sqlite|esdb)$|^[a-z][a-z\d+.-]+:/i.test(path) ? null : `sqlite:${path}`;
 }

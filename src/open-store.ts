@@ -21,10 +21,10 @@ const openOptions = optionsOf<OpenStoreOptions>({
 });
 
 /**
- * Conversations over an event store of your own (`turnlog/store`): `createStore(events, { codecs: [myCodec] })`. Its `views` and
- * `snapshots` are used where it has them. Closing it closes the event store.
+ * Conversations over an event store of your own (`turnlog/store`): `createStore(events, { codecs: [myCodec] })`. Uses its `views` and
+ * `snapshots` if it has them. Closing it closes the event store.
  *
- * @throws {TypeError} for an option that is none, and for what is no event store.
+ * @throws {TypeError} if `events` is not an event store, or an option is unknown or invalid.
  */
 export function createStore(events: EventStore, options: CreateStoreOptions = {}): TurnlogStore {
   createOptions.checkNames("createStore", options);
@@ -38,13 +38,13 @@ export function createStore(events: EventStore, options: CreateStoreOptions = {}
 }
 
 /**
- * Opens a store by its address: `memory:` for work that need not last, `sqlite:path` for a file,
- * `esdb://host:2113` for an EventStoreDB or KurrentDB server (`kurrentdb://` means the same).
+ * Opens a store by its address: `memory:` for work that need not last, `sqlite:path` for a file, `esdb://host:2113` for an EventStoreDB
+ * or KurrentDB server (`kurrentdb://` means the same).
  *
- * @throws {TypeError} for an option that is none.
- * @throws {RangeError} for a deadline that is no whole number of milliseconds from 1 on.
+ * @throws {TypeError} if an option is unknown or invalid.
+ * @throws {RangeError} if the deadline is not a whole number of milliseconds from 1 on.
  * @throws {TurnlogError} `unknown-store` for another kind of address.
- * @throws {StoreNotFoundError} when it must exist and does not.
+ * @throws {StoreNotFoundError} if it must exist and does not.
  */
 export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<TurnlogStore> {
   openOptions.checkNames("openStore", options);
@@ -62,7 +62,7 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
   return store;
 }
 
-/** Where an erasure was broken off, texts that somebody has ordered to be erased may still be there: whoever opens the store is told. */
+/** If an erasure was interrupted, texts that should be erased may still be there: warns every program that opens the store. */
 async function tellUnfinished(events: EventStore): Promise<void> {
   const { unfinishedErasures } = await import("./records/erasures.ts");
   for (const { orderId } of await unfinishedErasures(events))

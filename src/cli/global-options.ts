@@ -4,7 +4,7 @@ import { option } from "./option-values.ts";
 
 /** The options that every command takes. */
 export const globalOptions: readonly Option[] = [
-  option("--store <url>", "where conversations are kept (TURNLOG_STORE, else sqlite:./turnlog.db)"),
+  option("--store <url>", "where to keep conversations (TURNLOG_STORE, else sqlite:./turnlog.db)"),
   option("--json", "print one JSON document"),
   option("-q, --quiet", "print data only"),
   option("--color <when>", "when to colour text (auto: on a terminal, unless NO_COLOR or FORCE_COLOR is set)")

@@ -7,24 +7,24 @@ import { type CliEnvironment, createContext, type GlobalOptions, isInterrupted }
 import { type ExitCode, exitCodes, type Failure, failureOf, outputFailureOf } from "./exit-codes.ts";
 import { globalOptions } from "./global-options.ts";
 
-/** Reads the command line, runs what it asks for, and sets the exit code. Nothing heavy is loaded before it is asked for. */
+/** Runs the command of the command line and sets the exit code. Loads each command only when it is called. */
 export async function run(argv: readonly string[]): Promise<void> {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    // A reader that has seen enough (`| head`) is no failure.
+    // A reader that closes early (`| head`) is not a failure.
     if (error.code === "EPIPE") process.exit();
     const { exitCode, message } = outputFailureOf(error);
     process.stderr.write(`turnlog: ${message}\n`);
     process.exit(exitCode);
   });
   process.exitCode = await execute(argv, process);
-  // What a module of --stack still does, such as sending its traces, has this long; what it keeps open is not waited for.
+  // A module of --stack has this long to finish its work, such as sending traces. Its open handles do not keep the process alive.
   setTimeout(endProcess, lingerMs).unref();
 }
 
-/** How long a process that has answered may go on by itself. */
+/** How long a process may go on after its answer. */
 export const lingerMs = 1_000;
 
-/** Ends the process once its readers, slow ones too, have all that was written. */
+/** Exits once its readers, slow ones too, have read all output. */
 function endProcess(): void {
   process.stdout.write("", () => process.stderr.write("", () => process.exit()));
 }
@@ -109,7 +109,7 @@ function argumentTerm(argument: Argument): string {
   return argument.required ? `<${name}>` : `[${name}]`;
 }
 
-/** Tells a person what went wrong, in one line; with `--debug` also where. */
+/** Prints the error in one line; with `--debug` also its stack. */
 function report(error: unknown, { debug = false }: GlobalOptions, { stderr }: CliEnvironment): ExitCode {
   const { exitCode, message } = isInterrupted() ? interrupted : failureOf(error);
   stderr.write(`turnlog: ${message}\n`);
@@ -124,7 +124,7 @@ function stackOf(error: Error): string {
   return error.cause instanceof Error ? `${stack}\ncaused by ${stackOf(error.cause)}` : stack;
 }
 
-/** Help and version are answers; everything else that commander ends with was typed wrong. */
+/** Help and version are answers; every other end by commander is a usage error. */
 const codeOf = ({ exitCode }: CommanderError): ExitCode => (exitCode === 0 ? exitCodes.ok : exitCodes.usage);
 
 const inOneLine = (text: string): string =>
@@ -133,7 +133,7 @@ const inOneLine = (text: string): string =>
     .replace(/^error: /, "")
     .replace(/\s*\n\s*/g, " ");
 
-/** What people type who know what they want, and how it is spelt here. */
+/** Names that people may expect, and the command to type instead. */
 const otherWords: ReadonlyMap<string, string> = new Map([
   ["settle", "resume CONVERSATION --settle CALL=HOW"],
   ["abandon", "resume CONVERSATION --abandon"],
@@ -161,7 +161,7 @@ const otherWords: ReadonlyMap<string, string> = new Map([
   ["heads", "verify --save-heads FILE"],
 ]);
 
-/** What people type who want something gone: no other command may seem to do that. */
+/** Names that people may type to delete something: no other command may seem to do that. */
 const erasing: ReadonlySet<string> = new Set(["delete", "forget", "purge", "remove", "rm", "wipe"]);
 
 function hintFor(refusal: string): string | null {
@@ -187,7 +187,7 @@ function version(): string {
 
 const revisionHelp = `
 Revisions: cnv_8f3k@120, @-1 (the last event), @<response id>, @100..120.
-A conversation is named by the beginning of its id, or @last (the one written last).
+Name a conversation by the beginning of its id, or @last (the one written to last).
 
 Exit codes: 0 ok, 1 failure or difference, 2 usage, 3 not found, 4 integrity, 5 replay or
 coherence differs, 6 store, port or Node unavailable, 130 interrupted.`;

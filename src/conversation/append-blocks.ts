@@ -11,19 +11,19 @@ import type { Appended } from "./conversation-options.ts";
 
 type Appending = {
   readonly actor: Actor;
-  /** What the caller knows the message by, and the id that a block behind the last one would have by it; null without a key. */
+  /** The caller's key of the message, and the id that a block after the last one would have under it; null without a key. */
   readonly keyed: { readonly key: string; readonly beyond: BlockId } | null;
-  /** Nobody can have given the ids before. */
+  /** Whether the ids are certainly new. */
   readonly isIdNew: boolean;
 };
 
-/** How often an append begins anew because the Turn became another one while it was compared with it. */
+/** How often an append starts over because the Turn changed while it was compared. */
 const maxBeginnings = 50;
 
 /**
- * Appends blocks from outside a run. Of a key that was used before it gives what was recorded then.
+ * Appends blocks from outside a run. If the key was used before, returns what was recorded then.
  *
- * @throws {TurnlogError} `key-reused` when something else was appended under the key; nothing is appended then.
+ * @throws {TurnlogError} `key-reused` if something else was appended under the key; nothing is appended then.
  * @throws {TurnlogError} `no-open-call` for a tool result that answers no open call.
  */
 export async function appendBlocks(
@@ -59,10 +59,10 @@ export async function appendBlocks(
 const isAppending = ({ event }: RecordedEvent): boolean => event.type === "BlockAppended";
 
 /**
- * Those of the blocks that were appended under their key before, from the first on: a message that is too big for one append may be
- * there in part.
+ * Returns the blocks that were appended under their key before, from the first one: a message that is too big for one append may be
+ * stored in part.
  *
- * @throws {TurnlogError} `key-reused` when they say something else, or there were more of them. Who appended them does not count.
+ * @throws {TurnlogError} `key-reused` if they say something else, or there were more of them. Their actor does not matter.
  */
 async function recordedBefore(
   stream: ConversationWriter,

@@ -5,15 +5,15 @@ import { openCalls } from "../domain/calls.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 
-/** Whether a block answers a call by its id; what a provider pairs by other names is compared by its codec alone. */
+/** Whether a block answers a call by its id. Results that a provider pairs by other names are compared by its codec alone. */
 export const isResult = ({ kind, callId }: Block): boolean => kind === "tool_result" && callId !== null;
 
 /**
- * Checks that the results among these blocks answer open calls: those that the Turn, what waits behind it, or the blocks themselves
- * hold no result for, however long ago they were made and whatever a request has said of them meanwhile. Gives whether a view has the
- * Turn that they were compared with.
+ * Checks that the results among these blocks answer open calls: calls without a result in the Turn, in the blocks that wait behind it,
+ * or in the blocks themselves, however long ago they were made and whatever a request has said of them meanwhile. Returns whether a view
+ * has the Turn that they were compared with.
  *
- * @throws {TurnlogError} `no-open-call` for the first that answers none.
+ * @throws {TurnlogError} `no-open-call` for the first result that answers none.
  */
 export async function mustAnswerOpenCalls(
   stream: ConversationWriter,
@@ -39,7 +39,7 @@ export async function mustAnswerOpenCalls(
 
 const isOfCalls = ({ kind }: Block): boolean => kind === "tool_call" || kind === "tool_result";
 
-/** A call that did not come whole was never sent back: no result of it would be read. */
+/** An incomplete call was never sent back, so no request would carry a result of it. */
 const isAnsweredBy = (call: Block, { callId }: Block): boolean =>
   call.kind === "tool_call" && call.callId === callId && call.wire?.partial !== true && call.wire?.incomplete !== true;
 

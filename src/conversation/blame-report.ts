@@ -12,37 +12,37 @@ import type { PlacedBlock } from "./turn-changes.ts";
 /** Who made a block, and who made each of its versions. */
 export type BlockStory = {
   readonly id: string;
-  /** What it is, in a word or two. */
+  /** A word or two for the block. */
   readonly label: string;
-  /** Null where that is not known. */
+  /** Null if unknown. */
   readonly made: BlockChange | null;
   /** In the order in which they were made. */
   readonly versions: Blame["versions"];
 };
 
-/** A block of a Turn, and who made the version that stands in it. */
+/** A block of a Turn, and who made its current version. */
 export type BlamedBlock = PlacedBlock & BlockStory & { readonly changed: BlockChange | null };
 
-/** A block that is not in the Turn, and who took it out; null where nobody did, and it waits for the end of an open run. */
+/** A block that is not in the Turn, and who removed it; null if no actor did, and it waits for the end of an open run. */
 export type RemovedBlock = BlockStory & {
   readonly removed: BlockChange | null;
-  /** What it said last; null where the log does not tell. */
+  /** Its last content; null if the log does not have it. */
   readonly block: Block | null;
 };
 
-/** Who made and last changed the blocks of a Turn, and who took out those that are gone. */
+/** Who made and last changed the blocks of a Turn, and who removed the others. */
 export type BlameReport = {
   readonly revision: number;
   readonly blocks: readonly BlamedBlock[];
   readonly removed: readonly RemovedBlock[];
-  /** Events up to there whose data is not what was written: who made and said what may be anything. `verify` says more. */
+  /** Events up to there whose data has changed since they were written: their actors and contents are unreliable. `verify` says more. */
   readonly changedEvents: readonly ChangedEvent[];
 };
 
 /**
- * What a place tells of its blocks: while a run is open, of the Turn that was handed on last.
+ * Reports the blocks of a place: while a run is open, of the Turn that was handed on last.
  *
- * @param only - The id of the one block that is asked for; null for all.
+ * @param only - The id of the one block to report; null for all.
  */
 export async function blameReport(
   log: EventReader,
@@ -72,13 +72,13 @@ export async function blameReport(
   };
 }
 
-/** While a run is open, what its layers have left out so far is gone as well. */
+/** While a run is open, blocks that its layers have left out so far are gone as well. */
 const removalOf = ({ past: { view, blames } }: ReadPlace, id: string): BlockChange | null =>
   view.client.run?.removed.get(id) ?? blames.get(id)?.removed ?? null;
 
 type Removed = Omit<RemovedBlock, "block">;
 
-/** No Turn has them any more, so what they said last is read where the log has it. */
+/** Reads the last contents of removed blocks from the log, because no Turn has them any more. */
 async function withContent(log: EventReader, removed: readonly Removed[]): Promise<readonly RemovedBlock[]> {
   const events = new Map<string, RecordedEvent | null>();
   const told: RemovedBlock[] = [];

@@ -9,17 +9,17 @@ import type { FoundRequest } from "./find-request.ts";
 
 /** A context that was known when a request was planned, and why the request did not continue from it. */
 export type ContextCandidate = Pick<ServerContext, "responseId" | "inferenceId" | "stream" | "revision" | "length"> & {
-  /** `taken`; `shorter` or `older` where another saved more; else what spoke against it. */
+  /** `taken`; `shorter` or `older` if another saved more; else the reason against it. */
   readonly verdict: string;
-  /** Where it stops being a beginning of the Turn; null where it is one, or was not compared. */
+  /** Where it stops being a prefix of the Turn; null if it is one, or was not compared. */
   readonly divergence: Divergence | null;
 };
 
 type RecordedPlan = ReturnType<typeof recordedPlan>;
 
 /**
- * Every context that was known, newest first, with what speaks against it, under the run's own policy. The planner has tried
- * them by their length until one could be taken, so none has to be shaped again.
+ * Every known context, newest first, with the reason against it, under the run's own policy. The planner tries them by length until one
+ * can be taken, so none has to be shaped again.
  */
 export function candidatesOf(found: FoundRequest): readonly ContextCandidate[] {
   const { view, recorded, codecs } = found;
@@ -38,7 +38,7 @@ export function candidatesOf(found: FoundRequest): readonly ContextCandidate[] {
   });
 }
 
-/** What is said without a look at the Turn; null where that has to be compared. */
+/** The verdict without a look at the Turn; null if that has to be compared. */
 function plainVerdict({ request }: FoundRequest, { contexts }: RecordedPlan, context: ServerContext): string | null {
   if (request.decision.anchor?.inferenceId === context.inferenceId) return "taken";
   if (context.unusable !== null) return context.unusable;
@@ -46,14 +46,14 @@ function plainVerdict({ request }: FoundRequest, { contexts }: RecordedPlan, con
   return contexts.invalidation(context)?.reason ?? null;
 }
 
-/** Why a context that is a beginning of the Turn was not continued from. */
+/** Why a request did not continue from a context that is a prefix of the Turn. */
 function lostBy({ request }: FoundRequest, asked: RecordedPlan | PlanRequest, context: ServerContext): string {
   const { anchor, reason } = request.decision;
   if (asked.policy.mode === "stateless") return "policy";
   const refusal = "codec" in asked ? refusalOf(asked, context) : null;
   if (refusal !== null) return refusal;
   if (anchor !== null && context.length <= anchor.length) return context.length < anchor.length ? "shorter" : "older";
-  // The planner has tried it, unless nothing was to be continued from at all.
+  // The planner tried it, unless the request was not to continue from anything.
   const isTried = anchor !== null || !(reason !== null && reasonsForNone.has(reason));
   if (!isTried) return "not asked for";
   return "codec" in asked ? "illegal-continuation" : "unknown without its codec";
@@ -61,7 +61,7 @@ function lostBy({ request }: FoundRequest, asked: RecordedPlan | PlanRequest, co
 
 const reasonsForNone: ReadonlySet<string> = new Set(["provider-cannot-chain", "refused", "suspect", "policy", "aside"]);
 
-/** A context that is no beginning of the Turn, and where it stops being one. */
+/** A context that is not a prefix of the Turn, and where they diverge. */
 function diverging({ contextTurns }: FoundRequest, asked: RecordedPlan, context: ServerContext) {
   const turn = contextTurns.get(context.inferenceId);
   const held = turn && withoutFirst(context, turn, turn.length - context.length);

@@ -3,8 +3,8 @@ import { isHole, type RecordedEvent } from "../domain/events/recorded.ts";
 import type { ReadableConversation } from "./readable-conversation.ts";
 
 /**
- * Every event of a conversation from now on, from any writer, once it is durable. It is a function of its own, so that only programs
- * that use it load rxjs.
+ * Every event of a conversation from now on, from any writer, once it is durable. A separate function, so that only programs that use it
+ * load rxjs.
  *
  *     changes$(conversation).subscribe(({ event }) => console.log(event.type));
  */

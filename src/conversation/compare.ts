@@ -8,27 +8,27 @@ import type { BlockChange } from "../projections/blame.ts";
 import { lastChange } from "../projections/blame.ts";
 import { LoadedPast } from "./past.ts";
 
-/** Where two conversations part. */
+/** Where two conversations diverge. */
 export type MergeBase = {
-  /** The last event that both go on from; null when their lineages share none. */
+  /** The last event that both continue from; null if their lineages share none. */
   readonly event: { readonly stream: string; readonly revision: number } | null;
   /** How many blocks at the beginning of their Turns are equal. */
   readonly blocks: number;
-  /** What stands behind those, on either side; null where that Turn ends. */
+  /** The next block on either side; null where that Turn ends. */
   readonly left: TurnDeparture | null;
   readonly right: TurnDeparture | null;
 };
 
-/** The first block that is another, and who last changed it. */
+/** The first block that differs, and who last changed it. */
 export type TurnDeparture = { readonly block: Block; readonly change: BlockChange | null };
 
 /**
- * Compares two conversations, each at a revision: what they share by descent, and what their Turns begin with.
+ * Compares two conversations, each at a revision: the events that they share, and the common beginning of their Turns.
  *
  *     const [left, right] = await Promise.all([one, other].map(async (each) => (await each.at(-1)).load()));
  *     const { blocks } = await compareConversations(store.log, left, right);
  *
- * @throws {TypeError} for what is no log, and for a revision that was not loaded.
+ * @throws {TypeError} if `log` is not a log, or a revision was not loaded.
  */
 export async function compareConversations(
   reader: EventReader,

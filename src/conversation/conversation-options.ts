@@ -13,22 +13,22 @@ import type { Block } from "../domain/block.ts";
 import type { CancelOptions } from "../engine/run/cancel.ts";
 import { maxTimerMs } from "../engine/stack/limits.ts";
 
-/** How a block gets into a conversation. */
+/** How to append a block to a conversation. */
 export type AppendOptions = {
-  /** The same key never appends twice: for messages that may be delivered twice. */
+  /** The same key never appends twice: use it for messages that may be delivered twice. */
   readonly key?: string;
   readonly actor?: Extract<Actor, { readonly kind: (typeof authors)[number] }>;
 };
 
-/** What an append came to. */
+/** The result of an append. */
 export type Appended = {
   /** The blocks as recorded. */
   readonly blocks: readonly Block[];
-  /** False where the key had been used, so that nothing was appended. */
+  /** False if the key had been used, so that nothing was appended. */
   readonly isNew: boolean;
 };
 
-/** Who forks, reverts, or says how a conversation is called. */
+/** Who forks, reverts, or relabels. */
 export type ActorOption = { readonly actor?: Extract<Actor, { readonly kind: (typeof users)[number] }> };
 
 const authors = ["user", "app", "import", "operator"] as const;
@@ -43,10 +43,10 @@ export const skipOptions = optionsOf<ActorOption & { readonly allThatFollow?: bo
   ...{ actor: anything, allThatFollow: anything },
 });
 
-/** How a conversation is called from now on. */
+/** The new title and labels of a conversation. */
 export type ConversationLabels = {
   readonly title?: string;
-  /** Those that change; null takes one away. */
+  /** Changed labels; null removes one. */
   readonly labels?: Readonly<Record<string, string | null>>;
 };
 
@@ -70,13 +70,13 @@ function checkedLabel(what: string, [name, value]: readonly [string, unknown]): 
   throw new TypeError(`${what}.${name} is ${kindOf(value)}: a label's value is a text, or null to take it away`);
 }
 
-/** Names as they were given. */
+/** Names exactly as given. */
 export function checkedLabels(data: ConversationLabels): ConversationLabels {
   labelOptions.check("relabel", data);
   return data;
 }
 
-/** The author of what is appended. */
+/** The author of the appended blocks. */
 export function checkedAppend(options: AppendOptions): { readonly actor: Actor } {
   appendOptions.check("append", options);
   const { actor = { kind: "user" } } = options;
@@ -96,9 +96,9 @@ export function checkedByWhom<Options extends ActorOption>(
 const actorMembers = optionsOf<{ readonly kind: string; readonly name?: string }>({ kind: anything, name: anything });
 
 /**
- * The actor that a caller claims to be.
+ * Checks the actor that a caller claims to be.
  *
- * @throws {TypeError} for one that is none, and for one that callers cannot be: a provider, a layer, the engine.
+ * @throws {TypeError} if it is not an actor, or one that callers cannot be: a provider, a layer, the engine.
  */
 export function checkedActor(where: string, actor: unknown, kinds: readonly string[] = users): Actor {
   if (!isJsonObject(actor)) throw new TypeError(`${where}: actor is ${kindOf(actor)}: give { kind: "user" }`);
@@ -120,7 +120,7 @@ const cancelOptions = optionsOf<CancelOptions>({
   ...{ reason: textOf("why the run is to end"), actor: anything, waitMs },
 });
 
-/** How a run is to be ended from outside. */
+/** Checks the options of `cancel`. */
 export function checkedCancel(options: CancelOptions): CancelOptions {
   cancelOptions.check("cancel", options);
   const { actor } = options;

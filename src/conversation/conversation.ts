@@ -38,13 +38,13 @@ import type { ReadingTools } from "./readable-conversation.ts";
 import { reasoningReset } from "./reasoning-reset.ts";
 import { RunnableConversation } from "./runnable-conversation.ts";
 
-/** What a conversation needs of the store that it is in. */
+/** What a conversation needs from its store. */
 type Conversations = Omit<ReadingTools, "stream"> & {
   readonly newId: (prefix: "cnv" | "blk") => string;
   readonly conversation: (id?: string) => Conversation;
 };
 
-/** One conversation: what was said, who changed it, and what the model's server knows of it. */
+/** One conversation: its messages, who changed them, and what the model's server holds of it. */
 export class Conversation extends RunnableConversation {
   readonly #stream: ConversationWriter;
   readonly #others: Conversations;
@@ -56,14 +56,14 @@ export class Conversation extends RunnableConversation {
   }
 
   /**
-   * Appends blocks, or messages as chat APIs have them (`{ role, content }`); a text is a user's message. Durable when it
-   * resolves. While a run is open they wait for its end. With a key it may be called again for the same message: that
-   * appends nothing, and gives the blocks of the first time. A tool result answers an open call: one that the Turn holds no result
-   * for, however long ago it was made, and whatever was said since.
+   * Appends blocks, or messages as chat APIs have them (`{ role, content }`); a text is a user's message. Durable when it resolves.
+   * While a run is open, the blocks wait for its end. With a key, you may call it again for the same message: that appends nothing, and
+   * returns the first blocks. A tool result must answer an open call: one for which the Turn holds no result, however long ago it was
+   * made, and whatever was said since.
    *
-   * @throws {TurnlogError} `key-reused` when another message was appended under the key.
+   * @throws {TurnlogError} `key-reused` if another message was appended under the key.
    * @throws {TurnlogError} `no-open-call` for a tool result that answers no open call.
-   * @throws {TypeError} for what is none of these, an empty key, and an actor that callers may not be.
+   * @throws {TypeError} if the content is none of these, the key is empty, or callers may not be the actor.
    */
   async append(content: AppendInput | readonly AppendInput[], options: AppendOptions = {}): Promise<Appended> {
     const drafts = draftsOf(content);
@@ -80,13 +80,13 @@ export class Conversation extends RunnableConversation {
     );
   }
 
-  /** Names the conversation for people; labels are for programs, and one that is given as null is taken away. */
+  /** Sets a title for people and labels for programs; null removes a label. */
   async relabel(data: ConversationLabels, byWhom: ActorOption = {}): Promise<void> {
     const actor = checkedByWhom("relabel", { actor: { kind: "app" }, ...byWhom });
     await this.commit([{ event: { type: "ConversationRelabelled", version: 1, data: checkedLabels(data) }, actor }]);
   }
 
-  /** Takes the conversation out of lists; it can be read, run and found as before, and `unhide` lists it again. */
+  /** Removes the conversation from lists. It can be read, run and found as before, and `unhide` lists it again. */
   async hide(byWhom: ActorOption = {}): Promise<void> {
     await this.relabel({ labels: { [hiddenLabel]: "true" } }, byWhom);
   }
@@ -96,12 +96,12 @@ export class Conversation extends RunnableConversation {
   }
 
   /**
-   * A new conversation that goes on from a revision of this one, by default from its newest: one event, and nothing is
-   * copied. Where a run is open there, the fork has what would be left had it been cancelled. This one is untouched.
+   * Returns a new conversation that continues from a revision of this one, by default from its newest: one event, without copying. If a
+   * run is open there, the fork has the Turn that cancelling the run would leave. This conversation does not change.
    *
-   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
-   * @throws {ConversationDamagedError} when this conversation is damaged up to there.
-   * @throws {TurnlogError} `conversation-exists` when `id` is that of another conversation; the same fork again is harmless.
+   * @throws {TurnlogError} `revision-not-found` if there is no such revision.
+   * @throws {ConversationDamagedError} if this conversation is damaged up to there.
+   * @throws {TurnlogError} `conversation-exists` if `id` belongs to another conversation; repeating the same fork is harmless.
    */
   async fork(revision = -1, options: ActorOption & { readonly id?: string } = {}) {
     const actor = checkedByWhom("fork", options, forkOptions);
@@ -111,8 +111,8 @@ export class Conversation extends RunnableConversation {
   }
 
   /**
-   * The conversation of a subagent that a tool call opens, by the tool's context: linked to the call, with a history of its
-   * own. The same call and name give the same conversation, so that a tool that runs again finds it.
+   * Opens the conversation of a subagent from a tool's context: linked to the tool call, with its own history. The same call and name
+   * give the same conversation, so a tool that runs again finds it.
    */
   async child(name: string, { runId, blockId }: Pick<ToolContext, "runId" | "blockId">): Promise<Conversation> {
     const child = this.#others.conversation(`cnv_${namedIdText(`${this.id} ${blockId} ${name}`)}`);
@@ -121,9 +121,9 @@ export class Conversation extends RunnableConversation {
   }
 
   /**
-   * Makes the Turn what it was at a revision; an open run there does not count. What came since stays in the log.
+   * Sets the Turn back to a revision, ignoring a run that was open there. Later events stay in the log.
    *
-   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+   * @throws {TurnlogError} `revision-not-found` if there is no such revision.
    * @throws {RunInProgressError} while a run is open now.
    */
   async revertTo(revision: number, byWhom: ActorOption = {}): Promise<Turn> {
@@ -134,10 +134,9 @@ export class Conversation extends RunnableConversation {
   }
 
   /**
-   * Ends the Turn with its n-th exchange, from 0, or counted from the end when negative: what was said after it stays in
-   * the log.
+   * Ends the Turn with its n-th exchange, from 0; a negative number counts from the end. Later messages stay in the log.
    *
-   * @throws {TurnlogError} `exchange-not-found` when there is no such exchange.
+   * @throws {TurnlogError} `exchange-not-found` if there is no such exchange.
    * @throws {RunInProgressError} while a run is open.
    */
   async revertToExchange(n: number, byWhom: ActorOption = {}): Promise<Turn> {
@@ -151,36 +150,36 @@ export class Conversation extends RunnableConversation {
   }
 
   /**
-   * Makes the Turn shorter, between two runs and without a model: cuts tool results, or leaves out the oldest exchanges. Blocks stay
-   * readable at earlier revisions, a call keeps its result, and what was answered stays answered. Gives the Turn, and writes
-   * nothing where there is nothing to make shorter.
+   * Shortens the Turn between two runs, without a model: cuts tool results, or leaves out the oldest exchanges. Blocks stay readable at
+   * earlier revisions, a call keeps its result, and answered messages stay answered. Returns the Turn, and writes nothing if there is
+   * nothing to shorten.
    *
    * @throws {RunInProgressError} while a run is open.
-   * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
+   * @throws {TypeError | RangeError} if an option is unknown or invalid.
    */
   compact(options?: CompactOptions): Promise<Turn>;
   /**
-   * Has an engine's model summarise the oldest exchanges, in a run that asks for nothing else: its layers see what the model is
-   * shown, what it cost is in the result, and a crash in the middle is taken up by the next run. A run that was cut off is finished
-   * first. Null where there is nothing to summarise.
+   * Lets an engine's model summarise the oldest exchanges, in a run that asks for nothing else: its layers see the model's input, the
+   * result has the cost, and after a crash the next run resumes it. A run that was cut off is finished first. Null if there is nothing
+   * to summarise.
    *
-   * @throws {RunInProgressError} while a process that lives runs the conversation.
-   * @throws {RunUnfinishedError} while a run waits for something in doubt to be settled.
-   * @throws {RunFailedError} when the model gave no summary: the Turn is as it was.
+   * @throws {RunInProgressError} while a living process runs the conversation.
+   * @throws {RunUnfinishedError} while a run waits for someone to settle a call or effect in doubt.
+   * @throws {RunFailedError} if the model gave no summary: the Turn is as it was.
    * @throws {RunCancelledError} when the signal aborted.
-   * @throws {TypeError | RangeError} for what is no engine, an option that is none, and a value that it cannot have.
+   * @throws {TypeError | RangeError} if `engine` is not an engine, or an option is unknown or invalid.
    */
   compact<Context>(
     engine: Engine<Context, unknown>,
     ...options: WithContext<Context, SummariseOptions<Context>>
   ): Promise<RunResult | null>;
   /**
-   * Puts what a server made of a response and all before it (`provider.compact`) in the place of that, between two runs. What came
-   * since stays behind it, and the next request begins a new chain with it.
+   * Replaces a response and all before it with the server's compaction of them (`provider.compact`), between two runs. Later blocks stay
+   * behind it, and the next request begins a new chain with it.
    *
    * @throws {RunInProgressError} while a run is open.
-   * @throws {TurnlogError} `window-outdated` where the Turn does not begin with what the window was made of.
-   * @throws {TypeError} for a window that is none.
+   * @throws {TurnlogError} `window-outdated` if the Turn does not begin with what the window was made of.
+   * @throws {TypeError} if `window` is not a window.
    */
   compact(window: ServerWindow): Promise<Turn>;
   async compact(
@@ -193,8 +192,8 @@ export class Conversation extends RunnableConversation {
   }
 
   /**
-   * Has no later request carry, or continue from, the reasoning of the Turn, whose blocks stay as they are. Gives the ids of those
-   * that are not sent any more.
+   * Stops later requests from carrying the reasoning of the Turn, or continuing from it. Its blocks stay as they are. Returns the ids of
+   * the blocks that are not sent any more.
    */
   async resetReasoning(byWhom: ActorOption = {}): Promise<readonly BlockId[]> {
     const actor = checkedByWhom("resetReasoning", { actor: { kind: "app" }, ...byWhom });
@@ -204,11 +203,10 @@ export class Conversation extends RunnableConversation {
   }
 
   /**
-   * Lets everything that decides go on without a damaged event, which an operator has looked at; views show it still. Gives
-   * what the conversation stops at then: often events that follow from the one that is left out, which `allThatFollow` skips
-   * too.
+   * Lets every decision continue without a damaged event, which an operator has looked at; views still show it. Returns the
+   * next damage: often events that follow from the skipped one, which `allThatFollow` skips too.
    *
-   * @throws {TurnlogError} `event-not-damaged` when the first damage is elsewhere, or there is none.
+   * @throws {TurnlogError} `event-not-damaged` if the first damage is elsewhere, or there is none.
    */
   async skipEvent(
     revision: number,
@@ -222,19 +220,19 @@ export class Conversation extends RunnableConversation {
   }
 
   /**
-   * Has a server forget what it stored for this conversation: responses of a provider's endpoint, layers' own requests among them,
-   * and conversation objects with their items; not what a fork inherited. That they are to be deleted is durable before the first is, so that nothing is
-   * continued from them; what the server answered is recorded for each. Called again, it tries those that failed.
+   * Deletes what a server stored for this conversation: responses of a provider's endpoint, including those of layers' own requests, and
+   * conversation objects with their items; not what a fork inherited. The intent is durable before the first deletion, so nothing
+   * continues from them; the server's answer is recorded for each. Calling it again retries those that failed.
    *
    * @throws {RunInProgressError} while a run is open.
-   * @throws {TypeError} for a provider that cannot delete, and for an option that is none.
+   * @throws {TypeError} if the provider cannot delete, or an option is unknown or invalid.
    */
   async deleteStored(provider: Provider, options: DeleteStoredOptions = {}): Promise<DeletedStored> {
     const { deleteStored } = await import("./delete-stored.ts");
     return deleteStored(this.#stream, provider, options);
   }
 
-  /** Proposes events as they are: what imports and repairs use. */
+  /** Proposes events unchanged: for imports and repairs. */
   async commit(entries: readonly ProposedEvent[]): Promise<readonly RecordedEvent[]> {
     const result = await this.#stream.commit(entries);
     if (result.status === "rejected" && result.rejection.code === "conversation-exists")

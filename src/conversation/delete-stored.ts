@@ -10,22 +10,22 @@ import { readOwn } from "../log/writer/read-conversation.ts";
 import { type ActorOption, checkedByWhom } from "./conversation-options.ts";
 
 export type DeleteStoredOptions = ActorOption & {
-  /** Nothing further is deleted once it aborts. */
+  /** Aborting it stops further deletions. */
   readonly signal?: AbortSignal;
 };
 
-/** What became of the responses and conversation objects that a server stored for a conversation, by their ids. */
+/** The outcome for the responses and conversation objects that a server stored for a conversation, by their ids. */
 export type DeletedStored = {
   readonly deleted: readonly string[];
-  /** Those that the server did not have any more. */
+  /** Those that the server no longer had. */
   readonly missing: readonly string[];
-  /** Those of which nobody knows: deleting again tries them again. */
+  /** Those with an unknown outcome: deleting again retries them. */
   readonly failed: readonly { readonly id: string; readonly error: ProviderError }[];
 };
 
 const deleteOptions = optionsOf<DeleteStoredOptions>({ actor: anything, signal: anything });
 
-/** Has the server forget what it stored for a conversation: from the first event on nothing is continued from it. */
+/** Deletes what a server stored for a conversation: from the first event on, nothing continues from it. */
 export async function deleteStored(
   stream: ConversationWriter,
   provider: Provider,
@@ -91,20 +91,20 @@ async function isFound(deletion: () => Promise<void> | undefined): Promise<boole
   }
 }
 
-/** Responses and conversation objects by their ids; `isNamed`: a server gave it a name to be continued by, so that it stored it. */
+/** Responses and conversation objects by their ids; `isNamed`: a server gave it a name to continue from, so it stored it. */
 type StoredAnchors = ReadonlyMap<string, Anchor & { readonly isNamed: boolean }>;
 
 /**
- * The responses that servers may still hold, by scope and id, those that layers asked for beside the conversation and those that
- * nobody waited for to the end among them, and then the conversation objects that were made for it, those that it has left too.
- * What a fork inherited is its parent's.
+ * The responses that servers may still hold, by scope and id, including those that layers asked for outside the conversation and those
+ * that were not awaited to the end; then the conversation objects that were made for it, including those that it has left. What a fork
+ * inherited belongs to its parent.
  */
 async function storedAnchors(events: AsyncIterable<ReadEvent>): Promise<ReadonlyMap<string, StoredAnchors>> {
   const stored = createAnchors();
   const objects = createAnchors();
   const asked = new Map<string, string>();
   for await (const { event } of events) {
-    // Nobody can say whether a server stored anything for it.
+    // It is unknown whether a server stored anything for it.
     if (event.type === "skipped") continue;
     if (isRequest(event)) asked.set(event.data.inferenceId, event.data.scope);
     if (event.type === "ResponseDeleted") stored.of(event.data.scope).delete(event.data.responseId);
@@ -138,7 +138,7 @@ function createAnchors() {
   };
 }
 
-/** How many responses and objects servers may still hold of a conversation, as far as they gave them names. */
+/** How many responses and objects servers may still hold of a conversation, as far as the servers named them. */
 export async function countStored(events: AsyncIterable<ReadEvent>): Promise<number> {
   const anchors = [...(await storedAnchors(events)).values()].flatMap((stored) => [...stored.values()]);
   return anchors.filter(({ isNamed }) => isNamed).length;

@@ -15,28 +15,28 @@ import { type Changers, changedBy, differenceByContent, type TurnChanges, turnCh
 /** A revision of a conversation; a negative one counts from the end. */
 export type RevisionOf = { readonly conversation: ConversationId; readonly revision: number };
 
-/** One side of a difference: the revision, and the digest of the Turn that it speaks of. */
+/** One side of a difference: the revision, and the digest of its Turn. */
 export type DiffSide = RevisionOf & { readonly digest: string };
 
 /** What changed between two revisions, and by whom. */
 export type ConversationDiff = TurnChanges & { readonly from: DiffSide; readonly to: DiffSide };
 
 /**
- * Compares the Turns of two revisions: while a run is open there, the one that was handed on last, else the committed one.
- * Blocks of conversations that have no ancestor in common are compared by content.
+ * Compares the Turns of two revisions: while a run is open there, the one that was handed on last, else the committed one. Blocks of
+ * conversations without a common ancestor are compared by content.
  *
- * @throws {TurnlogError} `revision-not-found` when one of them is not there.
+ * @throws {TurnlogError} `revision-not-found` if one of them does not exist.
  */
 export async function diffRevisions(log: EventLog, from: RevisionOf, to: RevisionOf): Promise<ConversationDiff> {
   const [first, last] = [await existing(log, from), await existing(log, to)];
   const [before, after] = await readBoth(log, first, last);
-  // What two conversations have from one ancestor has one id in both.
+  // Events of a common ancestor have the same ids in both conversations.
   const isOneLineage =
     from.conversation === to.conversation || (await compareConversations(log, before.past, after.past)).event !== null;
   const difference = (isOneLineage ? turnDifference : differenceByContent)(before.turn, after.turn);
   const isOneEvent = from.conversation === to.conversation && last.revision === first.revision + 1;
   const { actor } = after.past.event;
-  // Across one pass it was that layer's doing, also where it put back what somebody else had written.
+  // Across one pass, the layer made the changes, even if it restored what another actor had written.
   const changers = isOneEvent && actor.kind === "middleware" ? changedBy(actor) : changersOf(after.past.view);
   const labels = new Map([...before.words.labels, ...after.words.labels]);
   return {
@@ -51,10 +51,10 @@ const existing = async (log: EventLog, { conversation, revision }: RevisionOf): 
   revision: await existingRevision(log.store, conversationStream(conversation), revision),
 });
 
-/** A past, and the Turn that its revision speaks of. */
+/** A past, and the Turn of its revision. */
 type Side = ReadPlace & { readonly turn: Turn };
 
-/** Two revisions of one conversation are seen in one reading: the earlier one's Turn as the fold passes it. */
+/** Two revisions of one conversation take one reading: the fold passes the earlier one's Turn on the way. */
 async function readBoth(log: EventLog, from: RevisionOf, to: RevisionOf): Promise<readonly [Side, Side]> {
   const read = async ({ conversation, revision }: RevisionOf, follow?: () => Follower): Promise<Side> => {
     const place = await readPlace(log, conversationStream(conversation), revision, follow);
@@ -72,7 +72,7 @@ async function readBoth(log: EventLog, from: RevisionOf, to: RevisionOf): Promis
   return first === from ? [earlier, later] : [later, earlier];
 }
 
-/** Who made each version, and who took out or moved what the folds up to there know of. */
+/** Who made each version, and who removed or moved the blocks that the folds up to there know. */
 export function changersOf(view: ConversationView): Changers {
   const { authorOf, removerOf, moverOf } = provenanceOf(view.client.run?.turns, view);
   return {

@@ -8,7 +8,7 @@ import type { FoundRequest } from "./find-request.ts";
 import { type RequestBefore, requestBefore } from "./request-before.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
 
-/** A block that a request sent: what it is in a word or two, and who last changed it. */
+/** A block that a request sent: a word or two for it, and who last changed it. */
 export type ExplainedBlock = PlacedBlock & { readonly label: string; readonly changed: BlockChange | null };
 
 /** Why a request was sent as it was. */
@@ -18,40 +18,40 @@ export type RequestExplanation = {
   readonly runId: string | null;
   readonly frame: string | null;
   readonly inferenceId: InferenceRequestedData["inferenceId"];
-  /** From 0: which try of its step it is. */
+  /** Which attempt of its step it is, from 0. */
   readonly attempt: number;
-  /** Whose server was asked: it begins with the provider's name and address. */
+  /** The endpoint that was asked; begins with the provider's name and address. */
   readonly scope: string;
   /** The provider, by its name in the engine's `otherProviders`; null for the engine's own. */
   readonly route: string | null;
-  /** The model that the settings name; null where they name none. */
+  /** The model in the settings; null if they name none. */
   readonly model: string | null;
-  /** Whose servers were asked at this step before, and failed. */
+  /** The endpoints that were asked at this step before, and failed. */
   readonly failedBefore: readonly string[];
   /** What the planner decided: strategy, anchor, reason, repairs. */
   readonly decision: Decision;
-  /** Of its run: who holds the conversation between two requests. */
+  /** The mode of its run: who holds the conversation between two requests. */
   readonly mode: string;
-  /** Why the engine chose that mode, where the caller left it to the engine. */
+  /** Why the engine chose that mode, if the caller left the choice to the engine. */
   readonly modeChosen: string | null;
   /** How many blocks the model was meant to see, sent or held by the server. */
   readonly blocks: number;
-  /** Of the body that was sent, in UTF-8. */
+  /** Size of the body that was sent, in UTF-8. */
   readonly bytes: number;
   /** The codec that wrote the body, with its version. */
   readonly encoder: string;
-  /** What sending everything would have cost; null where that codec is not at hand. */
+  /** What sending everything would have cost; null if that codec is not available. */
   readonly fullBytes: number | null;
-  /** Every context that was known, the newest first. */
+  /** Every known context, newest first. */
   readonly candidates: readonly ContextCandidate[];
-  /** Who made the newest context useless, and where; null while the chain holds. */
+  /** Who made the newest context unusable, and where; null while the chain holds. */
   readonly brokenBy: (Divergence & { readonly block: string }) | null;
   /**
-   * What this endpoint was sent before, where the request continues from nothing and no context speaks of it: who changed what of that. Null
-   * elsewhere, and for the first request of an endpoint.
+   * The last request to this endpoint, if this request continues from nothing and no context covers it: who changed what of it. Null
+   * otherwise, and for the first request of an endpoint.
    */
   readonly before: RequestBefore | null;
-  /** What layers did on the way that no Turn shows. */
+  /** Work of layers on the way that no Turn shows. */
   readonly timings: NonNullable<InferenceRequestedData["timings"]>;
   /** The blocks that were sent, with their places in the Turn. */
   readonly sent: readonly ExplainedBlock[];
@@ -90,7 +90,7 @@ export function explainRequest(found: FoundRequest): RequestExplanation {
   };
 }
 
-/** Other servers that were asked for the same step. A step has one answer: who was asked before has given none. */
+/** Other endpoints that were asked for the same step. A step has one answer, so the endpoints asked before gave none. */
 function failedBefore({ recorded: { frame }, request: { inferenceId, scope }, view }: FoundRequest): readonly string[] {
   const asked = [...(view.client.run?.inferences ?? [])];
   const before = asked.slice(

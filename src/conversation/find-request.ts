@@ -23,7 +23,7 @@ export type FoundRequest = {
   readonly view: ConversationView;
   readonly codecs: Codecs;
   readonly labels: BlockLabels["labels"];
-  /** What each response left, as a Turn, by inference. */
+  /** The Turn after each response, by inference. */
   readonly contextTurns: ReadonlyMap<string, Turn>;
 };
 
@@ -31,20 +31,20 @@ export type RequestPlace = {
   readonly stream: string;
   /** A negative one counts from the end; null for the last request of all. */
   readonly revision: number | null;
-  /** Where nothing was asked there, the last request before it is meant. */
+  /** If nothing was asked there, use the last request before it. */
   readonly orBefore: boolean;
   readonly codecs: ReadonlyMap<string, Codec>;
-  /** What folds of the conversation leave out. */
+  /** Events that folds of the conversation leave out. */
   readonly skipped: SkippedEvents;
-  /** Told of what is read on the way. */
+  /** Gets every event read on the way. */
   readonly follow?: () => Follower;
 };
 
 /**
- * The request at a revision, or the one that an answer or a failure there belongs to.
+ * Finds the request at a revision, or the one that an answer or a failure there belongs to.
  *
- * @throws {TurnlogError} `revision-not-found` when there is no such revision.
- * @throws {TurnlogError} `request-not-found` when nothing was asked there, or by then.
+ * @throws {TurnlogError} `revision-not-found` if there is no such revision.
+ * @throws {TurnlogError} `request-not-found` if nothing was asked there, or by then.
  */
 export async function findRequest(log: EventLog, place: RequestPlace): Promise<FoundRequest> {
   const { stream, codecs, follow } = place;
@@ -57,7 +57,7 @@ export async function findRequest(log: EventLog, place: RequestPlace): Promise<F
       const { event } = recorded;
       if (event.type !== "ResponseReceived") return;
       for (const { context, turn } of view.newest.values()) contextTurns.set(context.inferenceId, turn);
-      // Nothing names it to continue from, and a reader compares it all the same.
+      // No request can continue from it by name, but a reader still compares it.
       const answered = isAside(recorded.frame) ? null : view.client.run?.turns.response(event.data.inferenceId);
       if (answered != null) contextTurns.set(event.data.inferenceId, answered);
     };
@@ -66,7 +66,7 @@ export async function findRequest(log: EventLog, place: RequestPlace): Promise<F
   return { recorded, request: requestOf(recorded), view, codecs, labels: words.labels, contextTurns };
 }
 
-/** Looked for from the end: it mostly is a few events before. */
+/** Searches from the end, because it is mostly a few events before. */
 async function requestAt(
   log: EventLog,
   { stream, revision: wanted, orBefore, skipped }: RequestPlace,
@@ -80,7 +80,7 @@ async function requestAt(
     if (here === revision && isOutcome(event)) asked = event.data.inferenceId;
     if (!isRequest(event)) continue;
     if (here === revision || event.data.inferenceId === asked) return here;
-    // What was asked of the model is meant where no revision is named.
+    // Without a revision, the caller means a question to the model.
     if (event.type === "WarmUpRequested") continue;
     last ??= here;
     if (asked === null) break;

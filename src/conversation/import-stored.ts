@@ -16,27 +16,27 @@ import type { StoredChain } from "../engine/stack/stored-responses.ts";
 import type { Conversation } from "./conversation.ts";
 
 export type ImportStoredOptions = {
-  /** Of the conversation; by default one that follows from the endpoint and what is imported, so that importing twice is once. */
+  /** The id of the conversation; by default derived from the endpoint and the content, so that importing twice gives one conversation. */
   readonly id?: string;
   readonly signal?: AbortSignal;
 };
 
-/** What a server could not give back, by name, and in words for people. */
+/** A part that a server could not give back, by name, and in words for people. */
 type LostPart = { readonly what: string; readonly message: string };
 
-/** A conversation that was made of what a server stores. */
+/** A conversation imported from what a server stores. */
 export type ImportedConversation = {
   readonly conversation: Conversation;
-  /** The responses that it was made of, oldest first; none of a conversation object, which does not tell them. */
+  /** The responses that it was made of, oldest first; empty for a conversation object, which does not list them. */
   readonly responses: readonly string[];
   readonly blocks: number;
   /**
-   * Whether the next request can continue from the response: the server holds what the conversation has, no more and no less. A
-   * conversation object is not gone on in: others may add to it or take from it, and nobody would be told.
+   * Whether the next request can continue from the response: the server holds exactly what the conversation has. Requests never continue
+   * in a conversation object: others may add to it or remove from it without notice.
    */
   readonly isWhole: boolean;
   readonly lost: readonly LostPart[];
-  /** False where it was imported before, so that nothing was written; one that was cut off is finished. */
+  /** False if it was imported before, so that nothing was written; an import that was cut off is finished. */
   readonly isNew: boolean;
 };
 
@@ -45,15 +45,15 @@ const actor: Actor = { kind: "import" };
 
 type Importing = ImportStoredOptions & { readonly conversation: (id: string) => Conversation };
 
-/** A conversation of a response that a server stores, and of those before it. */
+/** Imports a response that a server stores, and those before it. */
 export const importResponse = (provider: Provider, responseId: string, options: Importing) =>
   importStored(provider, responseId, { ...options, from: fromResponse });
 
-/** A conversation of what a conversation object holds. */
+/** Imports a conversation object. */
 export const importConversation = (provider: Provider, objectId: string, options: Importing) =>
   importStored(provider, objectId, { ...options, from: fromObject });
 
-/** What is imported, and how it is read. */
+/** What to import, and how to read it. */
 type StoredSource = {
   readonly call: string;
   readonly argument: string;
@@ -96,7 +96,7 @@ async function importStored(
     throw new TurnlogError("conversation-exists", `${imported.id} exists already: choose another id, or none`);
   const chain = await read(sourceId, { signal });
   const contents = contentsOf(chain, provider, { conversationId: imported.id, object: isObject ? sourceId : null });
-  // An object may have grown since: what it held then is the conversation.
+  // An object may have grown since. The conversation is what it held then.
   const found = isObject ? "done" : await progressOf(imported, contents);
   const progress = isThere ? found : "begun";
   if (progress === "begun") {
@@ -120,8 +120,8 @@ const cutOff: LostPart = {
 };
 
 /**
- * How far an earlier import came. What is too big for one append is several, so one that was cut off left the first events: they
- * are begun again, as long as nobody else has written behind them.
+ * How far an earlier import came. If it is too big for one append there are several, so one that was cut off left the first events. They
+ * are begun again, as long as no one else has written behind them.
  */
 async function progressOf(conversation: Conversation, { events }: Contents): Promise<"begun" | "done" | "gone-on"> {
   const wanted = [...new Set(events.map(nameOf))];
@@ -135,7 +135,7 @@ async function progressOf(conversation: Conversation, { events }: Contents): Pro
   return next === wanted.length ? "done" : "begun";
 }
 
-/** What an imported event is told by: the server may give back less than it did. */
+/** Identifies an imported event: the server may give back less than it did. */
 function nameOf(event: ConversationEvent): string {
   if (event.type === "BlockAppended") return `${event.type} ${event.data.block.id} ${event.data.block.digest}`;
   if (event.type === "SettingsDeclared") return `${event.type} ${event.data.digest}`;
@@ -146,7 +146,7 @@ type Contents = Pick<ImportedConversation, "blocks" | "isWhole" | "lost"> & {
   readonly events: readonly ProposedEvent["event"][];
 };
 
-/** Where a chain goes: `object` is the conversation object that it was read from, if it was. */
+/** Where a chain goes; `object` is the conversation object that it was read from, if any. */
 type ImportTarget = { readonly conversationId: string; readonly object: string | null };
 
 function contentsOf(chain: StoredChain, provider: Provider, { conversationId, object }: ImportTarget): Contents {
@@ -201,7 +201,7 @@ function contentsOf(chain: StoredChain, provider: Provider, { conversationId, ob
   return { events: [...appended, ...contexts], blocks, isWhole: isComplete, lost };
 }
 
-/** What the client had sent: as its own, which the server's ids of it do not concern, but what only the server can read. */
+/** The client's input, imported as its own, without the server's ids, except content that only the server can read. */
 function inputBlock({ kind, payload, wire }: Draft, scope: string, id: BlockId): Block {
   return new Block({ id, kind, payload, ...(ownKinds.has(kind) ? {} : { wire: { ...wire, scope } }) });
 }

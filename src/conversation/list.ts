@@ -26,11 +26,11 @@ import {
 import type { ListedView } from "../read-models/row-projector.ts";
 import { withRows } from "./read-models.ts";
 
-/** Which conversations are listed. */
+/** Which conversations to list. */
 export type ListOptions = {
-  /** How many at most, from 1; by default 20. */
+  /** Maximum number, from 1; by default 20. */
   readonly limit?: number;
-  /** `next` of the page before, of a list with the same filters and in the same order; by default the list is given from its beginning. */
+  /** `next` of the page before, of a list with the same filters and order; by default the list starts at its beginning. */
   readonly after?: string;
   /** By the time of the newest event, or of the first; by default `lastAt`. */
   readonly sort?: ListSort;
@@ -41,46 +41,46 @@ export type ListOptions = {
   /** Only those whose time, the one that they are sorted by, is before this: a `Date`, or ISO text. */
   readonly until?: Date | string;
   /**
-   * Only those with an open run, or with one that stands so. Who owns a run is recorded, and whether its process lives is looked at
-   * for each page: a state other than `open` makes pages shorter, also empty, so go on until `next` is null.
+   * Only those with an open run, or with a run in this state. The owner of a run is recorded, but each page checks whether its process
+   * is alive: a state other than `open` makes pages shorter, even empty, so continue until `next` is null.
    */
   readonly state?: OpenRunState | "open";
-  /** Only those of which a run has `losses`. */
+  /** Only those with a run that has `losses`. */
   readonly losses?: true;
   /** Only conversations that have all of these: `{ user: "ann" }`. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Whether those that `conversation.hide` took out of lists are listed too. */
+  /** Whether to list hidden conversations (`conversation.hide`) too. */
   readonly withHidden?: boolean;
-  /** Whether to count those that are not on the page, too: it takes time that grows with their number. */
+  /** Whether to count those that are not on the page, too: takes time in proportion to their number. */
   readonly withTotal?: boolean;
-  /** Told, while events are read that no list has seen yet, how many were. */
+  /** Called with the number of events read so far, while the list reads events that it has not seen. */
   readonly onProgress?: (events: number) => void;
 };
 
 /**
- * How a run that has not ended stands: its process lives, or may (`running`), or is dead (`cut-off`: the next run finishes it), or
- * is on another machine, where nobody can look (`elsewhere`); or it waits until people settle what is in doubt (`parked`). One
- * that was parked and is settled is `cut-off` again.
+ * The state of a run that has not ended. `running`: its process is, or may be, alive. `cut-off`: its process is dead, and the next run
+ * finishes it. `elsewhere`: it is on another machine, which cannot be checked. `parked`: it waits until people settle what is in doubt;
+ * once settled it is `cut-off` again.
  */
 export type OpenRunState = "running" | "cut-off" | "elsewhere" | "parked";
 
-/** What a list says of a conversation. */
+/** What a list has of a conversation. */
 export type ListedConversation = Omit<ConversationSummary, "openRun"> & {
   readonly id: ConversationId;
-  /** The run that has not ended; null when none is open. `inDoubt` counts what is to be settled. */
+  /** The run that has not ended; null if none is open. `inDoubt` counts what has to be settled. */
   readonly openRun: { readonly id: string; readonly state: OpenRunState; readonly inDoubt: number } | null;
-  /** Whether an event of it could not be taken in: `verify()` names it. */
+  /** Whether an event of it could not be applied: `verify()` names it. */
   readonly isDamaged: boolean;
 };
 
-/** Some of the conversations of a store, in the order that was asked for. */
+/** A page of the conversations of a store, in the order asked for. */
 export type ConversationPage = {
   readonly conversations: readonly ListedConversation[];
-  /** How many there are, on this page or not, a `state` being taken for `open`; null unless `withTotal` asked for it. */
+  /** How many match, on this page or not, a `state` being taken for `open`; null without `withTotal`. */
   readonly total: number | null;
-  /** How many more there are that are hidden, and were not asked for; null unless `withTotal` asked for it. */
+  /** How many more match but are hidden; null without `withTotal`. */
   readonly hidden: number | null;
-  /** What to give as `after` for those that follow; null when none do. */
+  /** Pass it as `after` for the next page; null on the last page. */
   readonly next: string | null;
 };
 
@@ -113,9 +113,9 @@ const listOptions = optionsOf<ListOptions>({
 type LifeOfOwner = typeof lifeIn;
 
 /**
- * A page of the conversations, read from rows that are kept in order: its time does not grow with the number of conversations.
+ * A page of the conversations, read from ordered rows: its time does not grow with the number of conversations.
  *
- * @throws {TypeError | RangeError} for an option that is none, and for a value that it cannot have.
+ * @throws {TypeError | RangeError} if an option is unknown or invalid.
  */
 export async function listConversations(
   events: EventStore,

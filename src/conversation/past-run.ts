@@ -19,35 +19,35 @@ function frameNotFound(frame: string, runId: string, frames: KnownFrames): Turnl
   return new TurnlogError("frame-not-found", `there is no frame '${frame}' of ${runId} yet: frame ${above} ${known}`);
 }
 
-/** A run that is open at a revision (rule: Past revisions); its Turns have their contents, or are outlines where none were read. */
+/** A run that is open at a revision (rule: Past revisions); its Turns have their contents, or are outlines if no contents were read. */
 export type PastRun<AnyTurn extends TurnOutline = Turn> = {
   readonly id: string;
-  /** A parked run has no owner: it waits until somebody settles what is in doubt. */
+  /** A parked run has no owner: it waits until someone settles what is in doubt. */
   readonly state: "open" | "parked";
   readonly startedRevision: number;
-  /** How often it was taken up after its process had ended. */
+  /** How often it was resumed after its process had ended. */
   readonly resumptions: number;
-  /** Calls and effects of layers that nobody knows the end of, by id: their names. */
+  /** Names of calls and effects of layers with an unknown outcome, by id. */
   readonly inDoubt: ReadonlyMap<BlockId, string>;
-  /** Tool calls that are not answered yet. */
+  /** Tool calls without an answer so far. */
   readonly calls: AnyTurn["blocks"];
-  /** The Turn that the newest event handed on: to a frame, or as what came back from one. */
+  /** The Turn that the newest event handed on: to a frame, or back from one. */
   readonly handedOn: AnyTurn;
   /**
    * The newest Turn at a frame: what it returned, or what it was given; by default at the frame of this event.
    *
-   * @throws {TurnlogError} `frame-not-found` when the run has not come to that frame.
+   * @throws {TurnlogError} `frame-not-found` if the run has not reached that frame.
    */
   working(frame?: string): AnyTurn;
   /**
-   * What a frame was given: of a frame of the core, what its request is meant to show the model.
+   * The Turn that a frame was given: for a frame of the core, what its request is meant to show the model.
    *
-   * @throws {TurnlogError} `frame-not-found` when the run has not come to that frame.
+   * @throws {TurnlogError} `frame-not-found` if the run has not reached that frame.
    */
   outgoing(frame?: string): AnyTurn;
-  /** Blocks that were appended meanwhile: in the Turn once the run has ended. */
+  /** Blocks that were appended meanwhile: they enter the Turn when the run ends. */
   readonly pending: AnyTurn["blocks"];
-  /** The Turn had the run been cancelled here (rule: Runs that do not complete): what a fork of this revision begins with. */
+  /** The Turn if the run were cancelled here (rule: Runs that do not complete): a fork of this revision begins with it. */
   readonly ifEndedHere: AnyTurn;
 };
 
@@ -57,11 +57,11 @@ type Shown<AnyTurn extends TurnOutline> = {
   readonly blocks: (blocks: readonly Block[]) => AnyTurn["blocks"];
 };
 
-/** The open run as it stood at an event of this frame, with the contents of its blocks. */
+/** The open run at an event of this frame, with the contents of its blocks. */
 export const pastRun = (run: OpenRun, here: string | null): PastRun =>
   runAt(run, here, { turn: (turn) => turn.frozen(), blocks: (blocks) => blocks });
 
-/** The same of a fold that did not read all contents. */
+/** The same from a fold that did not read all contents. */
 export const pastRunOutline = (run: OpenRun, here: string | null): PastRun<TurnOutline> =>
   runAt(run, here, { turn: outlineOf, blocks: blockOutlines });
 

@@ -36,8 +36,8 @@ export type PlanOptions = {
 };
 
 /**
- * A conversation at a revision (rule: Past revisions): every revision is legal, also in the middle of a run or an append. Of its blocks
- * it knows id, kind and digest, however long it is; `content()` and `load()` read what they say.
+ * A conversation at a revision (rule: Past revisions): every revision is legal, also in the middle of a run or an append. It knows id,
+ * kind and digest of its blocks, however long it is; `content()` and `load()` read their contents.
  */
 export class PastConversation {
   readonly revision: number;
@@ -68,7 +68,7 @@ export class PastConversation {
     return run === null ? null : pastRunOutline(run, this.event.frame);
   }
 
-  /** What servers held, in the order of the log. */
+  /** The contexts that servers held, in the order of the log. */
   get serverContexts(): readonly ServerContext[] {
     return this.#folded.view.server.contexts.all;
   }
@@ -79,46 +79,46 @@ export class PastConversation {
     return isRequest(event) ? event.data.decision : null;
   }
 
-  /** The Turn with the contents of all its blocks: reads the events that hold them, and no others. */
+  /** The Turn with the contents of all its blocks: reads only the events that hold them. */
   async content(): Promise<Turn> {
     return turnOf(this.#log, this.#committed, this.event);
   }
 
-  /** All that the events up to here tell, from the first one on: contents, blame, and what planning compares. */
+  /** Reads everything from the first event up to here: contents, blame, and what planning compares. */
   async load(): Promise<LoadedPast> {
     const whole = this.#folded.isWhole ? this.#folded : await foldWhole(this.#log, this.event.stream, this.revision);
     return new LoadedPast(whole.last, whole.view);
   }
 
-  /** How a request of the Turn would be sent from here. Reads what follows the newest context that servers hold of it. */
+  /** How a request of the Turn would be sent from here. Reads the events after the newest context of it that servers hold. */
   async planFor(endpoint: PlannedEndpoint, options: PlanOptions = {}): Promise<Decision> {
-    // What the instructions say has to be read, and every context is of what follows it.
+    // The instructions' texts have to be read, and every context depends on what follows them.
     if (this.#folded.isWhole || endpoint.systemAs === "instructions")
       return (await this.load()).planFor(endpoint, options);
     try {
       await readUnsent(this.#log, this.#folded.fold, { turn: this.#committed, scope: endpoint.scope });
       return planAt(this.event, this.#folded.view, { ...options, endpoint });
     } catch {
-      // Another anchor, or somebody to name for a divergence: that is asked of the whole.
+      // Another anchor, or a divergence that needs an author: answer from the whole log.
       return (await this.load()).planFor(endpoint, options);
     }
   }
 
-  /** Who made and changed a block, and who removed it; null for a block that never was. */
+  /** Who made and changed a block, and who removed it; null if the block never existed. */
   async blame(blockId: string): Promise<Blame | null> {
     return (await this.load()).blame(blockId);
   }
 
   /**
-   * What would become of the Turn's reasoning if it were sent from here: whether what it was made from stands before it still, who
-   * broke that, and what the endpoint does with it. Of a request that was sent, `conversation.reasoning(revision)` tells that.
+   * What would happen to the Turn's reasoning if it were sent from here: whether its prefix is unchanged, who changed it, and what the
+   * endpoint does then. For a request that was sent, use `conversation.reasoning(revision)`.
    *
    *     const { blocks } = await past.reasoning();
    *     for (const { index, fate, brokenBy } of blocks) console.log(index, fate, brokenBy[0]?.actor);
    *
-   * @param endpoint - By default the one that was asked last, with the settings of then.
-   * @throws {TurnlogError} `request-not-found` without an endpoint, where nothing was asked up to here.
-   * @throws {TurnlogError} `unknown-codec` when another provider's codec wrote the last request: give it as `openStore(url, { codecs })`.
+   * @param endpoint - By default the one that was asked last, with its settings at that time.
+   * @throws {TurnlogError} `request-not-found` without an endpoint, if nothing was asked up to here.
+   * @throws {TurnlogError} `unknown-codec` if another provider's codec wrote the last request: pass it in `openStore(url, { codecs })`.
    */
   async reasoning(endpoint?: PlannedEndpoint, options: PlanOptions = {}): Promise<ReasoningForecast> {
     const read = trailReader();
@@ -136,7 +136,7 @@ export class PastConversation {
   }
 }
 
-/** The same with everything at hand, and nothing to wait for. */
+/** The same with all contents loaded, and without awaiting. */
 export class LoadedPast {
   readonly revision: number;
   /** The event of this revision. */
@@ -182,7 +182,7 @@ export class LoadedPast {
 /**
  * Reads a conversation as it was at a revision; a negative one counts from the end.
  *
- * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+ * @throws {TurnlogError} `revision-not-found` if there is no such revision.
  */
 export async function readPast(
   log: EventLog,
@@ -212,7 +212,7 @@ function requestAt(
   });
 }
 
-/** The request of the Turn as the last one before it was asked. */
+/** A request of the Turn with the settings of the last one. */
 function requestLikeLast(
   event: RecordedEvent,
   view: ConversationView,
@@ -229,7 +229,7 @@ function requestLikeLast(
   });
 }
 
-/** Otherwise as the open run has it. */
+/** By default the policy of the open run. */
 function policyAt(
   { client }: ConversationView,
   { require = false, ...policy }: NonNullable<PlanOptions["policy"]> = {},

@@ -6,14 +6,14 @@ import { existingRevision } from "../log/history/revision.ts";
 import { type BlockLabels, noLabels, noteLabels } from "../wording/labels.ts";
 import { LoadedPast } from "./past.ts";
 
-/** A conversation at one revision, and what puts its blocks and events into words. */
+/** A conversation at one revision, and the words for its blocks and events. */
 export type ReadPlace = { readonly past: LoadedPast; readonly words: BlockLabels };
 
 /**
- * Reads a stream up to a revision, its events once; a negative one counts from the end. `follow` is called when the reading
- * begins, and again should it have to begin anew.
+ * Reads a stream up to a revision, its events once; a negative one counts from the end. `follow` is called when the reading begins, and
+ * again if it has to start over.
  *
- * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+ * @throws {TurnlogError} `revision-not-found` if there is no such revision.
  */
 export async function readPlace(
   log: EventLog,
@@ -33,10 +33,10 @@ export async function readPlace(
   return { past: new LoadedPast(folded.last, folded.view), words };
 }
 
-/** A place, and the events up to there whose data is not what was written. */
+/** A place, and the events up to there whose data has changed since they were written. */
 export type WatchedPlace = ReadPlace & { readonly changed: readonly ChangedEvent[] };
 
-/** The same, and whether what was read is what was written: what was skipped is not read. */
+/** The same, and whether the events are as they were written; skipped events are not read. */
 export async function readWatchedPlace(
   log: EventLog,
   stream: string,
@@ -52,7 +52,7 @@ export async function readWatchedPlace(
 }
 
 /**
- * The Turn that a revision speaks of: what was handed on last while a run is open, else the committed one. Who hands it on to code
- * that could change what is in its blocks freezes it, which takes a tenth of the time of reading them.
+ * The Turn of a revision: while a run is open, the one that was handed on last, else the committed one. Freeze it before you pass it to
+ * code that could change its blocks; that takes a tenth of the time of reading them.
  */
 export const turnSpokenOf = ({ run, view }: LoadedPast): Turn => run?.handedOn ?? view.client.committed;

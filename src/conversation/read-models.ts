@@ -8,20 +8,20 @@ import { usage } from "../projections/usage.ts";
 import { type CatchUpOptions, createRowProjector, type RowProjector } from "../read-models/row-projector.ts";
 import { createMemoryViews } from "../stores/memory/views.ts";
 
-/** What can be done with a projector whatever its views are. */
+/** What a projector can do for any type of view. */
 export type AnyProjector = Pick<
   RowProjector<unknown>,
   "name" | "status" | "catchUp" | "rebuild" | "retry" | "read" | "degraded" | "wrongRow" | "rowsOfNothing"
 >;
 
-/** The projections over the whole log: two that have one row a conversation, and the index of search, which has many. */
+/** The projections over the whole log: two with one row a conversation, and the search index, which has many. */
 export const readModels = (events: EventStore): readonly AnyProjector[] => [
   createRowProjector(events, conversationList),
   createRowProjector(events, usage),
   createRowProjector(events, searchTexts),
 ];
 
-/** The keys of the rows of a conversation with so many events. */
+/** The keys of the rows of a conversation with this many events. */
 export const rowsOfConversation = (id: ConversationId, events: number): readonly string[] => {
   const stream = conversationStream(id);
   return [stream, ...rowsOfStream(stream, events)];
@@ -31,8 +31,8 @@ export const rowsOfConversation = (id: ConversationId, events: number): readonly
 export const rowsKept: ReadonlySet<string> = new Set([conversationList.name, usage.name, searchTexts.name]);
 
 /**
- * What is read of rows that have all events. Rows that cannot be kept (a file that may only be read, a full disk) or cannot be
- * read (damage) are made in memory for this one time.
+ * Reads from rows that have all events. If rows cannot be saved (a file that may only be read, a full disk) or cannot be read (damage),
+ * they are built in memory for this one time.
  */
 export async function withRows<View, T>(
   events: EventStore,
@@ -59,6 +59,6 @@ async function readCaughtUp<View, T>(
   return read(projector);
 }
 
-/** Where it is the events that cannot be read, rows that are made anew say the same. */
+/** If the events themselves cannot be read, rebuilt rows fail in the same way. */
 const mayBeOfRows = (error: unknown): boolean =>
   !(error instanceof TurnlogError) || error.code === "store-unavailable" || error.code === "store-corrupted";

@@ -20,11 +20,11 @@ import type { ReasoningReport } from "./reasoning-report.ts";
 import type { WalkedEvent } from "./walk.ts";
 import { type WalkOptions, walkOptions } from "./walk-options.ts";
 
-/** What a conversation is looked at with. */
+/** What reading a conversation needs. */
 export type ReadingTools = {
   readonly stream: ConversationWriter;
   readonly log: EventLog;
-  /** By name: what recorded requests are made again with. */
+  /** By name: rebuild recorded requests. */
   readonly codecs: ReadonlyMap<string, Codec>;
 };
 
@@ -33,14 +33,14 @@ const diffOptions = optionsOf<DiffOptions>({ of: anything });
 export type DiffOptions = { readonly of?: Pick<ReadableConversation, "id"> };
 
 /**
- * What can be seen of a conversation: now, at any revision, and as it happens. Looking changes nothing. Each way of looking loads what it
- * needs when it is first used, because most programs use few of them.
+ * Reads a conversation: now, at any revision, and as it happens. Reading changes nothing. Each method loads its code when it is first
+ * used, because most programs use few of them.
  */
 export class ReadableConversation {
   readonly id: ConversationId;
-  /** The log of its store: what replays (`turnlog/replay`) read. */
+  /** The log of its store, for replays (`turnlog/replay`). */
   readonly log: EventLog;
-  /** By name: what recorded requests are made again with. */
+  /** By name: rebuild recorded requests. */
   readonly codecs: ReadonlyMap<string, Codec>;
   readonly #stream: ConversationWriter;
 
@@ -52,7 +52,7 @@ export class ReadableConversation {
   }
 
   /**
-   * The newest event's revision, and the digest that stands for it and all events before it; null before the first append.
+   * The newest event's revision, and the digest of it and all events before it; null before the first append.
    *
    *     const head = await conversation.head();
    *     console.log(head?.revision, head?.digest);
@@ -61,7 +61,7 @@ export class ReadableConversation {
     return this.log.store.head(this.#stream.name);
   }
 
-  /** The Turn as it is now: of the last ended run, and what was appended since. */
+  /** The Turn as it is now: that of the last ended run, and the blocks appended since. */
   async turn(): Promise<Turn> {
     await this.#stream.refresh();
     await this.#stream.readContents();
@@ -69,9 +69,9 @@ export class ReadableConversation {
   }
 
   /**
-   * The conversation as it was once the event of this revision had happened; -1 is the newest.
+   * The conversation as it was after the event of this revision; -1 is the newest.
    *
-   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+   * @throws {TurnlogError} `revision-not-found` if there is no such revision.
    */
   async at(revision: number): Promise<PastConversation> {
     const { readPast } = await import("./past.ts");
@@ -79,16 +79,15 @@ export class ReadableConversation {
   }
 
   /**
-   * Goes through the conversation's own events, each with its words, what it changed of the Turn and who did, and the body of
-   * the request that it records. A bad event comes with its `problem`, and the walk goes on; of a fork the ancestors' events
-   * are not among them.
+   * Walks the conversation's own events, each with its words, what it changed of the Turn and who did, and the body of the request that
+   * it records. A bad event comes with its `problem`, and the walk continues. A fork's walk does not include its ancestors' events.
    *
    *     for await (const { revision, words, changes, request } of conversation.walk())
    *       console.log(revision, words, changes?.modified.length ?? 0, request?.bodyText);
    *
    * @throws {TypeError} for a misspelt option.
-   * @throws {RangeError} when `from` is after `to`.
-   * @throws {TurnlogError} `revision-not-found` when `from` or `to` is not there.
+   * @throws {RangeError} if `from` is after `to`.
+   * @throws {TurnlogError} `revision-not-found` if `from` or `to` does not exist.
    */
   walk(options: WalkOptions = {}): AsyncIterable<WalkedEvent> {
     walkOptions.check("walk", options);
@@ -101,16 +100,16 @@ export class ReadableConversation {
   }
 
   /**
-   * The request at a revision, or the one that an answer or a failure there belongs to, with its body as it was sent, byte
-   * for byte: it is made again from the log, and compared with the digest that was recorded before it was sent.
+   * The request at a revision, or the one that an answer or a failure there belongs to, with its body as it was sent, byte for byte:
+   * turnlog rebuilds it from the log, and compares it with the digest that was recorded before it was sent.
    *
    *     const { bodyText, sha256 } = await conversation.request(12);
    *
    * @param revision - By default the last request of all; a negative one counts from the end.
-   * @throws {TurnlogError} `request-not-found` when nothing was asked there; it names the last request before.
-   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
-   * @throws {TurnlogError} `unknown-codec` when another provider's codec wrote it: give it as `openStore(url, { codecs })`.
-   * @throws {StoreCorruptedError} when it is not the body that was sent: `verify` names the damage.
+   * @throws {TurnlogError} `request-not-found` if nothing was asked there; it names the last request before.
+   * @throws {TurnlogError} `revision-not-found` if there is no such revision.
+   * @throws {TurnlogError} `unknown-codec` if another provider's codec wrote it: pass it in `openStore(url, { codecs })`.
+   * @throws {StoreCorruptedError} if the rebuilt body is not the one that was sent: `verify` names the damage.
    */
   async request(revision?: number): Promise<SentRequest> {
     const [{ findRequest }, { sentRequest }] = await Promise.all([
@@ -122,16 +121,16 @@ export class ReadableConversation {
   }
 
   /**
-   * Why a request was sent as it was: its strategy, every context that was known with what spoke against it, and who broke
-   * the chain. Where nothing was asked at the revision, the last request before it is explained. Without the codec of another
-   * provider's request it tells what the log tells, and `fullBytes` is null.
+   * Why a request was sent as it was: its strategy, every known context with the reason against it, and who broke the chain. If nothing
+   * was asked at the revision, explains the last request before it. Without the codec of another provider's request it reports what the
+   * log has, and `fullBytes` is null.
    *
    *     const { decision, brokenBy } = await conversation.why();
    *     console.log(decision.strategy, brokenBy?.actor);
    *
    * @param revision - By default the last request of all; a negative one counts from the end.
-   * @throws {TurnlogError} `request-not-found` when nothing was asked by then.
-   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+   * @throws {TurnlogError} `request-not-found` if nothing was asked by then.
+   * @throws {TurnlogError} `revision-not-found` if there is no such revision.
    */
   async why(revision?: number): Promise<RequestExplanation> {
     const [{ explainRequest }, { findRequest }] = await Promise.all([
@@ -142,16 +141,16 @@ export class ReadableConversation {
   }
 
   /**
-   * What became of each reasoning block of a request: whether what it was made from stood before it still, which layer broke that,
-   * what the endpoint was to do with it, and what it said. Where nothing was asked at the revision, the last request before it is meant.
+   * What happened to each reasoning block of a request: whether its prefix was unchanged, which layer changed it, what the endpoint was
+   * expected to do, and what it reported. If nothing was asked at the revision, reports the last request before it.
    *
    *     for (const { index, prefix, fate, brokenBy } of (await conversation.reasoning()).blocks)
    *       console.log(index, prefix, fate, brokenBy[0]?.actor);
    *
    * @param revision - By default the last request of all; a negative one counts from the end.
-   * @throws {TurnlogError} `request-not-found` when nothing was asked by then.
-   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
-   * @throws {TurnlogError} `unknown-codec` when another provider's codec wrote it: give it as `openStore(url, { codecs })`.
+   * @throws {TurnlogError} `request-not-found` if nothing was asked by then.
+   * @throws {TurnlogError} `revision-not-found` if there is no such revision.
+   * @throws {TurnlogError} `unknown-codec` if another provider's codec wrote it: pass it in `openStore(url, { codecs })`.
    */
   async reasoning(revision?: number): Promise<ReasoningReport> {
     const { explainReasoning } = await import("./reasoning-report.ts");
@@ -164,14 +163,14 @@ export class ReadableConversation {
   }
 
   /**
-   * What changed of the Turn between two revisions, and who changed it. While a run is open at one of them, its Turn is the
-   * one that was handed on last there.
+   * What changed in the Turn between two revisions, and who changed it. While a run is open at one of them, its Turn is the one that was
+   * handed on last there.
    *
    *     const { added, removed, modified } = await conversation.diff(4, -1);
    *
    * @param from - A negative one counts from the end.
    * @param options - `of`: the conversation that `to` is a revision of; by default this one.
-   * @throws {TurnlogError} `revision-not-found` when one of them is not there.
+   * @throws {TurnlogError} `revision-not-found` if one of them does not exist.
    */
   async diff(from: number, to: number, options: DiffOptions = {}): Promise<ConversationDiff> {
     diffOptions.check("diff", options);
@@ -184,12 +183,12 @@ export class ReadableConversation {
   }
 
   /**
-   * Who made and last changed each block of the Turn at a revision, and who took out those that are gone.
+   * Who made and last changed each block of the Turn at a revision, and who removed the others.
    *
    *     for (const { block, changed } of (await conversation.blame()).blocks) console.log(block.text, changed?.actor);
    *
    * @param revision - By default the newest; a negative one counts from the end.
-   * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+   * @throws {TurnlogError} `revision-not-found` if there is no such revision.
    */
   async blame(revision = -1): Promise<BlameReport> {
     const [{ blameReport }, { readWatchedPlace, turnSpokenOf }] = await Promise.all([
@@ -202,15 +201,15 @@ export class ReadableConversation {
   }
 
   /**
-   * Checks the conversation, its blobs and what it inherits: hash chain, heads, schemas, both folds, and every request, whose
-   * body is made again. Damage is told, not thrown.
+   * Checks the conversation, its blobs and what it inherits: hash chain, heads, schemas, both folds, and every request, whose body is
+   * rebuilt. Reports damage in the result instead of throwing.
    *
    *     const { isSound, problems } = await conversation.verify();
    *
-   * @param options - `savedHeads`, `onEvent`: as of the store's `verify`; heads of other conversations are not looked at.
+   * @param options - `savedHeads`, `onEvent`: as of the store's `verify`; heads of other conversations are ignored.
    * @throws {TypeError} for a misspelt option.
-   * @throws {TurnlogError} `revision-not-found` when there is no such conversation.
-   * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
+   * @throws {TurnlogError} `revision-not-found` if there is no such conversation.
+   * @throws {StoreUnavailableError} if the store cannot be read, which says nothing about its contents.
    */
   async verify(options: StoreVerifyOptions = {}): Promise<Verification> {
     const { storeVerifyOptions, verification } = await import("../audit/verify.ts");
@@ -224,16 +223,16 @@ export class ReadableConversation {
   }
 
   /**
-   * What the conversation is read as, up to a revision: of a fork the events of its ancestors come first, under their own
-   * streams and revisions. What is damaged and was skipped is left out.
+   * The events that the conversation is read as, up to a revision: for a fork, the events of its ancestors come first, under their own
+   * streams and revisions. Skipped damaged events are left out.
    */
   history(to?: number): AsyncIterable<RecordedEvent> {
     return readSoundHistory(this.log, this.#stream.name, to);
   }
 
   /**
-   * The events of its own stream, from a revision on. An event that an operator skipped is a hole: its `event` is of the type `skipped`, and
-   * says who skipped it and why.
+   * The events of its own stream, from a revision on. An event that an operator skipped is a hole: its `event` is of the type `skipped`,
+   * and says who skipped it and why.
    *
    * @throws {ConversationDamagedError} at an event that cannot be read, and was not skipped.
    */
@@ -242,13 +241,13 @@ export class ReadableConversation {
   }
 
   /**
-   * The events of its own stream from a revision on, then each as it comes, from any writer, once it is durable: what
-   * shows another process's run while it goes on. By default those that come from now on, and no hole; it ends when the signal aborts.
+   * The events of its own stream from a revision on, then each new one from any writer, once it is durable: use it to watch a run in
+   * another process. By default only new events, and no holes. It ends when the signal aborts.
    *
    *     for await (const { event } of conversation.follow(0, AbortSignal.timeout(60_000))) console.log(event.type);
    *
-   * @throws {RangeError} for what is no revision.
-   * @throws {TypeError} for what is no signal.
+   * @throws {RangeError} if `from` is not a revision.
+   * @throws {TypeError} if `signal` is not a signal.
    */
   follow(from?: number, signal: AbortSignal = new AbortController().signal): AsyncIterable<ReadEvent> {
     if (from !== undefined && (!Number.isInteger(from) || from < 0))

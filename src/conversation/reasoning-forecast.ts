@@ -9,25 +9,25 @@ import { omit } from "../engine/planning/repairs.ts";
 import type { Follower } from "../log/fold/fold.ts";
 import { settingsOf } from "../projections/server-contexts.ts";
 
-/** A reasoning block of a Turn that was sent, or would be, and what became of it. */
+/** A reasoning block of a Turn that was sent, or would be, and what happened to it. */
 export type ReasoningBlock = ReasoningFate & {
-  /** How old its answer was when the request was planned; null where the log does not have it. */
+  /** The age of its answer when the request was planned; null if the log does not have it. */
   readonly ageMs: number | null;
 };
 
-/** What a Turn's reasoning is in bytes of requests, and what making it cost. */
+/** The size of a Turn's reasoning in bytes of requests, and what producing it cost. */
 export type ReasoningSize = {
-  /** Of the request: of its whole body, and what of that is reasoning. */
+  /** Of the request: bytes of its whole body, and bytes of its reasoning. */
   readonly sentBytes: number;
   readonly sentReasoningBytes: number;
-  /** The same of a request that sends everything. */
+  /** The same for a request that sends everything. */
   readonly fullBytes: number;
   readonly fullReasoningBytes: number;
-  /** What the provider counted for the answers that this reasoning came in. */
+  /** The provider's token counts for the answers that this reasoning came in. */
   readonly reasoningTokens: number;
 };
 
-/** What becomes of the reasoning of a Turn, by what the log tells. */
+/** What will happen to the reasoning of a Turn, according to the log. */
 export type ReasoningForecast = {
   readonly blocks: readonly ReasoningBlock[];
   readonly size: ReasoningSize;
@@ -36,11 +36,11 @@ export type ReasoningForecast = {
 type Sent = {
   readonly request: PlanRequest;
   readonly decision: ReturnType<typeof plan>;
-  /** With what the instructions say of it. */
+  /** Includes blocks that are sent in the instructions. */
   readonly outgoing: Turn;
 };
 
-/** What becomes of the reasoning of a Turn that is sent so. */
+/** Forecasts the reasoning of a Turn that is sent this way. */
 export function forecast(
   trail: ReasoningTrail,
   server: Parameters<typeof settingsOf>[0],
@@ -67,7 +67,7 @@ export function forecast(
   };
 }
 
-/** What a body is longer by for the reasoning in it. */
+/** How many bytes of a body its reasoning takes. */
 function reasoningBytes(request: PlanRequest, decision: Sent["decision"]): number {
   const { sendFrom, repairs } = decision;
   const places = request.turn
@@ -77,7 +77,7 @@ function reasoningBytes(request: PlanRequest, decision: Sent["decision"]): numbe
   return buildRequest(request, decision).bytes - buildRequest(request, without).bytes;
 }
 
-/** Follows a reading of events, also one that begins anew. */
+/** Follows a reading of events, also one that starts over. */
 export function trailReader(): { readonly follow: () => Follower; readonly trail: () => ReasoningTrail } {
   let trail = newTrail();
   return {

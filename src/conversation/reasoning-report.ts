@@ -6,28 +6,28 @@ import type { SkippedEvents } from "../log/history/skipped-events.ts";
 import { type FoundRequest, findRequest, type RequestPlace } from "./find-request.ts";
 import { forecast, type ReasoningBlock, type ReasoningForecast, trailReader } from "./reasoning-forecast.ts";
 
-/** The same of a request that was sent, and what the server said of it. */
+/** The same for a request that was sent, with the server's report. */
 export type ReasoningReport = Omit<ReasoningForecast, "blocks"> & {
   readonly revision: number;
   readonly at: string;
   readonly inferenceId: string;
-  /** Null while there is no answer, and where the request was refused or its answer lost. */
+  /** Null while there is no answer, and if the request was refused or its answer lost. */
   readonly told: readonly Withheld[] | null;
   readonly blocks: readonly ComparedReasoning[];
-  /** What the server said of items that this Turn does not have. */
+  /** The server's report of items that this Turn does not have. */
   readonly unknown: readonly Withheld[];
 };
 
-/** A block of a request, and whether the server did with it what was to be expected. */
+/** A block of a request, and whether the server treated it as expected. */
 export type ComparedReasoning = ReasoningBlock & {
-  /** Why the server says that it kept the block from the model; null where it did not say so, or has not answered. */
+  /** Why the server says that it withheld the block from the model; null if it did not say so, or has not answered. */
   readonly withheld: string | null;
-  /** The server did something else than was to be expected; false while it has not answered. */
+  /** The server did something other than expected; false while it has not answered. */
   readonly isSurprise: boolean;
 };
 
 /**
- * What became of the reasoning of a recorded request.
+ * Reports the reasoning of a recorded request.
  *
  * @throws {TurnlogError} as `findRequest` does.
  */
@@ -45,7 +45,7 @@ export async function explainReasoning(log: EventLog, place: Omit<RequestPlace, 
   };
 }
 
-/** An item may stand in a Turn twice: what is said of it is said of the block of which it was to be expected. */
+/** An item may be in a Turn twice: a report of it belongs to the block for which it was expected. */
 function compare(
   blocks: readonly ReasoningBlock[],
   told: ReasoningReport["told"],
@@ -54,7 +54,7 @@ function compare(
   const reasons = new Map<ReasoningBlock, string>();
   for (const fate of ["withheld", "accepted", "refused", "left-out"] as const) {
     for (const block of blocks.filter((each) => each.fate === fate)) {
-      // Where neither has an id, what is told first is of the first that it was to be expected of.
+      // If neither has an id, the first report belongs to the first block for which it was expected.
       const at = left.findIndex(({ itemId }) => itemId === block.itemId && (itemId !== null || fate === "withheld"));
       for (const { reason } of at < 0 ? [] : left.splice(at, 1)) reasons.set(block, reason);
     }
@@ -66,7 +66,7 @@ function compare(
   return { blocks: compared, unknown: left };
 }
 
-/** What a server said of the reasoning of a request, in its answer to it. */
+/** The server's report of the reasoning of a request, in its answer. */
 async function toldOf(
   log: EventLog,
   { recorded, request }: FoundRequest,

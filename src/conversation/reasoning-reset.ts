@@ -3,7 +3,7 @@ import type { ProposedEvent } from "../domain/events/recorded.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 
-/** What is recorded so that no later request carries the reasoning of a Turn, or continues from where a server holds it. */
+/** The event data that keeps later requests from carrying the reasoning of a Turn, or continuing from a response that holds it. */
 export function reasoningReset({ blocks }: Turn): {
   readonly blockIds: readonly BlockId[];
   readonly events: readonly ProposedEvent["event"][];

@@ -5,20 +5,20 @@ import { recordedPlan } from "../engine/planning/recorded-request.ts";
 import { changedSettings } from "../engine/planning/request-settings.ts";
 import type { FoundRequest } from "./find-request.ts";
 
-/** What became of what an endpoint was sent and answered last, in a request that continues from nothing. */
+/** How a request that continues from nothing differs from what its endpoint was sent and answered last. */
 export type RequestBefore = {
-  /** Where its answer stands: of a fork, it may be in an ancestor's stream. */
+  /** The stream of its answer: for a fork, possibly an ancestor's. */
   readonly stream: string;
   readonly revision: number;
-  /** The first block of it that is another now, and who made it so; null where all of it stands at the beginning of this request. */
+  /** The first block of it that has changed, and who changed it; null if all of it is the beginning of this request. */
   readonly divergence: (Divergence & { readonly block: string }) | null;
-  /** Settings that are others. */
+  /** Settings that have changed. */
   readonly changedSettings: readonly string[];
 };
 
 /**
- * The request before, compared with one of an endpoint that nothing is continued from: a cache of prompts, and reasoning, live by what
- * stands before them all the same. Null for the first request of an endpoint, and where the decision tells of an anchor already.
+ * Compares a request that continues from nothing with the one before it at the same endpoint: prompt caches, and reasoning, depend on
+ * the prefix all the same. Null for the first request of an endpoint, and if the decision already names an anchor.
  */
 export function requestBefore(found: FoundRequest): RequestBefore | null {
   const { view, recorded, request, contextTurns, labels } = found;

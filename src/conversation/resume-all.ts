@@ -6,16 +6,16 @@ import type { EventStore } from "../log/ports/event-store.ts";
 import { knownLifeIn } from "../log/writer/owner.ts";
 import { type ListedConversation, listConversations } from "./list.ts";
 
-/** What became of a run that was resumed with others. */
+/** The outcome of one of several resumed runs. */
 export type ResumedConversation<Output = unknown> = {
   readonly id: ConversationId;
-  /** Null where it could not go on; then `error` says why. */
+  /** Null if it could not be resumed; then `error` says why. */
   readonly result: RunResult<Output> | null;
   readonly error: Error | null;
 };
 
 export type ResumeAllOptions = {
-  /** Return true for the conversations whose runs are to go on; all when absent. */
+  /** Return true for the conversations to resume; all when absent. */
   readonly where?: (conversation: ListedConversation) => boolean;
 };
 
@@ -23,11 +23,11 @@ type Resuming<Output> = ResumeAllOptions & {
   readonly resume: (id: ConversationId) => Promise<RunResult<Output> | null>;
 };
 
-/** How many runs go on at once. */
+/** How many runs are resumed at once. */
 const maxAtOnce = 8;
 const pageSize = 100;
 
-/** Resumes the run of every conversation that was cut off or parked and waits for no person. */
+/** Resumes every run that was cut off or parked and does not wait for a person. */
 export async function resumeAll<Output>(
   events: EventStore,
   { where = () => true, resume }: Resuming<Output>,
@@ -36,7 +36,7 @@ export async function resumeAll<Output>(
   const waiting: ConversationId[] = [];
   for (let after: string | null | undefined; after !== null; ) {
     const wanted = { limit: pageSize, withHidden: true, state: "cut-off" } as const;
-    // Whoever begins where another process ended has to wait where it takes a while to know that it has.
+    // A process that replaces another has to wait until the store knows that the other has ended.
     const page = await listConversations(events, { ...wanted, ...(after === undefined ? {} : { after }) }, knownLifeIn);
     for (const listed of page.conversations) if (where(listed)) waiting.push(listed.id);
     after = page.next;
@@ -52,7 +52,7 @@ export async function resumeAll<Output>(
   return resumed;
 }
 
-/** Null where another process has finished the run meanwhile. */
+/** Null if another process has finished the run meanwhile. */
 async function outcomeOf<Output>(
   id: ConversationId,
   resume: Resuming<Output>["resume"],

@@ -27,7 +27,7 @@ const abandonOptions = optionsOf<AbandonOptions>({ takeover: anything, actor: an
 
 export type AbandonOptions = { readonly takeover?: boolean; readonly actor?: Actor };
 
-/** A conversation that engines are run on: by `run`, or one of the ways to see and to end what it does. */
+/** A conversation on which engines run: `run`, and the other methods that watch and end runs. */
 export class RunnableConversation extends ReadableConversation {
   readonly #stream: ConversationWriter;
 
@@ -37,25 +37,24 @@ export class RunnableConversation extends ReadableConversation {
   }
 
   /**
-   * Answers what is unanswered, once: runs an engine on the conversation, to the answer. Where nothing waits for one, the
-   * recorded result is given (`isNew` is false), nobody is asked and no tool runs: a delivery that comes twice costs
-   * nothing. With the `key` of a message the result is that of the run which answered it, also after later ones. Runs of
-   * one conversation in this process wait for each other.
+   * Runs the engine if the conversation has unanswered messages; otherwise returns the recorded result (`isNew` is false), without
+   * asking a model or running a tool, so a repeated delivery costs nothing. With the `key` of a message, returns the result of the run
+   * that answered it, even if later runs followed. Runs of one conversation in this process wait for each other.
    *
-   * @throws {RunInProgressError} while a process that lives runs the conversation: `follow` shows what it does.
+   * @throws {RunInProgressError} while a living process runs the conversation: `follow` shows what it does.
    * @throws {TurnlogError} `run-within-run` inside a run of the same conversation, which would wait for itself.
-   * @throws {RunFailedError} when the run failed; what it did is in the log, and the conversation can go on.
+   * @throws {RunFailedError} if the run failed; the log has what it did, and the conversation can continue.
    * @throws {RunCancelledError} when the signal aborted.
-   * @throws {TurnlogError} `message-not-found` when no message has the key.
-   * @throws {ReplayDivergedError} when a run was cut off, and the layers do not do again what they did in it.
-   * @throws {TypeError} for what is no engine, for an option that is none, and for a value that it cannot have.
+   * @throws {TurnlogError} `message-not-found` if no message has the key.
+   * @throws {ReplayDivergedError} if a run was cut off, and the layers do not repeat what they did in it.
+   * @throws {TypeError} if `engine` is not an engine, or an option is unknown or invalid.
    */
   async run<Context, Made, Output = Made>(
     engine: Engine<Context, Made>,
     ...[options = {}]: WithContext<Context, AnswerOptions<Context, Output>>
   ): Promise<RunResult<Output>> {
     const result = await this.#run(...checkedRun("run", engine, options));
-    // What it is was validated by the schema that has this type.
+    // The schema that has this type validated the output.
     return result as RunResult<Output>;
   }
 
@@ -64,24 +63,21 @@ export class RunnableConversation extends ReadableConversation {
     return runConversation(this.#stream, engine, { ...options, wanted });
   }
 
-  /**
-   * Finishes a run that was cut off; null where there is none. It appends nothing of its own: who wants to say more says it
-   * and runs.
-   */
+  /** Finishes a run that was cut off; null if there is none. To add a message, append it and call `run`. */
   async resume<Context, Made, Output = Made>(
     engine: Engine<Context, Made>,
     ...[options = {}]: WithContext<Context, ResumeOptions<Context, Output>>
   ): Promise<RunResult<Output> | null> {
     const result = await resumeConversation(this.#stream, ...checkedRun("resume", engine, options));
-    // What it is was validated by the schema that has this type.
+    // The schema that has this type validated the output.
     return result as RunResult<Output> | null;
   }
 
   /**
-   * Gives up a run that was cut off, where no engine is at hand that could finish it: what it did stays, and every call is
-   * answered. Gives the run's id; null where none is open.
+   * Gives up a run that was cut off, without an engine: its effects stay, and every call gets an answer. Returns the run's id; null if
+   * no run is open.
    *
-   * @throws {RunInProgressError} while its owner lives, unless `takeover` takes it.
+   * @throws {RunInProgressError} while its owner is alive, unless `takeover` takes it.
    */
   async abandon(options: AbandonOptions = {}): Promise<string | null> {
     abandonOptions.check("abandon", options);
@@ -90,44 +86,44 @@ export class RunnableConversation extends ReadableConversation {
   }
 
   /**
-   * Ends the run that is open, in whichever process it runs: asks its owner, which sees that within a second, aborts requests and tools,
-   * and ends the run as cancelled; where no owner lives, ends it here. Waits for that, 5 s unless `waitMs` says otherwise. Gives what
-   * became of the run; null where none is open. `reason` and `actor` stand in the log, and in the `RunCancelledError` of the run's caller.
+   * Ends the open run, in whichever process it runs: asks its owner, which sees that within a second, aborts requests and tools, and
+   * ends the run as cancelled. If no owner is alive, ends it here. Waits for the end, by default up to 5 s (`waitMs`). Returns the run's
+   * outcome; null if no run is open. `reason` and `actor` are recorded, and are in the `RunCancelledError` of the run's caller.
    *
-   * @throws {TypeError} for an option that is none, and for a value that it cannot have; {RangeError} for a `waitMs` out of bounds.
+   * @throws {TypeError} if an option is unknown or invalid; {RangeError} for a `waitMs` out of bounds.
    */
   async cancel(options: CancelOptions = {}): Promise<Cancelled | null> {
     return cancelRun(this.#stream, checkedCancel(options));
   }
 
   /**
-   * Says what became of a call, or an effect of a layer, that a crash left in doubt; the next run goes on with it. Of a run
-   * whose process is dead every call that had begun can be settled at once; an effect of a layer once a run has parked it.
+   * Says how a call, or an effect of a layer, ended that a crash left in doubt; the next run continues with that. If the process of the
+   * run is dead, every call that had begun can be settled at once, and an effect of a layer once a run has parked it.
    *
-   * @param call - Its block id, or the name of its tool or effect where no other call of that is in doubt.
-   * @throws {TurnlogError} `not-in-doubt` when nothing of that id or name waits to be settled.
-   * @throws {TypeError} when the name stands for several, and when the output is no JSON.
+   * @param call - Its block id, or the name of its tool or effect if no other call of that name is in doubt.
+   * @throws {TurnlogError} `not-in-doubt` if no call or effect of that id or name waits to be settled.
+   * @throws {TypeError} if several have that name, or the output is not JSON.
    */
   async settle(call: string, settlement: Settlement, actor: Actor = { kind: "operator" }): Promise<void> {
     await settleCall(this.#stream, call, { settlement, actor: checkedActor("settle", actor) });
   }
 
   /**
-   * Has the next run find its connection open, and at its other end what was answered last: sends that with the engine's settings and
-   * tools, to be held and not to be answered, where the endpoint holds it no more (or yet). No layer is asked, for nothing is sent that
-   * layers had not handed on before. Call it while a user types: it waits for runs of this process, and later runs wait for it. That
-   * it failed is told and not thrown, because the next run does without.
+   * Prepares the connection for the next run, and what the server at its other end holds: if the endpoint does not hold the last
+   * answered Turn any more (or yet), sends it with the engine's settings and tools, to be held without an answer. It calls no layers,
+   * because it sends only what layers have handed on before. Call it while a user types: it waits for runs of this process, and later
+   * runs wait for it. It returns a failure instead of throwing it, because the next run works without it.
    *
    * @throws {RunInProgressError} while another process runs the conversation.
-   * @throws {TypeError} for an engine whose provider keeps no connections, and for an option that is none.
+   * @throws {TypeError} if the engine's provider keeps no connections, or an option is unknown or invalid.
    */
   async warmUp(engine: AnyEngine, options: WarmUpOptions = {}): Promise<WarmUp> {
     return warmUpConversation(this.#stream, checkedEngine("warmUp", engine), options);
   }
 
   /**
-   * The same run, held before and after every durable write, request, tool call and effect, for a test or a person to look,
-   * to inject an answer, to append a message, or to leave it as a crash would. Going on with the iteration lets it go on.
+   * Like `run`, but pauses before and after every durable write, request, tool call and effect, so that a test or a person can look,
+   * inject an answer, append a message, or leave the run as a crash would. Continuing the iteration continues the run.
    */
   step<Context>(
     engine: Engine<Context, unknown>,
@@ -138,9 +134,10 @@ export class RunnableConversation extends ReadableConversation {
   }
 
   /**
-   * The same run, as it happens. Ending the iteration early aborts it: where the reader may leave, go on iterating without it. Where nothing waits for an answer it is the recorded
-   * one: its blocks, and the end of the run. The run never waits for its reader: of one that is 10,000 deltas, or a million
-   * characters, behind, further deltas are dropped, and a `deltas-dropped` part says how many stood there.
+   * Like `run`, as parts while they happen. Ending the iteration early aborts the run: if your reader may leave, keep iterating without
+   * it. If no message is unanswered, gives the recorded run: its blocks and its end. The run never waits for its reader: once the reader
+   * is 10,000 deltas, or a million characters, behind, further deltas are dropped, and a `deltas-dropped` part says how many were
+   * dropped there.
    */
   stream<Context, Made, Output = Made>(
     engine: Engine<Context, Made>,
@@ -154,7 +151,7 @@ export class RunnableConversation extends ReadableConversation {
         signal: options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]),
       }),
     );
-    // As with `run`: what the output is was validated by the schema that has this type.
+    // As with `run`: the schema that has this type validated the output.
     return parts as AsyncIterable<RunPart<Output>>;
   }
 }

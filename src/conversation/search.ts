@@ -21,46 +21,46 @@ import type { RowProjector } from "../read-models/row-projector.ts";
 import { hasLabels, labelValues } from "./list.ts";
 import { withRows } from "./read-models.ts";
 
-/** How much is searched for, and where the search tells how far it is. */
+/** How many places to search for, and where to report progress. */
 export type SearchOptions = {
-  /** How many places at most, from 1; by default 20. */
+  /** Maximum number of places, from 1; by default 20. */
   readonly limit?: number;
   /** Only in conversations that have all of these: `{ user: "ann" }`. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Told, while events are read that no search has seen yet, how many were. */
+  /** Called with the number of events read so far, while the search reads events that it has not seen. */
   readonly onProgress?: (events: number) => void;
 };
 
-/** A place where a text was found. */
+/** A place that contains the text. */
 type SearchHit = {
   readonly conversation: ConversationId;
-  /** What the conversation is called; null where it has no title. */
+  /** The conversation's title; null if it has none. */
   readonly title: string | null;
-  /** Of the event that holds the text. */
+  /** The revision of the event that holds the text. */
   readonly revision: number;
   readonly at: string;
   readonly actor: Actor;
-  /** The block that says it; null where it is the conversation's title. */
+  /** The block that contains the text; null if it is in the conversation's title. */
   readonly block: { readonly id: string; readonly kind: BlockKind } | null;
-  /** The text around the first place in it, on one line. */
+  /** The text around the first match, on one line. */
   readonly snippet: string;
-  /** Where in the snippet the first of the words stands, in UTF-16 units. */
+  /** The place of the first matching word in the snippet, in UTF-16 units. */
   readonly match: TextRange;
 };
 
-/** What a search found, newest conversations first. */
+/** The result of a search, newest conversations first. */
 export type SearchResult = {
   readonly hits: readonly SearchHit[];
-  /** Whether there are more than were asked for. */
+  /** Whether more places match than were asked for. */
   readonly hasMore: boolean;
 };
 
 const searchOptions = optionsOf<SearchOptions>({ limit: checkWhole, labels: labelValues, onProgress: anything });
 
-/** How many words the rows are looked through for; what has those is then looked at for all. */
+/** How many words to look up in the rows; texts that have those are then checked for all words. */
 const maxRowWords = 8;
 
-/** @throws {TypeError | RangeError} for a text that says nothing, an option that is none, and a limit that it cannot have. */
+/** @throws {TypeError | RangeError} if the text has no words, or an option is unknown or invalid. */
 export async function searchConversations(log: EventLog, text: string, options: SearchOptions): Promise<SearchResult> {
   searchOptions.check("search", options);
   const { limit = 20, labels = {}, onProgress } = options;
@@ -105,13 +105,13 @@ async function findHits(rows: Rows, words: readonly string[], { limit, labels }:
 
 const wanted = 'words to look for, or a phrase in double quotes: weather "in Paris"';
 
-/** Folded: each word for itself, and what stands between double quotes as one. */
+/** Folded: each word by itself, and a text between double quotes as one. */
 const wordsOf = (text: string): readonly string[] =>
   Array.from(text.matchAll(/"([^"]*)"|[^\s"]+/gu), ([word, phrase]) => foldText((phrase ?? word).trim())).filter(
     (word) => word !== "",
   );
 
-/** Whether a conversation has all of these labels, looked at once for each. */
+/** Whether a conversation has all of these labels; looks each one up once. */
 function byLabels(
   list: RowProjector<ConversationListView>,
   labels: Wanted["labels"],
@@ -128,7 +128,7 @@ function byLabels(
 
 type Describe = (stream: string, found: SearchText) => Promise<SearchHit | null>;
 
-/** Tells a place as its event has it, for the rows may be anybody's: null where it is told already, or is an old title. */
+/** Describes a place from its event, because the rows may be anyone's: null if it was returned before, or is an old title. */
 function createDescriber({ log, list }: Rows, words: readonly string[]): Describe {
   const told = new Set<string>();
   return async (stream, [revision, index]) => {
@@ -152,14 +152,14 @@ function createDescriber({ log, list }: Rows, words: readonly string[]): Describ
   };
 }
 
-/** Null where it is damaged by now: a search shows what there is. */
+/** Null if it is damaged by now: a search shows the rest. */
 async function readEvent(log: EventLog, stream: string, revision: number): Promise<RecordedEvent | null> {
   const envelope = await envelopeAt(log.store, stream, revision);
   const reading = envelope === null ? null : await lookAt(log, envelope);
   return reading instanceof Error ? null : reading;
 }
 
-/** How many characters of a text are shown, and how many of them at most before what was found. */
+/** How many characters of a text to show, and at most how many of them before the match. */
 const snippetLength = 160;
 const snippetBefore = 40;
 
@@ -177,6 +177,6 @@ function snippetOf(text: string, words: readonly string[]): Pick<SearchHit, "sni
   };
 }
 
-/** Not between the halves of a character. */
+/** Does not split a surrogate pair. */
 const atCharacter = (text: string, index: number): number =>
   /[\uDC00-\uDFFF]/.test(text.charAt(index)) ? index - 1 : Math.min(index, text.length);

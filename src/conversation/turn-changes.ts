@@ -8,13 +8,13 @@ import { type BlockLabels, labelIn } from "../wording/labels.ts";
 /** A block, and its place in its Turn, from 0. */
 export type PlacedBlock = { readonly index: number; readonly block: Block };
 
-/** Who changed a block, null where that is not known, and what it is in a word or two: `tool_result weather`. */
+/** Who changed a block (null if unknown), and a word or two for it: `tool_result weather`. */
 export type BlockLabel = { readonly by: Actor | null; readonly label: string };
 
-/** A block that somebody brought, took out or moved. */
+/** A block that was added, removed or moved, and by whom. */
 export type ChangedBlock = PlacedBlock & BlockLabel;
 
-/** What differs between two Turns, and who made it so. A block that was moved and modified is in both lists. */
+/** The differences of two Turns, and who made them. A block that was moved and modified is in both lists. */
 export type TurnChanges = {
   /** With their places in the later Turn. */
   readonly added: readonly ChangedBlock[];
@@ -26,21 +26,21 @@ export type TurnChanges = {
   readonly moved: readonly ChangedBlock[];
 };
 
-/** Who brought, took out or moved a block; null where that is not known. */
+/** Who added, removed or moved a block; null if unknown. */
 export type Changers = {
   readonly authorOf: (block: Block) => Actor | null;
   readonly removerOf: (block: Block) => Actor | null;
   readonly moverOf: (block: Block) => Actor | null;
 };
 
-/** One actor did it all. */
+/** One actor made all changes. */
 export const changedBy = (actor: Actor | null): Changers => ({
   authorOf: () => actor,
   removerOf: () => actor,
   moverOf: () => actor,
 });
 
-/** What differs, with who made it so: blocks by their places in the Turns. */
+/** The differences, and who made them: blocks by their places in the Turns. */
 export function turnChanges(
   { added, removed, modified, moved }: TurnDifference,
   { from, to, labels }: { readonly from: Turn; readonly to: Turn; readonly labels: BlockLabels["labels"] },
@@ -62,7 +62,7 @@ export function turnChanges(
   };
 }
 
-/** Blocks of equal content may have been taken for one block, under the id of the other Turn's. */
+/** Blocks of equal content may have been matched under the id of the other Turn's block. */
 function placeIn(turn: Turn, block: Block): number {
   const index = turn.indexOf(idOf(block));
   return index >= 0 ? index : turn.blocks.findIndex(({ digest }) => digest === block.digest);
@@ -73,10 +73,7 @@ type Lists = Readonly<Record<keyof TurnDifference, readonly unknown[]>>;
 export const isEmptyDifference = ({ added, removed, modified, moved }: Lists): boolean =>
   added.length + removed.length + modified.length + moved.length === 0;
 
-/**
- * What differs between the Turns of two conversations, whose blocks share no ids: blocks of equal content are taken for
- * one block, in their order.
- */
+/** The differences between the Turns of two conversations, whose blocks share no ids: matches blocks of equal content, in their order. */
 export function differenceByContent(from: Turn, to: Turn): TurnDifference {
   const idsByDigest = Map.groupBy(from.blocks, ({ digest }) => digest);
   const unpaired = new Map([...idsByDigest].map(([digest, blocks]) => [digest, blocks.map(({ id }) => id)]));

@@ -26,16 +26,16 @@ import { type ResumeAllOptions, type ResumedConversation, resumeAll } from "./re
 import type { SearchOptions, SearchResult } from "./search.ts";
 import { WeakValues } from "./weak-values.ts";
 
-/** What a store is given: codecs; for tests a clock and ids that repeat, and no waiting before an append is sent again. */
+/** Codecs of the store, and for tests a clock, repeatable ids, and retries of appends without waiting. */
 export type StoreSources = Partial<EventLogSources> & {
-  /** Codecs of other providers than turnlog's own, so that requests which they encoded can be verified and made again. */
+  /** Codecs of providers other than turnlog's own, to verify and rebuild the requests that they encoded. */
   readonly codecs?: readonly Codec[];
   /** A new id with this prefix, for a conversation or a block that was made outside a run. */
   readonly newId?: (prefix: "cnv" | "blk") => string;
 };
 
 export type CloseOptions = {
-  /** How long runs that go on in this process have to end what they do, in milliseconds; 5,000 when absent. */
+  /** How long open runs in this process get to finish their work, in milliseconds; 5,000 when absent. */
   readonly graceMs?: number;
 };
 
@@ -46,11 +46,11 @@ export class TurnlogStore implements AsyncDisposable {
   readonly events: EventStore;
   readonly log: EventLog;
   readonly newId: (prefix: "cnv" | "blk") => string;
-  /** By name: what recorded requests are made again with. */
+  /** By name: rebuild recorded requests. */
   readonly codecs: ReadonlyMap<string, Codec>;
   readonly #clock: () => number;
   #closing: Promise<void> | null = null;
-  // One writer a stream in this process (rule: Run ownership), for as long as anybody holds the conversation or runs it.
+  // One writer for each stream in this process (rule: Run ownership), as long as something holds the conversation or runs it.
   readonly #streams = new WeakValues<ConversationId, ConversationWriter>();
 
   constructor(events: EventStore, sources: StoreSources = {}) {
@@ -69,13 +69,13 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
-   * A conversation of what a server stores, where the log of it was lost: the response by its id, and every one that it goes on
-   * from, as blocks by import. It says what the server could not give back. Where nothing of the context is missing, the next
+   * Rebuilds a conversation whose log was lost from what a server stores: imports the response by its id, and every response that it
+   * continues from, as blocks. The result lists what the server could not give back. If nothing of the context is missing, the next
    * request continues from the response.
    *
-   * @throws {ProviderError} when the response is not there, is not finished, or cannot be read.
-   * @throws {TurnlogError} `conversation-exists` when the id that was asked for is taken.
-   * @throws {TypeError} for a provider that reads no stored responses, and for an option that is none.
+   * @throws {ProviderError} if the response does not exist, is not finished, or cannot be read.
+   * @throws {TurnlogError} `conversation-exists` if the requested id is taken.
+   * @throws {TypeError} if the provider reads no stored responses, or an option is unknown or invalid.
    */
   async importResponse(
     provider: Provider,
@@ -87,12 +87,12 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
-   * The same of what a conversation object holds now, by its id. The object is read only: others may use it, so the next request
+   * The same for what a conversation object holds now, by its id. turnlog only reads the object: others may use it, so the next request
    * sends everything, in mode `conversation` to an object of its own.
    *
-   * @throws {ProviderError} when the object is not there, or cannot be read.
-   * @throws {TurnlogError} `conversation-exists` when the id that was asked for is taken.
-   * @throws {TypeError} for a provider that reads no conversation objects, and for an option that is none.
+   * @throws {ProviderError} if the object does not exist, or cannot be read.
+   * @throws {TurnlogError} `conversation-exists` if the requested id is taken.
+   * @throws {TypeError} if the provider reads no conversation objects, or an option is unknown or invalid.
    */
   async importConversation(
     provider: Provider,
@@ -104,10 +104,10 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
-   * A conversation by its id, or a new one. It comes into being with its first append.
+   * Returns a conversation by its id, or a new one. The first append creates it.
    *
-   * @param id - Up to 128 letters, digits, `_` and `-`: your own, such as a UUID. It stands in the log and is never erased.
-   * @throws {TypeError} for what is no such text.
+   * @param id - Up to 128 letters, digits, `_` and `-`: your own, such as a UUID. The log keeps it, and it is never erased.
+   * @throws {TypeError} if `id` is not such a text.
    */
   conversation(id: string = this.newId("cnv")): Conversation {
     const conversationId = checkedConversationId(id);
@@ -123,16 +123,15 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
-   * The conversations of the store, the one that was written last first, a page at a time: what each is called, how it goes
-   * and what it cost, and its labels.
+   * Lists the conversations of the store a page at a time, the one written last first: title, state, cost and labels of each.
    *
    *     const { conversations, next } = await store.list({ labels: { user: "ann" } });
    *     const older = next === null ? null : await store.list({ labels: { user: "ann" }, after: next });
    *
    * @param options - `limit`: how many on a page, by default 20. `after`: `next` of the page before. `sort`, `order`, `since`, `until`,
    *   `labels`, `state`, `losses`: which ones, and in which order.
-   * @throws {TypeError} for a misspelt option, and for a value that it cannot have.
-   * @throws {RangeError} for a limit that is no whole number from 1.
+   * @throws {TypeError} if an option is unknown or invalid.
+   * @throws {RangeError} if the limit is not a whole number from 1.
    */
   async list(options: ListOptions = {}): Promise<ConversationPage> {
     const { listConversations } = await import("./list.ts");
@@ -140,16 +139,16 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
-   * Looks for words in all titles and texts of the store: what was said, what tools gave, and what layers wrote. Upper and
-   * lower case are one, a part of a word will do, and languages without spaces need none. Of several words all have to stand
-   * in one text, in any order; what stands between double quotes is looked for as it is.
+   * Searches all titles and texts of the store: messages, tool results, and texts that layers wrote. It ignores case and matches parts
+   * of words; languages without spaces need none. If you give several words, one text has to contain all of them, in any order; a text
+   * between double quotes is searched for unchanged.
    *
    *     for (const { conversation, revision, snippet } of (await store.search("weather paris")).hits)
    *       console.log(conversation, revision, snippet);
    *
-   * @param options - `limit`: how many places at most, by default 20, newest conversations first.
-   * @throws {TypeError} for a text without a word, and for a misspelt option.
-   * @throws {RangeError} for a limit that is no whole number from 1.
+   * @param options - `limit`: maximum number of places, by default 20, newest conversations first.
+   * @throws {TypeError} if the text has no words, or for a misspelt option.
+   * @throws {RangeError} if the limit is not a whole number from 1.
    */
   async search(text: string, options: SearchOptions = {}): Promise<SearchResult> {
     const { searchConversations } = await import("./search.ts");
@@ -157,15 +156,15 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
-   * Checks all of the store: hash chains, heads, schemas, both folds, every request, whose body is made again, and what rows of
-   * projections show. Damage is told, not thrown.
+   * Checks the whole store: hash chains, heads, schemas, both folds, every request, whose body is rebuilt, and the rows of projections.
+   * Reports damage in the result instead of throwing.
    *
    *     const { isSound, problems, heads } = await store.verify({ savedHeads });
    *
-   * @param options - `savedHeads`: the `heads` of an earlier verification that were kept elsewhere; only they show that the
-   *   newest events of a conversation were cut off by somebody who can write the store. `onEvent` is told of every event.
+   * @param options - `savedHeads`: the `heads` of an earlier verification, kept elsewhere; only they show that someone who can write the
+   *   store cut off the newest events of a conversation. `onEvent` is called for every event.
    * @throws {TypeError} for a misspelt option.
-   * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
+   * @throws {StoreUnavailableError} if the store cannot be read, which says nothing about its contents.
    */
   async verify(options: StoreVerifyOptions = {}): Promise<Verification> {
     const [{ storeVerifyOptions, verification }, { readModels }] = await Promise.all([
@@ -178,13 +177,14 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
-   * Resumes the runs of the store that were cut off or parked and wait for no person, as a process does that begins where another one ended:
-   * eight at once. Says of each what became of it; one that cannot go on keeps no other from it. Runs of living processes are left to them.
+   * Resumes all runs of the store that were cut off or parked and do not wait for a person, eight at once, for a process that replaces
+   * another. Returns the outcome of each; a run that cannot be resumed does not stop the others. Runs of living processes are left
+   * alone.
    *
    *     const resumed = await store.resumeAll(engine, { where: ({ labels }) => labels.app === "support" });
    *
    * @param options - Those of `conversation.resume`, and `where`: return true for the conversations to resume.
-   * @throws {TypeError} for what is no engine, for an option that is none, and for a `where` that is no function.
+   * @throws {TypeError} if `engine` is not an engine, `where` is not a function, or an option is unknown or invalid.
    */
   async resumeAll<Context, Made, Output = Made>(
     engine: Engine<Context, Made>,
@@ -196,18 +196,19 @@ export class TurnlogStore implements AsyncDisposable {
       ...(where === undefined ? {} : { where }),
       resume: async (id) => {
         const result = await resumeConversation(this.#stream(id), ...checkedRun("resume", engine, rest));
-        // What it is was validated by the schema that has this type.
+        // The schema that has this type validated the output.
         return result as RunResult<Output> | null;
       },
     });
   }
 
   /**
-   * What it would take to erase conversations as a whole, so that nothing that was said in them is left in the store (rule: Erasure).
-   * Nothing is done yet.
+   * Plans the erasure of whole conversations, after which the store holds nothing that was said in them (rule: Erasure). It erases
+   * nothing yet.
    *
-   * @throws {TurnlogError} `not-found`, `store-cannot-erase`, and `erasure-refused` where a run is open, or a fork would lose what it inherits.
-   * @throws {ConversationErasedError} for one that was erased.
+   * @throws {TurnlogError} `not-found`, `store-cannot-erase`, and `erasure-refused` if a run is open, or a fork would lose what it
+   *   inherits.
+   * @throws {ConversationErasedError} for a conversation that was erased.
    */
   async planErasure({ conversations }: { readonly conversations: readonly string[] }): Promise<ErasurePlan> {
     const [{ planErasure }, { countStored }] = await Promise.all([
@@ -225,15 +226,15 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
-   * Erases what a plan names, and gives the receipt. The conversations cannot be read or written afterwards, their ids are not used again, and
-   * the hash chain of each is still checked by `verify`.
+   * Erases the conversations of a plan, and returns the receipt. They cannot be read or written afterwards, their ids cannot be reused,
+   * and `verify` still checks the hash chain of each.
    *
    *     const plan = await store.planErasure({ conversations: ["support-17"] });
    *     const receipt = await store.erase(plan, { by: "dpo", ground: "gdpr-17", ticket: "T-204" });
    *     if (!receipt.finished) console.log(receipt.leftOver);
    *
-   * @throws {TurnlogError} `erasure-refused` where a conversation is not what it was when it was planned: nothing was erased then.
-   * @throws {TypeError} for a reason that is no code: codes stay in the log, and other texts could be personal.
+   * @throws {TurnlogError} `erasure-refused` if a conversation has changed since it was planned: nothing was erased then.
+   * @throws {TypeError} if a reason is not a code: codes stay in the log, and other texts could be personal.
    */
   async erase(plan: ErasurePlan, reason: ErasureReason): Promise<ErasureReceipt> {
     const { erase } = await import("../erasure/erase.ts");
@@ -241,9 +242,9 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
-   * Goes on with an erasure that was broken off, or that left something over.
+   * Continues an erasure that was interrupted, or that left something over.
    *
-   * @throws {TurnlogError} `erasure-not-found` where the store has no such order.
+   * @throws {TurnlogError} `erasure-not-found` if the store has no such order.
    */
   async resumeErasure(orderId: string): Promise<ErasureReceipt> {
     const { resumeErasure } = await import("../erasure/erase.ts");
@@ -264,13 +265,13 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
-   * Closes the store. Runs that go on in this process are *parked* first: their requests and tools are aborted, and waited for, what came of
-   * them is recorded, and each run stays open without an owner. The next `run` goes on with it, here or in another process: with a tool that did
-   * not end in that time as one in doubt, and with a request that was aborted as one whose answer was lost.
+   * Closes the store. It *parks* the runs of this process first: aborts their requests and tools, waits for them, records their results,
+   * and leaves each run open without an owner. The next `run` continues it, here or in another process: a tool that did not end in time
+   * is in doubt, and an aborted request counts as one with a lost answer.
    *
-   * @param options - `graceMs`: how long is waited, by default five seconds.
-   * @throws {TypeError} for an option that is none.
-   * @throws {RangeError} for a time that is none.
+   * @param options - `graceMs`: how long to wait, by default five seconds.
+   * @throws {TypeError} if an option is unknown or invalid.
+   * @throws {RangeError} for an invalid time.
    */
   close(options: CloseOptions = {}): Promise<void> {
     closeOptions.check("close", options);

@@ -1,10 +1,10 @@
 import { anything, choiceOf, optionsOf } from "../base/options.ts";
 
-/** What of a conversation is gone through. */
+/** Which part of a conversation to walk. */
 export type WalkOptions = {
   /** The first revision; a negative one counts from the end. By default 0. */
   readonly from?: number;
-  /** The last revision. By default -1, the newest there is when the walk begins. */
+  /** The last revision. By default -1, the newest when the walk begins. */
   readonly to?: number;
   /** `backwards` gives the newest first. By default `forwards`. */
   readonly direction?: (typeof directions)[number];

@@ -23,7 +23,7 @@ import { changersOf } from "./diff.ts";
 import { changedBy, isEmptyDifference, type TurnChanges, turnChanges } from "./turn-changes.ts";
 import type { WalkOptions } from "./walk-options.ts";
 
-/** What is read, and what bodies of requests are made with. */
+/** The log to read, and the codecs to rebuild bodies of requests with. */
 type WalkTools = { readonly log: EventLog; readonly codecs: ReadonlyMap<string, Codec> };
 
 /** One event of a conversation, and what it did. */
@@ -33,38 +33,38 @@ export type WalkedEvent = {
   /** When it happened, as an ISO time. */
   readonly at: string;
   readonly type: string;
-  /** Null where the event cannot be read. */
+  /** Null if the event cannot be read. */
   readonly actor: Actor | null;
   readonly runId: string | null;
   readonly frame: string | null;
   /** What happened, in one line: what `turnlog log` prints. */
   readonly words: string;
   /**
-   * Why the event, or the body of its request, cannot be read, or that it is not what was written; null where nothing is wrong
-   * with this event, or an operator skipped what is. Whether the whole conversation is sound, `verify` says.
+   * Why the event, or the body of its request, cannot be read, or that it has changed since it was written; null if nothing is wrong
+   * with this event, or an operator skipped it. `verify` says whether the whole conversation is sound.
    */
   readonly problem: string | null;
-  /** Who skipped the event, because it was damaged, and why; null for all others. Nothing goes on from what it says. */
+  /** Who skipped the event, because it was damaged, and why; null for all others. Folds ignore its content. */
   readonly skipped: SkippedBy | null;
-  /** The event as it was recorded; null where it cannot be read, and where it was skipped. */
+  /** The event as it was recorded; null if it cannot be read, and if it was skipped. */
   readonly event: ConversationEvent | null;
-  /** What it changed of the Turn, and who did; null where that is nothing, or not known because of damage before. */
+  /** What it changed in the Turn, and who did; null if nothing, or unknown because of earlier damage. */
   readonly changes: TurnChanges | null;
   /** The request that it records, with the body that was sent; null at other events. */
   readonly request: SentRequest | null;
 };
 
-/** What is told of each event beside its words; each costs a fold of the conversation. */
+/** What to report of each event beside its words; each costs a fold of the conversation. */
 export type WalkParts = {
   readonly changes: boolean;
-  /** The codecs that bodies are made with; null where none are wanted. */
+  /** The codecs to rebuild bodies with; null to omit bodies. */
   readonly bodies: ReadonlyMap<string, Codec> | null;
 };
 
 /**
- * Goes through a conversation's own events, one after the other from its first one on: what an event changed is known of the
- * Turn that is handed on while a run is open, with what waits for its end; else of the committed one. A bad event is told
- * as such, and the walk goes on; from there on what events changed is unknown.
+ * Walks a conversation's own events in order. The changes of an event are relative to the Turn that is handed on while a run is open,
+ * with the blocks that wait for its end; otherwise to the committed Turn. A bad event is reported as such, and the walk continues; from
+ * there on, what events changed is unknown.
  */
 export class Walker {
   readonly #log: EventLog;
@@ -74,7 +74,7 @@ export class Walker {
   readonly #skipped: SkippedEvents;
   #before = Turn.empty;
   #isLost = false;
-  /** Of the event before, as it says itself: so each change of what is stored shows where it was made. */
+  /** The head that the event before states for itself, so each change of what is stored shows where it was made. */
   #previous: Head | null = null;
 
   private constructor(
@@ -88,14 +88,14 @@ export class Walker {
     this.#view = conversationView.initial(stream);
   }
 
-  /** Before the first event of a conversation: a fork goes on from what its ancestors left. */
+  /** Starts before the first event of a conversation: a fork continues from its ancestors' events. */
   static async start(log: EventLog, stream: string, parts: WalkParts): Promise<Walker> {
     const walker = new Walker(log, stream, { ...parts, skipped: await skippedOf(log, stream) });
     await walker.#takeAncestors(stream);
     return walker;
   }
 
-  /** Whether damage was come to, from which on nobody can say what events changed. */
+  /** Whether the walk has met damage; from there on, the changes of events are unknown. */
   get isLost(): boolean {
     return this.#isLost;
   }
@@ -107,7 +107,7 @@ export class Walker {
     const skip = await skipOf(this.#log, envelope, this.#skipped);
     if (skip !== null) return hole(envelope, skip, checked.ok ? null : checked.error.reason);
     const walked = await this.#read(envelope);
-    // Of one that cannot be read, why it cannot tells more.
+    // If it cannot be read, the reason says more.
     return checked.ok || walked.event === null ? walked : { ...walked, problem: checked.error.reason };
   }
 
@@ -143,7 +143,7 @@ export class Walker {
     this.#before = to;
     const difference = from === to ? null : turnDifference(from, to);
     if (difference === null || isEmptyDifference(difference)) return null;
-    // What one event changed, it changed under its own name; the engine hands on what tools said.
+    // One event's changes are its actor's own; the engine hands on the output of tools.
     const { actor } = recorded;
     return turnChanges(
       difference,
@@ -165,7 +165,7 @@ export class Walker {
     }
   }
 
-  /** A fork's events name blocks that its ancestors made. What is damaged there takes labels and changes away. */
+  /** A fork's events name blocks of its ancestors. If those are damaged, labels and changes are missing. */
   async #takeAncestors(own: string): Promise<void> {
     try {
       for await (const recorded of readHistory(this.#log, own, { to: 0, skipped: this.#skipped })) {
@@ -185,7 +185,7 @@ const unreadable = (envelope: StoredEnvelope, error: Error): WalkedEvent => ({
   ...{ words: `${excerpt(envelope.type, 40)} cannot be read`, problem: excerpt(error.message, 160), skipped: null },
 });
 
-/** What an operator looked at is no problem, as long as it is still what was found. */
+/** A skipped event is not a problem as long as it is unchanged since it was skipped. */
 function hole(envelope: StoredEnvelope, { found, ...skipped }: RecordedSkip, changed: string | null): WalkedEvent {
   const { by, reason, skippedAt } = skipped;
   return {
@@ -202,7 +202,7 @@ function unread(envelope: StoredEnvelope): Omit<WalkedEvent, "words" | "problem"
   return { stream, revision, at, type, actor, runId, frame, event: null, changes: null, request: null };
 }
 
-/** Goes through a stream, each event with all that can be told of it, by options that were checked. */
+/** Walks a stream, each event with everything known of it, with checked options. */
 export async function* walk(
   { log, codecs }: WalkTools,
   stream: string,
@@ -228,10 +228,10 @@ async function* walkForwards(log: EventLog, stream: string, walk: Walk): AsyncIt
   }
 }
 
-/** Events that are held at once by a walk backwards, which folds the conversation anew for each stretch of so many. */
+/** How many events a walk backwards holds at once; it folds the conversation again for each stretch. */
 const stretchEvents = 1_000;
 
-/** The same, the newest first. */
+/** The same, newest first. */
 async function* walkBackwards(log: EventLog, stream: string, walk: Walk): AsyncIterable<WalkedEvent> {
   for (let to = walk.to; to >= walk.from; to -= stretchEvents) {
     const stretch: WalkedEvent[] = [];

@@ -27,15 +27,15 @@ import { exportsOf } from "../records/exports.ts";
 import { blobsOf, type ErasurePlan, mustErase, refused } from "./plan.ts";
 import { type ErasureReceipt, erasureReceiptSchema } from "./receipt.ts";
 
-/** Who asks for an erasure, and why: codes, which stay. */
+/** Who requests an erasure, and why: codes, which stay in the log. */
 export type ErasureReason = {
   /** An alias of the person who erases. */
   readonly by: string;
   /** Such as `gdpr-17`. */
   readonly ground: string;
-  /** Where it was asked for. */
+  /** Where it was requested. */
   readonly ticket?: string;
-  /** `skeleton`, by default: types, versions and times of events stay. `digests`: nothing but their digests does. */
+  /** `skeleton`, by default: types, versions and times of events stay. `digests`: only their digests stay. */
   readonly kept?: "skeleton" | "digests";
 };
 
@@ -51,16 +51,16 @@ const reasonOptions = optionsOf<ErasureReason>({
 
 type Erasing = {
   readonly clock: () => number;
-  /** The keys of the rows of a conversation in the store's own projections, and the names of these. */
+  /** The keys of a conversation's rows in the store's own projections, and the names of these projections. */
   readonly rowsOf: (id: ConversationId, events: number) => readonly string[];
   readonly projections: ReadonlySet<string>;
 };
 
 /**
- * Erases what a plan names. The order is recorded first, so that what is broken off can be gone on with (`resumeErasure`).
+ * Erases the conversations of a plan. The order is recorded first, so that `resumeErasure` can continue an interrupted erasure.
  *
- * @throws {TurnlogError} `erasure-refused` where a conversation is not as it was planned; nothing was erased then.
- * @throws {TypeError} for a reason that is no code.
+ * @throws {TurnlogError} `erasure-refused` if a conversation has changed since it was planned; nothing was erased then.
+ * @throws {TypeError} if a reason is not a code.
  */
 export async function erase(
   log: EventLog,
@@ -88,9 +88,9 @@ export async function erase(
 }
 
 /**
- * Goes on with an order: what was done already is not done again, and what was left over is tried anew.
+ * Continues an order: does not repeat what was done already, and retries what was left over.
  *
- * @throws {TurnlogError} `erasure-not-found` where there is no such order.
+ * @throws {TurnlogError} `erasure-not-found` if there is no such order.
  */
 export async function resumeErasure(log: EventLog, orderId: string, erasing: Erasing): Promise<ErasureReceipt> {
   mustErase(log.store);
@@ -110,7 +110,7 @@ async function isAt(store: EventStore, id: ConversationId, { revision, digest }:
   return now?.revision === revision && now.digest === digest;
 }
 
-/** Ends an order of which nothing was done: all its conversations are erased in one transaction, or none. */
+/** Ends an order that has erased nothing: one transaction erases all its conversations, or none. */
 async function refuse(log: EventLog, order: ErasureOrder, reason: string): Promise<TurnlogError> {
   const data = { reason };
   if (!order.isRefused)
@@ -159,7 +159,7 @@ async function finish(log: EventLog, order: ErasureOrder, erasing: Erasing): Pro
   return receipt;
 }
 
-/** Counts of an order that was gone on with are those of all its attempts: what was emptied before is emptied. */
+/** The counts of a continued order include all its attempts, because events emptied before stay empty. */
 function countsOf(
   { removedEvents, snapshots, rows }: Extract<ErasureResult, { status: "erased" }>,
   order: ErasureOrder,
@@ -182,7 +182,7 @@ type Fencing = {
   readonly clock: () => number;
 };
 
-/** The append of the event that says that all before it were erased. */
+/** The append of the event that marks all events before it as erased. */
 function fenceOf(order: ErasureOrder, { stream, head, lastAt, clock }: Fencing): PreparedAppend {
   const data = { orderId: order.orderId, events: head.revision + 1, kept: order.kept };
   const event = { type: contentErased, version: 1, data };

@@ -16,11 +16,11 @@ export type SigningKey = { readonly name: string; readonly secret: KeyObject; re
 export type VerifyingKey = { readonly name: string; readonly open: KeyObject; readonly hash: string };
 
 const ed25519 = 1;
-/** What stands before the 32 bytes of a key in PKCS #8 and in SPKI (RFC 8410). */
+/** The bytes before the 32 bytes of a key in PKCS #8 and in SPKI (RFC 8410). */
 const secretPrefix = Buffer.from("302e020100300506032b657004220420", "hex");
 const openPrefix = Buffer.from("302a300506032b6570032100", "hex");
 
-/** A new pair: the secret line for who signs, the public one for everybody who checks. */
+/** Creates a key pair: the secret line for the signer, the public one for everyone who checks. */
 export function newKeys(name: string): { readonly secret: string; readonly open: string } {
   checkName(name);
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
@@ -33,7 +33,7 @@ export function newKeys(name: string): { readonly secret: string; readonly open:
   };
 }
 
-/** @throws {TypeError} for a text that is no such key. */
+/** @throws {TypeError} if the text is not a signing key. */
 export function readSigningKey(text: string): SigningKey {
   const [, name = "", hash = "", key = ""] = /^PRIVATE\+KEY\+([^+\s]+)\+([0-9a-f]{8})\+(\S+)\s*$/.exec(text) ?? [];
   const bytes = decoded(key);
@@ -44,7 +44,7 @@ export function readSigningKey(text: string): SigningKey {
   return { name, secret, hash };
 }
 
-/** @throws {TypeError} for a text that is no such key. */
+/** @throws {TypeError} if the text is not a verifying key. */
 export function readVerifyingKey(text: string): VerifyingKey {
   const [, name = "", hash = "", key = ""] = /^([^+\s]+)\+([0-9a-f]{8})\+(\S+)\s*$/.exec(text) ?? [];
   const bytes = decoded(key);
@@ -54,19 +54,19 @@ export function readVerifyingKey(text: string): VerifyingKey {
   return { name, open, hash };
 }
 
-/** @param text - Ends with a line feed, and has no empty line at its end. */
+/** @param text - Ends with a line feed, and not with an empty line. */
 export function signNote(text: string, { name, secret, hash }: SigningKey): string {
   const signature = Buffer.concat([Buffer.from(hash, "hex"), sign(null, Buffer.from(text), secret)]);
   return `${text}\n— ${name} ${signature.toString("base64")}\n`;
 }
 
-/** The text of a note, without its signatures: a text without any is one as well. */
+/** The text of a note, without its signatures; a text without signatures is also accepted. */
 export function textOfNote(note: string): string {
   const end = note.lastIndexOf("\n\n— ");
   return end === -1 ? note : note.slice(0, end + 1);
 }
 
-/** Whether a note is signed with a key, and its text is what was signed. */
+/** Whether a note is signed with a key, and its text is the signed one. */
 export function isSignedBy(note: string, { name, open, hash }: VerifyingKey): boolean {
   const text = textOfNote(note);
   const lines = note

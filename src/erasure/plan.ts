@@ -15,19 +15,19 @@ import { parentOf } from "../log/history/parent.ts";
 import { type EventStore, envelopeAt, type Head, type StoredEnvelope } from "../log/ports/event-store.ts";
 import { exportsOf, type RecordedExport } from "../records/exports.ts";
 
-/** What one conversation holds that would be erased. */
+/** The contents of one conversation that would be erased. */
 export type PlannedConversation = {
   readonly id: ConversationId;
-  /** The erasure is refused where it is another one by then. */
+  /** The erasure is refused if the head has changed by then. */
   readonly head: Head;
   readonly events: number;
-  /** UTF-16 units of what its events say, without its long texts. */
+  /** UTF-16 units of its events' texts, without its long texts. */
   readonly size: number;
   /** Streams of its long texts. */
   readonly blobs: readonly string[];
-  /** Responses and objects that servers may still hold of it; null where that is not known. */
+  /** Responses and objects of it that servers may still hold; null if unknown. */
   readonly stored: number | null;
-  /** Conversations that began from it and do not inherit its events: children, whose own text is not touched. */
+  /** Conversations that began from it and do not inherit its events: children, whose own text is not erased. */
   readonly children: readonly ConversationId[];
 };
 
@@ -35,7 +35,7 @@ export type PlannedConversation = {
 export type ErasurePlan = {
   readonly storeId: string;
   readonly conversations: readonly PlannedConversation[];
-  /** What left the store before, and is not reached. */
+  /** Conversations that left the store before; an erasure does not reach them. */
   readonly exports: readonly RecordedExport[];
 };
 
@@ -45,15 +45,14 @@ export type PlanOptions = {
   readonly stored: (id: ConversationId) => Promise<number>;
 };
 
-/** So many conversations one order names: its receipt has to fit into an event. */
+/** Maximum number of conversations in one order: its receipt has to fit into an event. */
 const maxErasedAtOnce = 500;
 
 /**
- * What it would take to erase conversations as a whole. Nothing of them is decoded where that is not needed: damage keeps nobody from
- * erasing it.
+ * Plans the erasure of whole conversations. Decodes only what it has to, so that damaged conversations can be erased.
  *
- * @throws {TurnlogError} `store-cannot-erase` of a store that takes nothing out, `not-found`, and `erasure-refused` where a run is open, or
- * where forks inherit what would be erased and are not to be erased as well.
+ * @throws {TurnlogError} `store-cannot-erase` if the store cannot erase, `not-found`, and `erasure-refused` if a run is open, or if
+ *   forks inherit events that would be erased and are not part of the plan.
  * @throws {ConversationErasedError} for a conversation that was erased.
  */
 export async function planErasure(
@@ -96,7 +95,7 @@ export function mustErase(store: EventStore): asserts store is EventStore & Requ
 
 export const refused = (message: string): TurnlogError => new TurnlogError("erasure-refused", message);
 
-/** @throws {TurnlogError} `erasure-refused` where a run of it is open. */
+/** @throws {TurnlogError} `erasure-refused` if a run of it is open. */
 async function held(
   store: EventStore,
   id: ConversationId,
@@ -119,7 +118,7 @@ async function held(
 const runBegins: ReadonlySet<string> = new Set(["RunStarted", "RunResumed"]);
 const runEnds: ReadonlySet<string> = new Set(["RunCompleted", "RunFailed", "RunCancelled"]);
 
-/** The run that is open at the end of a stream, by the types of its events alone: what they say may be damaged. */
+/** The run that is open at the end of a stream, by the types of its events alone, because their contents may be damaged. */
 async function openRunOf(store: EventStore, stream: string): Promise<string | null> {
   const skips: StoredEnvelope[] = [];
   for await (const envelope of store.readStream(stream, { direction: "backwards" })) {
@@ -152,7 +151,7 @@ async function isFork(store: EventStore, stream: string): Promise<boolean> {
   return typeof origin === "object" && origin !== null && "type" in origin && origin.type === "fork";
 }
 
-/** What cannot be read says nothing of where it began. */
+/** The origin of a conversation that cannot be read is unknown. */
 async function readable<T>(read: () => Promise<T>): Promise<T | null> {
   try {
     return await read();

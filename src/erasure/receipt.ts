@@ -6,8 +6,8 @@ const headSchema = z.strictObject({ revision: z.int().nonnegative(), digest: z.s
 const count = z.int().nonnegative();
 
 /**
- * What an erasure did. Signed, it proves that the holder of the key has stated this. It does not prove that no copy exists elsewhere, nor
- * what a provider or a disk did (docs/TRUST.md).
+ * What an erasure did. Signed, it proves that the holder of the key stated it. It does not prove that no copy exists elsewhere, nor what
+ * a provider or a disk did (docs/TRUST.md).
  */
 export const erasureReceiptSchema = z.strictObject({
   /** Whether nothing is left over. */
@@ -17,35 +17,35 @@ export const erasureReceiptSchema = z.strictObject({
   orderId: z.string(),
   storeId: z.string(),
   ordered: z.strictObject({ at: z.string(), by: z.string(), ground: z.string(), ticket: z.string().nullable() }),
-  /** What is kept of each event beside its digest: its type, version and time (`skeleton`), or nothing (`digests`). */
+  /** What stays of each event beside its digest: its type, version and time (`skeleton`), or nothing (`digests`). */
   kept: z.enum(["skeleton", "digests"]),
-  /** `after` is the event that says that all before it were erased: its digest follows from `before`. */
+  /** `after` is the event that marks all events before it as erased: its digest follows from `before`. */
   conversations: z.array(z.strictObject({ id: conversationIdSchema, before: headSchema, after: headSchema })),
-  /** What was done at each place, in counts. */
+  /** The counts of what was done at each place. */
   done: z.strictObject({
     at: z.string(),
-    /** Events emptied, and events that long texts were stored in. */
+    /** Emptied events, and events that stored long texts. */
     events: count,
     blobEvents: count,
     snapshots: count,
     rows: count,
-    /** Whether the log of the file was cut off, and whether the file was written anew; null where there is no file. */
+    /** Whether the log of the file was truncated, and whether the file was rewritten; null if there is no file. */
     scrub: z.strictObject({ status: z.enum(["done", "busy"]), isRewritten: z.boolean() }).nullable(),
   }),
-  /** The files were not looked through for the texts. */
+  /** The files were not searched for the texts. */
   search: z.literal("not-searched"),
-  /** What this erasure did not reach. */
+  /** What the erasure did not reach. */
   leftOver: z.array(
     z.strictObject({ place: z.enum(["provider", "rows", "file", "copies", "blobs"]), reason: z.string() }),
   ),
-  /** What left the store before: its holders are to be told. */
+  /** Copies that left the store before: notify their holders. */
   exports: z.array(exportMadeSchema.extend({ at: z.string() })),
 });
 export type ErasureReceipt = z.infer<typeof erasureReceiptSchema>;
 
-/** What every receipt begins with. */
+/** How every receipt begins. */
 export const receiptBegin = '{ "finished": ';
 
-/** A receipt as the text that is kept and signed: its first line says whether it is finished. */
+/** A receipt as the text that is stored and signed: its first line says whether it is finished. */
 export const receiptText = (receipt: ErasureReceipt): string =>
   `${JSON.stringify(receipt, null, 2).replace("{\n  ", "{ ")}\n`;

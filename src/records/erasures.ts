@@ -6,14 +6,14 @@ import type { EventStore } from "../log/ports/event-store.ts";
 /** The stream of one order. */
 export const erasureStream = (orderId: string): string => `erasure-${orderId}`;
 
-/** What is written of who asked and why: codes, because a text may be personal itself and would stay. */
+/** Who requested an erasure and why: codes, because a text may be personal itself and would stay. */
 export const erasureCodeSchema = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,64}$/, "give a code of 1 to 64 letters, digits, _ or -: it stays in the log");
 
 const headSchema = z.strictObject({ revision: z.int().nonnegative(), digest: z.string() });
 
-/** Conversations are to be erased, by whom and why. It is durable before anything is erased. */
+/** Orders the erasure of conversations: by whom and why. It is durable before anything is erased. */
 const erasureOrderedSchema = z.strictObject({
   orderId: z.string(),
   by: erasureCodeSchema,
@@ -24,9 +24,9 @@ const erasureOrderedSchema = z.strictObject({
     .array(
       z.strictObject({
         id: conversationIdSchema,
-        /** Before the erasure. */
+        /** The head before the erasure. */
         head: headSchema,
-        /** Responses and objects that servers may still hold; null where that is not known. */
+        /** Responses and objects that servers may still hold; null if unknown. */
         stored: z.int().nonnegative().nullable(),
       }),
     )
@@ -37,7 +37,7 @@ export type ErasureOrdered = z.infer<typeof erasureOrderedSchema>;
 /** The erasure has ended, with this receipt, as `src/erasure/receipt.ts` writes it. */
 const erasureFinishedSchema = z.strictObject({ receipt: z.record(z.string(), z.unknown()) });
 
-/** An order as its stream tells it. */
+/** An order as recorded in its stream. */
 export type ErasureOrder = ErasureOrdered & {
   readonly orderedAt: string;
   /** The newest receipt; null while the erasure has not ended. */
@@ -46,7 +46,7 @@ export type ErasureOrder = ErasureOrdered & {
   readonly isRefused: boolean;
 };
 
-/** An order by its id; null where there is none, or none that can be read. */
+/** An order by its id; null if there is none that can be read. */
 export async function readErasureOrder(store: EventStore, orderId: string): Promise<ErasureOrder | null> {
   let order: ErasureOrder | null = null;
   for await (const { type, version, data, at } of store.readStream(erasureStream(orderId))) {

@@ -6,21 +6,21 @@ import type { EventLog } from "../log/codec/event-log.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { appendRecord } from "./append-record.ts";
 
-/** The stream of a store that says what was given away of it. */
+/** The stream that records exports of the store. */
 const exportsStream = "exports";
 
 /**
- * Conversations left the store: as a bundle, as a copy in another store, or in a backup. An erasure does not reach them, so its receipt names
- * them. No path stands here: it may name people.
+ * Conversations left the store: as a bundle, as a copy in another store, or in a backup. An erasure does not reach them, so its receipt
+ * names them. It holds no path, because a path may name people.
  */
 export const exportMadeSchema = z.strictObject({
   kind: z.enum(["bundle", "copy", "backup"]),
-  /** Null for all that there were. */
+  /** Null for all conversations at that time. */
   conversations: z.array(conversationIdSchema).nullable(),
   isRedacted: z.boolean(),
-  /** Of a bundle, the SHA-256 that its last line has: by it a file is found to be this one. */
+  /** For a bundle, the SHA-256 in its last line, which identifies the file. */
   sha256: z.string().nullable(),
-  /** Of a copy, the id of the other store. */
+  /** For a copy, the id of the other store. */
   storeId: z.string().nullable(),
 });
 export type ExportMade = z.infer<typeof exportMadeSchema>;
@@ -29,8 +29,8 @@ export type ExportMade = z.infer<typeof exportMadeSchema>;
 export type RecordedExport = ExportMade & { readonly at: string };
 
 /**
- * Records that conversations left the store. Where that cannot be written (a store that may only be read), the export is as good, and
- * the reason is given.
+ * Records that conversations left the store. If that cannot be written (a store that may only be read), the export is still valid, and
+ * the reason is returned.
  */
 export async function recordExport(log: EventLog, made: ExportMade): Promise<string | null> {
   try {
@@ -41,7 +41,7 @@ export async function recordExport(log: EventLog, made: ExportMade): Promise<str
   }
 }
 
-/** What left the store of these conversations, and where it was all of them; the oldest first. */
+/** The exports that included these conversations, or all; oldest first. */
 export async function exportsOf(
   store: EventStore,
   conversations: ReadonlySet<ConversationId>,

@@ -21,12 +21,12 @@ export const tryOut: CommandGroup = {
     {
       name: "rehearse",
       arguments: "[file]",
-      summary: "play conversations with random edits, and have every request judged",
+      summary: "play conversations with random edits, and judge every request",
       example: "rehearse --generate 1 --limit 10",
       options: [
-        option("--format <name>", "how the file is written").choices(["chat"]).default("chat"),
-        option("--generate <seed>", "make conversations of the same shape, instead of reading a file"),
-        option("--edit-rate <rate>", "how many requests a random edit precedes, from 0 to 1")
+        option("--format <name>", "the format of the file").choices(["chat"]).default("chat"),
+        option("--generate <seed>", "generate conversations of the same shape instead of reading a file"),
+        option("--edit-rate <rate>", "share of requests that follow a random edit, from 0 to 1")
           .argParser(numberIn({ least: 0, most: 1, isWhole: false }))
           .default(0.2),
         option("--edits <kind>", "which edits to make").choices(["all", "persistent", "once"]).default("all"),
@@ -34,31 +34,31 @@ export const tryOut: CommandGroup = {
         option("--parallel", "merge neighbouring calls into parallel ones"),
         option("--seed <seed>", "the seed of the random edits").default("1"),
         option("--limit <count>", "maximum number of conversations").argParser(count),
-        option("--keep", "leave the conversations in the store, which is made where there is none"),
-        option("--provider <name>", "in which dialect the server is asked; responses unless given").choices(
+        option("--keep", "keep the conversations in the store; creates it if there is none"),
+        option("--provider <name>", "the dialect in which to ask the server; by default responses").choices(
           rehearsalProviders,
         ),
         option("--handoff", "hand each conversation over and back between providers, at random requests"),
         option(
           "--mode <mode>",
-          "who holds the conversation between two requests; chained where the provider can",
+          "who holds the conversation between two requests; by default chained if the provider can",
         ).choices(modes),
         option("--transport <how>", "how requests are sent; over WebSocket nothing is stored")
           .choices(rehearsalTransports)
           .default("sse"),
-        option("--warm-up <rate>", "before how many requests a new connection is warmed up, from 0 to 1").argParser(
+        option("--warm-up <rate>", "share of requests before which to warm up a new connection, from 0 to 1").argParser(
           numberIn({ least: 0, most: 1, isWhole: false }),
         ),
-        option("--switch-modes", "send requests at random in another mode"),
+        option("--switch-modes", "send random requests in another mode"),
       ],
       load: async () => (await import("../commands/rehearse.ts")).rehearse,
     },
     {
       name: "reference-server",
-      summary: "a Responses API server that keeps state, for tests",
+      summary: "run a Responses API server that keeps state, for tests",
       example: "reference-server --port 4010",
       options: [
-        option("--port <number>", "the port on the loopback interface; 0 takes a free one")
+        option("--port <number>", "the port on the loopback interface; 0 picks a free one")
           .argParser(numberIn({ least: 0, most: 65_535 }))
           .default(4010),
       ],
@@ -73,16 +73,16 @@ export const change: CommandGroup = {
     {
       name: "append",
       arguments: "<conversation> [text]",
-      summary: "append a message; @new begins a conversation, - reads the standard input",
+      summary: "append a message; @new starts a conversation, - reads standard input",
       example: 'append @last "Go on." --key message-17',
       options: [
-        option("--as <role>", "whose words they are")
+        option("--as <role>", "the role of the message")
           .choices(["user", "system", "developer", "assistant", "tool"])
           .default("user"),
         option("--call <call>", "with --as tool: the call that it answers, by its id or the name of its tool"),
         option(
           "--key <key>",
-          "your own name for the message: what was appended with it is not appended again",
+          "your own name for the message: appending with the same key again adds nothing",
         ).argParser(someText),
         newId("with @new: "),
       ],
@@ -98,15 +98,15 @@ export const change: CommandGroup = {
     {
       name: "label",
       arguments: "<conversation> [name=value...]",
-      summary: "set labels, or take them away; prints those that it has",
+      summary: "set or remove the labels of a conversation, and print them",
       example: "label @last user=ann --remove draft",
-      options: [option("--remove <name>", "take this label away (may be repeated)").argParser(oneMore)],
+      options: [option("--remove <name>", "remove this label (may be repeated)").argParser(oneMore)],
       load: async () => (await import("../commands/relabel.ts")).label,
     },
     {
       name: "revert",
       arguments: "<conversation[@r]>",
-      summary: "make the Turn what it was at a revision; what came since stays in the log",
+      summary: "set the Turn back to a revision; later events stay in the log",
       example: "revert @last@24",
       options: [
         option("--exchange <n>", "end the Turn with its nth exchange instead, from 0; -1 is the last").argParser(
@@ -118,14 +118,14 @@ export const change: CommandGroup = {
     {
       name: "reset-reasoning",
       arguments: "<conversation>",
-      summary: "have the model think anew: its reasoning so far stays in the Turn and is not sent again",
+      summary: "make the model think anew: its reasoning so far stays in the Turn and is not sent again",
       example: "reset-reasoning @last",
       load: async () => (await import("../commands/reset-reasoning.ts")).resetReasoning,
     },
     {
       name: "hide",
       arguments: "<conversation>",
-      summary: "take a conversation out of the list; nothing else changes",
+      summary: "remove a conversation from the list; nothing else changes",
       example: "hide cnv_8f3k",
       load: async () => (await import("../commands/relabel.ts")).hide,
     },
@@ -140,12 +140,12 @@ export const change: CommandGroup = {
 };
 
 export const goOn: CommandGroup = {
-  heading: "Go on from what was recorded:",
+  heading: "Continue from the log:",
   commands: [
     {
       name: "fork",
       arguments: revision,
-      summary: "start a new conversation that goes on from a revision; prints its id",
+      summary: "start a new conversation that continues from a revision; prints its id",
       example: "fork @last@24",
       options: [newId()],
       load: async () => (await import("../commands/fork.ts")).fork,
@@ -153,22 +153,22 @@ export const goOn: CommandGroup = {
     {
       name: "resume",
       arguments: "[conversation]",
-      summary: "finish a run that was cut off, settle what it waits for, or give it up",
+      summary: "finish a run that was cut off, settle the calls that it waits for, or give it up",
       example: "resume @last --stack ./agent.ts",
       options: [
         option("--stack <file>", "a module that exports the run's `engine`, and its `context` if it has one"),
         option(
           "--settle <call=how>",
-          "say what became of a call in doubt: rerun, abandon or result:TEXT (may be repeated)",
+          "how a call in doubt ended: rerun, abandon or result:TEXT (may be repeated)",
         ).argParser(settlement),
-        option("--abandon", "give the run up: what it did stays, and every call is answered").conflicts([
+        option("--abandon", "give the run up: its effects stay, and every call gets an answer").conflicts([
           "stack",
           "settle",
         ]),
         option("--takeover", "take the run from a process that may still be alive"),
         option(
           "--all",
-          "finish the runs of all conversations that were cut off or parked, a document for each",
+          "finish all runs that were cut off or parked, in every conversation; one document each",
         ).conflicts(["settle", "abandon", "takeover"]),
       ],
       load: async () => (await import("../commands/resume.ts")).resume,
@@ -179,7 +179,7 @@ export const goOn: CommandGroup = {
       summary: "end the run that is open, in whichever process it runs",
       example: 'cancel @last --reason "wrong customer"',
       options: [
-        option("--reason <text>", "why: the log has it, and the run's caller is told").argParser(someText),
+        option("--reason <text>", "the reason; recorded, and given to the run's caller").argParser(someText),
         option("--wait <seconds>", "how long to wait for the process that runs it")
           .argParser(numberIn({ least: 0, most: 86_400, isWhole: false }))
           .default(5),
@@ -189,13 +189,13 @@ export const goOn: CommandGroup = {
     {
       name: "skip",
       arguments: "<conversation@r>",
-      summary: "go on without a damaged event that you have looked at",
+      summary: "leave out a damaged event that you have looked at, and continue",
       example: 'skip cnv_8f3k@120 --reason "half written when the disk was full"',
       options: [
         option("--reason <text>", "what you found; it is recorded with your decision")
           .argParser(someText)
           .makeOptionMandatory(),
-        option("--all-that-follow", "skip the events too that no longer follow once it is left out"),
+        option("--all-that-follow", "also skip the events that no longer follow without it"),
       ],
       load: async () => (await import("../commands/skip.ts")).skip,
     },

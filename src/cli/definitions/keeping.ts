@@ -10,21 +10,21 @@ export const check: CommandGroup = {
       summary: "check hash chains, heads, snapshots, every request and the read models",
       example: "verify --heads heads.txt",
       options: [
-        option("--save-heads <file>", "write the heads to a file, to be kept elsewhere"),
-        option("--heads <file>", "compare with heads saved before: finds a tail that was cut off"),
+        option("--save-heads <file>", "write the heads to a file, to keep elsewhere"),
+        option("--heads <file>", "compare with saved heads: finds a tail that was cut off"),
         option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
         option(
           "--receipt <file>",
           "check the receipt of an erasure instead: against the store, or with --key",
         ).conflicts(["saveHeads", "heads", "stack"]),
-        option("--key <file>", "with --receipt: the public key that it has to be signed with"),
+        option("--key <file>", "with --receipt: the public key that must have signed it"),
       ],
       load: async () => (await import("../commands/verify.ts")).verify,
     },
     {
       name: "replay",
       arguments: "<conversation>",
-      summary: "compare what can be computed again with what was recorded; touches nothing",
+      summary: "compute recorded requests and results again, and compare; changes nothing",
       example: "replay @last --stack ./agent.ts --without redact-emails",
       options: [
         option("--to <revision>", "the last revision to replay; by default the newest"),
@@ -32,22 +32,26 @@ export const check: CommandGroup = {
           "--stack <file>",
           "execute the layers again too: a module that exports the runs' `engine`, and their `context` if they have one",
         ),
-        option("--without <layer>", "ask what would have been without this layer of the --stack").conflicts("with"),
-        option("--with <file>", "ask what would have been with the `engine` of this module").conflicts("stack"),
-        option("--body <step>", "with --without or --with: the body that this step would have sent").argParser(count),
-        option("--save", "with --without or --with: keep what would have been as a new conversation"),
+        option("--without <layer>", "compute what would have happened without this layer of the --stack").conflicts(
+          "with",
+        ),
+        option("--with <file>", "compute what would have happened with the `engine` of this module").conflicts("stack"),
+        option("--body <step>", "with --without or --with: print the body that this step would have sent").argParser(
+          count,
+        ),
+        option("--save", "with --without or --with: save the result as a new conversation"),
         newId("with --save, which it implies: ").implies({ save: true }),
       ],
       load: async () => (await import("../commands/replay.ts")).replay,
     },
     {
       name: "projections",
-      summary: "read models: how they stand, rebuild them, or repair what they lack",
+      summary: "show, rebuild or repair read models",
       subcommands: [
         {
           name: "status",
           arguments: "[projection]",
-          summary: "how far each read model has come",
+          summary: "show how far each read model has come",
           example: "projections status",
           isDefault: true,
           load: async () => (await import("../commands/projections.ts")).status,
@@ -55,21 +59,21 @@ export const check: CommandGroup = {
         {
           name: "rebuild",
           arguments: "[projection]",
-          summary: "make the rows again from the log",
+          summary: "rebuild the rows from the log",
           example: "projections rebuild usage",
           load: async () => (await import("../commands/projections.ts")).rebuild,
         },
         {
           name: "quarantine",
           arguments: "[projection]",
-          summary: "list the events that a read model could not take in",
+          summary: "list the events that a read model could not apply",
           example: "projections quarantine",
           load: async () => (await import("../commands/projections.ts")).quarantine,
         },
         {
           name: "retry",
           arguments: "[conversation]",
-          summary: "make the rows of one conversation again, or of all that lack an event",
+          summary: "rebuild the rows of one conversation, or of all that lack an event",
           example: "projections retry @last",
           load: async () => (await import("../commands/projections.ts")).retry,
         },
@@ -84,23 +88,23 @@ export const move: CommandGroup = {
     {
       name: "import",
       arguments: "[file]",
-      summary: "take recorded conversations, a bundle, or what a server stores, into the store",
+      summary: "import recorded conversations, a bundle, or a conversation stored by a server",
       example: "import bundle.jsonl",
       options: [
-        option("--format <name>", "how the file is written; by default its first line says so").choices([
+        option("--format <name>", "the format of the file; by default detected from its first line").choices([
           "chat",
           "bundle",
         ]),
         option("--limit <count>", "maximum number of conversations of a chat file").argParser(count),
         newId(
           "of a chat file with one conversation: ",
-          "; by default one that follows from the file's name and the conversation's own id",
+          "; by default derived from the file's name and the conversation's own id",
         ),
         option(
           "--response <id>",
-          "instead of a file: a response that a server stores, with those it goes on from",
+          "instead of a file: a response stored by a server, with those that it continues from",
         ).conflicts(["format", "limit"]),
-        option("--conversation <id>", "instead of a file: what a conversation object of a server holds").conflicts([
+        option("--conversation <id>", "instead of a file: a conversation object stored by a server").conflicts([
           "format",
           "limit",
           "response",
@@ -116,14 +120,14 @@ export const move: CommandGroup = {
       example: "export @last -o bundle.jsonl",
       options: [
         option("-o, --output <file>", "the file to write, as a whole; by default stdout"),
-        option("--redact", "replace texts by their lengths and hashes: to be read, not imported"),
+        option("--redact", "replace texts by their lengths and hashes: for reading, not for import"),
       ],
       load: async () => (await import("../commands/export.ts")).exportBundle,
     },
     {
       name: "copy",
       arguments: "[conversation...]",
-      summary: "copy conversations to another store; run it again to go on",
+      summary: "copy conversations to another store; run again to continue",
       example: "copy --to sqlite:other.db",
       options: [
         option("--from <url>", "the store to copy from; by default --store"),
@@ -133,12 +137,12 @@ export const move: CommandGroup = {
     },
     {
       name: "store",
-      summary: "back up a sqlite store to one file while it is used, or restore one",
+      summary: "back up a sqlite store to one file while it is in use, or restore one",
       subcommands: [
         {
           name: "backup",
           arguments: "<file>",
-          summary: "write the store to one file while it is used",
+          summary: "write the store to one file while it is in use",
           example: "store backup turnlog.backup",
           options: [option("--force", "replace the file if it exists")],
           load: async () => (await import("../commands/store.ts")).backup,
@@ -146,7 +150,7 @@ export const move: CommandGroup = {
         {
           name: "restore",
           arguments: "<file>",
-          summary: "put a backup in the place of the store",
+          summary: "replace the store with a backup",
           example: "store restore turnlog.backup",
           options: [option("--force", "replace the store if it exists")],
           load: async () => (await import("../commands/store.ts")).restore,
@@ -157,35 +161,35 @@ export const move: CommandGroup = {
 };
 
 export const eraseWhatWasSaid: CommandGroup = {
-  heading: "Erase what was said:",
+  heading: "Erase conversations:",
   commands: [
     {
       name: "erase",
       arguments: "[conversation...]",
-      summary: "tell what erasing conversations would do, or with --apply do it; without any, list what was erased",
+      summary: "show what erasing conversations would do, or with --apply do it; without a conversation, list erasures",
       example: "erase @last --apply --by dpo --ground gdpr-17 -o receipt.json",
       options: [
-        option("--apply", "erase, and not only tell"),
+        option("--apply", "erase instead of only showing what would be erased"),
         option("--by <alias>", "with --apply: who erases, as a code; it stays in the log").argParser(erasureCode),
         option("--ground <code>", "with --apply: why, as a code; it stays in the log").argParser(erasureCode),
-        option("--ticket <code>", "with --apply: where it was asked for, as a code").argParser(erasureCode),
-        option("--with-skeleton", "keep nothing of an event but its digest; by default its type and time stay"),
+        option("--ticket <code>", "with --apply: where the erasure was requested, as a code").argParser(erasureCode),
+        option("--with-skeleton", "keep only the digest of each event; by default its type and time stay"),
         option("-o, --output <file>", "write the receipt to a file"),
         option("--sign <key>", "sign the receipt with a key that `turnlog keys new` made"),
-        option("--resume <id>", "go on with an erasure that was broken off, or left something over"),
+        option("--resume <id>", "continue an erasure that was interrupted or left something over"),
       ],
       load: async () => (await import("../commands/erase.ts")).erase,
     },
     {
       name: "keys",
-      summary: "keys that sign receipts",
+      summary: "create keys that sign receipts",
       subcommands: [
         {
           name: "new",
           arguments: "<file>",
-          summary: "make a key that signs, and beside it FILE.pub, which checks",
+          summary: "create a signing key, and beside it FILE.pub, which verifies",
           example: "keys new erasure.key",
-          options: [option("--name <name>", "what the key is called in signatures; by default turnlog")],
+          options: [option("--name <name>", "the name of the key in signatures; by default turnlog")],
           load: async () => (await import("../commands/keys.ts")).newKey,
         },
       ],

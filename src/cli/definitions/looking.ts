@@ -16,26 +16,23 @@ export const lookAtConversations: CommandGroup = {
           .default(20),
         option(
           "-l, --label <name=value>",
-          "only conversations with this label (may be repeated: with all of them)",
+          "only conversations with this label (if repeated: with all of them)",
         ).argParser(label),
         option("-a, --all", "list hidden conversations too"),
         option(
           "--since <time>",
-          "only what was written since then: 2026-09-01T12:30 (UTC), or how long ago: 30m, 2h, 3d",
+          "only conversations written since then: 2026-09-01T12:30 (UTC), or how long ago: 30m, 2h, 3d",
         ).argParser(timeBefore(Date.now)),
-        option("--until <time>", "only what was not written since then").argParser(timeBefore(Date.now)),
+        option("--until <time>", "only conversations not written since then").argParser(timeBefore(Date.now)),
         option("--state <state>", "only conversations with an open run, or with one in this state").choices([
           ...["open", "running", "cut-off", "elsewhere", "parked"],
         ]),
-        option(
-          "--losses",
-          "only conversations where something was lost: an answer cut off, a part not sent, compaction",
-        ),
-        option("--sort <time>", "by the newest event, or by the first; --since and --until go by the same")
+        option("--losses", "only conversations with a loss: an answer cut off, a part not sent, compaction"),
+        option("--sort <time>", "by the newest event, or by the first; applies to --since and --until too")
           .choices(["lastAt", "startedAt"])
           .default("lastAt"),
         option("--reverse", "show the oldest first"),
-        option("--after <place>", "go on where a page ended: `next` of --json, with the same filters").argParser(
+        option("--after <place>", "continue where a page ended: `next` of --json, with the same filters").argParser(
           someText,
         ),
       ],
@@ -52,7 +49,7 @@ export const lookAtConversations: CommandGroup = {
           .default(20),
         option(
           "-l, --label <name=value>",
-          "only in conversations with this label (may be repeated: with all of them)",
+          "only in conversations with this label (if repeated: with all of them)",
         ).argParser(label),
       ],
       load: async () => (await import("../commands/search.ts")).search,
@@ -60,7 +57,7 @@ export const lookAtConversations: CommandGroup = {
     {
       name: "log",
       arguments: "<conversation[@r..r]>",
-      summary: "what happened, one line for each event",
+      summary: "show what happened, one line for each event",
       example: "log @last -n 20 --patch",
       options: [
         option("-n, --limit <count>", "maximum number to show, the newest of them; 0 for all").argParser(
@@ -68,20 +65,20 @@ export const lookAtConversations: CommandGroup = {
         ),
         option(
           "--since <time>",
-          "only what happened since then: 2026-09-01T12:30 (UTC), or how long ago: 30m, 2h, 3d",
+          "only events since then: 2026-09-01T12:30 (UTC), or how long ago: 30m, 2h, 3d",
         ).argParser(timeBefore(Date.now)),
         option("--grep <pattern>", "only events whose line or texts match a regular expression").argParser(someText),
-        option("-i, --ignore-case", "with --grep: small letters match capitals"),
-        option("--type <type>", "only events of this type, or of all whose names begin so: tool (may be repeated)")
+        option("-i, --ignore-case", "with --grep: ignore case"),
+        option("--type <type>", "only events whose type is or begins with this: tool (may be repeated)")
           .argParser(oneMore)
           .conflicts("transcript"),
-        option("--actor <name>", "only what this actor did: a kind or a name (may be repeated)").argParser(oneMore),
+        option("--actor <name>", "only events of this actor: a kind or a name (may be repeated)").argParser(oneMore),
         option("--reverse", "show the newest first").conflicts("follow"),
-        option("-p, --patch", "show what each event changed of the Turn, and who changed it").conflicts("transcript"),
-        option("--transcript", "show what was said instead, in full"),
+        option("-p, --patch", "show what each event changed in the Turn, and who changed it").conflicts("transcript"),
+        option("--transcript", "show the messages instead, in full"),
         option(
           "-f, --follow",
-          "show the last 10 and go on with new ones; --json then prints one document per line",
+          "show the last 10, then new ones as they come; --json then prints one document per line",
         ).conflicts("transcript"),
       ],
       load: async () => (await import("../commands/log.ts")).log,
@@ -89,37 +86,37 @@ export const lookAtConversations: CommandGroup = {
     {
       name: "show",
       arguments: revision,
-      summary: "the Turn, the open run and what servers hold",
+      summary: "show the Turn, the open run and what servers hold",
       example: "show @last@24",
-      options: [option("--full", "show texts whole, long Turns too, and contexts that are no longer true")],
+      options: [option("--full", "show whole texts and long Turns, and contexts that no longer apply")],
       load: async () => (await import("../commands/show.ts")).show,
     },
     {
       name: "cat",
       arguments: revision,
-      summary: "one event as it is stored: envelope, data and digests",
+      summary: "show one event as it is stored: envelope, data and digests",
       example: "cat @last@12",
-      options: [option("--full", "put the long texts that are stored beside the event into its data")],
+      options: [option("--full", "insert into the data the long texts that are stored beside the event")],
       load: async () => (await import("../commands/cat.ts")).cat,
     },
     {
       name: "diff",
       arguments: "<from> [to]",
-      summary: "what changed between two revisions: A@r B@r, or A@r1..r2",
+      summary: "show what changed between two revisions: A@r B@r, or A@r1..r2",
       example: "diff @last@20..36",
       load: async () => (await import("../commands/diff.ts")).diff,
     },
     {
       name: "compare",
       arguments: "<left> <right>",
-      summary: "where two conversations part: the last event and block that they share",
+      summary: "show where two conversations diverge: the last event and block that they share",
       example: "compare cnv_8f3k cnv_9k2a",
       load: async () => (await import("../commands/compare.ts")).compare,
     },
     {
       name: "blame",
       arguments: `${revision} [block]`,
-      summary: "who made and last changed each block, or the whole story of one",
+      summary: "show who made and last changed each block, or the whole history of one",
       example: "blame @last 5",
       load: async () => (await import("../commands/blame.ts")).blame,
     },
@@ -132,10 +129,10 @@ export const lookAtRequests: CommandGroup = {
     {
       name: "request",
       arguments: revision,
-      summary: "the exact body that was sent",
+      summary: "print the exact body that was sent",
       example: "request @last --pretty",
       options: [
-        option("--pretty", "format the body for people"),
+        option("--pretty", "format the body for reading"),
         option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
       ],
       load: async () => (await import("../commands/request.ts")).request,
@@ -143,10 +140,10 @@ export const lookAtRequests: CommandGroup = {
     {
       name: "why",
       arguments: revision,
-      summary: "why a request was sent as it was, and who broke the chain",
+      summary: "explain why a request was sent as it was, and who broke the chain",
       example: "why @last@24",
       options: [
-        option("--reasoning", "what became of the Turn's reasoning, and which layer broke what it was made from"),
+        option("--reasoning", "show what happened to the Turn's reasoning, and which layer broke its prefix"),
         option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
       ],
       load: async () => (await import("../commands/why.ts")).why,
