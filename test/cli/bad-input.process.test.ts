@@ -50,13 +50,13 @@ test.each([
   ],
   [
     "a command for what no command does",
-    ["erase", "@last"],
-    /^turnlog: unknown command 'erase': a store keeps what was said; `turnlog export --redact` copies without it, `turnlog hide` unlists\n$/,
+    ["forget", "@last"],
+    /^turnlog: unknown command 'forget': `turnlog erase CONVERSATION` tells what erasing it would do, `turnlog hide` unlists it\n$/,
   ],
   [
     "a command for what only an operator of the store can do",
     ["rm", "@last"],
-    /^turnlog: unknown command 'rm': a store keeps what was said; `turnlog export --redact` copies without it, `turnlog hide` unlists\n$/,
+    /^turnlog: unknown command 'rm': `turnlog erase CONVERSATION` tells what erasing it would do, `turnlog hide` unlists it\n$/,
   ],
   ["a command that is like none", ["zebra"], /^turnlog: unknown command 'zebra': `turnlog --help` lists them\n$/],
   ["a missing argument", ["log"], /missing required argument/],
