@@ -62,7 +62,7 @@ export type VerifyOptions = {
   readonly readModels?: readonly ReadModel[];
 };
 
-export type ReadModel = Pick<RowProjector<unknown>, "name" | "wrongRow" | "rowsOfNothing">;
+export type ReadModel = Pick<RowProjector<unknown>, "name" | "mismatchedRow" | "orphanRows">;
 
 /**
  * Checks a store's streams one by one: hash chains, heads, schemas, blobs, both folds, the digests of blocks,
@@ -147,12 +147,12 @@ async function* reports(store: EventStore, options: VerifyOptions): AsyncIterabl
     yield nothingRight(stream, { revision: 0, kind: "head", message });
   }
   if (options.conversations !== undefined) return;
-  yield* strayReports(store);
-  yield* strayRowReports(readModels);
+  yield* orphanReports(store);
+  yield* orphanRowReports(readModels);
 }
 
 /** Events that no conversation shows. */
-async function* strayReports(store: EventStore): AsyncIterable<StreamReport> {
+async function* orphanReports(store: EventStore): AsyncIterable<StreamReport> {
   for (const { place, revision, events } of (await store.orphanEvents?.()) ?? []) {
     const message = `${counted(events, "event")} from here on stand in no stream: its name and its head are gone`;
     yield nothingRight(place, { revision, kind: "head", message });
@@ -162,7 +162,7 @@ async function* strayReports(store: EventStore): AsyncIterable<StreamReport> {
 async function viewProblem(readModels: readonly ReadModel[], stream: string): Promise<StreamProblem | null> {
   for (const model of readModels) {
     try {
-      const wrong = await model.wrongRow(stream);
+      const wrong = await model.mismatchedRow(stream);
       if (wrong === null) continue;
       const message = `the events are right, and ${model.name} shows something else: rebuild that projection`;
       return { revision: wrong.revision, kind: "view", message };
@@ -179,10 +179,10 @@ function unreadableRows({ name }: ReadModel, error: unknown): string {
   return `the events are right, and rows of ${name} cannot be read (${messageOf(error)}): rebuild that projection`;
 }
 
-async function* strayRowReports(readModels: readonly ReadModel[]): AsyncIterable<StreamReport> {
+async function* orphanRowReports(readModels: readonly ReadModel[]): AsyncIterable<StreamReport> {
   for (const model of readModels) {
     try {
-      for await (const { key, revision } of model.rowsOfNothing()) {
+      for await (const { key, revision } of model.orphanRows()) {
         yield nothingRight(key, { revision, kind: "view", message: `${model.name} shows it, and it is not there` });
       }
     } catch (error) {

@@ -39,9 +39,9 @@ export class NotFoundError extends TurnlogError<"not-found"> {
 }
 
 /** What the shell and a person are told of an error: by its `code`, so that no class has to be loaded for it. */
-export type Failure = { readonly exitCode: ExitCode; readonly message: string };
+export type ShellFailure = { readonly exitCode: ExitCode; readonly message: string };
 
-export function failureOf(error: unknown): Failure {
+export function shellFailureOf(error: unknown): ShellFailure {
   if (!(error instanceof Error)) return { exitCode: exitCodes.failure, message: oneLine(String(error)) };
   const code = codeOf(error);
   if (isUnreachable(code === "run-failed" ? error.cause : error)) {
@@ -55,7 +55,7 @@ export function failureOf(error: unknown): Failure {
 }
 
 /** The same of what stdout goes to: a disk that is full, a device that fails. */
-export function outputFailureOf({ errno, code, message }: NodeJS.ErrnoException): Failure {
+export function outputFailureOf({ errno, code, message }: NodeJS.ErrnoException): ShellFailure {
   const reason = errno === undefined ? message : getSystemErrorMessage(errno);
   const error = new Error(`the output cannot be written: ${reason}`);
   return { exitCode: exitCodes.environment, message: said(error, failures.get(code ?? "")?.advice) };

@@ -69,7 +69,10 @@ export const settlementWords = (blockId: string): readonly string[] =>
 export const oneMore = (text: string, before: readonly string[] = []): readonly string[] => [...before, someText(text)];
 
 /** Takes one more `NAME=VALUE`. */
-export function label(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+export function labelOption(
+  text: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError("Expected NAME=VALUE, such as user=ann.");
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };

@@ -4,7 +4,7 @@ import { printable } from "../base/printable.ts";
 import { type CommandDefinition, type CommandFamily, perform } from "./command.ts";
 import { commandGroups } from "./command-list.ts";
 import { type CliEnvironment, createContext, type GlobalOptions, isInterrupted } from "./context.ts";
-import { type ExitCode, exitCodes, type Failure, failureOf, outputFailureOf } from "./exit-codes.ts";
+import { type ExitCode, exitCodes, outputFailureOf, type ShellFailure, shellFailureOf } from "./exit-codes.ts";
 import { globalOptions } from "./global-options.ts";
 
 /** Runs the command of the command line and sets the exit code. Loads each command only when it is called. */
@@ -111,13 +111,13 @@ function argumentTerm(argument: Argument): string {
 
 /** Prints the error in one line; with `--debug` also its stack. */
 function report(error: unknown, { debug = false }: GlobalOptions, { stderr }: CliEnvironment): ExitCode {
-  const { exitCode, message } = isInterrupted() ? interrupted : failureOf(error);
+  const { exitCode, message } = isInterrupted() ? interrupted : shellFailureOf(error);
   stderr.write(`turnlog: ${message}\n`);
   if (debug && error instanceof Error) stderr.write(`${printable(stackOf(error))}\n`);
   return exitCode;
 }
 
-const interrupted: Failure = { exitCode: exitCodes.interrupted, message: "interrupted" };
+const interrupted: ShellFailure = { exitCode: exitCodes.interrupted, message: "interrupted" };
 
 function stackOf(error: Error): string {
   const stack = error.stack ?? String(error);

@@ -16,7 +16,7 @@ export type RevisionPlace = {
     | { readonly type: "range"; readonly from: RevisionName; readonly to: RevisionName };
 };
 
-export const firstRevision: RevisionName = { type: "number", revision: 0 };
+export const firstRevisionName: RevisionName = { type: "number", revision: 0 };
 export const lastRevision: RevisionName = { type: "number", revision: -1 };
 export const lastWritten = "@last";
 
@@ -39,7 +39,7 @@ export function parsePlace(text: string): RevisionPlace {
     conversation,
     at: {
       type: "range",
-      from: from === "" ? firstRevision : parseRevision(from, text),
+      from: from === "" ? firstRevisionName : parseRevision(from, text),
       to: to === "" ? lastRevision : parseRevision(to, text),
     },
   };

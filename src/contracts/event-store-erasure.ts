@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { checkEnvelope } from "../log/codec/envelope.ts";
 import type { ErasingStore, StreamErasure } from "../log/ports/event-store.ts";
 import { type AddCheck, type Check, checksOf } from "./check.ts";
-import { all, append, headAfter, prepared } from "./prepared.ts";
+import { all, appendPrepared, headAfter, prepared } from "./prepared.ts";
 
 /** What every store does that can erase, beside `eventStoreChecks`. Each check gets an empty store from `create`, and closes it. */
 export const erasureChecks = (create: () => ErasingStore | Promise<ErasingStore>): readonly Check[] =>
@@ -10,7 +10,7 @@ export const erasureChecks = (create: () => ErasingStore | Promise<ErasingStore>
 
 function addErasure(check: AddCheck<ErasingStore>): void {
   check("empties what stands before a fence, and keeps places, types, times and digests", async (store) => {
-    const { sent } = await append(store, { count: 3, extra: { runId: "run_1", frame: "0" } });
+    const { sent } = await appendPrepared(store, { count: 3, extra: { runId: "run_1", frame: "0" } });
     const before = await all(store.readStream(sent.stream));
     const fence = prepared({ stream: sent.stream, expected: headAfter(sent) });
     const result = await store.erase(erasing({ fences: [fence] }));
@@ -28,7 +28,7 @@ function addErasure(check: AddCheck<ErasingStore>): void {
   });
 
   check("keeps nothing but places and digests where that is asked for", async (store) => {
-    const { sent } = await append(store, {});
+    const { sent } = await appendPrepared(store, {});
     await store.erase(
       erasing({ fences: [prepared({ stream: sent.stream, expected: headAfter(sent) })], kept: "digests" }),
     );
@@ -37,7 +37,7 @@ function addErasure(check: AddCheck<ErasingStore>): void {
   });
 
   check("removes streams with their heads, and leaves others as they are", async (store) => {
-    const [one, other] = [await append(store, { count: 2 }), await append(store, { count: 2 })];
+    const [one, other] = [await appendPrepared(store, { count: 2 }), await appendPrepared(store, { count: 2 })];
     const kept = await all(store.readStream(other.sent.stream));
     const result = await store.erase(erasing({ removed: [one.sent.stream, "blob-not-there"] }));
     assert.equal(result.status === "erased" && result.removedEvents, 2);
@@ -49,7 +49,7 @@ function addErasure(check: AddCheck<ErasingStore>): void {
   });
 
   check("erases nothing where one stream is not at its head", async (store) => {
-    const [one, other] = [await append(store, {}), await append(store, {})];
+    const [one, other] = [await appendPrepared(store, {}), await appendPrepared(store, {})];
     const before = await all(store.readLog());
     const fences = [
       prepared({ stream: one.sent.stream, expected: headAfter(one.sent) }),
@@ -61,7 +61,7 @@ function addErasure(check: AddCheck<ErasingStore>): void {
   });
 
   check("deletes snapshots of what it erases, and no others", async (store) => {
-    const [one, other] = [await append(store, {}), await append(store, {})];
+    const [one, other] = [await appendPrepared(store, {}), await appendPrepared(store, {})];
     const key = (stream: string) => ({ stream, projection: "p", version: 1 });
     for (const { sent } of [one, other]) await store.snapshots?.put(key(sent.stream), { revision: 0, data: "saved" });
     await store.erase(erasing({ fences: [prepared({ stream: one.sent.stream, expected: headAfter(one.sent) })] }));
@@ -76,7 +76,7 @@ function addErasure(check: AddCheck<ErasingStore>): void {
     "deletes rows by key, moves checkpoints to what is left, and refuses a save of what was read before",
     async (store) => {
       const { views, storeId } = store;
-      const [one, other] = [await append(store, {}), await append(store, {})];
+      const [one, other] = [await appendPrepared(store, {}), await appendPrepared(store, {})];
       const last = (await all(store.readLog())).at(-1);
       if (views === undefined || last === undefined) return;
       const row = (key: string) => ({

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { comparePositions, type EventStore, type StoredEnvelope } from "../log/ports/event-store.ts";
 import type { AddCheck } from "./check.ts";
-import { all, append, headAfter, prepared } from "./prepared.ts";
+import { all, appendPrepared, headAfter, prepared } from "./prepared.ts";
 
 /** How every store reads a stream. */
 export function addStreamReads(check: AddCheck<EventStore>): void {
@@ -15,7 +15,7 @@ export function addStreamReads(check: AddCheck<EventStore>): void {
   });
 
   check("reads from any revision, in both directions, up to a limit", async (store) => {
-    const { sent } = await append(store, { count: 6 });
+    const { sent } = await appendPrepared(store, { count: 6 });
     const read = (options: Parameters<EventStore["readStream"]>[1]) =>
       revisions(store.readStream(sent.stream, options));
     assert.deepEqual(await read({}), [0, 1, 2, 3, 4, 5]);
@@ -30,8 +30,8 @@ export function addStreamReads(check: AddCheck<EventStore>): void {
   });
 
   check("reads long streams whole, in both directions", async (store) => {
-    const { sent } = await append(store, { count: 150 });
-    await append(store, { stream: sent.stream, expected: headAfter(sent), count: 150 });
+    const { sent } = await appendPrepared(store, { count: 150 });
+    await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent), count: 150 });
     const ascending = Array.from({ length: 300 }, (_, index) => index);
     assert.deepEqual(await revisions(store.readStream(sent.stream)), ascending);
     assert.deepEqual(await revisions(store.readStream(sent.stream, { direction: "backwards" })), ascending.reverse());
@@ -39,15 +39,15 @@ export function addStreamReads(check: AddCheck<EventStore>): void {
   });
 
   check("keeps streams apart whose names begin alike or differ in case", async (store) => {
-    await append(store, { stream: "conversation-a" });
-    await append(store, { stream: "conversation-A", count: 2 });
-    await append(store, { stream: "conversation-ab", count: 3 });
+    await appendPrepared(store, { stream: "conversation-a" });
+    await appendPrepared(store, { stream: "conversation-A", count: 2 });
+    await appendPrepared(store, { stream: "conversation-ab", count: 3 });
     assert.equal((await revisions(store.readStream("conversation-a"))).length, 1);
     assert.equal((await revisions(store.readStream("conversation-A"))).length, 2);
   });
 
   check("throws the signal's reason when a read is aborted", async (store) => {
-    const { sent } = await append(store, { count: 5 });
+    const { sent } = await appendPrepared(store, { count: 5 });
     const abort = new AbortController();
     const reason = new Error("enough");
     const seen: number[] = [];
@@ -63,14 +63,14 @@ export function addStreamReads(check: AddCheck<EventStore>): void {
   });
 
   check("gives each event of a stream once, in order, while others append to it", async (store) => {
-    const first = await append(store, { count: 100 });
+    const first = await appendPrepared(store, { count: 100 });
     const { stream } = first.sent;
     const seen: number[] = [];
     let head = headAfter(first.sent);
     for await (const event of store.readStream(stream)) {
       seen.push(event.revision);
       if (event.revision % 10 === 0 && event.revision < 100) {
-        head = headAfter((await append(store, { stream, expected: head })).sent);
+        head = headAfter((await appendPrepared(store, { stream, expected: head })).sent);
       }
     }
     assert.deepEqual(
@@ -100,14 +100,14 @@ export function addLogReads(check: AddCheck<EventStore>): void {
   });
 
   check("gives the same envelope from the log and from its stream", async (store) => {
-    const { sent } = await append(store, { count: 3, extra: { runId: "run_1" } });
+    const { sent } = await appendPrepared(store, { count: 3, extra: { runId: "run_1" } });
     assert.deepEqual(await all(store.readLog()), await all(store.readStream(sent.stream)));
   });
 
   check("reads on after a position, by prefix and up to a limit", async (store) => {
     for (let round = 0; round < 40; round += 1) {
-      await append(store, { stream: `conversation-${round}`, count: 2 });
-      await append(store, { stream: `blob-${round}`, count: 2 });
+      await appendPrepared(store, { stream: `conversation-${round}`, count: 2 });
+      await appendPrepared(store, { stream: `blob-${round}`, count: 2 });
     }
     const log = await all(store.readLog({ streamPrefix: "conversation-" }));
     assert.equal(log.length, 80);
@@ -128,7 +128,7 @@ export function addLogReads(check: AddCheck<EventStore>): void {
   });
 
   check("takes a prefix as text, whatever its characters are", async (store) => {
-    for (const stream of ["🙂-1", "🙂🙂-1", "%-1", "_-1", "a-1"]) await append(store, { stream });
+    for (const stream of ["🙂-1", "🙂🙂-1", "%-1", "_-1", "a-1"]) await appendPrepared(store, { stream });
     const named = async (streamPrefix: string): Promise<string[]> =>
       (await all(store.readLog({ streamPrefix }))).map((event) => event.stream);
     assert.deepEqual(await named("🙂-"), ["🙂-1"]);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import type { EventStore, Head, StoredEnvelope } from "../log/ports/event-store.ts";
 import type { AddCheck } from "./check.ts";
-import { all, append, headAfter, newStream } from "./prepared.ts";
+import { all, appendPrepared, headAfter, newStream } from "./prepared.ts";
 
 /** How every store delivers: what is there, then what comes, each event once and in order. */
 export function addSubscriptions(check: AddCheck<EventStore>): void {
   check("delivers what is there, then what comes", async (store) => {
-    const { sent } = await append(store, { count: 2 });
+    const { sent } = await appendPrepared(store, { count: 2 });
     const abort = new AbortController();
     const seen: number[] = [];
     let head = headAfter(sent);
@@ -14,7 +14,7 @@ export function addSubscriptions(check: AddCheck<EventStore>): void {
       seen.push(event.revision);
       if (event.revision === 5) abort.abort();
       if (event.revision === head.revision) {
-        head = headAfter((await append(store, { stream: sent.stream, expected: head, count: 2 })).sent);
+        head = headAfter((await appendPrepared(store, { stream: sent.stream, expected: head, count: 2 })).sent);
       }
     }
     assert.deepEqual(seen, [0, 1, 2, 3, 4, 5]);
@@ -25,19 +25,19 @@ export function addSubscriptions(check: AddCheck<EventStore>): void {
     const delivered = firstOf(store.subscribe({ signal: abort.signal }));
     // The subscriber is asleep once everything that was ready has run.
     await new Promise(setImmediate);
-    const { sent } = await append(store, {});
+    const { sent } = await appendPrepared(store, {});
     assert.equal((await delivered)?.id, sent.envelopes[0]?.id);
     abort.abort();
   });
 
   check("delivers what comes to a subscriber by a prefix that nothing matched when it began", async (store) => {
-    await append(store, { stream: "blob-1", count: 3 });
+    await appendPrepared(store, { stream: "blob-1", count: 3 });
     const collected = collect(store.subscribe({ streamPrefix: "conversation-new", limit: 3 }), 1);
     const unmatched = all(store.subscribe({ streamPrefix: "conversation-", limit: 3 }));
-    await append(store, { stream: "blob-2" });
-    const { sent } = await append(store, { stream: "conversation-new" });
+    await appendPrepared(store, { stream: "blob-2" });
+    const { sent } = await appendPrepared(store, { stream: "conversation-new" });
     await collected.enough;
-    await append(store, { stream: "conversation-new", expected: headAfter(sent), count: 2 });
+    await appendPrepared(store, { stream: "conversation-new", expected: headAfter(sent), count: 2 });
     for (const delivered of [await collected.whole, await unmatched])
       assert.deepEqual(
         delivered.map(({ stream, revision }) => `${stream} ${revision}`),
@@ -61,7 +61,7 @@ export function addSubscriptions(check: AddCheck<EventStore>): void {
         const stream = newStream();
         let expected: Head | null = null;
         for (let round = 0; round < rounds; round += 1) {
-          expected = headAfter((await append(store, { stream, expected, count: 2 })).sent);
+          expected = headAfter((await appendPrepared(store, { stream, expected, count: 2 })).sent);
         }
       }),
     );
@@ -70,13 +70,13 @@ export function addSubscriptions(check: AddCheck<EventStore>): void {
   });
 
   check("begins after a position, keeps to a prefix, ends at a limit", async (store) => {
-    const first = await append(store, { stream: "conversation-1", count: 2 });
-    await append(store, { stream: "blob-1", count: 2 });
+    const first = await appendPrepared(store, { stream: "conversation-1", count: 2 });
+    await appendPrepared(store, { stream: "blob-1", count: 2 });
     const [start] = await all(store.readLog({ limit: 1 }));
     const options = { after: start?.position ?? "", streamPrefix: "conversation-", limit: 3 };
     const delivered = all(store.subscribe(options));
-    await append(store, { stream: "blob-2", count: 2 });
-    await append(store, { stream: "conversation-1", expected: headAfter(first.sent), count: 5 });
+    await appendPrepared(store, { stream: "blob-2", count: 2 });
+    await appendPrepared(store, { stream: "conversation-1", expected: headAfter(first.sent), count: 5 });
     assert.deepEqual(
       (await delivered).map((event) => [event.stream, event.revision]),
       [
@@ -91,7 +91,7 @@ export function addSubscriptions(check: AddCheck<EventStore>): void {
     "says where its log ends, where it can: a subscription from there leaves nothing out that comes",
     async (store) => {
       if (store.end === undefined) return;
-      const { sent, result } = await append(store, { count: 3 });
+      const { sent, result } = await appendPrepared(store, { count: 3 });
       const end = await store.end();
       assert.ok(result.status === "appended" && end !== null);
       const stop = new AbortController();
@@ -102,7 +102,7 @@ export function addSubscriptions(check: AddCheck<EventStore>): void {
           if (delivered.at(-1) === 3) stop.abort();
         }
       })();
-      await append(store, { stream: sent.stream, expected: headAfter(sent) });
+      await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent) });
       await delivery;
       // A server that lags may say an earlier end: then something is given that was there, and nothing is left out.
       assert.deepEqual(delivered, [0, 1, 2, 3].slice(-delivered.length));
@@ -110,7 +110,7 @@ export function addSubscriptions(check: AddCheck<EventStore>): void {
   );
 
   check("ends without an error when its signal aborts, before, while it waits, and between events", async (store) => {
-    await append(store, { count: 3 });
+    await appendPrepared(store, { count: 3 });
     assert.deepEqual(await all(store.subscribe({ signal: AbortSignal.abort() })), []);
     const waiting = new AbortController();
     const collected = collect(store.subscribe({ signal: waiting.signal }), 3);
@@ -129,18 +129,18 @@ export function addSubscriptions(check: AddCheck<EventStore>): void {
 
   check("serves several subscribers, each at its own pace, and one that leaves disturbs none", async (store) => {
     const abort = new AbortController();
-    await append(store, { count: 2 });
+    await appendPrepared(store, { count: 2 });
     const leaver = firstOf(store.subscribe({ signal: abort.signal }));
     const stayers = [all(store.subscribe({ limit: 4 })), all(store.subscribe({ limit: 4 }))];
     await leaver;
-    await append(store, { count: 2 });
+    await appendPrepared(store, { count: 2 });
     const [left, right] = await Promise.all(stayers);
     assert.equal(left?.length, 4);
     assert.deepEqual(left, right);
   });
 
   check("ends open subscriptions when the store is closed", async (store) => {
-    await append(store, {});
+    await appendPrepared(store, {});
     const collected = collect(store.subscribe(), 1);
     await collected.enough;
     await new Promise(setImmediate);

@@ -12,7 +12,7 @@ import {
 import { type AddCheck, type Check, checksOf } from "./check.ts";
 import { addLogReads, addStreamReads } from "./event-store-reads.ts";
 import { addSubscriptions } from "./event-store-subscriptions.ts";
-import { all, append, headAfter, newStream, prepared, text } from "./prepared.ts";
+import { all, appendPrepared, headAfter, jsonText, newStream, prepared } from "./prepared.ts";
 
 /**
  * What every event store does, the promises of its port: `for (const { name, run } of eventStoreChecks(create)) test(name, run)` in
@@ -44,7 +44,7 @@ function addAppends(check: AddCheck<EventStore>): void {
   });
 
   check("answers with the new head and the position of its event", async (store) => {
-    const { result, sent } = await append(store, { count: 3 });
+    const { result, sent } = await appendPrepared(store, { count: 3 });
     const read = await all(store.readStream(sent.stream));
     assert.deepEqual(result, { status: "appended", head: headAfter(sent), position: read.at(-1)?.position });
     assert.deepEqual(await store.head(sent.stream), headAfter(sent));
@@ -58,13 +58,13 @@ function addAppends(check: AddCheck<EventStore>): void {
   ] as const;
   for (const [kind, data] of texts)
     check(`keeps data byte for byte: ${kind}`, async (store) => {
-      const { sent } = await append(store, { data: [data] });
+      const { sent } = await appendPrepared(store, { data: [data] });
       assert.equal((await all(store.readStream(sent.stream)))[0]?.data, data);
     });
 
   check("keeps an event of 200 KiB, and many of them", async (store) => {
-    const data = [text(200 * 1024), text(200 * 1024), text(200 * 1024)];
-    const { sent } = await append(store, { data });
+    const data = [jsonText(200 * 1024), jsonText(200 * 1024), jsonText(200 * 1024)];
+    const { sent } = await appendPrepared(store, { data });
     assert.deepEqual(
       (await all(store.readStream(sent.stream))).map((event) => event.data),
       data,
@@ -74,13 +74,13 @@ function addAppends(check: AddCheck<EventStore>): void {
   check("keeps actors and streams with names from all over the world", async (store) => {
     const actor = { kind: "user", name: 'Zoë "你好" 🙂' } as const;
     const stream = "conversation-é 🙂 ' \" %_";
-    await append(store, { stream, extra: { actor } });
+    await appendPrepared(store, { stream, extra: { actor } });
     const [event] = await all(store.readStream(stream));
     assert.deepEqual([event?.stream, event?.actor], [stream, actor]);
   });
 
   check("refuses an event over its bound and writes nothing", async (store) => {
-    const tooLarge = prepared({ data: ["{}", text(maxEventBytes)] });
+    const tooLarge = prepared({ data: ["{}", jsonText(maxEventBytes)] });
     await assert.rejects(store.append(tooLarge), EventTooLargeError);
     assert.equal(await store.head(tooLarge.stream), null);
   });
@@ -93,8 +93,8 @@ function addAppends(check: AddCheck<EventStore>): void {
   });
 
   const tooLarge = [
-    ["of few large events", Array.from({ length: 5 }, () => text(maxAppendBytes / 5))],
-    ["of many small events", Array.from({ length: 900 }, () => text(1_024))],
+    ["of few large events", Array.from({ length: 5 }, () => jsonText(maxAppendBytes / 5))],
+    ["of many small events", Array.from({ length: 900 }, () => jsonText(1_024))],
   ] as const;
   for (const [kind, data] of tooLarge)
     check(`refuses an append over its bound, ${kind}, and writes nothing`, async (store) => {
@@ -104,7 +104,7 @@ function addAppends(check: AddCheck<EventStore>): void {
     });
 
   check("answers a conflict with the head that is there", async (store) => {
-    const first = await append(store, { count: 2 });
+    const first = await appendPrepared(store, { count: 2 });
     const { stream } = first.sent;
     const actual = headAfter(first.sent);
     const stale: (Head | null)[] = [
@@ -151,8 +151,8 @@ function addAppends(check: AddCheck<EventStore>): void {
   });
 
   check("keeps a chain that can be checked", async (store) => {
-    const first = await append(store, { count: 3 });
-    await append(store, { stream: first.sent.stream, expected: headAfter(first.sent), count: 3 });
+    const first = await appendPrepared(store, { count: 3 });
+    await appendPrepared(store, { stream: first.sent.stream, expected: headAfter(first.sent), count: 3 });
     let head: Head | null = null;
     for await (const envelope of store.readStream(first.sent.stream)) {
       const checked = checkEnvelope(head, envelope);
@@ -163,7 +163,7 @@ function addAppends(check: AddCheck<EventStore>): void {
   });
 
   check("answers an append of no events by whether the stream is at the expected head", async (store) => {
-    const { sent, result } = await append(store, { count: 2 });
+    const { sent, result } = await appendPrepared(store, { count: 2 });
     const { stream } = sent;
     const actual = headAfter(sent);
     assert.deepEqual(await store.append({ stream, expectedHead: actual, envelopes: [] }), result);
@@ -177,9 +177,9 @@ function addAppends(check: AddCheck<EventStore>): void {
 
 function addRepeats(check: AddCheck<EventStore>): void {
   check("answers a repeated append with the original head and position, and writes nothing", async (store) => {
-    const { sent, result } = await append(store, { count: 3 });
+    const { sent, result } = await appendPrepared(store, { count: 3 });
     assert.deepEqual(await store.append(sent), result);
-    await append(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
+    await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
     assert.deepEqual(await store.append(sent), result);
     assert.equal((await all(store.readStream(sent.stream))).length, 5);
   });
@@ -192,7 +192,7 @@ function addRepeats(check: AddCheck<EventStore>): void {
   });
 
   check("answers a partial overlap with a conflict, whichever part is there", async (store) => {
-    const { sent } = await append(store, { count: 2 });
+    const { sent } = await appendPrepared(store, { count: 2 });
     const { stream, envelopes } = sent;
     const [first] = envelopes;
     if (first === undefined) throw new Error("two events were prepared");
@@ -208,13 +208,13 @@ function addRepeats(check: AddCheck<EventStore>): void {
   });
 
   check("reports damage when an id is stored with another digest", async (store) => {
-    const { sent } = await append(store, { count: 2 });
+    const { sent } = await appendPrepared(store, { count: 2 });
     const envelopes = sent.envelopes.map((envelope) => ({ ...envelope, digest: firstPrevious("another") }));
     await assert.rejects(store.append({ ...sent, envelopes }), StoreCorruptedError);
   });
 
   check("writes what others append when one append in their midst reports damage", async (store) => {
-    const { sent } = await append(store, {});
+    const { sent } = await appendPrepared(store, {});
     const damaged = { ...sent, envelopes: sent.envelopes.map((envelope) => ({ ...envelope, digest: "0" })) };
     const sound = prepared({});
     const [bad, good] = await Promise.allSettled([store.append(damaged), store.append(sound)]);
@@ -226,7 +226,7 @@ function addRepeats(check: AddCheck<EventStore>): void {
 function addHeads(check: AddCheck<EventStore>): void {
   check("lists heads in the order of the names' bytes, by prefix", async (store) => {
     const names = ["b-2", "a-10", "a-1", "b-\u{1F642}", "b-\uFF5E", "a", "c"];
-    for (const stream of names) await append(store, { stream, count: stream.length });
+    for (const stream of names) await appendPrepared(store, { stream, count: stream.length });
     const heads = await all(store.heads());
     assert.deepEqual(
       heads.map((one) => one.stream),
@@ -244,17 +244,17 @@ function addHeads(check: AddCheck<EventStore>): void {
     const newest = (prefix: string) => store.newestStream?.(prefix);
     const isOffered = store.newestStream !== undefined;
     assert.equal(await newest("conversation-"), isOffered ? null : undefined);
-    const { sent } = await append(store, { stream: "conversation-a" });
-    await append(store, { stream: "conversation-b" });
-    await append(store, { stream: "conversation-a", expected: headAfter(sent) });
-    await append(store, { stream: "blob-a-1" });
+    const { sent } = await appendPrepared(store, { stream: "conversation-a" });
+    await appendPrepared(store, { stream: "conversation-b" });
+    await appendPrepared(store, { stream: "conversation-a", expected: headAfter(sent) });
+    await appendPrepared(store, { stream: "blob-a-1" });
     assert.equal(await newest("conversation-"), isOffered ? "conversation-a" : undefined);
     assert.equal(await newest(""), isOffered ? "blob-a-1" : undefined);
     assert.equal(await newest("nothing-"), isOffered ? null : undefined);
   });
 
   check("lists the heads of many streams, each once", async (store) => {
-    await Promise.all(Array.from({ length: 300 }, () => append(store, {})));
+    await Promise.all(Array.from({ length: 300 }, () => appendPrepared(store, {})));
     const names = (await all(store.heads("conversation-"))).map((one) => one.stream);
     assert.equal(new Set(names).size, 300);
     assert.equal(names.length, 300);
@@ -288,7 +288,7 @@ function addClosing(check: AddCheck<EventStore>): void {
   });
 
   check("stops a read that is under way", async (store) => {
-    const { sent } = await append(store, { count: 5 });
+    const { sent } = await appendPrepared(store, { count: 5 });
     const read = async (): Promise<void> => {
       for await (const event of store.readStream(sent.stream)) if (event.revision === 2) await store.close();
     };

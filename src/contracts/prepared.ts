@@ -45,7 +45,7 @@ export function prepared(options: PreparedOptions = {}): PreparedAppend {
   return { stream, expectedHead: expected, envelopes };
 }
 
-export async function append(
+export async function appendPrepared(
   store: EventStore,
   options: PreparedOptions,
 ): Promise<{ readonly sent: PreparedAppend; readonly result: AppendResult }> {
@@ -67,7 +67,7 @@ export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 /** JSON text of about so many bytes. */
-export const text = (bytes: number): string => JSON.stringify({ text: "x".repeat(bytes) });
+export const jsonText = (bytes: number): string => JSON.stringify({ text: "x".repeat(bytes) });
 
 /** An event as it was before a store gave it a place in its log. */
 export function withoutPosition<T extends { readonly position: string }>(event: T): Omit<T, "position"> {

@@ -1,6 +1,6 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Block } from "../domain/block.ts";
-import { parentOf } from "../domain/frame.ts";
+import { parentFrame } from "../domain/frame.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { blockOutlines, outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
@@ -9,8 +9,8 @@ import type { OpenRun } from "../projections/open-run.ts";
 import { turnIfEnded } from "../projections/recovery-results.ts";
 
 function frameNotFound(frame: string, runId: string, frames: KnownFrames): TurnlogError {
-  let above = frame.includes(".") ? parentOf(frame) : "0";
-  while (!frames.has(above)) above = above.includes(".") ? parentOf(above) : "0";
+  let above = frame.includes(".") ? parentFrame(frame) : "0";
+  while (!frames.has(above)) above = above.includes(".") ? parentFrame(above) : "0";
   const calls = frames.calls(above);
   const known =
     calls === 0

@@ -19,7 +19,7 @@ import { readUnsent } from "../log/snapshots/contents.ts";
 import { type FoldedTo, foldTo, turnOf } from "../log/snapshots/open.ts";
 import type { Blame } from "../projections/blame.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
-import { type ServerContext, settingsOf } from "../projections/server-contexts.ts";
+import { declaredSettingsOf, type ServerContext } from "../projections/server-contexts.ts";
 import { type PastRun, pastRun, pastRunOutline } from "./past-run.ts";
 import { forecast, nothingAsked, type ReasoningForecast, trailReader } from "./reasoning-forecast.ts";
 
@@ -224,7 +224,7 @@ function requestLikeLast(
   const { transport, capabilities } = decision;
   return newRequest(view, view.client.committed, {
     endpoint: { scope, codec: codecOf(request, codecs), transport, systemAs },
-    settings: () => settingsOf(view.server, settingsDigest),
+    settings: () => declaredSettingsOf(view.server, settingsDigest),
     ...{ capabilities, now: event.at },
   });
 }

@@ -11,7 +11,7 @@ import { createMemoryViews } from "../stores/memory/views.ts";
 /** What a projector can do for any type of view. */
 export type AnyProjector = Pick<
   RowProjector<unknown>,
-  "name" | "status" | "catchUp" | "rebuild" | "retry" | "read" | "degraded" | "wrongRow" | "rowsOfNothing"
+  "name" | "status" | "catchUp" | "rebuild" | "retry" | "read" | "degraded" | "mismatchedRow" | "orphanRows"
 >;
 
 /** The projections over the whole log: two with one row a conversation, and the search index, which has many. */

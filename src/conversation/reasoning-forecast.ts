@@ -7,7 +7,7 @@ import { type ReasoningFate, reasoningFates } from "../engine/planning/reasoning
 import { newTrail, noteReasoning, type ReasoningTrail } from "../engine/planning/reasoning-trail.ts";
 import { omit } from "../engine/planning/repairs.ts";
 import type { Follower } from "../log/fold/fold.ts";
-import { settingsOf } from "../projections/server-contexts.ts";
+import { declaredSettingsOf } from "../projections/server-contexts.ts";
 
 /** A reasoning block of a Turn that was sent, or would be, and what happened to it. */
 export type ReasoningBlock = ReasoningFate & {
@@ -43,13 +43,13 @@ type Sent = {
 /** Forecasts the reasoning of a Turn that is sent this way. */
 export function forecast(
   trail: ReasoningTrail,
-  server: Parameters<typeof settingsOf>[0],
+  server: Parameters<typeof declaredSettingsOf>[0],
   { request, decision, outgoing }: Sent,
 ): ReasoningForecast {
   const fates = reasoningFates(trail, {
     ...request,
     ...{ decision, outgoing, input: request.turn },
-    settingsOf: (digest) => settingsOf(server, digest),
+    settingsOf: (digest) => declaredSettingsOf(server, digest),
   });
   const now = Date.parse(request.now);
   const answers = new Set(fates.flatMap(({ from }) => from?.inferenceId ?? []));

@@ -12,7 +12,7 @@ import { type EventNameKind, namesIn } from "./names.ts";
  * The facts of a conversation as they will be once the events decided so far are appended. One append is decided event by event, and
  * a later event may follow from an earlier one. It lasts for that one append and leaves the facts below it as they are.
  */
-export class Draft implements ConversationFacts {
+export class AppendDraft implements ConversationFacts {
   readonly #below: ConversationFacts;
   origin: ConversationOrigin | null;
   title: string | null;
@@ -161,7 +161,7 @@ const noRun: Omit<RunFacts, "id" | "epoch"> = {
 const placeName = ({ scope, ...learned }: LearnedPlace): string => JSON.stringify([scope, learnedName(learned)]);
 
 /** The facts of a conversation without events. */
-export const noFacts: ConversationFacts = {
+export const noConversationFacts: ConversationFacts = {
   origin: null,
   title: null,
   labels: {},

@@ -8,4 +8,4 @@ export const asideFrame = (frame: string, number: number): string => `${frame}.a
 export const isAside = (frame: string | null | undefined): boolean => frame?.includes("a") === true;
 
 /** The frame that called a frame, or asked beside it. */
-export const parentOf = (frame: string): string => frame.slice(0, frame.lastIndexOf("."));
+export const parentFrame = (frame: string): string => frame.slice(0, frame.lastIndexOf("."));

@@ -23,7 +23,7 @@ export {
 export type {
   AnchorKind,
   Answer,
-  Asked,
+  AnswerContext,
   Call,
   CallPairs,
   Capabilities,

@@ -12,7 +12,7 @@ export {
 export type { GivenCapabilities, ResponsesCapabilities } from "../providers/settings/capabilities.ts";
 export type { ScriptedAnswer as ServerAnswer } from "../reference-server/server.ts";
 export * from "../reference-server/server.ts";
-export type { ChatDocument, ChatMessage } from "../rehearsal/chat-format.ts";
+export type { ChatDocument, ChatFileMessage } from "../rehearsal/chat-format.ts";
 export { type CodecSamples, codecChecks } from "../rehearsal/codec-checks.ts";
 export type { EditChoice, EditOptions } from "../rehearsal/edits.ts";
 export type { PlayOptions } from "../rehearsal/exchanges.ts";

@@ -39,7 +39,7 @@ export type ErasurePlan = {
   readonly exports: readonly RecordedExport[];
 };
 
-export type PlanOptions = {
+export type ErasurePlanOptions = {
   readonly conversations: readonly ConversationId[];
   /** How many responses and objects servers may still hold of a conversation. */
   readonly stored: (id: ConversationId) => Promise<number>;
@@ -57,7 +57,7 @@ const maxErasedAtOnce = 500;
  */
 export async function planErasure(
   store: EventStore,
-  { conversations: named, stored }: PlanOptions,
+  { conversations: named, stored }: ErasurePlanOptions,
 ): Promise<ErasurePlan> {
   mustErase(store);
   const asked = new Set(named);
@@ -65,7 +65,7 @@ export async function planErasure(
     throw refused(
       `${asked.size} conversations are named, and one order takes ${maxErasedAtOnce}: erase them in several`,
     );
-  const [beganFrom, blobs] = [await childrenOf(store, asked), await blobsOf(store, asked)];
+  const [beganFrom, blobs] = [await childrenOf(store, asked), await blobStreamsIn(store, asked)];
   const conversations: PlannedConversation[] = [];
   for (const id of asked) {
     const { forks, children } = beganFrom.get(id) ?? { forks: [], children: [] };
@@ -162,7 +162,7 @@ async function readable<T>(read: () => Promise<T>): Promise<T | null> {
 }
 
 /** The streams of the long texts of each of these. */
-export async function blobsOf(
+export async function blobStreamsIn(
   store: EventStore,
   asked: ReadonlySet<ConversationId>,
 ): Promise<ReadonlyMap<ConversationId, readonly string[]>> {
@@ -173,7 +173,7 @@ export async function blobsOf(
   return blobs;
 }
 
-const storedOf = (id: ConversationId, stored: PlanOptions["stored"]): Promise<number | null> =>
+const storedOf = (id: ConversationId, stored: ErasurePlanOptions["stored"]): Promise<number | null> =>
   readable(() => stored(id));
 
 /** A plan in a sentence. */

@@ -37,7 +37,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
   const all = (prefix = ""): string => `${prefix}*`;
   const end = store.end?.bind(store);
   const newestStream = store.newestStream?.bind(store);
-  const strays = async (): Promise<readonly OrphanEvents[]> => (await store.orphanEvents?.()) ?? [];
+  const orphans = async (): Promise<readonly OrphanEvents[]> => (await store.orphanEvents?.()) ?? [];
 
   const readAll = { action: "read", stream: all() } as const;
   const savedHeads = async (): Promise<ReadonlyMap<string, Head>> => (await store.savedHeads?.()) ?? new Map();
@@ -65,7 +65,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
     ...(newestStream === undefined
       ? {}
       : { newestStream: (prefix) => allowed({ action: "read", stream: all(prefix) }, () => newestStream(prefix)) }),
-    ...(store.orphanEvents === undefined ? {} : { orphanEvents: () => allowed(readAll, strays) }),
+    ...(store.orphanEvents === undefined ? {} : { orphanEvents: () => allowed(readAll, orphans) }),
     ...(store.savedHeads === undefined ? {} : { savedHeads: () => allowed(readAll, savedHeads) }),
     ...(store.saveHeads === undefined ? {} : { saveHeads: () => allowed(readAll, saveHeads) }),
     close: () => store.close(),

@@ -1,4 +1,4 @@
-import { isAside, parentOf } from "../domain/frame.ts";
+import { isAside, parentFrame } from "../domain/frame.ts";
 
 /**
  * The frames that a run has come to, as the frames of its events tell: the n-th call of a frame was made after those before
@@ -9,16 +9,16 @@ export class KnownFrames {
   readonly #calls = new Map<string, number>();
 
   see(frame: string): void {
-    for (let at = isAside(frame) ? parentOf(frame) : frame; at.includes("."); at = parentOf(at)) {
+    for (let at = isAside(frame) ? parentFrame(frame) : frame; at.includes("."); at = parentFrame(at)) {
       const calls = numberOf(at) + 1;
-      if (this.calls(parentOf(at)) >= calls) return;
-      this.#calls.set(parentOf(at), calls);
+      if (this.calls(parentFrame(at)) >= calls) return;
+      this.#calls.set(parentFrame(at), calls);
     }
   }
 
   has(frame: string): boolean {
     if (!frame.includes(".")) return frame === "0";
-    return /\.(0|[1-9]\d*)$/.test(frame) && numberOf(frame) < this.calls(parentOf(frame));
+    return /\.(0|[1-9]\d*)$/.test(frame) && numberOf(frame) < this.calls(parentFrame(frame));
   }
 
   /** How many calls of `next` a frame has made. */

@@ -1,6 +1,6 @@
 import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
-import { isAside, parentOf } from "../domain/frame.ts";
+import { isAside, parentFrame } from "../domain/frame.ts";
 import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { placeChanges } from "../domain/turn-difference.ts";
@@ -117,7 +117,7 @@ export class RunTurns {
   #givenFrame(frame: string): string | null {
     // Where all layers were idle so far, which is most often, the names of their frames need not be taken apart.
     if (this.#given.size === 0) return null;
-    for (let at = frame; ; at = parentOf(at)) {
+    for (let at = frame; ; at = parentFrame(at)) {
       if (this.#given.has(at)) return at;
       if (!at.includes(".")) return null;
     }

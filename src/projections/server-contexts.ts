@@ -22,7 +22,7 @@ export type Invalidation = { readonly reason: string; readonly revision: number 
 export type ScopeInvalidation = Invalidation & { readonly contexts: number };
 
 /** Where an event stands. */
-export type EventPlace = { readonly stream: string; readonly revision: number };
+export type StreamRevision = { readonly stream: string; readonly revision: number };
 
 /** A conversation object of an endpoint, as far as the log tells what it holds. */
 export type ServerObject = {
@@ -40,13 +40,13 @@ export type ServerContextsView = {
   stream: string;
   readonly contexts: KnownContexts;
   /** Anchors, by `anchorName`, that a request named whose answer never came, and which event said so: a server may have gone on from them. */
-  readonly unanswered: Map<string, EventPlace>;
+  readonly unanswered: Map<string, StreamRevision>;
   readonly open: Map<
     string,
     { readonly request: InferenceRequestedData; readonly revision: number; readonly runId: string | null }
   >;
   /** Where settings were declared, by digest. */
-  readonly declared: Map<string, EventPlace>;
+  readonly declared: Map<string, StreamRevision>;
   /** Those of them that were read, which of a fold that began with a snapshot need not be all. */
   readonly settings: Map<string, JsonObject>;
   /** The newest declaration of all settings that was read: the next one may say what differs. */
@@ -98,7 +98,7 @@ export const serverContexts: Projection<ServerContextsView> = {
 function noteSettings(
   view: ServerContextsView,
   data: ConversationEventOf<"SettingsDeclared">["data"],
-  here: EventPlace,
+  here: StreamRevision,
 ): void {
   const { digest, base } = data;
   if (base !== undefined && !view.declared.has(base)) return;
@@ -225,7 +225,7 @@ function noteObject(
 /** What is open when its run ends is never answered. */
 function giveUpOpen(
   view: ServerContextsView,
-  here: EventPlace,
+  here: StreamRevision,
   isOver: (runId: string | null) => boolean = () => true,
 ): void {
   for (const [inferenceId, { request, runId }] of view.open) {
@@ -238,7 +238,7 @@ function giveUpOpen(
 function noteUnanswered(
   { unanswered }: ServerContextsView,
   { scope, decision: { anchor } }: InferenceRequestedData,
-  here: EventPlace,
+  here: StreamRevision,
 ): void {
   if (anchor === null) return;
   const name = anchorName({ scope, anchor });
@@ -267,7 +267,7 @@ function changeObject(
  *
  * @throws {TurnlogError} `content-not-read` when they are known by the place of their event only.
  */
-export const settingsOf = ({ settings, declared }: ServerContextsView, digest: string): JsonObject =>
+export const declaredSettingsOf = ({ settings, declared }: ServerContextsView, digest: string): JsonObject =>
   settings.get(digest) ?? (declared.has(digest) ? notRead() : {});
 
 type Exchange = {

@@ -201,13 +201,13 @@ export class RowProjector<View> {
    * The first row that is another than the events of a stream give, or of a key where keys are no streams; null when there is none.
    * It changes nothing: `retry` does.
    */
-  async wrongRow(stream: string): Promise<MismatchedRow | null> {
+  async mismatchedRow(stream: string): Promise<MismatchedRow | null> {
     const { mismatchedRowOf } = await import("./mismatched-rows.ts");
     return mismatchedRowOf(this.#work, this.#projection, stream);
   }
 
   /** The rows that no event gives. */
-  async *rowsOfNothing(): AsyncIterable<MismatchedRow> {
+  async *orphanRows(): AsyncIterable<MismatchedRow> {
     const { orphanRows } = await import("./mismatched-rows.ts");
     yield* orphanRows(this.#work, this.#projection);
   }

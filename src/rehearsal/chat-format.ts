@@ -57,10 +57,10 @@ const chatMessage = z.discriminatedUnion("role", [
 const chatDocument = z.looseObject({ id: z.string().min(1), messages: z.array(chatMessage).min(1) });
 
 /** One message of the Chat Completions API. */
-export type ChatMessage = z.infer<typeof chatMessage>;
+export type ChatFileMessage = z.infer<typeof chatMessage>;
 
 /** One recorded conversation. */
-export type ChatDocument = { readonly id: string; readonly messages: readonly ChatMessage[] };
+export type ChatDocument = { readonly id: string; readonly messages: readonly ChatFileMessage[] };
 
 /** What a line of a file held: a conversation, or what is wrong with it. Lines count from 1. */
 export type ChatLine =
@@ -117,7 +117,7 @@ function readLine(text: string, line: number): ChatLine {
 }
 
 /** Where a tool message stands that no call of the assistant message before it is left for; null when none does. */
-function unpairedResult(messages: readonly ChatMessage[]): number | null {
+function unpairedResult(messages: readonly ChatFileMessage[]): number | null {
   let open = 0;
   for (const [index, message] of messages.entries()) {
     if (message.role === "assistant") open = message.tool_calls?.length ?? 0;

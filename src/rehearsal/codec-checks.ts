@@ -11,7 +11,7 @@ import { toolResult, user } from "../domain/make-block.ts";
 import { Turn } from "../domain/turn.ts";
 import { shapedBlocks } from "../engine/planning/build-request.ts";
 import { checkAnswer } from "../engine/planning/check-answer.ts";
-import { firstDifference } from "../engine/planning/checked-fold.ts";
+import { firstOtherDigest } from "../engine/planning/checked-fold.ts";
 import { blocksOf } from "../engine/planning/response.ts";
 import { shape } from "../engine/planning/shape.ts";
 import { type Answer, abortedResult, type Codec, type RequestParts, type Settings } from "../engine/stack/codec.ts";
@@ -67,7 +67,7 @@ export function codecChecks(
     const made = read(answer);
     const told = codec.writeAnswer({ ...made, blocks: stored(made) });
     const [came, given] = [parseJson(canonicalJson(answer)), parseJson(canonicalJson(told))];
-    const lost = firstDifference(came, given, "answer");
+    const lost = firstOtherDigest(came, given, "answer");
     const keep = "give readAnswer's rest what the blocks do not tell, or keep it beside its block with keepResidue";
     const what =
       lost === null

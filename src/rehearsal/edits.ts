@@ -52,7 +52,7 @@ export function changeEntries(entries: readonly Entry[], change: Change): readon
 }
 
 /** The same change as a layer makes it, with the helpers that layers have. */
-export function changeTurn(turn: Turn, change: Change): Turn {
+export function editTurn(turn: Turn, change: Change): Turn {
   if (change.type === "insert") {
     const { key, index } = change;
     return change.entries.reduce((into, entry, n) => into.insertOnce(`${key} ${n}`, blockOf(entry), index + n), turn);

@@ -1,6 +1,6 @@
 import type { Block } from "../domain/block.ts";
 import { assistant, audio, file, system, text, toolCall, toolResult, user } from "../domain/make-block.ts";
-import type { ChatMessage } from "./chat-format.ts";
+import type { ChatFileMessage } from "./chat-format.ts";
 
 /** A piece of a message, as the source document has it. */
 export type Part =
@@ -36,7 +36,7 @@ export const messageOf = (role: Role, words: string): MadeEntry => ({
  * its calls, arguments verbatim. `open` holds the ids of calls that wait for their result, in order: the n-th tool message
  * answers the n-th call, whatever ids it names, for ids repeat in recorded conversations.
  */
-export function entriesOf(message: ChatMessage, open: string[]): readonly Entry[] {
+export function entriesOf(message: ChatFileMessage, open: string[]): readonly Entry[] {
   switch (message.role) {
     case "system":
     case "developer":
@@ -75,8 +75,8 @@ export function blockOf(entry: MadeEntry): Block {
   }
 }
 
-type Assistant = Extract<ChatMessage, { readonly role: "assistant" }>;
-type Content = Extract<ChatMessage, { readonly role: "user" }>["content"] | NonNullable<Assistant["content"]>;
+type Assistant = Extract<ChatFileMessage, { readonly role: "assistant" }>;
+type Content = Extract<ChatFileMessage, { readonly role: "user" }>["content"] | NonNullable<Assistant["content"]>;
 
 function partsOf(content: Content): readonly Part[] {
   if (typeof content === "string") return [{ type: "text", text: content }];

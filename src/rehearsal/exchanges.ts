@@ -1,4 +1,4 @@
-import type { ChatDocument, ChatMessage } from "./chat-format.ts";
+import type { ChatDocument, ChatFileMessage } from "./chat-format.ts";
 import { type Draw, drawFrom } from "./draw.ts";
 import { type Entry, entriesOf } from "./entries.ts";
 
@@ -56,8 +56,8 @@ const placed = (answer: number, entries: readonly Entry[]): readonly Entry[] =>
   entries.map((entry, index): Entry => ({ ...entry, place: { answer, index, size: entries.length } }));
 
 /** Answers that only call, directly behind the results of calls, become part of the answer that made those. */
-function mergeCalls(messages: readonly ChatMessage[], draw: Draw): readonly ChatMessage[] {
-  const merged: ChatMessage[] = [];
+function mergeCalls(messages: readonly ChatFileMessage[], draw: Draw): readonly ChatFileMessage[] {
+  const merged: ChatFileMessage[] = [];
   let maxCalls = 2 + draw.below(maxParallel - 1);
   for (const message of messages) {
     const at = merged.findLastIndex(({ role }) => role !== "tool");
@@ -77,7 +77,7 @@ function mergeCalls(messages: readonly ChatMessage[], draw: Draw): readonly Chat
   return merged;
 }
 
-function isOnlyCalls(message: ChatMessage): message is Extract<ChatMessage, { readonly role: "assistant" }> {
+function isOnlyCalls(message: ChatFileMessage): message is Extract<ChatFileMessage, { readonly role: "assistant" }> {
   if (message.role !== "assistant" || (message.tool_calls ?? []).length === 0) return false;
   return (message.content ?? "").length === 0 && (message.refusal ?? null) === null;
 }

@@ -1,4 +1,4 @@
-import type { ChatDocument, ChatMessage } from "./chat-format.ts";
+import type { ChatDocument, ChatFileMessage } from "./chat-format.ts";
 import { type Draw, drawFrom } from "./draw.ts";
 
 /**
@@ -19,10 +19,10 @@ export function* generateDocuments(seed: string, count: number): Iterable<ChatDo
 const systemLength = 6_000;
 const maxMessages = 62;
 
-function talk(draw: Draw): readonly ChatMessage[] {
+function talk(draw: Draw): readonly ChatFileMessage[] {
   const length = draw.chance(0.05) ? maxMessages - 1 : 4 + draw.below(24) + draw.below(24);
   const callIds: string[] = [];
-  const messages: ChatMessage[] = [userMessage(draw)];
+  const messages: ChatFileMessage[] = [userMessage(draw)];
   while (messages.length < length) {
     if (draw.chance(0.47)) messages.push(...callAndResult(draw, callIds));
     else messages.push({ role: "assistant", content: sentences(draw, 40 + draw.below(500)) }, userMessage(draw));
@@ -30,9 +30,9 @@ function talk(draw: Draw): readonly ChatMessage[] {
   return messages;
 }
 
-const userMessage = (draw: Draw): ChatMessage => ({ role: "user", content: sentences(draw, 20 + draw.below(140)) });
+const userMessage = (draw: Draw): ChatFileMessage => ({ role: "user", content: sentences(draw, 20 + draw.below(140)) });
 
-function callAndResult(draw: Draw, callIds: string[]): readonly ChatMessage[] {
+function callAndResult(draw: Draw, callIds: string[]): readonly ChatFileMessage[] {
   const [used = ""] = callIds;
   const id = used !== "" && draw.chance(0.07) ? used : `call_${draw.nonce()}`;
   callIds.unshift(id);

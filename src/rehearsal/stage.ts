@@ -6,7 +6,7 @@ import type { Settings } from "../engine/stack/codec.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
-import { changeTurn, type DrawnEdit } from "./edits.ts";
+import { type DrawnEdit, editTurn } from "./edits.ts";
 
 /** What the layers of a rehearsal know of the request that comes next, and what they measured of it. */
 export type Stage = {
@@ -34,7 +34,7 @@ export const editingLayer = (stage: Stage): Layer =>
   defineMiddleware({ name: "rehearsal-edits", version: "1.0.0" }, (next) => async (turn) => {
     const { edit } = stage;
     if (edit === null) return next(turn);
-    const edited = changeTurn(turn, edit.change);
+    const edited = editTurn(turn, edit.change);
     if (!edit.isOnce) return next(edited);
     const inserted = edited.blocks.filter(({ id }) => id !== null && turn.indexOf(id) < 0);
     return (await next(edited)).remove(...inserted);

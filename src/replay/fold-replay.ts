@@ -3,7 +3,7 @@ import { type ConversationEvent, isRequest, isRunEnd } from "../domain/events/ev
 import type { InferenceFailedData, NextProvider, RouterChoice } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
-import { CheckedFold, firstDifference, type Mismatch } from "../engine/planning/checked-fold.ts";
+import { CheckedFold, firstOtherDigest, type Mismatch } from "../engine/planning/checked-fold.ts";
 import { plan } from "../engine/planning/plan.ts";
 import type { PlanRequest } from "../engine/planning/plan-request.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
@@ -145,7 +145,7 @@ class FoldComparison {
     const decide = (request: PlanRequest) => {
       const planned = plan(request);
       // Or it failed otherwise, and what an earlier refusal says of the contexts led to the same.
-      const isPlanned = !hasRefused || firstDifference(decision, planned, "decision") === null;
+      const isPlanned = !hasRefused || firstOtherDigest(decision, planned, "decision") === null;
       return isPlanned ? planned : plan({ ...request, full: "refused" });
     };
     const other = isAsSaid ? this.#folds.checkRequest(recorded, decide) : routeMismatch(route, next);

@@ -4,7 +4,7 @@ import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
 import { conversationStream } from "../domain/ids.ts";
-import { firstDifference } from "../engine/planning/checked-fold.ts";
+import { firstOtherDigest } from "../engine/planning/checked-fold.ts";
 import { changedSettings, requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
 import type { RunStream } from "../engine/run/open-session.ts";
 import { executeRun } from "../engine/run/run.ts";
@@ -110,7 +110,7 @@ function startDifference(run: RecordedRun, view: ConversationView, engine: Engin
     engine.provider.capabilities,
     [],
   );
-  const found = firstDifference(run.started.settingsDigest, settingsDigest(settings), "settingsDigest");
+  const found = firstOtherDigest(run.started.settingsDigest, settingsDigest(settings), "settingsDigest");
   const started = run.events.find(({ event }) => event.type === "RunStarted");
   if (found === null || started === undefined) return null;
   const changed = changedSettings(view.server.settings.get(run.started.settingsDigest) ?? {}, settings);
@@ -203,8 +203,8 @@ function endDifference(run: RecordedRun, entries: readonly ProposedEvent[], plac
   if (news !== undefined) return newsDifference(news, end, place);
   const ended = entries.map(({ event }) => event).findLast(isRunEnd);
   const found =
-    firstDifference(end.event.type, ended?.type ?? null, "type") ??
-    firstDifference(comparable(end.event), comparable(ended), "end");
+    firstOtherDigest(end.event.type, ended?.type ?? null, "type") ??
+    firstOtherDigest(comparable(end.event), comparable(ended), "end");
   return found === null ? null : { ...differenceAt(end, { ...found, field: found.field.replace(/^end\./, "") }) };
 }
 

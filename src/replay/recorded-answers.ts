@@ -26,14 +26,14 @@ export type RecordedStep = {
 export type CameAt = { readonly at: number; readonly revision: number };
 
 /** An answer from the log, and when it came; null where nobody waits for it. */
-export type RecordedAnswer = {
+export type ReplayedAnswer = {
   readonly came: CameAt | null;
   /** @throws {ProviderError} where the recorded step failed. */
   readonly give: () => Injected;
 };
 
 /** What a layer's effect gave; null until the log tells it. */
-type RecordedEffect = { answer: RecordedAnswer | null };
+type RecordedEffect = { answer: ReplayedAnswer | null };
 
 type Options = { readonly codecs: Codecs; readonly settings: ReadonlyMap<string, JsonObject> };
 
@@ -47,7 +47,7 @@ export class RecordedAnswers {
   readonly #asides = new Map<string, RecordedStep>();
   readonly #ofInference = new Map<string, RecordedStep>();
   readonly #given = new Map<string, RecordedStep>();
-  readonly #results = new Map<string, RecordedAnswer>();
+  readonly #results = new Map<string, ReplayedAnswer>();
   readonly #effectById = new Map<string, RecordedEffect>();
   /** By frame and name, in the order in which they began. */
   readonly #effects = new Map<string, RecordedEffect[]>();
@@ -70,7 +70,7 @@ export class RecordedAnswers {
   }
 
   /** What takes the place of an effect that would begin; null where the recording does not tell. */
-  answer(stop: Exclude<Breakpoint, { readonly kind: "append" }>): RecordedAnswer | null {
+  answer(stop: Exclude<Breakpoint, { readonly kind: "append" }>): ReplayedAnswer | null {
     switch (stop.kind) {
       case "inference":
         return this.#response(stop.frame, stop.request);
@@ -89,7 +89,7 @@ export class RecordedAnswers {
     }
   }
 
-  #response(frame: string, asked: InferenceRequestedData): RecordedAnswer | null {
+  #response(frame: string, asked: InferenceRequestedData): ReplayedAnswer | null {
     const step = isAside(frame)
       ? this.#asides.get(frame)
       : (this.#given.get(frame) ?? this.unused.find((each) => each.frame === frame) ?? this.unused[0]);
@@ -176,7 +176,7 @@ export class RecordedAnswers {
 }
 
 /** What the server would have said of a conversation object that the recording has not: an object is made, and is empty. */
-function ofObject(name: string): RecordedAnswer | null {
+function ofObject(name: string): ReplayedAnswer | null {
   const answer = objectAnswers.get(name);
   return answer === undefined ? null : { came: null, give: () => ({ answer }) };
 }

@@ -3,7 +3,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { sessionOn } from "../engine/inference/routing.ts";
 import { stepRequest } from "../engine/inference/step-request.ts";
 import { buildRequest } from "../engine/planning/build-request.ts";
-import { firstDifference } from "../engine/planning/checked-fold.ts";
+import { firstOtherDigest } from "../engine/planning/checked-fold.ts";
 import type { SingleStep } from "../engine/run/run.ts";
 import { ReplayDivergedError } from "../engine/session/divergence.ts";
 import { differenceAt, type ReplayDifference } from "./difference.ts";
@@ -58,18 +58,18 @@ function stepDifference(
   const { scope } = step;
   const session = sessionOn(step.session, recorded.event.data.route ?? null);
   const asked = stepRequest(session, step, decision.capabilities);
-  const declared = firstDifference(digest, asked.settingsDigest, "settingsDigest");
+  const declared = firstOtherDigest(digest, asked.settingsDigest, "settingsDigest");
   if (declared !== null) {
     const before = session.view().server.settings.get(digest)?.["instructions"] ?? null;
-    const words = firstDifference(before, asked.settings["instructions"] ?? null, "instructions");
+    const words = firstOtherDigest(before, asked.settings["instructions"] ?? null, "instructions");
     const at = differenceAt(recorded, words ?? declared);
     return { ...at, layer: words === null ? null : instructingLayer(scope, before, { events, digest }) };
   }
   // The engine may be at another endpoint: what was sent to the recorded one is compared.
   const then = { ...asked, scope: endpoint };
   const found =
-    firstDifference(encoder, asked.codec.name, "encoder") ??
-    firstDifference(requestDigest, buildRequest(then, decision).digest, "requestDigest");
+    firstOtherDigest(encoder, asked.codec.name, "encoder") ??
+    firstOtherDigest(requestDigest, buildRequest(then, decision).digest, "requestDigest");
   return found === null ? null : differenceAt(recorded, found);
 }
 

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "vitest";
 import { verifyStore } from "../../src/audit/verify.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { type EventStore, envelopeAt } from "../../src/log/ports/event-store.ts";
-import { listKey, listName, readList, snapshotKey } from "../../src/log/snapshots/lists.ts";
+import { listKey, readList, snapshotKey, snapshotListName } from "../../src/log/snapshots/lists.ts";
 import { type SnapshotData, sealedData, snapshotText } from "../../src/log/snapshots/snapshot.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { seeds } from "../support/cases.ts";
@@ -138,7 +138,7 @@ async function changedFacts(data: SnapshotData, events: EventStore, change: (tex
 const withoutNames = (text: string): string => text.replace(/"names":\[.*?\]/, '"names":[]');
 
 async function putList(events: EventStore, text: string): Promise<string> {
-  const name = listName(text);
+  const name = snapshotListName(text);
   await snapshotsOf(events).put(listKey({ stream, name }), { revision: 0, data: text });
   return name;
 }

@@ -5,7 +5,7 @@ import { sha256Hex } from "../../src/base/sha256.ts";
 import { type BundleHeader, bundleLines, bundleSource, readBundleHeader } from "../../src/carry/bundle.ts";
 import { copyEvents } from "../../src/carry/copy.ts";
 import { openStoreSource } from "../../src/carry/copy-source.ts";
-import { all, append } from "../../src/contracts/prepared.ts";
+import { all, appendPrepared } from "../../src/contracts/prepared.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { type EventStore, StoreCorruptedError } from "../../src/log/ports/event-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
@@ -69,7 +69,7 @@ test("a bundle that was cut anywhere is refused with the line where it ends", as
 
 test("a bundle of which any byte was changed is refused", async () => {
   await using store = createMemoryStore();
-  await append(store, { data: ['{"origin":{"type":"new"}}', '{"text":"é \\" 🙂"}'] });
+  await appendPrepared(store, { data: ['{"origin":{"type":"new"}}', '{"text":"é \\" 🙂"}'] });
   const text = await bundleOf(store);
   for (let at = 0; at < text.length - 1; at += 1) {
     for (const other of [String.fromCharCode(text.charCodeAt(at) ^ 1), " ", ""]) {

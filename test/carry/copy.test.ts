@@ -3,7 +3,7 @@ import { verifyStore } from "../../src/audit/verify.ts";
 import { copyConversations, copyEvents } from "../../src/carry/copy.ts";
 import { openStoreSource } from "../../src/carry/copy-source.ts";
 import { findConversation } from "../../src/cli/find.ts";
-import { all, append, headAfter, prepared, text } from "../../src/contracts/prepared.ts";
+import { all, appendPrepared, headAfter, jsonText, prepared } from "../../src/contracts/prepared.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { conversationIdSchema } from "../../src/domain/ids.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
@@ -127,7 +127,7 @@ test("a fork goes on at the target as it would have at the source", async () => 
 test("fails before it writes when a conversation began from one that is not there", async () => {
   await using from = createMemoryStore();
   const origin = { type: "fork", conversationId: "cnv_gone" };
-  await append(from, { stream: "conversation-cnv_fork", data: [JSON.stringify({ origin })] });
+  await appendPrepared(from, { stream: "conversation-cnv_fork", data: [JSON.stringify({ origin })] });
   await using to = createMemoryStore();
   await expect(copyAll(from, to)).rejects.toThrow(
     "conversation cnv_gone, from which cnv_fork began, is not in the store",
@@ -175,11 +175,11 @@ test("ends at the signal with its reason, and goes on from there", async () => {
 test("adds what the source has grown by, and leaves a target alone that is ahead", async () => {
   await using from = createMemoryStore();
   await using to = createMemoryStore();
-  const { sent } = await append(from, { count: 3 });
+  const { sent } = await appendPrepared(from, { count: 3 });
   await copyAll(from, to);
-  const more = await append(from, { stream: sent.stream, expected: headAfter(sent), count: 2 });
+  const more = await appendPrepared(from, { stream: sent.stream, expected: headAfter(sent), count: 2 });
   expect(copiedOf(await copyAll(from, to))).toBe(2);
-  await append(to, { stream: sent.stream, expected: headAfter(more.sent), count: 4 });
+  await appendPrepared(to, { stream: sent.stream, expected: headAfter(more.sent), count: 4 });
   const ahead = await contentOf(to);
   expect(copiedOf(await copyAll(from, to))).toBe(0);
   expect(await contentOf(to)).toEqual(ahead);
@@ -192,11 +192,11 @@ test.each([
 ])("refuses a target that has gone another way, %s, before anything is written", async (_, extra) => {
   await using from = createMemoryStore();
   await using to = createMemoryStore();
-  await append(from, { stream: "conversation-cnv_aaaa", count: 3 });
-  const { sent } = await append(from, { stream: "conversation-cnv_bbbb", count: 4 });
+  await appendPrepared(from, { stream: "conversation-cnv_aaaa", count: 3 });
+  const { sent } = await appendPrepared(from, { stream: "conversation-cnv_bbbb", count: 4 });
   const start = { ...sent, envelopes: sent.envelopes.slice(0, 2) };
   await to.append(start);
-  await append(to, { stream: sent.stream, expected: headAfter(start), count: 2 + extra });
+  await appendPrepared(to, { stream: sent.stream, expected: headAfter(start), count: 2 + extra });
   const before = await contentOf(to);
   await expect(copyAll(from, to)).rejects.toThrow(expect.objectContaining({ code: "copy-diverged" }));
   await expect(copyAll(from, to)).rejects.toThrow("conversation-cnv_bbbb has other events at the target");
@@ -259,12 +259,12 @@ test("copies events of the greatest size, and more than one append can hold", as
   const stream = "conversation-cnv_long";
   let expected = null;
   for (let n = 0; n < 4; n += 1) {
-    const sent = prepared({ stream, expected, data: [text(250_000), text(250_000), text(250_000)] });
+    const sent = prepared({ stream, expected, data: [jsonText(250_000), jsonText(250_000), jsonText(250_000)] });
     await from.append(sent);
     expected = headAfter(sent);
   }
-  const { sent } = await append(from, { stream, expected, count: 600 });
-  const rest = await append(from, { stream, expected: headAfter(sent), count: 600 });
+  const { sent } = await appendPrepared(from, { stream, expected, count: 600 });
+  const rest = await appendPrepared(from, { stream, expected: headAfter(sent), count: 600 });
   expect(rest.result.status).toBe("appended");
   await copyAll(from, to);
   expect(await contentOf(to)).toEqual(await contentOf(from));

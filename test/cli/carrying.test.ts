@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { backupDocument, copyDocument, exportDocument } from "../../src/cli/documents/stores.ts";
-import { append } from "../../src/contracts/prepared.ts";
+import { appendPrepared } from "../../src/contracts/prepared.ts";
 import { openStore } from "../../src/open-store.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
@@ -164,8 +164,8 @@ test("export takes along what a conversation began from, and fails without it", 
     JSON.stringify({ origin: { type: "fork", conversationId, ...head }, title: "a fork" }),
   ];
   const extra = { type: "ConversationStarted" };
-  await append(store.events, { stream: "conversation-cnv_fork", data: started("cnv_parent"), extra });
-  await append(store.events, { stream: "conversation-cnv_orphan", data: started("cnv_gone"), extra });
+  await appendPrepared(store.events, { stream: "conversation-cnv_fork", data: started("cnv_parent"), extra });
+  await appendPrepared(store.events, { stream: "conversation-cnv_orphan", data: started("cnv_gone"), extra });
   const bundle = ok(await turnlogHere(["export", "cnv_fork"], { cwd }));
   expect(
     bundle

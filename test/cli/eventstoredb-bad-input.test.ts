@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { append } from "../../src/contracts/prepared.ts";
+import { appendPrepared } from "../../src/contracts/prepared.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { anEvent } from "../support/eventstoredb/server.ts";
 import type { Outcome } from "../support/outcome.ts";
@@ -98,7 +98,10 @@ test("a user who may not read the whole log exits 6 with the right that listing 
 test("events of another program in a conversation exit 4 with turnlogNamespace", async () => {
   const server = await startServer();
   const store = await opened(server.connectionString);
-  const { sent } = await append(store, { data: ['{"origin":{"type":"new"}}'], stream: "conversation-cnv_mixed" });
+  const { sent } = await appendPrepared(store, {
+    data: ['{"origin":{"type":"new"}}'],
+    stream: "conversation-cnv_mixed",
+  });
   server.write(sent.stream, [anEvent("Ordered")]);
   const message = /event 1 of conversation-cnv_mixed was written by another program.*turnlogNamespace=/;
   for (const typed of [

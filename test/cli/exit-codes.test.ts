@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:os";
 import { expect, test } from "vitest";
 import { TurnlogError } from "../../src/base/turnlog-error.ts";
-import { failureOf, NotFoundError, UsageError } from "../../src/cli/exit-codes.ts";
+import { NotFoundError, shellFailureOf, UsageError } from "../../src/cli/exit-codes.ts";
 import { UnreadableEventError } from "../../src/domain/events/event.ts";
 import { RunFailedError } from "../../src/engine/session/errors.ts";
 import { ProviderError } from "../../src/engine/stack/provider.ts";
@@ -54,14 +54,14 @@ test.each([
   [new Error("x is undefined"), 1, "x is undefined: this looks like a bug of turnlog; --debug shows where"],
   ["a text", 1, "a text"],
 ])("%s ends with %i", (error, exitCode, message) => {
-  expect(failureOf(error)).toEqual({ exitCode, message });
+  expect(shellFailureOf(error)).toEqual({ exitCode, message });
 });
 
 test("a run that failed because no provider answered is of the environment, any other failure of a run is not", () => {
-  expect(failureOf(new RunFailedError("run_1", "connection", down)).exitCode).toBe(6);
-  expect(failureOf(new RunFailedError("run_1", "invalid-request", refused)).exitCode).toBe(1);
+  expect(shellFailureOf(new RunFailedError("run_1", "connection", down)).exitCode).toBe(6);
+  expect(shellFailureOf(new RunFailedError("run_1", "invalid-request", refused)).exitCode).toBe(1);
 });
 
 test("a message is one line, and nothing in it is obeyed by a terminal", () => {
-  expect(failureOf(new UsageError("one\ntwo\u001b[31m\tthree ")).message).toBe("one two [31m three");
+  expect(shellFailureOf(new UsageError("one\ntwo\u001b[31m\tthree ")).message).toBe("one two [31m three");
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { decide } from "../../src/domain/conversation.ts";
-import { Draft, noFacts } from "../../src/domain/draft.ts";
+import { AppendDraft, noConversationFacts } from "../../src/domain/draft.ts";
 import type { ProposedEvent } from "../../src/domain/events/recorded.ts";
 import { proposals, runId } from "../support/domain/conversation-builders.ts";
 
@@ -15,7 +15,7 @@ const facts = Object.values(proposals).filter(({ type }) => !permits.has(type) &
 test("after its own events an event that states a fact does nothing, and one that permits an effect is refused", () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...Object.values(proposals)), { maxLength: 30 }), (script) => {
-      const draft = new Draft(noFacts);
+      const draft = new AppendDraft(noConversationFacts);
       for (const proposed of script) {
         const result = decide(draft, proposed, runId);
         if (!result.ok) continue;
@@ -33,17 +33,17 @@ test("a draft above others answers as one of all events would, and changes nothi
   const scripts = fc.array(fc.constantFrom(...Object.values(proposals)), { maxLength: 12 });
   fc.assert(
     fc.property(scripts, scripts, scripts, (before, tried, other) => {
-      const [below, whole] = [new Draft(noFacts), new Draft(noFacts)];
+      const [below, whole] = [new AppendDraft(noConversationFacts), new AppendDraft(noConversationFacts)];
       expect(play(below, before)).toEqual(play(whole, before));
-      play(new Draft(below), other);
-      expect(play(new Draft(below), tried)).toEqual(play(whole, tried));
+      play(new AppendDraft(below), other);
+      expect(play(new AppendDraft(below), tried)).toEqual(play(whole, tried));
     }),
     { numRuns: 300 },
   );
 });
 
 /** Decides the events one after another on a draft, which takes those to record. */
-function play(draft: Draft, script: readonly Proposed[]): readonly unknown[] {
+function play(draft: AppendDraft, script: readonly Proposed[]): readonly unknown[] {
   return script.map((proposed) => {
     const result = decide(draft, proposed, runId);
     if (result.ok) for (const event of result.value) draft.take(event, runId);

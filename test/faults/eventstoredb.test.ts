@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { all, append, headAfter, prepared } from "../../src/contracts/prepared.ts";
+import { all, appendPrepared, headAfter, prepared } from "../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { isLong, partOf } from "../support/cases.ts";
 import { type Fault, startEventStoreDbCluster } from "../support/eventstoredb/server.ts";
@@ -120,7 +120,7 @@ describe("a server that comes and goes", () => {
     onTestFinished(() => cluster.stop());
     const store = await opened(withSetting(cluster.connectionString, "nodePreference=follower"));
     for (const node of cluster.nodes.slice(1)) node.freeze();
-    const { sent } = await append(store, { count: 3 });
+    const { sent } = await appendPrepared(store, { count: 3 });
     expect(await store.head(sent.stream)).toEqual(headAfter(sent));
     expect(await all(store.readStream(sent.stream))).toHaveLength(3);
     expect(await all(store.readLog())).toHaveLength(3);
@@ -131,7 +131,7 @@ describe("a server that comes and goes", () => {
     onTestFinished(() => cluster.stop());
     const settings = "defaultDeadline=300&turnlogReadTimeout=160&maxDiscoverAttempts=1&discoveryInterval=10";
     const store = await opened(withSetting(cluster.connectionString, settings));
-    const { sent } = await append(store, { count: 2 });
+    const { sent } = await appendPrepared(store, { count: 2 });
     const following = all(store.subscribe({ limit: 3 }));
     await cluster.nodes[0]?.untilCalls((calls) => calls.some(({ operation }) => operation === "subscribe"));
     for (const node of cluster.nodes) await node.kill();
@@ -153,10 +153,10 @@ describe("a server that comes and goes", () => {
     leader?.inject({ on: "append", stream: "conversation-", nth: 2, outcome: "reset" });
     const lookedFor = cluster.nodes.map((node) => node.inject({ on: "gossip", outcome: "reset" }));
     const following = all(store.subscribe({ limit: 3 }));
-    const { sent } = await append(store, {});
+    const { sent } = await appendPrepared(store, {});
     // The subscription is lost and looks for a server, when the call for appends breaks as well.
     await Promise.all(lookedFor.map((fault) => fault.struck));
-    await append(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
+    await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
     expect(await following).toHaveLength(3);
   });
 });

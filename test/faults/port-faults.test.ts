@@ -121,7 +121,7 @@ async function play(events: EventStore, mayFail: boolean) {
   const titles = createProjector(events, conversationList);
   // A caller who has rows made anew, compared or counted is told that they cannot be.
   await step("rebuilt", () => titles.rebuild(), true);
-  await step("compared", async () => (await titles.wrongRow(stream))?.key === "", true);
+  await step("compared", async () => (await titles.mismatchedRow(stream))?.key === "", true);
   await step("counted", () => titles.countListed({ lists: [""], from: null, until: null }), true);
   await step("degraded", async () => (await titles.degraded()).length, true);
   for (const each of [conversation, fork])

@@ -147,7 +147,7 @@ test("rows that cannot be read are told to who reads them all", async () => {
   expect(
     await rejectionOf(
       (async () => {
-        for await (const _ of rows.rowsOfNothing()) break;
+        for await (const _ of rows.orphanRows()) break;
       })(),
     ),
   ).toMatchObject(unavailable);

@@ -71,12 +71,12 @@ test("a projection of a program that changed under its version is told by the ro
   const stream = "conversation-cnv_golden_trip";
   const same = createProjector(store, spoken);
   await same.catchUp();
-  expect(await same.wrongRow(stream)).toBeNull();
+  expect(await same.mismatchedRow(stream)).toBeNull();
   const changed = createProjector(store, { ...spoken, apply: ({ events }) => ({ events: events + 2 }) });
   await changed.catchUp();
-  expect(await changed.wrongRow(stream)).toEqual({ key: stream, revision: 7 });
+  expect(await changed.mismatchedRow(stream)).toEqual({ key: stream, revision: 7 });
   await changed.rebuild();
-  expect(await changed.wrongRow(stream)).toBeNull();
+  expect(await changed.mismatchedRow(stream)).toBeNull();
 });
 
 const spoken: Projection<{ readonly events: number }> = {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { blockIdSchema } from "../../src/domain/ids.ts";
 import { Turn } from "../../src/domain/turn.ts";
-import { changeEntries, changeTurn, type DrawnEdit, drawEdit, type EditChoice } from "../../src/rehearsal/edits.ts";
+import { changeEntries, type DrawnEdit, drawEdit, type EditChoice, editTurn } from "../../src/rehearsal/edits.ts";
 import { blockOf, type Entry, type MadeEntry, messageOf } from "../../src/rehearsal/entries.ts";
 
 const entries: readonly MadeEntry[] = [
@@ -47,7 +47,7 @@ test("changes a Turn as it changes the document", () => {
   for (const edit of drawAll("all", {}, 500)) {
     if (edit === null) continue;
     const changed = changeEntries(entries, edit.change).map(textOf);
-    expect(changeTurn(turn, edit.change).blocks.map(({ text }) => text)).toEqual(changed);
+    expect(editTurn(turn, edit.change).blocks.map(({ text }) => text)).toEqual(changed);
     expect(changed).not.toEqual(entries.map(textOf));
   }
 });

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import type { ChatMessage } from "../../src/rehearsal/chat-format.ts";
+import type { ChatFileMessage } from "../../src/rehearsal/chat-format.ts";
 import type { Entry } from "../../src/rehearsal/entries.ts";
 import { playOf } from "../../src/rehearsal/exchanges.ts";
 
-const user = (content: string): ChatMessage => ({ role: "user", content });
-const said = (content: string): ChatMessage => ({ role: "assistant", content });
-const tool = (id: string, content: string): ChatMessage => ({ role: "tool", tool_call_id: id, content });
-const calling = (content: string | null, ...ids: readonly string[]): ChatMessage => ({
+const user = (content: string): ChatFileMessage => ({ role: "user", content });
+const said = (content: string): ChatFileMessage => ({ role: "assistant", content });
+const tool = (id: string, content: string): ChatFileMessage => ({ role: "tool", tool_call_id: id, content });
+const calling = (content: string | null, ...ids: readonly string[]): ChatFileMessage => ({
   role: "assistant",
   content,
   tool_calls: ids.map((id) => ({ id, type: "function", function: { name: `use_${id}`, arguments: "{}" } })),
@@ -87,7 +87,7 @@ test("puts reasoning before some answers, and says where in its answer each entr
   }
 });
 
-function played(messages: readonly ChatMessage[], options: Partial<Parameters<typeof playOf>[1]> = {}) {
+function played(messages: readonly ChatFileMessage[], options: Partial<Parameters<typeof playOf>[1]> = {}) {
   const { exchanges, rest } = playOf(
     { id: "d", messages },
     { seed: "1", reasoning: false, parallel: false, ...options },

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { append } from "../../src/contracts/prepared.ts";
+import { appendPrepared } from "../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { createViews } from "../../src/stores/eventstoredb/views.ts";
 import { backUpStore, restoreStore } from "../../src/stores/sqlite/backup.ts";
@@ -22,7 +22,7 @@ const asRoot = test.skipIf(process.getuid?.() !== 0);
 posix("a new store is read by nobody else, its log neither (skipped on Windows, which has no modes)", async () => {
   const { file } = temporaryFolder();
   await using store = await openSqliteStore(file("store.db"));
-  await append(store, {});
+  await appendPrepared(store, {});
   for (const end of ["", "-wal", "-shm"]) expect(modeOf(file(`store.db${end}`)), end).toBe("600");
 });
 
@@ -31,7 +31,7 @@ posix("a store keeps the mode that its owner gave it (skipped on Windows, which 
   writeFileSync(file("store.db"), "");
   chmodSync(file("store.db"), 0o660);
   await using store = await openSqliteStore(file("store.db"));
-  await append(store, {});
+  await appendPrepared(store, {});
   for (const end of ["", "-wal", "-shm"]) expect(modeOf(file(`store.db${end}`)), end).toBe("660");
 });
 
@@ -112,7 +112,7 @@ test("views are kept in no file that turnlog did not make for them, and it stays
   foreign.exec("CREATE TABLE bookmarks (url TEXT)");
   foreign.close();
   const store = await openSqliteStore(file("store.db"));
-  await append(store, { count: 3 });
+  await appendPrepared(store, { count: 3 });
   await store.close();
   for (const name of ["letter.txt", "foreign.db", "store.db"]) {
     const before = readFileSync(file(name));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { append, newStream } from "../../src/contracts/prepared.ts";
+import { appendPrepared, newStream } from "../../src/contracts/prepared.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { describeErasure, describeEventStore, describeSnapshots, describeViews } from "../support/stores/contract.ts";
 
@@ -15,7 +15,7 @@ test("delivers to a subscriber within one turn of the event loop", async () => {
     for await (const event of store.subscribe()) seen.push(event.revision);
   })();
   await new Promise(setImmediate);
-  const appended = append(store, { stream: newStream(), count: 2 });
+  const appended = appendPrepared(store, { stream: newStream(), count: 2 });
   await new Promise(setImmediate);
   expect(seen).toEqual([0, 1]);
   await appended;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Draft, noFacts } from "../../src/domain/draft.ts";
+import { AppendDraft, noConversationFacts } from "../../src/domain/draft.ts";
 import type { RecordedEvent } from "../../src/domain/events/recorded.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { conversationView } from "../../src/projections/conversation-view.ts";
@@ -38,7 +38,7 @@ async function twoRuns(): Promise<OpenRun> {
 
 /** What each fold says is open after these events. */
 function openIn(events: readonly RecordedEvent[]) {
-  const draft = new Draft(noFacts);
+  const draft = new AppendDraft(noConversationFacts);
   let [view, list, used] = [
     ...([conversationView.initial(stream)] as const),
     ...([conversationList.initial(stream), usage.initial(stream)] as const),

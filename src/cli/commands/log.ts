@@ -12,7 +12,7 @@ import { type LoggedEvent, logDocument } from "../documents/conversations.ts";
 import { eventFilter, type FilteredEvent, type FilterOptions } from "../event-filter.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";
-import { firstRevision, lastRevision, parsePlace, type RevisionPlace } from "../revision.ts";
+import { firstRevisionName, lastRevision, parsePlace, type RevisionPlace } from "../revision.ts";
 import { type Cell, type Style, tableLines } from "../screen.ts";
 import { renderTranscript, transcriptOf } from "../transcript.ts";
 
@@ -87,7 +87,7 @@ async function findRange(store: TurnlogStore, conversation: Conversation, at: Re
       ? [at.from, at.to]
       : at.type === "one"
         ? [at.revision, at.revision]
-        : [firstRevision, lastRevision];
+        : [firstRevisionName, lastRevision];
   return {
     from: await findRevision(store, conversation, from),
     to: await findRevision(store, conversation, to),

@@ -1,5 +1,5 @@
 import type { CommandGroup } from "../command.ts";
-import { label, numberIn, oneMore, option, someText, timeBefore } from "../option-values.ts";
+import { labelOption, numberIn, oneMore, option, someText, timeBefore } from "../option-values.ts";
 
 const revision = "<conversation[@r]>";
 
@@ -17,7 +17,7 @@ export const lookAtConversations: CommandGroup = {
         option(
           "-l, --label <name=value>",
           "only conversations with this label (if repeated: with all of them)",
-        ).argParser(label),
+        ).argParser(labelOption),
         option("-a, --all", "list hidden conversations too"),
         option(
           "--since <time>",
@@ -50,7 +50,7 @@ export const lookAtConversations: CommandGroup = {
         option(
           "-l, --label <name=value>",
           "only in conversations with this label (if repeated: with all of them)",
-        ).argParser(label),
+        ).argParser(labelOption),
       ],
       load: async () => (await import("../commands/search.ts")).search,
     },

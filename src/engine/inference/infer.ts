@@ -13,7 +13,7 @@ import { type Prepared, prepare, preparedBefore } from "./prepare-request.ts";
 import { applyReaction, forgetEvicted } from "./reactions.ts";
 import type { Failed, Received } from "./record-answer.ts";
 import { countRetry, noRetries, waitToRetry } from "./retry.ts";
-import { type Asked, countStep, firstAsked, sessionOn } from "./routing.ts";
+import { type ChosenProvider, countStep, firstAsked, sessionOn } from "./routing.ts";
 import type { Step } from "./step-request.ts";
 import { checkContinued } from "./suspect-answer.ts";
 
@@ -54,13 +54,13 @@ async function exchange(
   meetObjectEffects(session, step.frame);
   if (step.aside === undefined) countStep(session, frame);
   const told = session.journal.choice(frame);
-  let asked: Asked | null = null;
+  let asked: ChosenProvider | null = null;
   for (let attempt = 0; ; attempt += 1) {
     const { outgoing, retry, retries } = state;
     const past = session.journal.inference(frame, attempt, outgoing);
     const now = { ...step, outgoing };
     // Whom the log says was asked, whatever the router says today.
-    const chosen: Asked =
+    const chosen: ChosenProvider =
       past === null
         ? (asked ?? firstAsked(session, now, told))
         : { at: sessionOn(session, past.request.route ?? null) };
@@ -123,7 +123,7 @@ async function goOn(
 type Planned = Parameters<typeof prepare>;
 
 /** What the server holds outside of responses is put in order first. Where no request comes of it, the log has who would have been asked. */
-async function prepareNow({ at, tell }: Asked, step: Step, attempt: Planned[2]): Promise<Prepared> {
+async function prepareNow({ at, tell }: ChosenProvider, step: Step, attempt: Planned[2]): Promise<Prepared> {
   try {
     if (at.engine.chain.mode === "conversation")
       await alignObject(at, step, { retry: attempt.retry, beforeEffect: tell });

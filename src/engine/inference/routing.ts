@@ -44,7 +44,7 @@ const asking = (session: RunSession, route: string | null, other: RoutedProvider
 });
 
 /** Who is asked. */
-export type Asked = {
+export type ChosenProvider = {
   readonly at: RunSession;
   /** Records whom the router chose. The request says it as well: this is for what comes without one, or before it. */
   readonly tell?: () => void;
@@ -55,7 +55,7 @@ export type Asked = {
  *
  * @throws {TurnlogError} `route-failed` where the router gives nobody, which is then in the log.
  */
-export function firstAsked(session: RunSession, step: Step, told: RouterChoice | null): Asked {
+export function firstAsked(session: RunSession, step: Step, told: RouterChoice | null): ChosenProvider {
   if (told !== null) {
     if ("error" in told) throw new TurnlogError("route-failed", told.error);
     return { at: sessionOn(session, told.route) };

@@ -2,7 +2,7 @@ import type { Actor } from "../../domain/actor.ts";
 import { anchorName } from "../../domain/anchor.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { EventPlace, ServerContext } from "../../projections/server-contexts.ts";
+import type { ServerContext, StreamRevision } from "../../projections/server-contexts.ts";
 import { newRequest } from "../planning/build-request.ts";
 import { asHeld, besideConversation, contextsOf, invalidationOf, provenanceOf, usedUp } from "../planning/contexts.ts";
 import type { ContextLookup, PlanRequest } from "../planning/plan-request.ts";
@@ -120,7 +120,7 @@ function withThoseHere(logged: readonly ServerContext[], here: readonly ServerCo
 function contextsBefore({ view, stream, firstRevision }: RunSession): ContextLookup {
   const logged = contextsOf(view());
   if (firstRevision === null) return logged;
-  const isBefore = (place: EventPlace): boolean => place.stream !== stream || place.revision < firstRevision;
+  const isBefore = (place: StreamRevision): boolean => place.stream !== stream || place.revision < firstRevision;
   return {
     ...logged,
     byTurn: (digest) => logged.byTurn(digest).filter(isBefore),

@@ -5,7 +5,7 @@ import type { BoundDigest, Decision, Repair } from "../../domain/events/inferenc
 import type { Turn } from "../../domain/turn.ts";
 import { carriesId, withoutItemId } from "./groups.ts";
 import { toldLate } from "./late-result.ts";
-import { placeOf } from "./repairs.ts";
+import { repairIndexOf } from "./repairs.ts";
 
 /**
  * What stands before a block in what a server is sent: what reasoning is bound to that was made there. All but reasoning, as one
@@ -70,7 +70,7 @@ export const isPlaceOf = (made: BoundDigest, { others, reasoning }: BoundPlace):
   (reasoning === null || (reasoning.digest === made.newest && reasoning.count <= made.reasoning));
 
 /** A block as it counts where it is sent. `isBare`: it goes without the id of its item. */
-export function itemOf(block: Block, index: number, isBare = false): HeldItem {
+export function boundItemOf(block: Block, index: number, isBare = false): HeldItem {
   const isReasoning = block.kind === "reasoning";
   const compacts = block.wire?.compacts === true;
   // What is encrypted says under which id it was given out, also where it goes without; an item that only the server knows does not.
@@ -94,7 +94,7 @@ type Sent = {
 /** What is sent of a Turn, as the repairs leave it. */
 export function sentItems(input: Turn, { decision, scope }: Sent): readonly HeldItem[] {
   const { sendFrom, repairs, capabilities } = decision;
-  const byPlace = Map.groupBy(repairs, placeOf);
+  const byPlace = Map.groupBy(repairs, repairIndexOf);
   const items: HeldItem[] = [];
   for (const [offset, block] of [...input.after(sendFrom), null].entries()) {
     const index = sendFrom + offset;
@@ -104,7 +104,7 @@ export function sentItems(input: Turn, { decision, scope }: Sent): readonly Held
     const said = toldLate(block, here, input);
     const isBare = !carriesId(said, { scope, itemIds: capabilities["itemIds"] === true }) || here.some(takesId);
     const omitted = here.find(({ rule }) => rule === "omit");
-    items.push(omitted === undefined ? itemOf(said, index, isBare) : leftOut(block, index, omitted));
+    items.push(omitted === undefined ? boundItemOf(said, index, isBare) : leftOut(block, index, omitted));
   }
   return items;
 }

@@ -6,10 +6,10 @@ import type { Capabilities, Settings } from "../stack/codec.ts";
 import {
   type BoundPlace,
   behind,
+  boundItemOf,
   digestOfPlace,
   firstPlace,
   isPlaceOf,
-  itemOf,
   placeOfDigest,
   sentItems,
 } from "./bound-place.ts";
@@ -76,5 +76,5 @@ function startOf({ turn, capabilities }: Planned, anchor: ServerContext | null):
   const { bound, inputLength, length } = anchor;
   if (bound === undefined) return null;
   const answer = turn.after(inputLength).slice(0, length - inputLength);
-  return answer.map((block, n) => itemOf(block, inputLength + n)).reduce(behind, placeOfDigest(bound));
+  return answer.map((block, n) => boundItemOf(block, inputLength + n)).reduce(behind, placeOfDigest(bound));
 }

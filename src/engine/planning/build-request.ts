@@ -19,7 +19,7 @@ import { toldLate } from "./late-result.ts";
 import { withoutParts } from "./parts.ts";
 import { plan } from "./plan.ts";
 import type { ContextLookup, PlanRequest } from "./plan-request.ts";
-import { callIdOf, placeOf } from "./repairs.ts";
+import { callIdOf, repairIndexOf } from "./repairs.ts";
 import { settingsDigest } from "./request-settings.ts";
 
 /** What a request is made for, besides the Turn: where it goes and what is said there; by default, what the view knows. */
@@ -119,7 +119,7 @@ export function shapedBlocks(
   repairs: readonly Repair[],
   carriage: { readonly codec: Codec; readonly scope: string; readonly itemIds: boolean },
 ): readonly SentBlock[] {
-  const byIndex = Map.groupBy(repairs, placeOf);
+  const byIndex = Map.groupBy(repairs, repairIndexOf);
   const shaped: SentBlock[] = [];
   const calledBy = (callId: string | null) =>
     carriage.codec.namesCalls === true && callId !== null ? calledBefore(turn, from, callId) : {};

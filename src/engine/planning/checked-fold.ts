@@ -71,7 +71,7 @@ export class CheckedFold {
       return compare("settingsDigest", [digest, null], `its settings ${digest.slice(0, 12)}… were not declared`);
     }
     const asked = recordedRequest(this.view, recorded, this.#codecs);
-    const decided = decide === undefined ? null : firstDifference(decision, decide(asked), "decision");
+    const decided = decide === undefined ? null : firstOtherDigest(decision, decide(asked), "decision");
     if (decided !== null) return { ...decided, words: differenceWords(decided) };
     const built = buildRequest(asked, decision);
     const context = heldBefore(asked.contexts, anchor);
@@ -108,22 +108,22 @@ function checkAnchor(anchor: NonNullable<Decision["anchor"]>, context: ServerCon
 }
 
 function compare(field: string, [recorded, replayed]: readonly [JsonValue, JsonValue], words: string): Mismatch | null {
-  const found = firstDifference(recorded, replayed, field);
+  const found = firstOtherDigest(recorded, replayed, field);
   return found && { ...found, words };
 }
 
 /** The first member, by path, in which two values differ as JSON; null when they are equal. */
-export function firstDifference(recorded: JsonValue, replayed: JsonValue, field: string): DifferentField | null {
+export function firstOtherDigest(recorded: JsonValue, replayed: JsonValue, field: string): DifferentField | null {
   if (isJsonObject(recorded) && isJsonObject(replayed)) {
     for (const name of new Set([...Object.keys(recorded), ...Object.keys(replayed)])) {
-      const found = firstDifference(recorded[name] ?? null, replayed[name] ?? null, `${field}.${name}`);
+      const found = firstOtherDigest(recorded[name] ?? null, replayed[name] ?? null, `${field}.${name}`);
       if (found !== null) return found;
     }
     return null;
   }
   if (isJsonList(recorded) && isJsonList(replayed) && recorded.length === replayed.length) {
     for (const [index, value] of recorded.entries()) {
-      const found = firstDifference(value, replayed[index] ?? null, `${field}.${index}`);
+      const found = firstOtherDigest(value, replayed[index] ?? null, `${field}.${index}`);
       if (found !== null) return found;
     }
     return null;

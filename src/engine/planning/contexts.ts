@@ -7,11 +7,11 @@ import { lastChange } from "../../projections/blame.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import {
-  type EventPlace,
+  declaredSettingsOf,
   type Invalidation,
   type ServerContext,
   type ServerContextsView,
-  settingsOf,
+  type StreamRevision,
 } from "../../projections/server-contexts.ts";
 import type { Capabilities } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
@@ -31,7 +31,7 @@ export function contextsOf(view: ConversationView): ContextLookup {
     usedUp: (context) => usedUp(server, context),
     newest: (scope) => asHeld(view, newest.get(scope)),
     invalidation: (context) => invalidationOf(server, context),
-    settings: (digest) => settingsOf(server, digest),
+    settings: (digest) => declaredSettingsOf(server, digest),
     quarantined: server.quarantined,
   };
 }
@@ -103,7 +103,7 @@ export const provenanceOf = (turns: RunTurns | undefined, { client: { blame } }:
 export function usedUp(
   server: ServerContextsView,
   { scope, anchor, stream, index }: ServerContext,
-  counts: (place: EventPlace) => boolean = () => true,
+  counts: (place: StreamRevision) => boolean = () => true,
 ): UsedUp | null {
   if (anchor === null) return null;
   if (stream !== server.stream) return "inherited";

@@ -9,7 +9,7 @@ import { reasoningCheck } from "./bound-reasoning.ts";
 import { divergenceOf } from "./divergence.ts";
 import { toldLate } from "./late-result.ts";
 import type { FullReason, PlanRequest } from "./plan-request.ts";
-import { placeOf } from "./repairs.ts";
+import { repairIndexOf } from "./repairs.ts";
 import { changedBefore, changedSettings } from "./request-settings.ts";
 import { codecDetails } from "./sent-before.ts";
 import { isPausedAt, shape } from "./shape.ts";
@@ -136,7 +136,7 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate
   if (isEmpty ? !isPaused && capabilities.emptyInput !== true : isPaused) return reject("illegal-continuation");
   const takes = kindOf(request, anchor)?.takes;
   const left = new Set(repairs.flatMap(({ rule, index }) => (rule === "omit" ? [index] : [])));
-  const byPlace = Map.groupBy(repairs, placeOf);
+  const byPlace = Map.groupBy(repairs, repairIndexOf);
   const isTaken = (block: Block, n: number): boolean =>
     left.has(anchor.length + n) || takes?.(toldLate(block, byPlace.get(anchor.length + n) ?? [], turn)) !== false;
   const isAnswerTaken = !isAnswering || takes?.(abortedResult("call")) !== false;

@@ -4,7 +4,7 @@ import type { Turn } from "../../domain/turn.ts";
 import { abortedResult, type Codec, type Settings } from "../stack/codec.ts";
 import { toldLate } from "./late-result.ts";
 import { withoutParts } from "./parts.ts";
-import { callIdOf, placeOf, promptAt, standIn } from "./repairs.ts";
+import { callIdOf, promptAt, repairIndexOf, standIn } from "./repairs.ts";
 
 /** A request that all other repairs were made of. */
 type Shaped = {
@@ -22,7 +22,7 @@ export function promptBehind(
 ): readonly Repair[] {
   if (codec.prompt === undefined) return [];
   const blocks = turn.after(from);
-  const byIndex = Map.groupBy(repairs, placeOf);
+  const byIndex = Map.groupBy(repairs, repairIndexOf);
   const sent = blocks.flatMap((block, offset) => {
     const here = byIndex.get(from + offset) ?? [];
     const answers = here.filter(({ rule }) => rule === "answer").map((each) => abortedResult(callIdOf(each)));
@@ -41,7 +41,7 @@ export function promptBehind(
 /** What is sent with what stands for a signature: that depends on what goes out before it. */
 export function standIns(turn: Turn, from: number, { repairs, codec, scope, settings }: Shaped): readonly Repair[] {
   if (codec.standInRule === undefined) return [];
-  const byIndex = Map.groupBy(repairs, placeOf);
+  const byIndex = Map.groupBy(repairs, repairIndexOf);
   const found: Repair[] = [];
   let stretch: Block[] = [];
   for (const [offset, block] of turn.after(from).entries()) {

@@ -6,7 +6,7 @@ import { isAside } from "../../domain/frame.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { usageOf } from "../../projections/usage.ts";
-import { type BoundPlace, behind, firstPlace, type HeldItem, itemOf, sentItems } from "./bound-place.ts";
+import { type BoundPlace, behind, boundItemOf, firstPlace, type HeldItem, sentItems } from "./bound-place.ts";
 import { inputTurn, outgoingTurn } from "./recorded-request.ts";
 
 /** What a server holds: what it was sent, behind what it held before. Lists share their beginnings. */
@@ -99,7 +99,7 @@ function answered(
   let end = asked.end;
   for (const [offset, block] of output.entries()) {
     if (block.kind === "reasoning") places.set(block.wire?.group?.index ?? offset, end);
-    const item = itemOf(block, input.length + offset);
+    const item = boundItemOf(block, input.length + offset);
     items.push(item);
     end = behind(end, item);
   }
@@ -130,6 +130,6 @@ export function itemsOf(held: HeldItems): readonly HeldItem[] {
 
 /** Of a context whose request is not known: what the Turn says. */
 function unshaped(input: Turn, length: number): HeldItems {
-  const items = input.blocks.slice(0, length).map((block, index) => itemOf(block, index));
+  const items = input.blocks.slice(0, length).map((block, index) => boundItemOf(block, index));
   return { before: null, items, end: items.reduce(behind, firstPlace) };
 }

@@ -29,7 +29,7 @@ export const promptAt = (length: number, reason: string): Repair => ({
 });
 
 /** The place in the Turn that a repair changes something at. */
-export function placeOf({ rule, index, detail }: Repair): number {
+export function repairIndexOf({ rule, index, detail }: Repair): number {
   if (!rules.has(rule))
     throw new Error(`the repair '${rule}' is not known: a newer turnlog decided it, update this one`);
   return rule === "answer" && typeof detail["before"] === "number" ? detail["before"] : index;

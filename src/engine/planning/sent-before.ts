@@ -4,7 +4,7 @@ import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import type { Codec, Settings } from "../stack/codec.ts";
-import { placeOf } from "./repairs.ts";
+import { repairIndexOf } from "./repairs.ts";
 import { changedBefore } from "./request-settings.ts";
 
 type Planned = {
@@ -70,7 +70,7 @@ function sentBlocks(
   repairs: readonly Repair[],
   { from, end }: { readonly from: number; readonly end: number },
 ): number {
-  const here = repairs.filter((repair) => placeOf(repair) <= end);
+  const here = repairs.filter((repair) => repairIndexOf(repair) <= end);
   const added = here.filter(({ rule }) => rule === "answer" || rule === "prompt").length;
   return end - from + added - here.filter(({ rule, index }) => rule === "omit" && index < end).length;
 }

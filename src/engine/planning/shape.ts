@@ -2,7 +2,7 @@ import type { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { abortedResult, type CallPairs, type Settings } from "../stack/codec.ts";
-import { type BoundPlace, behind, insertedItem, itemOf } from "./bound-place.ts";
+import { type BoundPlace, behind, boundItemOf, insertedItem } from "./bound-place.ts";
 import type { ReasoningCheck } from "./bound-reasoning.ts";
 import {
   type Candidate,
@@ -17,7 +17,7 @@ import { lateMessage, lateResult } from "./late-result.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
 import { omitParts, unsendableParts, withoutParts } from "./parts.ts";
 import { promptBehind, standIns } from "./prompt-and-stand-ins.ts";
-import { callIdOf, omit, omitId, placeOf, restate } from "./repairs.ts";
+import { callIdOf, omit, omitId, repairIndexOf, restate } from "./repairs.ts";
 
 /** What shaping has to know besides the blocks: where they go, and what is there already. */
 export type ShapeOptions = GroupOptions & {
@@ -150,7 +150,7 @@ function becomeMessage(candidate: Candidate, { index: at }: OpenCall, { turn, bl
 
 /** An earlier call is answered in the middle of a group that begins with results: what is sent is not the response any more. */
 const isSplit = ([first]: readonly Candidate[], repairs: readonly Repair[]): boolean =>
-  first !== undefined && repairs.some((repair) => repair.rule === "answer" && placeOf(repair) > first.index);
+  first !== undefined && repairs.some((repair) => repair.rule === "answer" && repairIndexOf(repair) > first.index);
 
 /** The blocks of a Turn that are sent. */
 type Continuation = { readonly turn: Turn; readonly blocks: readonly Block[]; readonly options: ShapeOptions };
@@ -235,9 +235,9 @@ const placeBehind = (place: BoundPlace, { members }: Group, paired: readonly Rep
   members
     .flatMap(({ block, index, omitted, hasId }) => [
       ...paired.flatMap((each) =>
-        each.rule === "answer" && placeOf(each) === index ? insertedItem("answer", index) : [],
+        each.rule === "answer" && repairIndexOf(each) === index ? insertedItem("answer", index) : [],
       ),
-      ...(omitted === null ? [itemOf(block, index, !hasId)] : []),
+      ...(omitted === null ? [boundItemOf(block, index, !hasId)] : []),
     ])
     .reduce(behind, place);
 
@@ -256,7 +256,7 @@ function restateGroup({ members }: Group, { last, paired, repairs, options: { co
   for (const { block: whole, index, omitted, unsent } of members) {
     if (omitted !== null) continue;
     const block = unsent.length === 0 ? whole : (withoutParts(whole, omitParts(index, whole, unsent)) ?? whole);
-    const answer = paired.find((repair) => repair.rule === "answer" && placeOf(repair) === index);
+    const answer = paired.find((repair) => repair.rule === "answer" && repairIndexOf(repair) === index);
     if (answer !== undefined) before = abortedResult(callIdOf(answer));
     const reason = codec.restated?.(block, before) ?? null;
     if (reason !== null) repairs.push(restate(index, reason));

@@ -4,7 +4,7 @@ import type { Turn } from "../../domain/turn.ts";
 import { refuseWithinEffect } from "../effects/within-effect.ts";
 import { CallScope } from "../session/call-scope.ts";
 import { LateMisuse } from "../session/layer-watch.ts";
-import type { Call, NamedTurn } from "../session/pass.ts";
+import type { NamedTurn, PassedCall } from "../session/pass.ts";
 import type { RunSession } from "../session/session.ts";
 import { isHandler, type Layer, type LayerContext, LayerError, type Next, noHandler } from "../stack/middleware.ts";
 import { checkedTurn, type Direction, recordHandedOn } from "./handed-on.ts";
@@ -68,7 +68,7 @@ class LayerCall implements FrameSurroundings {
   readonly #stack: WatchedStack;
   readonly #layer: Layer;
   readonly #depth: number;
-  readonly #calls: Call[] = [];
+  readonly #calls: PassedCall[] = [];
   /** What was begun within the call and goes on: a call of `next`, and tools. */
   readonly #open = new Set<Promise<unknown>>();
   #fail: (reason: unknown) => void = () => undefined;
@@ -214,7 +214,7 @@ class LayerCall implements FrameSurroundings {
       this.scope.throwIfEnded();
       const frame = `${this.frame}.${this.#calls.length}`;
       const passed = this.#handOn(turn, "request", frame);
-      const call: Call = { frame, passed, result: null };
+      const call: PassedCall = { frame, passed, result: null };
       this.#calls.push(call);
       const below = { depth: this.#depth + 1, frame, given: passed, outer: this.scope };
       try {

@@ -1,7 +1,7 @@
 import type { Actor } from "../../domain/actor.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { TurnName } from "../../projections/run-turns.ts";
-import { type Call, descendsFrom, type NamedTurn, normalise, recordPass, reviseTurn } from "../session/pass.ts";
+import { descendsFrom, type NamedTurn, normalise, type PassedCall, recordPass, reviseTurn } from "../session/pass.ts";
 import { newBlockId, type RunSession } from "../session/session.ts";
 import { type Layer, LayerError, noTurn } from "../stack/middleware.ts";
 
@@ -14,7 +14,7 @@ type CallSoFar = {
   readonly depth: number;
   readonly frame: string;
   readonly given: Turn;
-  readonly calls: readonly Call[];
+  readonly calls: readonly PassedCall[];
   /** The Turn that the layer says it has made this one of (`ctx.from`); null where it does not say. */
   readonly from: Turn | null;
 };

@@ -20,7 +20,7 @@ import {
   type Thrower,
   throwIfCancelled,
 } from "../session/errors.ts";
-import { isRefusal, type Refusal } from "../session/recorder.ts";
+import { isRefusal, type UnstorableEvent } from "../session/recorder.ts";
 import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import { broughtBy, describeLayer, LayerError } from "../stack/middleware.ts";
@@ -216,7 +216,7 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
  * Ends a run of which something could not be recorded, as its log has it: open, it would be taken for one that goes on. A
  * run that had not begun is none.
  */
-async function endRefused(session: RunSession, failure: Refusal, error: unknown): Promise<Error> {
+async function endRefused(session: RunSession, failure: UnstorableEvent, error: unknown): Promise<Error> {
   const { runId, recorder } = session;
   await recorder.recordUpToRefused();
   const { run } = session.view().client;

@@ -14,7 +14,7 @@ import type { RunSession } from "./session.ts";
 export type NamedTurn = { readonly name: TurnName; readonly turn: Turn };
 
 /** One call of `next`: what was passed, and what came back. */
-export type Call = { readonly frame: string; passed: Turn; result: Turn | null };
+export type PassedCall = { readonly frame: string; passed: Turn; result: Turn | null };
 
 /** How a Turn that a layer handed on is written. */
 export type TurnRevision = {
@@ -31,7 +31,7 @@ const shortEditsBytes = 400;
  * The Turn that a layer's Turn descends from (rule: Frames): the same object; else the result of the latest call that it still
  * holds a block of which that call brought; else what the layer was given.
  */
-export function descendsFrom(turn: Turn, given: NamedTurn, calls: readonly Call[]): NamedTurn {
+export function descendsFrom(turn: Turn, given: NamedTurn, calls: readonly PassedCall[]): NamedTurn {
   if (turn === given.turn) return given;
   // From the newest, which it mostly is: a tool loop has made as many calls as the run has steps.
   const call =

@@ -187,13 +187,13 @@ const notInjected = (): never => {
 };
 
 /** An event that no store takes: it could not be read again, or is over a bound although what is big stands beside it. */
-export type Refusal = InvalidEventError | EventTooLargeError;
+export type UnstorableEvent = InvalidEventError | EventTooLargeError;
 
-export const isRefusal = (error: unknown): error is Refusal =>
+export const isRefusal = (error: unknown): error is UnstorableEvent =>
   error instanceof InvalidEventError || error instanceof EventTooLargeError;
 
 /** What is recorded in the place of an answer that was refused: that there was one, and why it is not here. */
-function failureInPlaceOf(refused: ProposedEvent, { message }: Refusal): ProposedEvent | null {
+function failureInPlaceOf(refused: ProposedEvent, { message }: UnstorableEvent): ProposedEvent | null {
   const { event } = refused;
   const why = `the answer cannot be stored: ${message}`;
   switch (event.type) {

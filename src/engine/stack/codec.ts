@@ -114,7 +114,7 @@ export interface Codec {
    */
   mayPause?(settings: Settings): boolean;
   /** What an answer says, its blocks in the order in which the model made them. */
-  readAnswer(response: JsonObject, asked: Asked): Answer;
+  readAnswer(response: JsonObject, asked: AnswerContext): Answer;
   /** The response that an answer was read from: equal as JSON, order of members aside (rule: Nothing is lost). */
   writeAnswer(answer: RecordedAnswer): JsonObject;
   /** The items of a response that cannot be read as a whole; absent, where a response has none that stand by themselves. */
@@ -149,7 +149,7 @@ export const anchorKind = (
 export const abortedResult = (callId: string): Block => toolResult({ callId, output: "aborted" });
 
 /** What an answer answers. */
-export type Asked = {
+export type AnswerContext = {
   /** Names the request, and is the same again whenever its answer is read: ids of calls can be made of it. */
   readonly inferenceId: string;
   readonly settings: Settings;

@@ -20,12 +20,12 @@ import type { InDoubtHandler } from "./doubt.ts";
 import { type Engine, type EngineOptions, engineOf, type Observer, thisCopy } from "./engine.ts";
 import {
   checkChain,
+  checkedList,
   checkMode,
   checkNames,
   checkObserver,
   checkProvider,
   checkRouting,
-  listOf,
   refuseBesideLoop,
   refuseProvider,
 } from "./engine-checks.ts";
@@ -109,8 +109,8 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
 const engineOptions = optionsOf<EngineConfig>({
   provider: required(checkProvider),
   ...{ otherProviders: anything, route: anything },
-  tools: listOf(checkTool, "write tools: [weather]"),
-  middleware: listOf(checkLayer, "write middleware: [logging()]"),
+  tools: checkedList(checkTool, "write tools: [weather]"),
+  middleware: checkedList(checkLayer, "write middleware: [logging()]"),
   ...{ output: anything, mode: choiceOf(...modes), chain: checkChain },
   // What is anything here is looked at where it is read.
   ...allOf(anything, "reasoning", "budget", "compact"),
@@ -118,7 +118,7 @@ const engineOptions = optionsOf<EngineConfig>({
     typeof given === "boolean" ? given : checkText(what, given, "true, false, or what the model is to be told"),
   maxSteps: checkWhole,
   ...allOf(anything, "layerTimeoutMs", "takeoverAfterMs", "stuckAfterMs"),
-  observers: listOf(checkObserver, "write observers: [{ next }]"),
+  observers: checkedList(checkObserver, "write observers: [{ next }]"),
   onInDoubt: checkFunction,
   ...{ onLostResponse: choiceOf("retry", "fail"), onUnsendablePart: choiceOf("omit", "throw"), retry: anything },
   ...{ onToolError: checkFunction, sleep: checkFunction, clock: checkFunction, newId: checkFunction },

@@ -39,7 +39,7 @@ export function checkRouting(others: unknown, route: unknown): void {
 }
 
 /** A list of which each item is looked at. */
-export const listOf =
+export const checkedList =
   (check: (where: string, item: unknown) => void, instead: string): ValueCheck<never> =>
   (what, given) => {
     if (!isJsonList(given)) throw new TypeError(`${what} is ${kindOf(given)}, not a list: ${instead}`);

@@ -8,7 +8,7 @@ import type { AnswersView, CompletedRun } from "../../projections/answers.ts";
 import { applyToConversation, type ConversationView, conversationView } from "../../projections/conversation-view.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
-import { type EventPlace, readDeclaration } from "../../projections/server-contexts.ts";
+import { readDeclaration, type StreamRevision } from "../../projections/server-contexts.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { rawEventAt } from "../codec/raw-reader.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
@@ -27,7 +27,7 @@ export class ConversationFold {
   readonly ancestors: Map<string, number>;
   readonly skipped: SkippedEvents;
   /** The snapshot that it began with, in this stream or in an ancestor's: the next one shares lists with it. */
-  base: EventPlace | null = null;
+  base: StreamRevision | null = null;
   /** Of the newest event of the stream that was folded, from any writer: set by anything else, an event would be folded twice. */
   head: Head | null = null;
   /** The event that was folded last; null where that was before the snapshot. */

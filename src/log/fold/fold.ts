@@ -10,7 +10,7 @@ import type { ConversationFold } from "./conversation-fold.ts";
 /** A fold, and what follows it as it goes on; null for nothing. */
 export type FollowedFold = {
   readonly fold: ConversationFold;
-  readonly taker: { readonly note: (recorded: RecordedEvent) => void } | null;
+  readonly snapshotWriter: { readonly note: (recorded: RecordedEvent) => void } | null;
 };
 
 /** A conversation folded up to an event. */
@@ -26,7 +26,7 @@ export function foldAll<Open extends FollowedFold>(
     const open = begin(skipped);
     for await (const recorded of readHistory(log, stream, { to, skipped })) {
       open.fold.apply(recorded);
-      open.taker?.note(recorded);
+      open.snapshotWriter?.note(recorded);
     }
     return open;
   });
@@ -39,14 +39,14 @@ export function foldAll<Open extends FollowedFold>(
  */
 export async function takeEvent(
   log: EventReader,
-  { fold, taker }: FollowedFold,
+  { fold, snapshotWriter }: FollowedFold,
   recorded: RecordedEvent,
   applied: RunTurns | null = null,
 ): Promise<boolean> {
   const lacking = fold.lacks(recorded);
   if (lacking !== null && !(await fold.readSettings(log, lacking))) return false;
   fold.apply(recorded, applied);
-  taker?.note(recorded);
+  snapshotWriter?.note(recorded);
   return true;
 }
 

@@ -5,7 +5,7 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
-import { listName } from "./lists.ts";
+import { snapshotListName } from "./lists.ts";
 
 /** Where the log holds a block: the event, and the how-many-th of its blocks it is. */
 export type BlockPlace = { readonly stream: string; readonly revision: number; readonly index: number };
@@ -14,7 +14,7 @@ export type BlockPlace = { readonly stream: string; readonly revision: number; r
 const placeByBlock = new WeakMap<Block, BlockPlace>();
 
 /** Where a block that was read from an event is stored; null for one that no event holds yet. */
-export const placeOf = (block: Block): BlockPlace | null => placeByBlock.get(block) ?? null;
+export const blockPlaceOf = (block: Block): BlockPlace | null => placeByBlock.get(block) ?? null;
 
 /**
  * Notes where the blocks of an event are stored.
@@ -64,7 +64,7 @@ export function cutTurn(
     }
     const block = blocks[place];
     const last = stretches.at(-1);
-    if (block === undefined || placeOf(block) === null) return null;
+    if (block === undefined || blockPlaceOf(block) === null) return null;
     if (last?.name === null && last.blocks.length < maxChunkBlocks) last.blocks.push(block);
     else stretches.push({ blocks: [block], name: null });
     place += 1;
@@ -73,7 +73,7 @@ export function cutTurn(
   return stretches.map(({ blocks, name }) => {
     length += blocks.length;
     const digest = turn.contextAt(length);
-    return { name: name ?? listName(chunkText(blocks, stream)), digest, blocks };
+    return { name: name ?? snapshotListName(chunkText(blocks, stream)), digest, blocks };
   });
 }
 
@@ -99,7 +99,7 @@ export function chunksOf(turn: Turn, refs: readonly ChunkRef[]): readonly Chunk[
 export const chunkText = (blocks: readonly Block[], own: string): string =>
   blocks
     .map((block) => {
-      const { stream, revision, index } = placeOf(block) ?? { stream: own, revision: -1, index: -1 };
+      const { stream, revision, index } = blockPlaceOf(block) ?? { stream: own, revision: -1, index: -1 };
       const line = `${revision} ${index} ${blockKinds.indexOf(block.kind)} ${idOf(block)} ${Buffer.from(block.digest, "hex").toString("base64url")}`;
       return stream === own ? line : `${line} ${stream}`;
     })

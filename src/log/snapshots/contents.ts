@@ -5,7 +5,7 @@ import type { Turn } from "../../domain/turn.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { readEvent } from "../codec/recorded.ts";
 import type { ConversationFold } from "../fold/conversation-fold.ts";
-import { placeOf } from "./chunks.ts";
+import { blockPlaceOf } from "./chunks.ts";
 
 /** Events between two wanted ones that are rather read along than left out: a store reads by pages. */
 const maxGap = 64;
@@ -21,7 +21,7 @@ export async function readContents({ store }: EventReader, blocks: readonly Bloc
   const outlines = blocks.filter(({ isOutline }) => isOutline);
   const wanted = new Map<string, Map<number, Block[]>>();
   for (const block of outlines) {
-    const place = placeOf(block);
+    const place = blockPlaceOf(block);
     // What stands in no event was never written.
     if (place === null || !(place.revision >= 0)) continue;
     const byRevision = wanted.get(place.stream) ?? new Map<number, Block[]>();
@@ -43,7 +43,7 @@ export async function readContents({ store }: EventReader, blocks: readonly Bloc
 
 function fill(outlines: readonly Block[], read: readonly Block[]): void {
   for (const outline of outlines) {
-    const block = read[placeOf(outline)?.index ?? -1];
+    const block = read[blockPlaceOf(outline)?.index ?? -1];
     if (block?.id === outline.id && block.digest === outline.digest) Block.fill(outline, block);
   }
 }

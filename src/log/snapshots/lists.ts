@@ -18,7 +18,7 @@ export function listKey({ stream, name }: ListRef): SnapshotKey {
   return { stream, projection: `${projection}/${name}`, version };
 }
 
-export const listName = (text: string): string => sha256Hex(text).slice(0, 32);
+export const snapshotListName = (text: string): string => sha256Hex(text).slice(0, 32);
 
 /** A list that was looked for; undefined is a miss: the store does not have it, not as it was written, or cannot be read now. */
 export const readList = async (store: SnapshotStore, ref: ListRef): Promise<string | undefined> =>
@@ -26,7 +26,7 @@ export const readList = async (store: SnapshotStore, ref: ListRef): Promise<stri
 
 /** The text of a list, where it is what its name says. */
 export const listText = (saved: Snapshot | null | undefined, { name }: ListRef): string | undefined =>
-  saved && listName(saved.data) === name ? saved.data : undefined;
+  saved && snapshotListName(saved.data) === name ? saved.data : undefined;
 
 /** The newest that a store of snapshots keeps up to a revision; undefined for none, and where the store cannot be read now. */
 export async function savedAt(store: SnapshotStore, key: SnapshotKey, atMost: number): Promise<Snapshot | undefined> {

@@ -16,7 +16,7 @@ import { readSnapshot, type SnapshotData } from "./snapshot.ts";
 import { SnapshotWriter } from "./snapshot-writer.ts";
 
 /** A fold, and what takes snapshots of it goes on; null where the store keeps none. */
-export type OpenFold = RestoredFold & { readonly taker: SnapshotWriter | null };
+export type OpenFold = RestoredFold & { readonly snapshotWriter: SnapshotWriter | null };
 
 /** A conversation folded up to an event. */
 export type FoldedTo = Folded &
@@ -55,7 +55,7 @@ function beginningOf(
 /** Snapshots are taken of it goes on, where the store keeps any. */
 const withTaker = ({ store }: EventReader, restored: RestoredFold, last: SnapshotData | null = null): OpenFold => ({
   ...restored,
-  taker: store.snapshots === undefined ? null : new SnapshotWriter(store.snapshots, restored, last),
+  snapshotWriter: store.snapshots === undefined ? null : new SnapshotWriter(store.snapshots, restored, last),
 });
 
 /** The fold of a stream at its head: the newest snapshot and the events after it, or all events. */
@@ -70,7 +70,7 @@ export async function foldAnew(
 ): Promise<OpenFold> {
   const begin = (skipped: SkippedEvents): OpenFold => beginningOf(log, stream, { ...beginning, skipped });
   const open = await foldAll(log, stream, { to, begin });
-  await open.taker?.save();
+  await open.snapshotWriter?.save();
   return open;
 }
 
@@ -112,14 +112,14 @@ async function foldNearest(log: EventReader, stream: string, to: number): Promis
   try {
     const open = await restoreNearest(log, stream, to);
     if (open === null) return null;
-    const { fold, taker } = open;
+    const { fold, snapshotWriter } = open;
     const from = fold.head === null ? 0 : fold.head.revision + 1;
     for await (const recorded of readHistory(log, stream, { from, to, skipped: fold.skipped, own: true })) {
       // The snapshot may hold what is to be left out.
       if (recorded.event.type === "EventSkipped") return null;
       if (!(await takeEvent(log, open, recorded))) return null;
     }
-    return (await taker?.save()) === false ? null : open;
+    return (await snapshotWriter?.save()) === false ? null : open;
   } catch (error) {
     if (isOfTheStore(error)) throw error;
     return null;

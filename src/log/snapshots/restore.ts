@@ -6,7 +6,7 @@ import { turnOfChunks } from "./chunks.ts";
 import { readList } from "./lists.ts";
 import { SavedNames } from "./names.ts";
 import { restoreFacts, type SavedFacts, savedFacts } from "./server-context-rows.ts";
-import type { Snapshot } from "./snapshot.ts";
+import type { ReadSnapshot } from "./snapshot.ts";
 
 /** A fold that began with a snapshot, and the names from before it. */
 export type RestoredFold = { readonly fold: ConversationFold; readonly names: SavedNames };
@@ -15,7 +15,7 @@ export type RestoredFold = { readonly fold: ConversationFold; readonly names: Sa
 export async function restoreFold(
   store: SnapshotStore,
   stream: string,
-  { revision, digest, data }: Snapshot,
+  { revision, digest, data }: ReadSnapshot,
 ): Promise<RestoredFold | undefined> {
   const textByName = new Map<string, string>();
   for (const [name] of [...data.turn, ...data.newest.flatMap(({ rest }) => rest)]) {

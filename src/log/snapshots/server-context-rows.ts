@@ -5,12 +5,12 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import { learnedName } from "../../domain/events/server-events.ts";
 import type { StoredContexts } from "../../projections/known-contexts.ts";
 import type {
-  EventPlace,
   Invalidation,
   ScopeInvalidation,
   ServerContext,
   ServerContextsView,
   ServerObject,
+  StreamRevision,
   Unusable,
 } from "../../projections/server-contexts.ts";
 import type { NameList } from "./names.ts";
@@ -57,10 +57,10 @@ type ContextRow = readonly [
 
 type OtherFact =
   /** Settings are read where they were declared. */
-  | readonly ["settings", digest: string, place: EventPlace]
+  | readonly ["settings", digest: string, place: StreamRevision]
   | readonly ["invalidated", anchor: string, Invalidation]
   | readonly ["scope-invalidated", scope: string, ScopeInvalidation]
-  | readonly ["unanswered", anchor: string, place: EventPlace]
+  | readonly ["unanswered", anchor: string, place: StreamRevision]
   | readonly ["learned", scope: string, capability: string, value: JsonValue]
   /** All that there are: the newest says it. */
   | readonly ["objects", objects: readonly (readonly [scope: string, ServerObject])[], cut: readonly string[]]

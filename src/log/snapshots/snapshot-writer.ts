@@ -1,10 +1,10 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import type { EventPlace } from "../../projections/server-contexts.ts";
+import type { StreamRevision } from "../../projections/server-contexts.ts";
 import type { ConversationFold } from "../fold/conversation-fold.ts";
 import type { Head } from "../ports/event-store.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { type Chunk, type ChunkRef, chunksOf, chunkText, cutTurn, notePlaces, refOf } from "./chunks.ts";
-import { listKey, listName, snapshotKey } from "./lists.ts";
+import { listKey, snapshotKey, snapshotListName } from "./lists.ts";
 import type { SavedNames } from "./names.ts";
 import type { RestoredFold } from "./restore.ts";
 import { factsText, hasFacts, noFacts, noteFacts, noteInherited } from "./server-context-rows.ts";
@@ -33,7 +33,7 @@ export class SnapshotWriter {
   /** Whether one was taken since the store was last asked to keep them. */
   #isDue = false;
   /** The newest one that the store has: the next shares its lists. */
-  #base: EventPlace | null;
+  #base: StreamRevision | null;
 
   /** @param last - The snapshot that the fold begins with: the next one shares its lists. */
   constructor(
@@ -134,8 +134,8 @@ export class SnapshotWriter {
     this.#knownLists = names.lists.length;
     if (hasFacts(this.#facts)) {
       const text = factsText(this.#facts);
-      textByName.set(listName(text), text);
-      this.#facts = noFacts(listName(text), this.#facts);
+      textByName.set(snapshotListName(text), text);
+      this.#facts = noFacts(snapshotListName(text), this.#facts);
     }
     this.#isDue = true;
     this.#unsaved.push({ head, data: this.#dataOf(chunks.map(refOf), newest), textByName });
@@ -147,7 +147,7 @@ export class SnapshotWriter {
     const names = this.#names;
     const text = names.text(stream);
     if (text === "") return;
-    const name = listName(text);
+    const name = snapshotListName(text);
     textByName.set(name, text);
     names.moveTo({ stream, name }, text);
   }

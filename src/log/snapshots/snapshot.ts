@@ -56,7 +56,7 @@ const snapshotSchema = z.strictObject({
 });
 export type SnapshotData = z.infer<typeof snapshotSchema>;
 
-export type Snapshot = { readonly revision: number; readonly digest: string; readonly data: SnapshotData };
+export type ReadSnapshot = { readonly revision: number; readonly digest: string; readonly data: SnapshotData };
 
 /** What is kept: the seal ties it to the event after which it was taken, and so to all before. */
 const storedSchema = snapshotSchema.extend({ seal: z.string() });
@@ -71,7 +71,7 @@ const sealOf = (data: SnapshotData, eventDigest: string): string => sha256Hex(`$
  * The newest snapshot at or before a revision; null when there is none. One that was changed, or stands at another event than
  * it was taken after, is as good as none: what is read never depends on it (rule: The log is the truth).
  */
-export async function readSnapshot(events: EventStore, stream: string, atMost: number): Promise<Snapshot | null> {
+export async function readSnapshot(events: EventStore, stream: string, atMost: number): Promise<ReadSnapshot | null> {
   const { snapshots } = events;
   if (snapshots === undefined) return null;
   for (let last = atMost; ; ) {

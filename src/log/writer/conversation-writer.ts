@@ -318,7 +318,7 @@ export class ConversationWriter {
   }
 
   async #save(): Promise<void> {
-    if ((await this.#open.taker?.save()) === false) this.#isUnsaved = true;
+    if ((await this.#open.snapshotWriter?.save()) === false) this.#isUnsaved = true;
   }
 
   async #foldAnew(): Promise<ConversationView> {

@@ -1,7 +1,7 @@
 import { ok, type Result } from "../../base/result.ts";
 import { decide, type Rejection } from "../../domain/conversation.ts";
 import { type SettingsBase, shortDeclaration } from "../../domain/declared-settings.ts";
-import { Draft } from "../../domain/draft.ts";
+import { AppendDraft } from "../../domain/draft.ts";
 import { type ConversationEvent, recordable } from "../../domain/events/event.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationFacts } from "../../domain/facts.ts";
@@ -21,7 +21,7 @@ export function decideAll(
   proposals: readonly ProposedEvent[],
   base: SettingsBase | null,
 ): Result<readonly Decided[], Rejection> {
-  const draft = new Draft(facts);
+  const draft = new AppendDraft(facts);
   const decided: Decided[] = [];
   let newest = base;
   for (const proposed of proposals) {

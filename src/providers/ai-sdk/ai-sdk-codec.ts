@@ -10,7 +10,7 @@ import {
   textOrNull,
 } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
-import type { Answer, Asked, Codec, RecordedAnswer, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Codec, RecordedAnswer, RequestParts, Settings } from "../../engine/stack/codec.ts";
 import { callIdIn, countSaid, failureOfCalls, usageOf } from "../answers/server-said.ts";
 import { defineCodec } from "../codec/define-codec.ts";
 import { outputFormat } from "../codec/output-format.ts";
@@ -77,7 +77,7 @@ function formatOf(output: JsonObject): JsonObject {
   return { type: "json", name, schema };
 }
 
-function readAnswer(result: JsonObject, { inferenceId }: Asked): Answer {
+function readAnswer(result: JsonObject, { inferenceId }: AnswerContext): Answer {
   const { content, finishReason, usage, ...rest } = result;
   const { unified, raw } = objectOf(finishReason);
   const parts = listOf(content);

@@ -35,7 +35,7 @@ type Residue = {
 };
 
 /** A block of content that a model said, as a draft that gives it back exactly. */
-export const draftOf = (content: JsonObject): Draft => draftOfAll(kindOf(content), [content]);
+export const draftOf = (content: JsonObject): Draft => draftOfAll(blockKindOf(content), [content]);
 
 /** A call without the text of its streamed arguments, which its payload has. */
 const withoutText = ({ partial_json: _, ...content }: JsonObject): JsonObject => content;
@@ -99,7 +99,7 @@ function residueOf({ wire }: Draft): Residue {
 }
 
 /** The kind of a block of content: what is not as the API says, or not known, is kept verbatim. */
-export function kindOf({ type, text, id, name, input, tool_use_id: answered, ...rest }: JsonObject): BlockKind {
+export function blockKindOf({ type, text, id, name, input, tool_use_id: answered, ...rest }: JsonObject): BlockKind {
   switch (type) {
     case "text":
       return typeof text === "string" ? "assistant" : "other";

@@ -1,6 +1,6 @@
 import { type JsonValue, jsonOf, objectOf } from "../../base/json.ts";
 import { type FailureKind, ProviderError } from "../../engine/stack/provider.ts";
-import { classifyFailure, type FailedAnswer, type Failure } from "../failures/classify-error.ts";
+import { type ClassifiedFailure, classifyFailure, type FailedAnswer } from "../failures/classify-error.ts";
 
 /** The error of a request that the Messages API refused or could not answer (Anthropic's API reference). */
 export function messagesError(answer: FailedAnswer): ProviderError {
@@ -9,7 +9,7 @@ export function messagesError(answer: FailedAnswer): ProviderError {
 }
 
 /** Says why a request failed: by `details.error_code`, else by the wording of the message, else by the type. Pure. */
-function classifyMessagesFailure(answer: FailedAnswer): Failure {
+function classifyMessagesFailure(answer: FailedAnswer): ClassifiedFailure {
   const failure = classifyFailure(answer);
   const { error } = objectOf(typeof answer.body === "string" ? jsonOf(answer.body) : answer.body);
   const { type, details } = objectOf(error);
@@ -28,7 +28,7 @@ function classifyMessagesFailure(answer: FailedAnswer): Failure {
 
 type Said = { readonly type: JsonValue | undefined; readonly code: JsonValue | undefined };
 
-function kindOf({ kind, status, message }: Failure, { type, code }: Said): FailureKind {
+function kindOf({ kind, status, message }: ClassifiedFailure, { type, code }: Said): FailureKind {
   if (status === 429) return "rate-limited";
   const byCode = typeof code === "string" ? kindByCode.get(code) : undefined;
   const byMessage = kindByMessage.find(([pattern]) => pattern.test(message))?.[1];

@@ -9,7 +9,7 @@ import {
   textOrNull,
 } from "../../base/json.ts";
 import type { ContentFilter, Withheld } from "../../domain/events/inference-events.ts";
-import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import {
   callDraft,
   callIdIn,
@@ -26,7 +26,7 @@ import { asksForThreads } from "./threads.ts";
 /** Reads a message of the model. */
 export function readAnswer(
   response: JsonObject,
-  { settings, inferenceId }: Pick<Asked, "settings" | "inferenceId">,
+  { settings, inferenceId }: Pick<AnswerContext, "settings" | "inferenceId">,
 ): Answer {
   const { text: id, others } = takeText(response, "id");
   const { text: status, others: members } = takeText(others, "stop_reason");

@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, omitMembers } from "../../base/json.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
-import { contentsOf, draftOf, draftOfAll, kindOf, type MessageResidue, messageResidue } from "./content-blocks.ts";
+import { blockKindOf, contentsOf, draftOf, draftOfAll, type MessageResidue, messageResidue } from "./content-blocks.ts";
 
 /** A message, and the places of its blocks in what it was made of. */
 export type Message = {
@@ -64,13 +64,14 @@ function draftsOfContent(
   const pieces = role === "assistant" ? contents.map((content) => [content]) : said(contents);
   return (pieces.length === 0 ? [[]] : pieces).map((piece, n) => {
     const [first] = piece;
-    const own = first === undefined || (role !== "assistant" && kindOf(first) !== "tool_result") ? kind : kindOf(first);
+    const own =
+      first === undefined || (role !== "assistant" && blockKindOf(first) !== "tool_result") ? kind : blockKindOf(first);
     return n === 0 && residue !== undefined ? draftOfAll(own, piece, residue) : draftOfPiece(own, piece);
   });
 }
 
 const draftOfPiece = (kind: Draft["kind"], piece: readonly JsonObject[]): Draft =>
-  piece.length === 1 && piece[0] !== undefined && kind === kindOf(piece[0])
+  piece.length === 1 && piece[0] !== undefined && kind === blockKindOf(piece[0])
     ? draftOf(piece[0])
     : draftOfAll(kind, piece);
 
@@ -79,7 +80,7 @@ function said(contents: readonly JsonObject[]): readonly (readonly JsonObject[])
   const pieces: JsonObject[][] = [];
   let isOpen = false;
   for (const content of contents) {
-    const isResult = kindOf(content) === "tool_result";
+    const isResult = blockKindOf(content) === "tool_result";
     const last = pieces.at(-1);
     if (isResult || !isOpen || last === undefined) pieces.push([content]);
     else last.push(content);

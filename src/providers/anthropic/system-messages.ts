@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Draft, Settings } from "../../engine/stack/codec.ts";
-import { kindOf } from "./content-blocks.ts";
+import { blockKindOf } from "./content-blocks.ts";
 
 /** Models that take system messages among the others, behind what a user said and before what they answer (Anthropic's API reference). */
 const takesSystemMessages = /^claude-(opus-4-8|(opus|fable|mythos)-5)/;
@@ -27,7 +27,7 @@ function isInPlace(blocks: readonly Block[], place: number): boolean {
 }
 
 const isServersResult = (block: Block | undefined): boolean =>
-  block?.kind === "other" && kindOf(block.payload) === "other" && block.type.endsWith("_tool_result");
+  block?.kind === "other" && blockKindOf(block.payload) === "other" && block.type.endsWith("_tool_result");
 
 const isPlain = ({ parts }: Block): boolean => parts.every(({ type }) => type === "text");
 

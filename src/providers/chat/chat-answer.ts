@@ -11,7 +11,7 @@ import {
 } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import { reasoning } from "../../domain/make-block.ts";
-import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import {
   callDraft,
   callIdIn,
@@ -28,7 +28,7 @@ import { detailedReasoning, withExtras } from "./chat-extras.ts";
 import { assistantMessage } from "./chat-messages.ts";
 
 /** Reads a completion: the first choice is the answer, the others stay as they came. */
-export function readAnswer(response: JsonObject, { inferenceId }: Asked, dialect: ChatDialect): Answer {
+export function readAnswer(response: JsonObject, { inferenceId }: AnswerContext, dialect: ChatDialect): Answer {
   const { text: id, others } = takeText(response, "id");
   const { choices, usage, ...rest } = others;
   const { message, finish_reason: finish } = objectOf(listOf(choices)[0]);

@@ -15,7 +15,7 @@ export type FailedAnswer = {
   readonly cause?: unknown;
 };
 
-export type Failure = {
+export type ClassifiedFailure = {
   readonly kind: FailureKind;
   readonly outcome: "rejected" | "unknown";
   readonly status: number | null;
@@ -32,7 +32,7 @@ export type Failure = {
  * Says why an inference failed, and whether the server may have acted on it: a 429 is a rate limit; else by the code where
  * it is specific, else by the wording of the message, else by the HTTP status. Pure.
  */
-export function classifyFailure({ status, body, headers, cause }: FailedAnswer): Failure {
+export function classifyFailure({ status, body, headers, cause }: FailedAnswer): ClassifiedFailure {
   if (body === undefined && (status ?? null) === null) {
     return { ...untold, ...classifyNetworkFailure(cause) };
   }

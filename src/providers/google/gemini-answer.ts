@@ -1,11 +1,11 @@
 import { type JsonObject, type JsonValue, listOf, objectOf, textOrNull } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
-import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import { countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { draftsOf, partsAsSaid, partsIn, unreadCalls } from "./gemini-parts.ts";
 
 /** Reads a response of generateContent: the first candidate is the answer, the others stay as they came. */
-export function readAnswer(response: JsonObject, { inferenceId }: Asked): Answer {
+export function readAnswer(response: JsonObject, { inferenceId }: AnswerContext): Answer {
   const { text: id, others } = takeText(response, "responseId");
   const { candidates, usageMetadata: usage, ...rest } = others;
   const [candidate] = listOf(candidates);

@@ -1,12 +1,12 @@
 import { isJsonList, type JsonObject, type JsonValue, objectOf, objectsOf, textOrNull } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
-import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import type { AnswerForm } from "../answers/answer-form.ts";
 import { callIdIn, countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { draftOf, stepAsSaid } from "./interaction-steps.ts";
 
 /** Reads an interaction: its steps are the answer, and its id is what a later one may continue from. */
-export function readAnswer(response: JsonObject, { settings, inferenceId }: Asked): Answer {
+export function readAnswer(response: JsonObject, { settings, inferenceId }: AnswerContext): Answer {
   const { text: id, others } = takeText(response, "id");
   const { text: status, others: members } = takeText(others, "status");
   const { steps, usage, previous_interaction_id: continued, ...rest } = members;

@@ -1,7 +1,7 @@
 import { isFilledText, type JsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import { assistant, reasoning } from "../../domain/make-block.ts";
-import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import {
   callDraft,
   callIdIn,
@@ -15,7 +15,7 @@ import {
 import { assistantMessage } from "./ollama-messages.ts";
 
 /** Reads an answer of `/api/chat`, put together where it was streamed. It has no id: nothing can be continued from it. */
-export function readAnswer(response: JsonObject, { inferenceId }: Asked): Answer {
+export function readAnswer(response: JsonObject, { inferenceId }: AnswerContext): Answer {
   const { text: status, others } = takeText(response, "done_reason");
   const { message, error, ...members } = others;
   const { counts, rest } = separateCounts(members);

@@ -12,7 +12,7 @@ import {
 } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Withheld } from "../../domain/events/inference-events.ts";
-import type { Answer, Asked, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import { callDraft, callIdIn, countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { contentFiltersIn } from "../failures/content-filters.ts";
 import { callIn } from "./item-kinds.ts";
@@ -24,7 +24,7 @@ type Items = {
 };
 
 /** Reads a response of the Responses API (OpenAI's API reference). */
-export function readAnswer(response: JsonObject, asked: Asked, { draftOf }: Pick<Items, "draftOf">): Answer {
+export function readAnswer(response: JsonObject, asked: AnswerContext, { draftOf }: Pick<Items, "draftOf">): Answer {
   const { settings, capabilities, lives, inferenceId } = asked;
   const { text: id, others } = takeText(response, "id");
   const { text: status, others: members } = takeText(others, "status");

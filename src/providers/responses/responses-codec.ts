@@ -11,7 +11,7 @@ import {
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import { Block, type BlockKind, type Wire } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
-import type { Asked, Codec, Draft, RecordedAnswer, RequestParts } from "../../engine/stack/codec.ts";
+import type { AnswerContext, Codec, Draft, RecordedAnswer, RequestParts } from "../../engine/stack/codec.ts";
 import { callDraft } from "../answers/server-said.ts";
 import { offeredTools } from "../codec/define-codec.ts";
 import { keptByGoogle } from "../codec/google-files.ts";
@@ -40,7 +40,7 @@ export const responsesCodec = {
   brokenGroupRule,
   restated: (block: Block) => (isSaidAsJson(block) ? "result-as-json" : null),
   standsLast: ({ type }: Block) => type === "compaction_trigger",
-  readAnswer: (response: JsonObject, asked: Asked) => readAnswer(response, asked, { draftOf }),
+  readAnswer: (response: JsonObject, asked: AnswerContext) => readAnswer(response, asked, { draftOf }),
   writeAnswer: (answer: RecordedAnswer) => writeAnswer(answer, { encodeItem }),
   ...{ encodeRequest, itemsOf, decodeItem, encodeItem, requestItem },
 } satisfies Codec & Record<"decodeItem" | "encodeItem" | "requestItem", unknown>;

@@ -134,7 +134,7 @@ const keys = [
 ];
 
 /** The names of streams on the server, of one store. */
-export type Names = {
+export type ParameterNames = {
   /** The server's name of a stream. */
   readonly toServer: (stream: string) => string;
   /** The stream of a name on the server; null for one that is not this store's. */
@@ -157,7 +157,7 @@ const leasePrefix = "turnlog-lease-";
  * Names of a namespace. The server's filter by prefix compares by the culture of its machine, where an accent that follows
  * makes another letter of the last one; by an expression it compares character by character.
  */
-export function createNames(namespace: string): Names {
+export function createNames(namespace: string): ParameterNames {
   // A category ends at the first hyphen, so conversations stay one category: `staging.conversation`.
   const before = namespace === "" ? "" : `${namespace}.`;
   const identity = `${before}${identityStream}`;

@@ -1,8 +1,8 @@
 import type { AppendCall, Client } from "./client.ts";
-import { Failure, failureOf, TimeoutFailure } from "./failure.ts";
+import { EsdbFailure, esdbFailureOf, TimeoutFailure } from "./failure.ts";
 import type { AppendAnswer, BatchAppendReq, BatchAppendResp, Messages } from "./messages.ts";
 
-type Waiting = { readonly resolve: (answer: BatchAppendResp) => void; readonly reject: (failure: Failure) => void };
+type Waiting = { readonly resolve: (answer: BatchAppendResp) => void; readonly reject: (failure: EsdbFailure) => void };
 
 /** A call on which appends go out and answers come back, in any order. */
 type BatchStream = {
@@ -33,7 +33,7 @@ export class AppendChannel {
   /**
    * Sends one append, whose correlation id is set here.
    *
-   * @throws {Failure} of kind `passing` when there was no answer within the limit: the events may have been written.
+   * @throws {EsdbFailure} of kind `passing` when there was no answer within the limit: the events may have been written.
    */
   async send(request: BatchAppendReq, limitMs: number): Promise<AppendAnswer> {
     const id = crypto.randomUUID();
@@ -56,7 +56,7 @@ export class AppendChannel {
       sent.answersBefore = batch.answers;
       return this.#messages.readAnswer(await Promise.race([ask(batch, id, request), late.promise]));
     } catch (error) {
-      const failure = failureOf(error);
+      const failure = esdbFailureOf(error);
       if (sent.batch !== null && failure.kind === "passing") {
         // A call that answers others belongs to a server that is there.
         const isDead = !sent.isLate || sent.batch.answers === sent.answersBefore;
@@ -100,7 +100,7 @@ export class AppendChannel {
       batch.isOver = true;
       this.#batches.delete(batch);
       if (this.#current === batch) this.#current = null;
-      for (const { reject } of batch.waitingById.values()) reject(failureOf(error));
+      for (const { reject } of batch.waitingById.values()) reject(esdbFailureOf(error));
       batch.waitingById.clear();
     };
     batch.call.on("data", (answer: BatchAppendResp) => {
@@ -109,7 +109,7 @@ export class AppendChannel {
     });
     batch.call.on("error", end);
     batch.call.on("end", () => {
-      end(new Failure("passing", "the server ended the call"));
+      end(new EsdbFailure("passing", "the server ended the call"));
     });
   }
 
@@ -128,7 +128,7 @@ export class AppendChannel {
 function ask(batch: BatchStream, id: string, request: BatchAppendReq): Promise<BatchAppendResp> {
   return new Promise((resolve, reject) => {
     if (batch.isOver) {
-      reject(new Failure("passing", "the connection was lost before it was sent"));
+      reject(new EsdbFailure("passing", "the connection was lost before it was sent"));
       return;
     }
     batch.waitingById.set(id, { resolve, reject });

@@ -9,12 +9,12 @@ import {
   type StoredEnvelope,
 } from "../../log/ports/event-store.ts";
 import { serverEventOf } from "./envelope.ts";
-import { Failure } from "./failure.ts";
+import { EsdbFailure } from "./failure.ts";
 import type { AppendAnswer } from "./messages.ts";
 import { forPart, type Patience } from "./patience.ts";
 import { ownEnvelope } from "./read.ts";
 import type { Session } from "./session.ts";
-import { checkSettings, type OwnRange, readOwnStream } from "./stream.ts";
+import { checkStreamSettings, type OwnRange, readOwnStream } from "./stream.ts";
 
 export type Appends = {
   append(prepared: PreparedAppend): Promise<AppendResult>;
@@ -82,21 +82,23 @@ export function createAppends(session: Session): Appends {
       if (answer.status === "appended") return answered(prepared, answer, { isRepeat, patience });
       const { current } = answer;
       if (current < heads.reached(stream)) {
-        await patience.wait(new Failure("behind", `revision ${heads.reached(stream)} of ${stream} is gone`));
+        await patience.wait(new EsdbFailure("behind", `revision ${heads.reached(stream)} of ${stream} is gone`));
         continue;
       }
       const result = await mismatch(prepared, patience);
       const isReadable = result.status === "appended" || (result.actual?.revision ?? -1) >= current;
       if (isReadable && !isConflictWith(result, expected)) return result;
       // The server compares with what it has written; that may become readable, or be lost with its leader. So it is asked anew.
-      await patience.wait(new Failure("passing", `revision ${current} of ${stream} is there, and cannot be read yet`));
+      await patience.wait(
+        new EsdbFailure("passing", `revision ${current} of ${stream} is there, and cannot be read yet`),
+      );
     }
   }
 
   /** The head of a stream at which this process has not looked yet, if it may be written to. */
   async function firstLook(stream: string, patience: Patience): Promise<Head | null> {
     const reading = { patience: forPart(patience), signal };
-    const [newest] = await Promise.all([readHead(stream, patience), checkSettings(session, stream, reading)]);
+    const [newest] = await Promise.all([readHead(stream, patience), checkStreamSettings(session, stream, reading)]);
     // Reads wait for each other, which is not the server's doing.
     patience.restore();
     return newest && headOf([newest]);
@@ -143,7 +145,7 @@ export function createAppends(session: Session): Appends {
         const silenceMs = Math.min(address.silenceMs.append, patience.leftMs());
         const [answer] = await Promise.all([
           connection.appends.send(request, silenceMs),
-          isKnown ? checkSettings(session, stream, { patience: forPart(patience), signal }) : null,
+          isKnown ? checkStreamSettings(session, stream, { patience: forPart(patience), signal }) : null,
         ]);
         return { answer, isRepeat };
       } catch (error) {

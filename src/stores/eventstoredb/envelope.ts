@@ -7,7 +7,7 @@ import {
   type StoredEnvelope,
   StoreTooNewError,
 } from "../../log/ports/event-store.ts";
-import { type RecordedEvent, type ServerEvent, textOf } from "./messages.ts";
+import { type EsdbEvent, type EsdbMessage, textOfBytes } from "./messages.ts";
 
 /** What the metadata of every event says under `turnlog`; a greater number is from a newer turnlog. */
 export const formatVersion = 1;
@@ -15,7 +15,7 @@ export const formatVersion = 1;
 const encoder = new TextEncoder();
 
 /** Id, type, stream, revision and position are the server's own members; the rest of an envelope is metadata. */
-export function serverEventOf(envelope: Envelope): ServerEvent {
+export function serverEventOf(envelope: Envelope): EsdbMessage {
   const { id, type, data } = envelope;
   if (!uuidPattern.test(id)) throw new RangeError(`${id} is no UUID in small letters: EventStoreDB takes no other id`);
   return { id, type, data: encoder.encode(data), metadata: encoder.encode(metadataText(envelope)) };
@@ -49,7 +49,7 @@ const optionalNames = ["runId", "frame", "causationId", "tenant", "keyId", "nonc
  * @throws {StoreTooNewError} when a newer turnlog wrote it.
  * @throws {StoreCorruptedError} when it says that it is ours, and lacks a member.
  */
-export function envelopeOf(event: RecordedEvent, stream: string): StoredEnvelope | null {
+export function envelopeOf(event: EsdbEvent, stream: string): StoredEnvelope | null {
   const metadata = readMetadata(event);
   if (metadata === null) return null;
   const { revision } = event;
@@ -72,7 +72,7 @@ export function envelopeOf(event: RecordedEvent, stream: string): StoredEnvelope
     // Metadata is written from an actor only; that it was not changed since is what the digest shows.
     actor: actor as Actor,
     encoding,
-    data: textOf(event.data),
+    data: textOfBytes(event.data),
     dataDigest,
     digest,
   };
@@ -84,10 +84,10 @@ export function envelopeOf(event: RecordedEvent, stream: string): StoredEnvelope
 }
 
 /** Metadata with our mark; null for what another program wrote. */
-function readMetadata({ metadata: bytes }: RecordedEvent): JsonObject | null {
+function readMetadata({ metadata: bytes }: EsdbEvent): JsonObject | null {
   if (bytes.length === 0) return null;
   try {
-    const metadata: unknown = JSON.parse(textOf(bytes));
+    const metadata: unknown = JSON.parse(textOfBytes(bytes));
     return isJsonObject(metadata) && typeof metadata["turnlog"] === "number" ? metadata : null;
   } catch {
     return null;

@@ -7,7 +7,7 @@ import {
   StoreUnavailableError,
 } from "../../log/ports/event-store.ts";
 
-export type FailureKind =
+export type EsdbFailureKind =
   /** Passes: no connection, a leader that changes, a time limit. What was asked may have been done. */
   | "passing"
   /** The server shows less than this process has seen of it: its index is behind, or, where that does not pass, it was set back. */
@@ -24,29 +24,31 @@ export type FailureKind =
   | "invalid";
 
 /** Why the server or the way to it did not do what was asked, before it is told in the port's words. */
-export class Failure extends Error {
+export class EsdbFailure extends Error {
   override readonly name = "Failure";
-  readonly kind: FailureKind;
+  readonly kind: EsdbFailureKind;
 
-  constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
+  constructor(kind: EsdbFailureKind, message: string, options?: ErrorOptions) {
     super(message, options);
     this.kind = kind;
   }
 }
 
 /** What a call ended with: a status of gRPC with trailers, or an error of the client. */
-export function failureOf(error: unknown): Failure {
-  if (error instanceof Failure) return error;
-  if (!(error instanceof Error)) return new Failure("passing", String(error), { cause: error });
+export function esdbFailureOf(error: unknown): EsdbFailure {
+  if (error instanceof EsdbFailure) return error;
+  if (!(error instanceof Error)) return new EsdbFailure("passing", String(error), { cause: error });
   const { code, details, exception } = statusOf(error);
-  if (/invalid ?position/i.test(details)) return new Failure("position", details, { cause: error });
+  if (/invalid ?position/i.test(details)) return new EsdbFailure("position", details, { cause: error });
   const advice = adviceFor(details);
-  if (advice !== null) return new Failure("setting", advice, { cause: error });
-  return new Failure(kindByException.get(exception) ?? kindByCode.get(code) ?? "passing", details, { cause: error });
+  if (advice !== null) return new EsdbFailure("setting", advice, { cause: error });
+  return new EsdbFailure(kindByException.get(exception) ?? kindByCode.get(code) ?? "passing", details, {
+    cause: error,
+  });
 }
 
 /** A call to which nobody answered. */
-export class TimeoutFailure extends Failure {
+export class TimeoutFailure extends EsdbFailure {
   readonly limitMs: number;
 
   constructor(limitMs: number) {
@@ -59,7 +61,7 @@ export class TimeoutFailure extends Failure {
 }
 
 /** The port's error for a failure, with the setting to change. */
-export function portError(failure: Failure, shown: string, request: AccessRequest): Error {
+export function portError(failure: EsdbFailure, shown: string, request: AccessRequest): Error {
   const { kind, message } = failure;
   // What the client said; the failure itself is only our name for it.
   const options = { cause: failure.cause ?? failure };
@@ -141,7 +143,7 @@ function trailerOf(error: Error, name: string): string {
 }
 
 // https://github.com/kurrent-io/KurrentDB, RpcExceptions.cs
-const kindByException = new Map<string, FailureKind>([
+const kindByException = new Map<string, EsdbFailureKind>([
   ["access-denied", "denied"],
   ["maximum-append-size-exceeded", "too-large"],
   ["stream-deleted", "deleted"],
@@ -149,7 +151,7 @@ const kindByException = new Map<string, FailureKind>([
 ]);
 
 // https://grpc.github.io/grpc/core/md_doc_statuscodes.html
-const kindByCode = new Map<number, FailureKind>([
+const kindByCode = new Map<number, EsdbFailureKind>([
   [3, "invalid"],
   [7, "denied"],
   [12, "setting"],
@@ -177,11 +179,11 @@ const advices: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** What an append's own answer says, by the type of its detail: the second part of a packed message's URL. */
-export function failureOfAppend(type: string, message: string): Failure {
-  return new Failure(kindByDetail.get(type) ?? "passing", message === "" ? type : message);
+export function failureOfAppend(type: string, message: string): EsdbFailure {
+  return new EsdbFailure(kindByDetail.get(type) ?? "passing", message === "" ? type : message);
 }
 
-const kindByDetail = new Map<string, FailureKind>([
+const kindByDetail = new Map<string, EsdbFailureKind>([
   ["event_store.client.AccessDenied", "denied"],
   ["event_store.client.MaximumAppendSizeExceeded", "too-large"],
   ["event_store.client.MaximumAppendEventSizeExceeded", "too-large"],

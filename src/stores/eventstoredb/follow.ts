@@ -2,9 +2,9 @@ import { innerSignal, rejectionOf } from "../../base/abort.ts";
 import { comparePositions, type StoredEnvelope } from "../../log/ports/event-store.ts";
 import { createNotifier } from "../notifier.ts";
 import type { ReadCall } from "./client.ts";
-import { Failure } from "./failure.ts";
+import { EsdbFailure } from "./failure.ts";
 import { type Cursor, createCursor, endOfLog, expectReached, ownEnvelopes, readLogToEnd } from "./log.ts";
-import type { RecordedEvent } from "./messages.ts";
+import type { EsdbEvent } from "./messages.ts";
 import { readMessages } from "./read-call.ts";
 import type { Session } from "./session.ts";
 
@@ -131,7 +131,7 @@ async function keepUp(session: Session, { taps, begun, left }: Subscription): Pr
   let cursor: Cursor | null = null;
   let isLost = false;
   while (!isOver()) {
-    let failure: unknown = new Failure("passing", "the server ended the subscription");
+    let failure: unknown = new EsdbFailure("passing", "the server ended the subscription");
     try {
       await sameStore.confirm(patience, signal);
       cursor ??= createCursor(pattern, await endOfLog(session, { patience, signal }));
@@ -154,29 +154,29 @@ async function keepUp(session: Session, { taps, begun, left }: Subscription): Pr
     if (!isLost) session.warn(`lost the connection to ${address.shown}, and tries again: ${String(failure)}`);
     isLost = true;
   }
-  begun.reject(new Failure("passing", "the reading was aborted"));
+  begun.reject(new EsdbFailure("passing", "the reading was aborted"));
 }
 
 /**
  * Asks whether silence means that nothing happens. A server that lost touch with the others says nothing to those whom it
  * gave a subscription before, and refuses what demands the leader.
  *
- * @throws {Failure} when the subscription is better begun anew.
+ * @throws {EsdbFailure} when the subscription is better begun anew.
  */
 async function probe(session: Session, open: ReadCall, signal: AbortSignal): Promise<void> {
-  if (!session.connection.isCurrent(open)) throw new Failure("passing", "other calls go another way by now");
+  if (!session.connection.isCurrent(open)) throw new EsdbFailure("passing", "other calls go another way by now");
   await endOfLog(session, { patience: session.patience(signal), signal, beside: open });
 }
 
 /** One follower's share of what comes: what was not taken yet, up to a limit. */
 type Tap = {
-  readonly offer: (stream: string, event: RecordedEvent) => void;
+  readonly offer: (stream: string, event: EsdbEvent) => void;
   readonly fail: (error: unknown) => void;
   /**
    * What has come since it was last asked for, or what comes next; null when the signal aborts, or when all that was kept
    * was taken and more came than that: then the follower has to read the rest.
    */
-  readonly next: (signal: AbortSignal) => Promise<readonly RecordedEvent[] | null>;
+  readonly next: (signal: AbortSignal) => Promise<readonly EsdbEvent[] | null>;
 };
 
 /** Events that are kept for a follower who is slow. */
@@ -184,7 +184,7 @@ const maxEvents = 512;
 
 function createTap(streamPrefix: string): Tap {
   const wake = createNotifier();
-  let waiting: RecordedEvent[] = [];
+  let waiting: EsdbEvent[] = [];
   let isBehind = false;
   let failure: { readonly error: unknown } | null = null;
   return {

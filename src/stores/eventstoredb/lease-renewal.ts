@@ -2,7 +2,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { realTime } from "../time.ts";
 import type { Address } from "./address.ts";
 import { connect } from "./connection.ts";
-import { Failure, portError } from "./failure.ts";
+import { EsdbFailure, portError } from "./failure.ts";
 import { createLeaseStream, type LeaseStream, leaseEnded, leaseRenewed } from "./lease-stream.ts";
 import type { LeasePace } from "./lease-watch.ts";
 
@@ -73,7 +73,7 @@ async function goOn(lease: LeaseStream, task: LeaseTask, { ending, say }: Renewi
       failure = null;
       isLate = false;
     } catch (error) {
-      if (!(error instanceof Error) || (error instanceof Failure && error.kind === "behind")) throw error;
+      if (!(error instanceof Error) || (error instanceof EsdbFailure && error.kind === "behind")) throw error;
       failure = error;
       const mayCountAsDead = realTime.nowMs() - renewedAt >= deadAfterMs;
       if (mayCountAsDead && !isLate) say({ kind: "late", reason: reasonOf(error, task) });
@@ -83,4 +83,4 @@ async function goOn(lease: LeaseStream, task: LeaseTask, { ending, say }: Renewi
 }
 
 const reasonOf = (error: unknown, { address, name }: LeaseTask): string =>
-  messageOf(error instanceof Failure ? portError(error, address.shown, { action: "append", stream: name }) : error);
+  messageOf(error instanceof EsdbFailure ? portError(error, address.shown, { action: "append", stream: name }) : error);

@@ -1,6 +1,6 @@
 import type { Address } from "./address.ts";
 import type { Connection } from "./connection.ts";
-import { Failure } from "./failure.ts";
+import { EsdbFailure } from "./failure.ts";
 import { createPatience, type Patience } from "./patience.ts";
 import { readMessages } from "./read-call.ts";
 
@@ -11,7 +11,7 @@ export type LeaseStream = {
   /**
    * Appends one event, which nobody reads but for its type and number. The signal ends the pauses between tries.
    *
-   * @throws {Failure} when the deadline is over or the signal aborted; of kind `behind` where the server has lost what it acknowledged.
+   * @throws {EsdbFailure} when the deadline is over or the signal aborted; of kind `behind` where the server has lost what it acknowledged.
    */
   readonly write: (type: string, signal: AbortSignal) => Promise<void>;
   /** Resolves when the server shows to everyone what it has acknowledged. */
@@ -58,7 +58,7 @@ export async function createLeaseStream(
           return;
         }
         if (answer.current <= (last ?? -1))
-          throw new Failure("behind", `renewal ${last ?? 0} is gone, which it had acknowledged`);
+          throw new EsdbFailure("behind", `renewal ${last ?? 0} is gone, which it had acknowledged`);
         // A try that was given up had come through after all.
         last = answer.current;
       }
@@ -75,7 +75,7 @@ export async function createLeaseStream(
         const call = { signal: end, silenceMs: Math.min(silenceMs.read, leftMs()), isShort: true };
         for await (const read of readMessages(connection, newest, call))
           for (const { event } of read) if (event !== null && event.revision >= (last ?? 0)) return;
-        throw new Failure("passing", "what it acknowledged cannot be read yet");
+        throw new EsdbFailure("passing", "what it acknowledged cannot be read yet");
       }),
   };
 }

@@ -3,7 +3,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { randomId } from "../../log/codec/ids.ts";
 import type { Liveness } from "../../log/ports/liveness.ts";
 import { backgroundTime } from "../time.ts";
-import { Failure } from "./failure.ts";
+import { EsdbFailure } from "./failure.ts";
 import { type HeldLease, startHolder } from "./lease-holder.ts";
 import { leaseEnded } from "./lease-stream.ts";
 import { createLeaseWatch, type LeasePace, type LeaseSight } from "./lease-watch.ts";
@@ -68,7 +68,7 @@ export function createLiveness(session: Session, pace: LeasePace): EventStoreDbL
         for (const { event } of messages)
           if (event !== null) return event.type === leaseEnded ? "ended" : event.revision;
     } catch (error) {
-      if (!(error instanceof Failure) || error.kind !== "deleted") throw error;
+      if (!(error instanceof EsdbFailure) || error.kind !== "deleted") throw error;
     }
     return "none";
   }

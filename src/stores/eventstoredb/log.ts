@@ -1,7 +1,7 @@
 import { comparePositions, type StoredEnvelope } from "../../log/ports/event-store.ts";
 import { envelopeOf } from "./envelope.ts";
-import { Failure } from "./failure.ts";
-import type { ReadMessage, RecordedEvent } from "./messages.ts";
+import { EsdbFailure } from "./failure.ts";
+import type { EsdbEvent, ReadMessage } from "./messages.ts";
 import { forPart, type Patience } from "./patience.ts";
 import { type ReadCallOptions, readMessages } from "./read-call.ts";
 import type { Session } from "./session.ts";
@@ -13,9 +13,9 @@ export type Cursor = {
   /** The last position that was seen; null at the beginning. */
   readonly position: () => string | null;
   /** The events that are new. Positions that are none, and those that were seen, are passed over. */
-  readonly take: (messages: readonly ReadMessage[]) => readonly RecordedEvent[];
+  readonly take: (messages: readonly ReadMessage[]) => readonly EsdbEvent[];
   /** The same of events that came another way. */
-  readonly takeEvents: (events: readonly RecordedEvent[]) => readonly RecordedEvent[];
+  readonly takeEvents: (events: readonly EsdbEvent[]) => readonly EsdbEvent[];
 };
 
 export function createCursor(pattern: string, after: string | null): Cursor {
@@ -27,7 +27,7 @@ export function createCursor(pattern: string, after: string | null): Cursor {
     seen = position;
     return true;
   }
-  function take({ event, checkpoint }: ReadMessage): RecordedEvent | null {
+  function take({ event, checkpoint }: ReadMessage): EsdbEvent | null {
     if (event !== null) return moveTo(event.position) ? event : null;
     if (checkpoint !== null) moveTo(checkpoint);
     return null;
@@ -44,7 +44,7 @@ export function createCursor(pattern: string, after: string | null): Cursor {
 /** The envelopes of the events that belong to streams whose names begin so. The comparison is this one, not the server's. */
 export function ownEnvelopes(
   session: Pick<Session, "names" | "warnOfForeign">,
-  events: readonly RecordedEvent[],
+  events: readonly EsdbEvent[],
   streamPrefix: string,
 ): readonly StoredEnvelope[] {
   const envelopes: StoredEnvelope[] = [];
@@ -72,10 +72,7 @@ export type LogOptions = {
  * The events of the log after the cursor, as many at a time as have come, to the end as it is when the reading gets there.
  * However much lies between, the cursor moves on, and the reading goes on there when the connection is lost.
  */
-export async function* readLogToEnd(
-  session: Session,
-  options: LogOptions,
-): AsyncGenerator<readonly RecordedEvent[], void> {
+export async function* readLogToEnd(session: Session, options: LogOptions): AsyncGenerator<readonly EsdbEvent[], void> {
   const { connection, address, sameStore } = session;
   const { cursor, to, patience, signal } = options;
   await expectReached(session, cursor.position(), { patience: forPart(patience), signal });
@@ -83,10 +80,10 @@ export async function* readLogToEnd(
     try {
       await sameStore.confirm(patience, signal);
       if (to !== null && !(await isReached(session, to, { patience, signal })))
-        throw new Failure("passing", `what was written at ${to} cannot be read yet`);
+        throw new EsdbFailure("passing", `what was written at ${to} cannot be read yet`);
       const request = connection.messages.subscribe({ from: cursor.position(), pattern: cursor.pattern });
       const call = { signal, silenceMs: Math.min(address.silenceMs.read, patience.leftMs()) };
-      let last: readonly RecordedEvent[] | null = null;
+      let last: readonly EsdbEvent[] | null = null;
       for await (const messages of readMessages(connection, request, call)) {
         patience.restore();
         const events = cursor.take(messages);
@@ -98,7 +95,7 @@ export async function* readLogToEnd(
         if (events.length > 0) yield events;
         patience.restore();
       }
-      if (last === null) throw new Failure("passing", "the server ended the reading");
+      if (last === null) throw new EsdbFailure("passing", "the server ended the reading");
       // By now the call is over, so that nobody waits for its place.
       if (last.length > 0) yield last;
       return;
@@ -133,7 +130,7 @@ async function isReached(session: Session, position: string, reaching: Reaching)
  * Resolves when the log comes as far as a place from which it is to be read. From one beyond the end the server would pass
  * over what comes, without a word.
  *
- * @throws {Failure} of kind `behind` when it does not in time.
+ * @throws {EsdbFailure} of kind `behind` when it does not in time.
  */
 export async function expectReached(
   session: Session,
@@ -144,7 +141,7 @@ export async function expectReached(
   for (;;) {
     try {
       if (await isReached(session, position, { patience, signal })) return;
-      throw new Failure("behind", `its log ends before ${position}`);
+      throw new EsdbFailure("behind", `its log ends before ${position}`);
     } catch (error) {
       await patience.wait(error);
       if (signal.aborted) throw error;
@@ -154,6 +151,8 @@ export async function expectReached(
 
 /** A refused position with its name, which the server does not repeat. */
 function named(error: unknown, cursor: Cursor): unknown {
-  if (!(error instanceof Failure) || error.kind !== "position") return error;
-  return new Failure("position", `${cursor.position() ?? "the beginning"}: ${error.message}`, { cause: error.cause });
+  if (!(error instanceof EsdbFailure) || error.kind !== "position") return error;
+  return new EsdbFailure("position", `${cursor.position() ?? "the beginning"}: ${error.message}`, {
+    cause: error.cause,
+  });
 }

@@ -24,7 +24,7 @@ export type LogRange = {
 };
 
 /** An event as the server takes it: its data is the envelope's, byte for byte. */
-export type ServerEvent = {
+export type EsdbMessage = {
   readonly id: string;
   readonly type: string;
   readonly data: Uint8Array;
@@ -32,7 +32,7 @@ export type ServerEvent = {
 };
 
 /** An event as it lies in its stream on the server. */
-export type RecordedEvent = ServerEvent & {
+export type EsdbEvent = EsdbMessage & {
   /** The server's name of its stream. */
   readonly name: string;
   readonly revision: number;
@@ -42,7 +42,7 @@ export type RecordedEvent = ServerEvent & {
 
 /** What the server says to a reader: an event, how far it has looked, or that this is all there is by now. */
 export type ReadMessage = {
-  readonly event: RecordedEvent | null;
+  readonly event: EsdbEvent | null;
   readonly checkpoint: string | null;
   readonly isCaughtUp: boolean;
 };
@@ -107,7 +107,7 @@ export function createMessages({ streams, shared }: Pick<Driver, "streams" | "sh
     },
 
     /** All or nothing, and only at an explicit revision: anything else may be written twice. */
-    append(name: string, expected: number | null, events: readonly ServerEvent[]): BatchAppendReq {
+    append(name: string, expected: number | null, events: readonly EsdbMessage[]): BatchAppendReq {
       // Without a deadline the server's own limit for a write holds; a deadline would be compared with its clock.
       const place = new BatchAppendReq.Options().setStreamIdentifier(identifier(name));
       // The message of nothing has two classes, one wire form.
@@ -150,12 +150,12 @@ export function readMessage(message: ReadResp): ReadMessage {
   };
 }
 
-function recordedEvent(event: InstanceType<Streams["ReadResp"]["ReadEvent"]["RecordedEvent"]>): RecordedEvent {
+function recordedEvent(event: InstanceType<Streams["ReadResp"]["ReadEvent"]["RecordedEvent"]>): EsdbEvent {
   const position = positionOf(event);
   if (position === null)
     throw new StoreUnavailableError("the server does not give positions: use EventStoreDB 23.10 or newer");
   return {
-    name: textOf(event.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array()),
+    name: textOfBytes(event.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array()),
     revision: Number(event.getStreamRevision()),
     position,
     id: event.getId()?.getString() ?? "",
@@ -186,7 +186,7 @@ function readAnswer(answer: BatchAppendResp, { BadRequest, WrongExpectedVersion 
   throw failureOfAppend(type, reason?.getMessage() ?? error?.getMessage() ?? "");
 }
 
-export const textOf = (bytes: Uint8Array): string =>
+export const textOfBytes = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
 
 type Place = { readonly getCommitPosition: () => string; readonly getPreparePosition: () => string };

@@ -1,5 +1,5 @@
 import { realTime, type Time } from "../time.ts";
-import { Failure, TimeoutFailure } from "./failure.ts";
+import { EsdbFailure, TimeoutFailure } from "./failure.ts";
 
 /** How long one call of the store goes on trying, whatever it has to repeat: one deadline over all. */
 export type Patience = {
@@ -30,15 +30,16 @@ export function createPatience({ forMs, behindMs, signal, time = realTime }: Pat
   let since = time.nowMs();
   let behindSince: number | null = null;
   let tries = 0;
-  let before: Failure | null = null;
+  let before: EsdbFailure | null = null;
 
   /** What is told when the time is over: of a last try that the deadline cut short there is nothing to tell. */
-  const telling = (failure: Failure): Failure =>
+  const telling = (failure: EsdbFailure): EsdbFailure =>
     failure instanceof TimeoutFailure && failure.limitMs < forMs / 2 ? (before ?? failure) : failure;
 
   return {
     async wait(failure) {
-      if (!(failure instanceof Failure) || !(failure.kind === "passing" || failure.kind === "behind")) throw failure;
+      if (!(failure instanceof EsdbFailure) || !(failure.kind === "passing" || failure.kind === "behind"))
+        throw failure;
       const error = telling(failure);
       before = error;
       const now = time.nowMs();

@@ -1,7 +1,7 @@
 import { createNotifier } from "../notifier.ts";
 import type { ReadCall } from "./client.ts";
 import type { Connection } from "./connection.ts";
-import { Failure, failureOf, TimeoutFailure } from "./failure.ts";
+import { EsdbFailure, esdbFailureOf, TimeoutFailure } from "./failure.ts";
 import { type ReadMessage, type ReadReq, type ReadResp, readMessage } from "./messages.ts";
 
 export type ReadCallOptions = {
@@ -27,19 +27,19 @@ export type ReadCallOptions = {
  * A call whose reader takes long ends as well, because a server drops the whole connection of a reader that stalls,
  * and because calls are few: a reader who comes back begins another where it was.
  *
- * @throws {Failure} when the call fails, is aborted, or the server says nothing for too long.
+ * @throws {EsdbFailure} when the call fails, is aborted, or the server says nothing for too long.
  */
 export async function* readMessages(
   connection: Pick<Connection, "startCall" | "reconnect" | "slots">,
   request: ReadReq,
   { signal, silenceMs, beside, probe, isShort = false }: ReadCallOptions,
 ): AsyncGenerator<readonly ReadMessage[], void> {
-  const end: { call: ReadCall | null; reason: Failure | null } = { call: null, reason: null };
+  const end: { call: ReadCall | null; reason: EsdbFailure | null } = { call: null, reason: null };
   const givenUp = Promise.withResolvers<never>();
   givenUp.promise.catch(() => undefined);
   // The one call that stays open has a place of its own.
   const slot = probe === undefined ? connection.slots.take() : Promise.resolve(null);
-  const giveUp = (failure: Failure): void => {
+  const giveUp = (failure: EsdbFailure): void => {
     end.reason ??= failure;
     givenUp.reject(end.reason);
     end.call?.cancel();
@@ -48,9 +48,9 @@ export async function* readMessages(
   const release = async (): Promise<void> => (await slot)?.release();
   const leave = (): void => {
     if (isShort && end.call !== null && end.reason === null) void runOut(end.call, silenceMs).then(release);
-    else giveUp(new Failure("passing", "the reader had enough"));
+    else giveUp(new EsdbFailure("passing", "the reader had enough"));
   };
-  const onAbort = (): void => giveUp(new Failure("passing", "the reading was aborted"));
+  const onAbort = (): void => giveUp(new EsdbFailure("passing", "the reading was aborted"));
   signal.addEventListener("abort", onAbort);
   if (signal.aborted) onAbort();
   const server = createLimit(silenceMs, () => {
@@ -58,9 +58,9 @@ export async function* readMessages(
     giveUp(new TimeoutFailure(silenceMs));
   });
   const asking = createLimit(silenceMs, () => {
-    if (end.call !== null) probe?.(end.call).then(asking.start, (error: unknown) => giveUp(failureOf(error)));
+    if (end.call !== null) probe?.(end.call).then(asking.start, (error: unknown) => giveUp(esdbFailureOf(error)));
   });
-  const giveWay = (): void => giveUp(new Failure("passing", "the reader took its time"));
+  const giveWay = (): void => giveUp(new EsdbFailure("passing", "the reader took its time"));
   const reader = createLimit(readerLimitMs, giveWay);
   try {
     const place = await Promise.race([slot, givenUp.promise]);
@@ -82,7 +82,7 @@ export async function* readMessages(
       (probe === undefined ? server : asking).start();
     }
   } catch (error) {
-    throw end.reason ?? failureOf(error);
+    throw end.reason ?? esdbFailureOf(error);
   } finally {
     leave();
     signal.removeEventListener("abort", onAbort);

@@ -9,7 +9,7 @@ import {
 import { envelopeOf } from "./envelope.ts";
 import { createTail, followOwnLog } from "./follow.ts";
 import { createCursor, endOfLog, ownEnvelopes, readLogToEnd } from "./log.ts";
-import type { RecordedEvent } from "./messages.ts";
+import type { EsdbEvent } from "./messages.ts";
 import { endOf, type Session } from "./session.ts";
 import { type OwnRange, readOwnStream } from "./stream.ts";
 
@@ -147,12 +147,12 @@ export function createReads(session: Session): Reads {
 }
 
 /** One by one, so that those before one that cannot be read are given. */
-function* envelopesOf(events: readonly RecordedEvent[], stream: string): Iterable<StoredEnvelope> {
+function* envelopesOf(events: readonly EsdbEvent[], stream: string): Iterable<StoredEnvelope> {
   for (const event of events) yield ownEnvelope(event, stream);
 }
 
 /** An envelope of a stream; streams that others write to cannot be folded. */
-export function ownEnvelope(event: RecordedEvent, stream: string): StoredEnvelope {
+export function ownEnvelope(event: EsdbEvent, stream: string): StoredEnvelope {
   const envelope = envelopeOf(event, stream);
   if (envelope !== null) return envelope;
   throw new StoreCorruptedError(

@@ -1,14 +1,14 @@
 import { innerSignal, rejectionOf } from "../../base/abort.ts";
 import { comparePositions } from "../../log/ports/event-store.ts";
-import type { Address, Names } from "./address.ts";
+import type { Address, ParameterNames } from "./address.ts";
 import type { Connection } from "./connection.ts";
-import { Failure } from "./failure.ts";
-import type { ReadReq, RecordedEvent } from "./messages.ts";
+import { EsdbFailure } from "./failure.ts";
+import type { EsdbEvent, ReadReq } from "./messages.ts";
 import type { Patience } from "./patience.ts";
 import { readMessages } from "./read-call.ts";
 import { storeIdOf } from "./store-id.ts";
 
-type SeenEvent = Pick<RecordedEvent, "id" | "position">;
+type SeenEvent = Pick<EsdbEvent, "id" | "position">;
 
 /**
  * Whether the server still holds the store that was opened here, with all that this process has seen of it. A server that was
@@ -23,14 +23,18 @@ export type SameStore = {
   /**
    * Asks the server, unless it was asked since a call last failed or the connection was last lost.
    *
-   * @throws {Failure} of kind `replaced` where it holds something else, `behind` where it holds less: that may be its index.
+   * @throws {EsdbFailure} of kind `replaced` where it holds something else, `behind` where it holds less: that may be its index.
    */
   readonly confirm: (patience: Pick<Patience, "leftMs">, signal: AbortSignal) => Promise<void>;
 };
 
 export function createSameStore(
   connection: Connection,
-  { address, names, closing }: { readonly address: Address; readonly names: Names; readonly closing: AbortSignal },
+  {
+    address,
+    names,
+    closing,
+  }: { readonly address: Address; readonly names: ParameterNames; readonly closing: AbortSignal },
 ): SameStore {
   let storeId: string | null = null;
   let newest: SeenEvent | null = null;
@@ -38,7 +42,7 @@ export function createSameStore(
   let asking: Promise<void> | null = null;
 
   /** The first event that the server gives; null for none. */
-  async function first(request: ReadReq, silenceMs: number): Promise<RecordedEvent | null> {
+  async function first(request: ReadReq, silenceMs: number): Promise<EsdbEvent | null> {
     for await (const messages of readMessages(connection, request, { signal: closing, silenceMs, isShort: true }))
       for (const { event } of messages) if (event !== null) return event;
     return null;
@@ -47,26 +51,27 @@ export function createSameStore(
   async function checkId(silenceMs: number): Promise<void> {
     const range = { name: names.identity, from: 0, direction: "forwards", count: 1 } as const;
     const event = await first(connection.messages.readStream(range), silenceMs);
-    if (event === null) throw new Failure("behind", "it holds no store");
+    if (event === null) throw new EsdbFailure("behind", "it holds no store");
     const found = storeIdOf(event, address.shown);
-    if (found !== storeId) throw new Failure("replaced", `its id is ${found}, and was ${storeId ?? "none"}`);
+    if (found !== storeId) throw new EsdbFailure("replaced", `its id is ${found}, and was ${storeId ?? "none"}`);
   }
 
   async function checkNewest(seen: SeenEvent, silenceMs: number): Promise<void> {
     const gone = `event ${seen.id}, which was at ${seen.position}, is gone`;
-    let found: RecordedEvent | null;
+    let found: EsdbEvent | null;
     try {
       found = await first(connection.messages.eventAt(seen.position), silenceMs);
     } catch (error) {
-      if (!(error instanceof Failure)) throw error;
+      if (!(error instanceof EsdbFailure)) throw error;
       // Who may use a stream need not be allowed to read the log.
       if (error.kind === "denied") return;
-      throw error.kind === "position" ? new Failure("replaced", gone, { cause: error.cause }) : error;
+      throw error.kind === "position" ? new EsdbFailure("replaced", gone, { cause: error.cause }) : error;
     }
-    if (found === null) throw new Failure("behind", `its log ends before ${seen.position}, which it has shown before`);
+    if (found === null)
+      throw new EsdbFailure("behind", `its log ends before ${seen.position}, which it has shown before`);
     // What lies behind the place is there because a scavenge removed the event.
     if (comparePositions(found.position, seen.position) === 0 && found.id !== seen.id)
-      throw new Failure("replaced", gone);
+      throw new EsdbFailure("replaced", gone);
   }
 
   async function ask(limitMs: number): Promise<void> {

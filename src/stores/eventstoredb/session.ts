@@ -1,17 +1,17 @@
 import type { AccessRequest } from "../../log/authorized-store.ts";
 import { StoreClosedError } from "../../log/ports/event-store.ts";
-import { type Address, createNames, type Names } from "./address.ts";
+import { type Address, createNames, type ParameterNames } from "./address.ts";
 import type { Connection } from "./connection.ts";
-import { Failure, portError } from "./failure.ts";
+import { EsdbFailure, portError } from "./failure.ts";
 import { createHeads, type Heads } from "./heads.ts";
-import type { RecordedEvent } from "./messages.ts";
+import type { EsdbEvent } from "./messages.ts";
 import { createPatience, type Patience } from "./patience.ts";
 import { createSameStore, type SameStore } from "./same-store.ts";
 
 /** What the parts of an open store share. */
 export type Session = {
   readonly address: Address;
-  readonly names: Names;
+  readonly names: ParameterNames;
   readonly connection: Connection;
   readonly heads: Heads;
   readonly sameStore: SameStore;
@@ -25,7 +25,7 @@ export type Session = {
   /** Is told what an operator should know. */
   readonly warn: (message: string) => void;
   /** Says once that another program writes to streams that turnlog reads, or has deleted one. */
-  readonly warnOfForeign: (event: RecordedEvent) => void;
+  readonly warnOfForeign: (event: EsdbEvent) => void;
 };
 
 export function createSession(options: Pick<Session, "address" | "connection" | "closing" | "warn">): Session {
@@ -56,7 +56,7 @@ export function createSession(options: Pick<Session, "address" | "connection" | 
       if (!warned.has(about)) warn(warning);
       warned.add(about);
     },
-    translate: (error, request) => (error instanceof Failure ? portError(error, address.shown, request) : error),
+    translate: (error, request) => (error instanceof EsdbFailure ? portError(error, address.shown, request) : error),
   };
 }
 

@@ -1,10 +1,10 @@
 import { objectOf } from "../../base/json.ts";
 import { StoreCorruptedError, StoreTooNewError } from "../../log/ports/event-store.ts";
 import { formatVersion } from "./envelope.ts";
-import { type RecordedEvent, textOf } from "./messages.ts";
+import { type EsdbEvent, textOfBytes } from "./messages.ts";
 
 /** The id that a store's first event gives it. */
-export function storeIdOf(event: RecordedEvent, shown: string): string {
+export function storeIdOf(event: EsdbEvent, shown: string): string {
   const [data, metadata] = [parse(event.data), parse(event.metadata)];
   const version = objectOf(metadata)["turnlog"];
   if (typeof version === "number" && version > formatVersion) {
@@ -20,7 +20,7 @@ export function storeIdOf(event: RecordedEvent, shown: string): string {
 
 function parse(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(textOf(bytes));
+    return JSON.parse(textOfBytes(bytes));
   } catch {
     return null;
   }

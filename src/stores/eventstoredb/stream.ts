@@ -1,7 +1,7 @@
 import { isJsonObject } from "../../base/json.ts";
 import { StoreCorruptedError } from "../../log/ports/event-store.ts";
-import { Failure } from "./failure.ts";
-import { type RecordedEvent, type StreamRange, textOf } from "./messages.ts";
+import { EsdbFailure } from "./failure.ts";
+import { type EsdbEvent, type StreamRange, textOfBytes } from "./messages.ts";
 import { forPart, type Patience } from "./patience.ts";
 import { readMessages } from "./read-call.ts";
 import type { Session } from "./session.ts";
@@ -15,7 +15,7 @@ export type StreamReading = { readonly patience: Patience; readonly signal: Abor
  * The events of one of the store's streams, as many at a time as have come. What was acknowledged to this process is
  * among them: where the server cannot show it yet, it is asked again after a pause.
  *
- * @throws {Failure} when the server is not there, refuses, or does not show in time what it has acknowledged.
+ * @throws {EsdbFailure} when the server is not there, refuses, or does not show in time what it has acknowledged.
  * @throws {StoreCorruptedError} when the stream was deleted or has lost its beginning.
  */
 export async function* readOwnStream(
@@ -23,7 +23,7 @@ export async function* readOwnStream(
   stream: string,
   range: OwnRange,
   reading: StreamReading,
-): AsyncGenerator<readonly RecordedEvent[], void> {
+): AsyncGenerator<readonly EsdbEvent[], void> {
   const { heads, names } = session;
   const { patience, signal } = reading;
   const part = { patience: forPart(patience), signal };
@@ -46,8 +46,8 @@ export async function* readOwnStream(
       patience.restore();
     }
     if (!isShort) return;
-    await checkSettings(session, stream, part);
-    await patience.wait(new Failure("passing", `revision ${due} of ${stream} is there, and cannot be read yet`));
+    await checkStreamSettings(session, stream, part);
+    await patience.wait(new EsdbFailure("passing", `revision ${due} of ${stream} is there, and cannot be read yet`));
     signal.throwIfAborted();
   }
 }
@@ -56,21 +56,21 @@ export async function* readOwnStream(
 const isDue = ({ direction, from: first }: OwnRange, from: number | "end", due: number): boolean =>
   direction === "forwards" ? typeof from === "number" && from <= due : from === first && from !== -1 && due >= 0;
 
-const isOlder = (newest: RecordedEvent, from: number | "end", due: number): boolean =>
+const isOlder = (newest: EsdbEvent, from: number | "end", due: number): boolean =>
   newest.revision < Math.min(due, from === "end" ? due : from);
 
 /**
  * The events of a stream of the server, as many at a time as have come; none where there is no such stream. Goes on
  * where it was when the connection is lost.
  *
- * @throws {Failure} when it stays lost, or the server refuses.
+ * @throws {EsdbFailure} when it stays lost, or the server refuses.
  * @throws {StoreCorruptedError} when revisions are missing that were there.
  */
 export async function* readServerStream(
   session: Session,
   range: StreamRange,
   { patience, signal }: StreamReading,
-): AsyncGenerator<readonly RecordedEvent[], void> {
+): AsyncGenerator<readonly EsdbEvent[], void> {
   const { address, connection, sameStore } = session;
   const step = range.direction === "forwards" ? 1 : -1;
   let { from, count } = range;
@@ -85,7 +85,7 @@ export async function* readServerStream(
         connection.messages.readStream({ ...range, from, count }),
         call,
       )) {
-        const events: RecordedEvent[] = [];
+        const events: EsdbEvent[] = [];
         for (const { event } of messages) {
           if (event === null) continue;
           checkNext(range, from, event.revision);
@@ -132,16 +132,16 @@ function truncated(name: string, revision: number): StoreCorruptedError {
  *
  * @throws {StoreCorruptedError} that names the settings.
  */
-export async function checkSettings(session: Session, stream: string, reading: StreamReading): Promise<void> {
+export async function checkStreamSettings(session: Session, stream: string, reading: StreamReading): Promise<void> {
   const name = session.names.toServer(stream);
   const range = { name: `$$${name}`, from: "end", direction: "backwards", count: 1 } as const;
   try {
     for await (const events of readServerStream(session, range, reading)) {
-      for (const event of events) if (dropsEvents(textOf(event.data))) throw truncated(name, 0);
+      for (const event of events) if (dropsEvents(textOfBytes(event.data))) throw truncated(name, 0);
     }
   } catch (error) {
     // Who may write to a stream need not be allowed to see its settings.
-    if (!(error instanceof Failure) || error.kind !== "denied") throw error;
+    if (!(error instanceof EsdbFailure) || error.kind !== "denied") throw error;
   }
 }
 

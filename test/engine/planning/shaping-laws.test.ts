@@ -6,7 +6,7 @@ import { user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { groupsOf } from "../../../src/engine/planning/groups.ts";
-import { placeOf } from "../../../src/engine/planning/repairs.ts";
+import { repairIndexOf } from "../../../src/engine/planning/repairs.ts";
 import { shape } from "../../../src/engine/planning/shape.ts";
 import type { SentBlock } from "../../../src/engine/stack/codec.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
@@ -60,7 +60,8 @@ describe("shaping", () => {
         if (prefix.last?.type === "compaction_trigger") continue;
         stable += 1;
         const options = { ...fullRequest, heldFrom };
-        const inside = (repairs: readonly Repair[]) => sorted(repairs.filter((repair) => placeOf(repair) < length));
+        const inside = (repairs: readonly Repair[]) =>
+          sorted(repairs.filter((repair) => repairIndexOf(repair) < length));
         expect(inside(shape(turn, from, options))).toEqual(inside(shape(prefix, from, options)));
       }
     });
@@ -89,7 +90,7 @@ describe("shaping", () => {
         for (const { from, heldFrom } of ways(turn)) {
           const repairs = shape(turn, from, { ...fullRequest, heldFrom });
           shapedBlocks(turn, from, repairs, fullRequest);
-          expect(repairs.every((repair) => placeOf(repair) >= from)).toBe(true);
+          expect(repairs.every((repair) => repairIndexOf(repair) >= from)).toBe(true);
         }
         expect(turn.blocks.map((block) => JSON.stringify(block))).toEqual(before);
       }),

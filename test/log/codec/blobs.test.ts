@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { all, append, withoutPosition } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, withoutPosition } from "../../../src/contracts/prepared.ts";
 import { type AppendEvents, blobStream, readBlob, writeBlob } from "../../../src/log/codec/blobs.ts";
 import { createEventLog } from "../../../src/log/codec/event-log.ts";
 import { BlobReference, blobReferenceTo } from "../../../src/log/codec/references.ts";
@@ -74,10 +74,10 @@ test("reports a blob that is not there, or not what its name says", async () => 
   const reference = blobReferenceTo("z".repeat(70_000));
   await expect(readBlob(store, stream, reference)).rejects.toThrow(StoreCorruptedError);
   const target = blobStream(stream, reference);
-  await append(store, { stream: target, data: ['{"index":0,"of":1,"text":"another"}'] });
+  await appendPrepared(store, { stream: target, data: ['{"index":0,"of":1,"text":"another"}'] });
   await expect(readBlob(store, stream, reference)).rejects.toThrow("does not hold the text of its name");
   const longer = blobReferenceTo("q".repeat(30_000));
-  await append(store, { stream: blobStream(stream, longer), data: ["{}", "{}", "{}"] });
+  await appendPrepared(store, { stream: blobStream(stream, longer), data: ["{}", "{}", "{}"] });
   await expect(readBlob(store, stream, longer)).rejects.toThrow("is not the chunk that is due");
   await expect(write(store, "q".repeat(30_000))).rejects.toThrow(StoreCorruptedError);
 });

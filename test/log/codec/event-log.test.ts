@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
-import { all, append, prepared } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, prepared } from "../../../src/contracts/prepared.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { createEventLog, type EventLog, maxAppendAttempts } from "../../../src/log/codec/event-log.ts";
 import type { NewEvent } from "../../../src/log/codec/prepare.ts";
@@ -136,7 +136,7 @@ test("writes nothing of a split append when one of its events cannot be brought 
 test("names the event that cannot be read", async () => {
   const log = createEventLog(createMemoryStore(), sources());
   await log.append(stream, null, [declared({})]);
-  await append(log.store, { stream, expected: await log.store.head(stream), data: ["not JSON"] });
+  await appendPrepared(log.store, { stream, expected: await log.store.head(stream), data: ["not JSON"] });
   await expect(all(rawEvents(log, stream))).rejects.toThrow(StoreCorruptedError);
   await expect(all(rawEvents(log, stream))).rejects.toThrow(`event 1 of ${stream}`);
 });

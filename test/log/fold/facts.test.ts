@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { anchorName } from "../../../src/domain/anchor.ts";
-import { Draft, noFacts } from "../../../src/domain/draft.ts";
+import { AppendDraft, noConversationFacts } from "../../../src/domain/draft.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { type ConversationFacts, effectIn } from "../../../src/domain/facts.ts";
 import { namedByEvents, namesIn } from "../../../src/domain/names.ts";
@@ -42,7 +42,7 @@ test("the fold of a conversation tells decide what its events tell, after each o
     const fork = await conversation.fork(Math.floor((await conversation.at(-1)).revision / 2));
     await fork.append("And on we go.");
     const stream = `conversation-${fork.id}`;
-    const [fold, draft] = [new ConversationFold(stream), new Draft(noFacts)];
+    const [fold, draft] = [new ConversationFold(stream), new AppendDraft(noConversationFacts)];
     const seen: RecordedEvent[] = [];
     for await (const recorded of readHistory({ store: store.events }, stream, {})) {
       fold.apply(recorded);

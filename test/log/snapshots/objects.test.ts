@@ -123,17 +123,17 @@ async function startWorld(seed: number) {
 async function takeSnapshots(store: EventStore, stream: string, events: number): Promise<ReadonlyMap<number, string>> {
   const { log } = new TurnlogStore(store);
   const fold = new ConversationFold(stream);
-  const taker = new SnapshotWriter(snapshotsOf(store), { fold, names: new SavedNames(fold.names) }, null, {
+  const snapshotWriter = new SnapshotWriter(snapshotsOf(store), { fold, names: new SavedNames(fold.names) }, null, {
     events,
     edits: 5,
   });
   const digests = new Map<number, string>();
   for await (const event of readHistory(log, stream)) {
     fold.apply(event);
-    taker.note(event);
+    snapshotWriter.note(event);
     if (event.stream === stream) digests.set(event.revision, viewDigest(fold.view));
   }
-  await taker.save();
+  await snapshotWriter.save();
   return digests;
 }
 

@@ -277,14 +277,19 @@ async function readBy(read: { events: number }, work: () => Promise<unknown>): P
  */
 async function takeSnapshots({ store }: Workshop, due: SnapshotWork): Promise<readonly string[]> {
   const fold = new ConversationFold(stream);
-  const taker = new SnapshotWriter(snapshotsOf(store.events), { fold, names: new SavedNames(fold.names) }, null, due);
+  const snapshotWriter = new SnapshotWriter(
+    snapshotsOf(store.events),
+    { fold, names: new SavedNames(fold.names) },
+    null,
+    due,
+  );
   const digests: string[] = [];
   for await (const event of readHistory(store.log, stream)) {
     fold.apply(event);
-    taker.note(event);
+    snapshotWriter.note(event);
     digests.push(viewDigest(fold.view));
   }
-  await taker.save();
+  await snapshotWriter.save();
   return digests;
 }
 

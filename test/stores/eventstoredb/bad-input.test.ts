@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { all, append, prepared } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, prepared } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { isEventStoreDbAddress, parseAddress } from "../../../src/stores/eventstoredb/address.ts";
@@ -115,7 +115,7 @@ test("names the user who may read and not write, and writes nothing", async () =
   const server = await startServer({ tls: true, users: { reader: { password: "p", isAdmin: true, mayWrite: false } } });
   const reading = server.connectionStringFor("reader", "p");
   await expect(opened(reading)).rejects.toThrow(expect.objectContaining({ code: "access-denied" }));
-  const { sent } = await append(await opened(server.connectionString), { count: 2 });
+  const { sent } = await appendPrepared(await opened(server.connectionString), { count: 2 });
   const store = await opened(reading);
   expect(await all(store.readStream(sent.stream))).toHaveLength(2);
   const denied = prepared({});
@@ -127,7 +127,7 @@ test("names the user who may read and not write, and writes nothing", async () =
 test("names the right to read the whole log, which users do not have by default", async () => {
   const server = await startServer({ tls: true, users: { app: { password: "p:/?@%" } } });
   const store = await opened(server.connectionStringFor("app", "p:/?@%"));
-  const { sent } = await append(store, { count: 2 });
+  const { sent } = await appendPrepared(store, { count: 2 });
   expect(await all(store.readStream(sent.stream))).toHaveLength(2);
   for (const events of [store.readLog(), store.subscribe()]) await expect(all(events)).rejects.toThrow("$all");
 });

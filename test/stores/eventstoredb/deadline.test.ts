@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { all, append } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { openStore } from "../../../src/open-store.ts";
-import { Failure, TimeoutFailure } from "../../../src/stores/eventstoredb/failure.ts";
+import { EsdbFailure, TimeoutFailure } from "../../../src/stores/eventstoredb/failure.ts";
 import { createPatience } from "../../../src/stores/eventstoredb/patience.ts";
 import type { Time } from "../../../src/stores/time.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";
@@ -38,8 +38,8 @@ async function given(
   }
 }
 
-const refused = new Failure("passing", "connection refused");
-const behind = new Failure("behind", "its log ends before");
+const refused = new EsdbFailure("passing", "connection refused");
+const behind = new EsdbFailure("behind", "its log ends before");
 
 test("a call ends at its deadline, however its tries end, and a silent server has no more time than one that refuses", async () => {
   const fast = await given(10_000, () => ({ tookMs: 1, error: refused }));
@@ -81,7 +81,7 @@ test("an append, a read and opening tell a server that is silent within one dead
     server.inject({ on, outcome: "silence", everySince: true });
   const calls: Readonly<Record<string, () => Promise<unknown>>> = {
     message: () => conversation.append("Are you there?"),
-    append: () => append(store.events, {}),
+    append: () => appendPrepared(store.events, {}),
     readStream: () => all(store.events.readStream("conversation-cnv_silent")),
     readLog: () => all(store.events.readLog()),
     head: () => store.events.head("conversation-cnv_other"),

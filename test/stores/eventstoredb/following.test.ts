@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { all, append, headAfter, text } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, headAfter, jsonText } from "../../../src/contracts/prepared.ts";
 import { changes$ } from "../../../src/conversation/changes.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { conversationList } from "../../../src/projections/conversation-list.ts";
@@ -18,9 +18,9 @@ test("follows a prefix that nothing matches yet, though the first checkpoint is 
   const store = await opened(server.connectionString);
   const delivered = all(store.subscribe({ streamPrefix: "conversation-new", limit: 2 }));
   await server.untilCalls((calls) => calls.some(isFollowed));
-  const { sent } = await append(store, { stream: "conversation-new" });
+  const { sent } = await appendPrepared(store, { stream: "conversation-new" });
   await server.restart();
-  await append(store, { stream: "conversation-new", expected: headAfter(sent) });
+  await appendPrepared(store, { stream: "conversation-new", expected: headAfter(sent) });
   expect((await delivered).map(({ revision }) => revision)).toEqual([0, 1]);
 });
 
@@ -35,7 +35,7 @@ test("ends when its follower has enough, though the server is away since before 
   expect(await following).toEqual([]);
   const other = all(store.subscribe({ limit: 1 }));
   await server.restart();
-  await append(store, {});
+  await appendPrepared(store, {});
   expect(await other).toHaveLength(1);
 });
 
@@ -83,10 +83,10 @@ test("more readers that stall than a connection has calls do not hold up the oth
   const store = await opened(server.connectionString);
   const stream = "conversation-long";
   for (const n of [0, 1, 2, 3])
-    writeAside(server, { stream: `${stream}${n}`, data: Array.from({ length: 60 }, () => text(10_000)) });
+    writeAside(server, { stream: `${stream}${n}`, data: Array.from({ length: 60 }, () => jsonText(10_000)) });
   const stalled = Array.from({ length: 120 }, () => store.readLog()[Symbol.asyncIterator]());
   for (const iterator of stalled) await iterator.next();
-  expect((await append(store, { stream: "conversation-other" })).result.status).toBe("appended");
+  expect((await appendPrepared(store, { stream: "conversation-other" })).result.status).toBe("appended");
   expect(await all(store.readStream("conversation-other"))).toHaveLength(1);
   // Whoever comes back finds the rest.
   let rest = 0;
@@ -102,7 +102,7 @@ test.each(["readStream", "readLog", "subscribe"] as const)(
     const server = await startServer({ unkindness: { stalledReaderMs: 300 } });
     const store = await opened(withSetting(server.connectionString, "deadlineMs=250&turnlogReadTimeout=1000"));
     const stream = "conversation-long";
-    const sent = writeAside(server, { stream, data: Array.from({ length: 800 }, () => text(10_000)) });
+    const sent = writeAside(server, { stream, data: Array.from({ length: 800 }, () => jsonText(10_000)) });
     const reading = {
       readStream: () => store.readStream(stream),
       readLog: () => store.readLog(),
@@ -124,7 +124,7 @@ test.each(["readStream", "readLog", "subscribe"] as const)(
     const server = await startServer({ unkindness: { replicationMs: 900 } });
     const writer = await opened(server.connectionString);
     const store = await opened(withSetting(server.connectionString, "deadlineMs=600&turnlogReadTimeout=1000"));
-    const { sent } = await append(writer, { stream: "conversation-read", count: 20 });
+    const { sent } = await appendPrepared(writer, { stream: "conversation-read", count: 20 });
     for (const on of ["read", "subscribe"] as const)
       server.inject({ on, outcome: "reset", afterEvents: 5, everySince: true });
     const reading = {
@@ -136,7 +136,7 @@ test.each(["readStream", "readLog", "subscribe"] as const)(
     for await (const { id } of reading[how]()) {
       seen.push(id);
       // With all in hand that had come, the reader waits for longer than a lost call is tried again.
-      if (seen.length === 5) await append(writer, { stream: "conversation-other" });
+      if (seen.length === 5) await appendPrepared(writer, { stream: "conversation-other" });
     }
     expect(seen).toEqual(sent.envelopes.map((envelope) => envelope.id));
   },
@@ -145,7 +145,7 @@ test.each(["readStream", "readLog", "subscribe"] as const)(
 test("reads the log to its end over so much foreign data that a filter says nothing for longer than anybody waits", async () => {
   const server = await startServer({ unkindness: { searchMs: 400 } });
   const store = await opened(withSetting(server.connectionString, "deadlineMs=1000&turnlogReadTimeout=800"));
-  const { sent } = await append(store, { count: 2 });
+  const { sent } = await appendPrepared(store, { count: 2 });
   server.write(
     "order-1",
     Array.from({ length: 6_000 }, () => anEvent("Ordered")),
@@ -167,11 +167,11 @@ test("notices in silence that its node was cut off, and follows the new leader",
   const follow = async (): Promise<void> => {
     for await (const { revision } of store.subscribe({ limit: 3 })) seen.push(revision);
   };
-  const started = await append(store, { stream });
+  const started = await appendPrepared(store, { stream });
   const following = follow();
   await expect.poll(() => seen).toEqual([0]);
   // What comes by itself shows that the subscription is live: nobody asks any more whether its node leads.
-  const live = await append(store, { stream, expected: headAfter(started.sent) });
+  const live = await appendPrepared(store, { stream, expected: headAfter(started.sent) });
   await expect.poll(() => seen).toEqual([0, 1]);
   cluster.cutOff(first);
   cluster.elect(second);
@@ -187,7 +187,7 @@ test.each([
   ["what nobody sees", "con\u00ADversation-", ["con\u00ADversation-1"]],
 ])("finds streams by the characters of their names: %s", async (_, streamPrefix, streams) => {
   const store = await opened((await startServer()).connectionString);
-  for (const stream of [...streams, "aXb*c(1)", "conversatio"]) await append(store, { stream });
+  for (const stream of [...streams, "aXb*c(1)", "conversatio"]) await appendPrepared(store, { stream });
   expect((await all(store.readLog({ streamPrefix }))).map(({ stream }) => stream)).toEqual(streams);
   expect((await all(store.subscribe({ streamPrefix, limit: streams.length }))).map(({ stream }) => stream)).toEqual(
     streams,

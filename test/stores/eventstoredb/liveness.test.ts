@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { all, append } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
 import { StoreReplacedError } from "../../../src/log/ports/event-store.ts";
 import { describeLiveness } from "../../support/stores/contract.ts";
 import { opened, openedAgain, startServer, withSetting } from "../../support/stores/eventstoredb-opened.ts";
@@ -51,13 +51,13 @@ test.each(["", "staging"])(
         if (event.stream === "conversation-last") leaving.abort();
       }
     })();
-    await append(store, { stream: "conversation-first" });
+    await appendPrepared(store, { stream: "conversation-first" });
     await expect.poll(() => server.events(stream).length).toBeGreaterThan(3);
     // The server sends followers nothing of it.
     const sent = server.openCalls().filter(({ operation }) => operation === "subscribe");
     expect(sent.map(({ eventsSent }) => eventsSent).filter((count) => count > 1)).toEqual([]);
     expect(sent.length).toBeGreaterThan(0);
-    await append(store, { stream: "conversation-last" });
+    await appendPrepared(store, { stream: "conversation-last" });
     await following;
     const own = ["conversation-first", "conversation-last"];
     expect(followed).toEqual(own);
@@ -66,7 +66,7 @@ test.each(["", "staging"])(
     expect((await all(store.readLog({ streamPrefix: "turnlog-lease-" }))).length).toBe(0);
     // Without a namespace the neighbours' streams are seen too, but neither their leases nor the stream that has their store's id.
     expect((await all(reader.store.readLog())).length).toBe(own.length);
-    await expect(append(store, { stream: "turnlog-lease-mine" })).rejects.toThrow("is reserved");
+    await expect(appendPrepared(store, { stream: "turnlog-lease-mine" })).rejects.toThrow("is reserved");
     expect([...warnings, ...reader.warnings]).toEqual([]);
     const settings = server
       .events(`$$${stream}`)
@@ -117,7 +117,7 @@ test("of a server that was set back nobody is told that owners live, and a lease
   const server = await startServer();
   const { store, warnings } = await warning(server.connectionString, { pace: quick, deadlineMs: 1_500 });
   const held = (await store.liveness.hold()) ?? "";
-  await append(store, {});
+  await appendPrepared(store, {});
   await server.setBack();
   await expect.poll(() => warnings, { timeout: 20_000 }).toHaveLength(1);
   expect(warnings[0]).toMatch(/nothing at .* shows any more .*other processes may take up its open runs/);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { all, append, headAfter, prepared } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import { type StoredEnvelope, StoreReplacedError } from "../../../src/log/ports/event-store.ts";
 import type { EventStoreDbStore } from "../../../src/stores/eventstoredb/open.ts";
 import type { EventStoreDbServer } from "../../support/eventstoredb/server.ts";
@@ -21,9 +21,9 @@ type World = {
 async function written(): Promise<World> {
   const server = await startServer();
   const store = await opened(withSetting(server.connectionString, quick));
-  const { sent } = await append(store, { stream, count: 2 });
+  const { sent } = await appendPrepared(store, { stream, count: 2 });
   const backup = server.events().length;
-  await append(store, { stream, expected: headAfter(sent), count: 2 });
+  await appendPrepared(store, { stream, expected: headAfter(sent), count: 2 });
   return { server, store, backup };
 }
 
@@ -50,7 +50,7 @@ describe.each(Object.entries(changes))("a server that holds %s", (_, change) => 
     const before = server.events().length;
     const calls: Readonly<Record<string, () => Promise<unknown>>> = {
       append: () => store.append(prepared({ stream, expected: head })),
-      appendAnew: () => append(store, { stream: "conversation-new" }),
+      appendAnew: () => appendPrepared(store, { stream: "conversation-new" }),
       head: () => store.head(stream),
       readStream: () => all(store.readStream(stream)),
       readLog: () => all(store.readLog()),
@@ -90,7 +90,7 @@ test("a server that was restarted with all it had goes on, for appends, reads an
   const following = all(store.subscribe({ limit: 5 }));
   await server.setBack(server.events().length);
   const head = await store.head(stream);
-  await append(store, { stream, expected: head });
+  await appendPrepared(store, { stream, expected: head });
   expect((await following).map(({ revision }) => revision)).toEqual([0, 1, 2, 3, 4]);
   expect(await all(store.readStream(stream))).toHaveLength(5);
 });
@@ -108,12 +108,12 @@ test("a server that was set back while nothing was asked of it is told by a user
   const server = await startServer({ tls: true, users: { writer: { password: "secret" } } });
   await opened(server.connectionString);
   const store = await opened(withSetting(server.connectionStringFor("writer", "secret"), quick));
-  const { sent } = await append(store, { stream, count: 2 });
+  const { sent } = await appendPrepared(store, { stream, count: 2 });
   const backup = server.events().length;
-  const next = await append(store, { stream, expected: headAfter(sent), count: 2 });
+  const next = await appendPrepared(store, { stream, expected: headAfter(sent), count: 2 });
   await server.setBack(backup);
   const late = prepared({ stream, expected: headAfter(next.sent) });
   await expect(store.append(late)).rejects.toThrow(StoreReplacedError);
   await server.setBack();
-  await expect(append(store, { stream: "conversation-new" })).rejects.toThrow(StoreReplacedError);
+  await expect(appendPrepared(store, { stream: "conversation-new" })).rejects.toThrow(StoreReplacedError);
 });

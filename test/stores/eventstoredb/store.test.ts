@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { all, append, headAfter, prepared, text } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, headAfter, jsonText, prepared } from "../../../src/contracts/prepared.ts";
 import {
   comparePositions,
   EventTooLargeError,
@@ -26,7 +26,7 @@ test("writes an event as JSON that the server's own tools read, data and id unch
   const server = await startServer();
   const store = await opened(server.connectionString);
   const data = '{ "b": 1.0, "a": "é" }';
-  const { sent } = await append(store, { data: [data], extra: { runId: "run_1", frame: "" } });
+  const { sent } = await appendPrepared(store, { data: [data], extra: { runId: "run_1", frame: "" } });
   const [event] = server.events(sent.stream);
   const [envelope] = sent.envelopes;
   expect(event).toMatchObject({ id: envelope?.id, type: "Noted", isJson: true });
@@ -68,10 +68,10 @@ test("refuses the store of a newer turnlog, and a stream of its name that is ano
 test("sends the appends of all stores of a process at one address over one call, and ends it with the last of them", async () => {
   const server = await startServer();
   const [first, second] = [await opened(server.connectionString), await opened(server.connectionString)];
-  for (const store of [first, second]) await append(store, { count: 2 });
+  for (const store of [first, second]) await appendPrepared(store, { count: 2 });
   expect(server.openCalls().map((call) => call.operation)).toEqual(["batch"]);
   await first.close();
-  await append(second, {});
+  await appendPrepared(second, {});
   await second.close();
   await server.untilCalls((calls) => calls.length === 0);
 });
@@ -79,7 +79,7 @@ test("sends the appends of all stores of a process at one address over one call,
 test("gives positions that keep all their digits and order as the server's do", async () => {
   const server = await startServer({ firstPosition: 2n ** 63n - 20_000n });
   const store = await opened(server.connectionString);
-  await append(store, { count: 150 });
+  await appendPrepared(store, { count: 150 });
   const log = await all(store.readLog());
   expect(log).toHaveLength(150);
   const places = server.events(log[0]?.stream).map((event) => event.position);
@@ -100,9 +100,9 @@ test("stops at an event that another program wrote to a stream, and leaves it ou
   const server = await startServer();
   const warnings: string[] = [];
   const store = await opened(server.connectionString, { warn: (message) => warnings.push(message) });
-  const { sent } = await append(store, { count: 2 });
+  const { sent } = await appendPrepared(store, { count: 2 });
   server.write(sent.stream, [anEvent("Ordered")]);
-  const second = await append(store, {});
+  const second = await appendPrepared(store, {});
   const seen: number[] = [];
   const read = async (): Promise<void> => {
     for await (const event of store.readStream(sent.stream)) seen.push(event.revision);
@@ -125,7 +125,7 @@ test.each([
 ])("refuses a stream with %s, from which the server drops events", async (_, settings) => {
   const server = await startServer();
   const writer = await opened(server.connectionString);
-  const { sent } = await append(writer, { count: 4 });
+  const { sent } = await appendPrepared(writer, { count: 4 });
   await writer.close();
   server.write(`$$${sent.stream}`, [anEvent("$metadata", settings)]);
   const store = await opened(server.connectionString);
@@ -142,7 +142,7 @@ test.each([
 test("refuses to go on with a stream that was deleted, so that its revisions stay what they were", async () => {
   const server = await startServer();
   const store = await opened(server.connectionString);
-  const { sent } = await append(store, { count: 2 });
+  const { sent } = await appendPrepared(store, { count: 2 });
   server.write(`$$${sent.stream}`, [{ ...anEvent("$metadata"), data: Buffer.from('{"$tb":9223372036854775807}') }]);
   const other = await opened(withSetting(server.connectionString, "connectionName=other"));
   expect(await other.head(sent.stream)).toBeNull();
@@ -153,7 +153,7 @@ test("refuses to go on with a stream that was deleted, so that its revisions sta
 test("names the server's setting when it takes less than an append has", async () => {
   const server = await startServer({ maxAppendBytes: 100_000 });
   const store = await opened(server.connectionString);
-  const sent = prepared({ data: [text(200_000)] });
+  const sent = prepared({ data: [jsonText(200_000)] });
   await expect(store.append(sent)).rejects.toThrow(EventTooLargeError);
   await expect(store.append(sent)).rejects.toThrow("MaxAppendSize");
   expect(await store.head(sent.stream)).toBeNull();
@@ -161,7 +161,7 @@ test("names the server's setting when it takes less than an append has", async (
 
 test("sends the largest append that turnlog makes to a server with its default limit", async () => {
   const store = await opened((await startServer()).connectionString);
-  const { result } = await append(store, { data: Array.from({ length: 1_700 }, () => "{}") });
+  const { result } = await appendPrepared(store, { data: Array.from({ length: 1_700 }, () => "{}") });
   expect(result.status).toBe("appended");
 });
 
@@ -171,7 +171,11 @@ test("leaves the rest at the server while a reader is slow, and ends the call wh
   const stream = "conversation-long";
   let expected = null;
   for (let round = 0; round < 20; round += 1) {
-    const { sent } = await append(store, { stream, expected, data: Array.from({ length: 40 }, () => text(10_000)) });
+    const { sent } = await appendPrepared(store, {
+      stream,
+      expected,
+      data: Array.from({ length: 40 }, () => jsonText(10_000)),
+    });
     expected = headAfter(sent);
   }
   const reads: AsyncIterable<StoredEnvelope>[] = [store.readStream(stream), store.readLog(), store.subscribe()];
@@ -192,13 +196,13 @@ test("leaves the rest at the server while a reader is slow, and ends the call wh
 test("goes on over the same connection when readers have had enough", async () => {
   const server = await startServer();
   const store = await opened(server.connectionString);
-  const { sent } = await append(store, { count: 200 });
+  const { sent } = await appendPrepared(store, { count: 200 });
   const connections = (): number => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length;
   const before = connections();
   for (let round = 0; round < 5; round += 1) {
     for await (const event of store.readStream(sent.stream)) if (event.revision === 3) break;
     await server.idle();
-    await append(store, {});
+    await appendPrepared(store, {});
   }
   expect(connections()).toBe(before);
 });
@@ -209,9 +213,9 @@ test("answers a conflict with the head that somebody else has made since", async
     ["ours", "theirs"].map((name) => opened(withSetting(server.connectionString, `connectionName=${name}`))),
   );
   if (ours === undefined || theirs === undefined) throw new Error("two stores were opened");
-  const { sent } = await append(ours, { count: 2 });
+  const { sent } = await appendPrepared(ours, { count: 2 });
   const { stream } = sent;
-  const second = await append(theirs, { stream, expected: headAfter(sent), count: 2 });
+  const second = await appendPrepared(theirs, { stream, expected: headAfter(sent), count: 2 });
   const late = prepared({ stream, expected: headAfter(sent), count: 3 });
   expect(await ours.append(late)).toEqual({ status: "conflict", actual: headAfter(second.sent) });
   expect(await ours.append(second.sent)).toEqual(second.result);

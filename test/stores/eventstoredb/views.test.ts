@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { expect, test } from "vitest";
-import { append } from "../../../src/contracts/prepared.ts";
+import { appendPrepared } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { defaultViewsPath } from "../../../src/stores/eventstoredb/views.ts";
 import { opened, startServer } from "../../support/stores/eventstoredb-opened.ts";
@@ -13,7 +13,7 @@ test("keeps snapshots in a file of this machine, which is made when something is
   const server = await startServer();
   const viewsPath = temporaryFolder().file("cache/views.db");
   const first = await opened(server.connectionString, { viewsPath });
-  await append(first, {});
+  await appendPrepared(first, {});
   expect(existsSync(viewsPath)).toBe(false);
   await first.snapshots.put(key, { revision: 1, data: "x" });
   await first.close();
@@ -47,7 +47,7 @@ test("says that it cannot keep anything where it may not write, and reads and wr
   writeFileSync(folder.file("file"), "");
   const store = await opened((await startServer()).connectionString, { viewsPath: folder.file("file/views.db") });
   await expect(store.snapshots.put(key, { revision: 1, data: "x" })).rejects.toThrow(StoreUnavailableError);
-  expect((await append(store, {})).result.status).toBe("appended");
+  expect((await appendPrepared(store, {})).result.status).toBe("appended");
 });
 
 test("keeps the views of each store in a file of its own in the user's cache", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { all, append, headAfter, prepared } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import { StoreCorruptedError } from "../../../src/log/ports/event-store.ts";
 import { anEvent, type EventStoreDbServer, startEventStoreDbCluster } from "../../support/eventstoredb/server.ts";
 import { opened, startServer, withSetting, writeAside } from "../../support/stores/eventstoredb-opened.ts";
@@ -27,24 +27,24 @@ async function startCluster(options: Partial<Parameters<typeof startEventStoreDb
 describe("what the index has not taken in yet", () => {
   test("is read by the process to which it was acknowledged, whatever it reads", async () => {
     const store = await opened((await startServer({ unkindness: { indexLagMs: 30 } })).connectionString);
-    const first = await append(store, { count: 3 });
+    const first = await appendPrepared(store, { count: 3 });
     const { stream } = first.sent;
     expect(await store.head(stream)).toEqual(headAfter(first.sent));
-    const second = await append(store, { stream, expected: headAfter(first.sent), count: 2 });
+    const second = await appendPrepared(store, { stream, expected: headAfter(first.sent), count: 2 });
     const ids = [...first.sent.envelopes, ...second.sent.envelopes].map(({ id }) => id);
     expect((await all(store.readStream(stream))).map(({ id }) => id)).toEqual(ids);
-    const third = await append(store, { stream, expected: headAfter(second.sent) });
+    const third = await appendPrepared(store, { stream, expected: headAfter(second.sent) });
     const backwards = await all(store.readStream(stream, { direction: "backwards", limit: 1 }));
     expect(backwards.map(({ id }) => id)).toEqual(third.sent.envelopes.map(({ id }) => id));
     expect(await all(store.readLog())).toHaveLength(6);
-    await append(store, {});
+    await appendPrepared(store, {});
     expect(await all(store.heads())).toHaveLength(2);
   });
 
   test("is waited for when it wins a conflict, and named", async () => {
     const server = await startServer();
     const store = await opened(server.connectionString);
-    const { sent } = await append(store, { count: 2 });
+    const { sent } = await appendPrepared(store, { count: 2 });
     const { stream } = sent;
     server.freeze();
     const theirs = writeAside(server, { stream, expected: headAfter(sent), count: 2 });
@@ -70,7 +70,7 @@ describe("what the index has not taken in yet", () => {
   test("is read from a leader that serves before its index has caught up", async () => {
     const { cluster, second } = await startCluster({ unkindness: { lateLeaderMs: 100 } });
     const store = await opened(withSetting(cluster.connectionString, quick));
-    const { sent } = await append(store, { count: 5 });
+    const { sent } = await appendPrepared(store, { count: 5 });
     cluster.elect(second);
     expect(await store.head(sent.stream)).toEqual(headAfter(sent));
     cluster.elect(cluster.nodes[2] ?? second);
@@ -84,7 +84,7 @@ describe("what is not replicated yet", () => {
   test("is repeated without an answer, and stands once", async () => {
     const server = await startServer({ writeTimeoutMs: 100 });
     const store = await opened(withSetting(server.connectionString, quick));
-    const { sent } = await append(store, {});
+    const { sent } = await appendPrepared(store, {});
     server.holdReplication();
     const next = prepared({ stream: sent.stream, expected: headAfter(sent), count: 2 });
     const appending = store.append(next);
@@ -97,7 +97,7 @@ describe("what is not replicated yet", () => {
   test("wins no conflict when it is lost with its leader: what was refused for it is written", async () => {
     const { cluster, first, second } = await startCluster();
     const store = await opened(withSetting(cluster.connectionString, quick));
-    const { sent } = await append(store, { count: 2 });
+    const { sent } = await appendPrepared(store, { count: 2 });
     const { stream } = sent;
     first.holdReplication();
     writeAside(first, { stream, expected: headAfter(sent) });
@@ -116,7 +116,7 @@ describe("a leader that was cut off", () => {
   test("is left by appends as it is by reads", async () => {
     const { cluster, first, second } = await startCluster();
     const store = await opened(withSetting(cluster.connectionString, quick));
-    const { sent } = await append(store, {});
+    const { sent } = await appendPrepared(store, {});
     cluster.cutOff(first);
     cluster.elect(second);
     const next = prepared({ stream: sent.stream, expected: headAfter(sent) });
@@ -125,20 +125,22 @@ describe("a leader that was cut off", () => {
     expect(await store.head(sent.stream)).toEqual(headAfter(next));
     const appends = (): number => first.seenCalls().filter(({ operation }) => operation === "append").length;
     const before = appends();
-    expect((await append(store, {})).result.status).toBe("appended");
+    expect((await appendPrepared(store, {})).result.status).toBe("appended");
     expect(appends()).toBe(before);
   });
 
   test("is left by appends when only reads have noticed", async () => {
     const { cluster, first, second } = await startCluster();
     const store = await opened(withSetting(cluster.connectionString, quick));
-    const { sent } = await append(store, {});
+    const { sent } = await appendPrepared(store, {});
     cluster.cutOff(first);
     cluster.elect(second);
     cluster.resign(first);
     expect(await store.head(sent.stream)).toEqual(headAfter(sent));
     const before = first.seenCalls().filter(({ operation }) => operation === "append").length;
-    expect((await append(store, { stream: sent.stream, expected: headAfter(sent) })).result.status).toBe("appended");
+    expect((await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent) })).result.status).toBe(
+      "appended",
+    );
     expect(first.seenCalls().filter(({ operation }) => operation === "append")).toHaveLength(before);
   });
 });
@@ -172,7 +174,7 @@ describe("silence", () => {
     const server = await startServer({ unkindness: { replicationMs: 300 } });
     const store = await opened(withSetting(server.connectionString, "deadlineMs=1000&turnlogCommitTimeout=400"));
     server.clear();
-    const { sent, result } = await append(store, {});
+    const { sent, result } = await appendPrepared(store, {});
     expect(result.status).toBe("appended");
     expect(
       server.seenCalls().filter(({ operation, stream }) => operation === "append" && stream === sent.stream),
@@ -183,7 +185,7 @@ describe("silence", () => {
 test.each(["readLog", "subscribe"] as const)("%s names a position that the server refuses, at once", async (how) => {
   const server = await startServer();
   const store = await opened(server.connectionString);
-  const { result } = await append(store, { count: 2 });
+  const { result } = await appendPrepared(store, { count: 2 });
   const position = result.status === "appended" ? result.position : "";
   const [commit = "", prepare = ""] = position.split("/");
   const between = `${BigInt(commit) - 1n}/${(BigInt(prepare) - 1n).toString().padStart(20, "0")}`;
@@ -200,7 +202,7 @@ describe("a stream that another program removed", () => {
   test("softly is told to the process that wrote it, and not read as if nothing had been there", async () => {
     const server = await startServer();
     const store = await opened(server.connectionString);
-    const { sent } = await append(store, { count: 2 });
+    const { sent } = await appendPrepared(store, { count: 2 });
     server.write(`$$${sent.stream}`, [deleted]);
     await expect(store.head(sent.stream)).rejects.toThrow(StoreCorruptedError);
     await expect(all(store.readStream(sent.stream))).rejects.toThrow("or was deleted");
@@ -210,7 +212,7 @@ describe("a stream that another program removed", () => {
     const server = await startServer();
     const warnings: string[] = [];
     const store = await opened(server.connectionString, { warn: (message) => warnings.push(message) });
-    const { sent } = await append(store, { count: 2 });
+    const { sent } = await appendPrepared(store, { count: 2 });
     server.tombstone(sent.stream);
     await expect(store.append(prepared({ stream: sent.stream, expected: headAfter(sent) }))).rejects.toThrow(
       "was deleted",
@@ -224,7 +226,7 @@ describe("a stream that another program removed", () => {
   test("in part, while an acknowledgement was lost, is not taken for a conflict", async () => {
     const server = await startServer();
     const store = await opened(server.connectionString);
-    const { sent } = await append(store, { count: 2 });
+    const { sent } = await appendPrepared(store, { count: 2 });
     server.inject({
       on: "append",
       stream: sent.stream,

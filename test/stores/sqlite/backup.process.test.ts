@@ -13,7 +13,7 @@ import {
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { verifyStore } from "../../../src/audit/verify.ts";
-import { all, append, headAfter, text, withoutPosition } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, headAfter, jsonText, withoutPosition } from "../../../src/contracts/prepared.ts";
 import {
   StoreCorruptedError,
   StoreNotFoundError,
@@ -32,9 +32,9 @@ async function opened(path: string): Promise<SqliteStore> {
 }
 
 /** A store in a file, with so many events, closed again. */
-async function storeAt(path: string, count: number): Promise<Awaited<ReturnType<typeof append>>["sent"]> {
+async function storeAt(path: string, count: number): Promise<Awaited<ReturnType<typeof appendPrepared>>["sent"]> {
   await using store = await openSqliteStore(path);
-  return (await append(store, { count })).sent;
+  return (await appendPrepared(store, { count })).sent;
 }
 
 const logOf = async (path: string) => {
@@ -56,9 +56,9 @@ test("a backup is the store as it is, and restored it is that store again, posit
 test("a backup has what an open store wrote, though it is in the log beside the file only", async () => {
   const { file } = temporaryFolder();
   const store = await opened(file("store.db"));
-  const { sent } = await append(store, { count: 3 });
+  const { sent } = await appendPrepared(store, { count: 3 });
   backUpStore(file("store.db"), file("backup.db"));
-  await append(store, { stream: sent.stream, expected: headAfter(sent), count: 3 });
+  await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent), count: 3 });
   const { events } = await logOf(file("backup.db"));
   expect(events.map(withoutPosition)).toEqual(sent.envelopes);
 });
@@ -121,7 +121,7 @@ test("a store takes the place of a later one: positions go on from the backup, w
   const { storeId, events } = await logOf(file("store.db"));
   const grow = async () => {
     await using store = await openSqliteStore(file("store.db"));
-    await append(store, { stream: sent.stream, expected: headAfter(sent), count: 1 });
+    await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent), count: 1 });
     return (await all(store.readLog())).at(-1);
   };
   const lost = await grow();
@@ -139,7 +139,11 @@ test("does not mix with what a killed process left beside the store", async () =
   backUpStore(file("store.db"), file("backup.db"));
   const backup = await logOf(file("backup.db"));
   await using store = await openSqliteStore(file("store.db"));
-  await append(store, { stream: sent.stream, expected: headAfter(sent), data: [text(50_000), text(50_000)] });
+  await appendPrepared(store, {
+    stream: sent.stream,
+    expected: headAfter(sent),
+    data: [jsonText(50_000), jsonText(50_000)],
+  });
   // As it stands on disk when the process dies now.
   for (const end of ["", "-wal", "-shm"]) copyFileSync(file(`store.db${end}`), file(`dead.db${end}`));
   restoreStore(file("backup.db"), file("dead.db"), { force: true });
@@ -151,11 +155,11 @@ test("refuses to replace a store that is open, which stays as it is and goes on"
   const { file } = temporaryFolder();
   await storeAt(file("backup.db"), 1);
   const store = await opened(file("store.db"));
-  const { sent } = await append(store, { count: 2 });
+  const { sent } = await appendPrepared(store, { count: 2 });
   const restore = () => restoreStore(file("backup.db"), file("store.db"), { force: true });
   expect(restore).toThrow(StoreUnavailableError);
   expect(restore).toThrow("is open in another process: end it, then restore again");
-  await append(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
+  await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
   await store.close();
   expect((await logOf(file("store.db"))).events).toHaveLength(4);
   expect(readdirSync(file(".")).filter((name) => name.includes("tmp"))).toEqual([]);
@@ -167,11 +171,11 @@ test("refuses to write a backup over a store that is open: what it goes on to ac
   const { file } = temporaryFolder();
   await storeAt(file("store.db"), 1);
   const store = await opened(file("other.db"));
-  const { sent } = await append(store, { count: 2 });
+  const { sent } = await appendPrepared(store, { count: 2 });
   const backUp = () => backUpStore(file("store.db"), file("other.db"), { force: true });
   expect(backUp).toThrow(StoreUnavailableError);
   expect(backUp).toThrow("is open in another process: end it, or name another file");
-  await append(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
+  await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
   await store.close();
   expect((await logOf(file("other.db"))).events).toHaveLength(4);
   expect(readdirSync(file(".")).filter((name) => name.includes("tmp"))).toEqual([]);
@@ -182,7 +186,7 @@ test("refuses to write a backup over a store that is open: what it goes on to ac
 test("refuses to copy a store over itself, whatever name it goes by, and leaves it is", async () => {
   const { file } = temporaryFolder();
   const store = await opened(file("store.db"));
-  const { sent } = await append(store, { count: 2 });
+  const { sent } = await appendPrepared(store, { count: 2 });
   symlinkSync(file("store.db"), file("link.db"));
   linkSync(file("store.db"), file("hard.db"));
   for (const name of ["store.db", "./store.db", "link.db", "hard.db"]) {
@@ -192,7 +196,7 @@ test("refuses to copy a store over itself, whatever name it goes by, and leaves 
       expect(copy, name).toThrow("are one file: name another");
     }
   }
-  await append(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
+  await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });
   await store.close();
   expect((await logOf(file("store.db"))).events).toHaveLength(4);
 });
@@ -249,7 +253,11 @@ test.each([
   const sent = await storeAt(file("store.db"), 3);
   backUpStore(file("store.db"), file("backup.db"));
   await using store = await openSqliteStore(file("store.db"));
-  await append(store, { stream: sent.stream, expected: headAfter(sent), data: [text(50_000), text(50_000)] });
+  await appendPrepared(store, {
+    stream: sent.stream,
+    expected: headAfter(sent),
+    data: [jsonText(50_000), jsonText(50_000)],
+  });
   copyFileSync(file("store.db-wal"), file("dead.db-wal"));
   if (rest !== null) writeFileSync(file("dead.db"), rest);
   restoreStore(file("backup.db"), file("dead.db"), { force: true });

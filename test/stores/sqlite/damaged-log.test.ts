@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { verifyStore } from "../../../src/audit/verify.ts";
-import { all, append, headAfter } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, headAfter } from "../../../src/contracts/prepared.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
@@ -34,13 +34,13 @@ async function killedStore(savedBy: "verify" | "close") {
   reader.exec("BEGIN; SELECT * FROM events");
   for (let round = 0; round < 4; round += 1) {
     for (const stream of streams) {
-      await append(store, { stream, expected: await store.head(stream), count: 1 + round });
+      await appendPrepared(store, { stream, expected: await store.head(stream), count: 1 + round });
     }
   }
   if (savedBy === "verify") expect(await problems(store)).toEqual([]);
   else {
     const other = await openSqliteStore(file("store.db"));
-    await append(other, { stream: "notes-a", expected: await other.head("notes-a") });
+    await appendPrepared(other, { stream: "notes-a", expected: await other.head("notes-a") });
     await other.close();
   }
   const written = await lengths(store);
@@ -101,8 +101,12 @@ test("a loss is told until somebody has accepted it, whatever is written after i
     return await work(store);
   };
   await reopened(async (store) => {
-    const { sent } = await append(store, { stream: "notes-c", expected: await store.head("notes-c"), count: 9 });
-    await append(store, { stream: "notes-c", expected: headAfter(sent) });
+    const { sent } = await appendPrepared(store, {
+      stream: "notes-c",
+      expected: await store.head("notes-c"),
+      count: 9,
+    });
+    await appendPrepared(store, { stream: "notes-c", expected: headAfter(sent) });
   });
   for (const _ of [1, 2]) expect(await reopened(problems)).toEqual(["notes-c"]);
   rmSync(`${path}.heads`);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { prepared, text } from "../../../src/contracts/prepared.ts";
+import { jsonText, prepared } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { createAppend } from "../../../src/stores/sqlite/append.ts";
 import { storeError } from "../../../src/stores/sqlite/errors.ts";
@@ -68,7 +68,7 @@ test("lets the event loop turn under a writer who never pauses, once the time is
 
 test("bounds what a transaction holds, so that big appends do not stop the event loop either", async () => {
   const { group, commits } = await openGroup();
-  const big = () => prepared({ data: Array.from({ length: 3 }, () => text(200_000)) });
+  const big = () => prepared({ data: Array.from({ length: 3 }, () => jsonText(200_000)) });
   expect(maxGroupUnits).toBeLessThan(2 * 600_000);
   await Promise.all(Array.from({ length: 4 }, () => group.append(big())));
   expect(commits()).toBe(4);
@@ -79,10 +79,10 @@ test("answers a full disk as unavailable, keeps what was there, and goes on when
   await group.append(prepared({}));
   const { page_count: pages } = database.prepare("PRAGMA page_count").get() ?? {};
   database.exec(`PRAGMA max_page_count = ${Number(pages) + 3}`);
-  const large = Array.from({ length: 3 }, () => prepared({ data: [text(100_000)] }));
+  const large = Array.from({ length: 3 }, () => prepared({ data: [jsonText(100_000)] }));
   const outcomes = await Promise.allSettled(large.map((one) => group.append(one)));
   for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "store-unavailable" } });
-  const alone = group.append(prepared({ data: [text(100_000)] }));
+  const alone = group.append(prepared({ data: [jsonText(100_000)] }));
   await expect(alone).rejects.toThrow(StoreUnavailableError);
   await expect(alone).rejects.toThrow("the disk is full: free some space");
   expect(count()).toBe(1);

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { all, append } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
 import type { Head } from "../../../src/log/ports/event-store.ts";
 import { parseHeads } from "../../../src/stores/saved-heads.ts";
 import { backUpStore, restoreStore } from "../../../src/stores/sqlite/backup.ts";
@@ -12,7 +12,7 @@ const names = (count: number): readonly string[] => Array.from({ length: count }
 /** Appends one event to each of some streams, and closes the store; answers the heads of all. */
 async function write(path: string, streams: readonly string[]): Promise<ReadonlyMap<string, Head>> {
   await using store = await openSqliteStore(path);
-  for (const stream of streams) await append(store, { stream, expected: await store.head(stream) });
+  for (const stream of streams) await appendPrepared(store, { stream, expected: await store.head(stream) });
   return await headsOf(store);
 }
 
@@ -70,7 +70,7 @@ test("heads of another store that stood here say nothing of this one, and give w
   writeFileSync(file("store.db.heads"), readFileSync(file("other.db.heads")));
   await using store = await openSqliteStore(file("store.db"));
   expect(await store.savedHeads?.()).toEqual(new Map());
-  await append(store, { stream: "notes-1" });
+  await appendPrepared(store, { stream: "notes-1" });
   const heads = await headsOf(store);
   await store.close();
   expect(savedIn(file("store.db"))).toMatchObject({ storeId: store.storeId, heads });
@@ -81,7 +81,7 @@ test("a file of that name that is not turnlog's stays as it is, and that is told
   writeFileSync(`${path}.heads`, "notes");
   const told: string[] = [];
   const store = await openSqliteStore(path, { warn: (message) => told.push(message) });
-  await append(store, {});
+  await appendPrepared(store, {});
   expect(await store.savedHeads?.()).toEqual(new Map());
   await store.close();
   expect(told.join()).toMatch(/heads could not be saved beside .*store\.db.*heads is a file of another program/);

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { all, append, headAfter, prepared } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import { type AppendResult, StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { createViews } from "../../../src/stores/eventstoredb/views.ts";
@@ -42,7 +42,7 @@ test("the event loop turns while another process has the lock, and what waits fo
   const { release } = lock(path);
   const done: string[] = [];
   const waiting = [
-    append(store, {}).then(() => done.push("append")),
+    appendPrepared(store, {}).then(() => done.push("append")),
     store.snapshots.put(key, { revision: 1, data: "x" }).then(() => done.push("snapshot")),
     store.views.begin("list", 1).then(() => done.push("view")),
   ];
@@ -72,7 +72,7 @@ test("a store that is closed while it waits for a lock still writes what it was 
   const path = temporaryFolder().file("store.db");
   const store = await openSqliteStore(path);
   const { release } = lock(path);
-  const appended = append(store, {});
+  const appended = appendPrepared(store, {});
   const kept = store.snapshots.put(key, { revision: 1, data: "x" });
   const refused = expect(kept).rejects.toMatchObject({ code: "store-closed" });
   const closed = store.close();
@@ -89,13 +89,13 @@ test("a lock that is not let go is told, for appends and for everything else", a
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path, { deadlineMs: 20 });
   const { release } = lock(path);
-  for (const work of [() => append(store, {}), () => store.snapshots.put(key, { revision: 1, data: "x" })]) {
+  for (const work of [() => appendPrepared(store, {}), () => store.snapshots.put(key, { revision: 1, data: "x" })]) {
     const refused = work();
     await expect(refused).rejects.toThrow(StoreUnavailableError);
     await expect(refused).rejects.toThrow("locked by another process");
   }
   release();
-  await append(store, {});
+  await appendPrepared(store, {});
 });
 
 test.each([

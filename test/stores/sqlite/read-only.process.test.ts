@@ -1,7 +1,7 @@
 import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import { all, append, headAfter } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, headAfter } from "../../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { openImmutable } from "../../../src/stores/sqlite/immutable-reader.ts";
@@ -133,9 +133,9 @@ asReader(
     expect(refused).toContain("give this user write permission on the file and its folder");
     expect(readdirSync(path).toSorted()).toEqual(["backup.db", "turnlog.db"]);
     await using store = await openSqliteStore(file("turnlog.db"));
-    await append(store, {});
+    await appendPrepared(store, {});
     expect(await readAs(path, ["ls"], 0o777), "while its owner has it open").toMatchObject([{ code: 0 }]);
-    await append(store, {});
+    await appendPrepared(store, {});
     await store.close();
     expect(readdirSync(path).toSorted()).toEqual(["backup.db", "turnlog.db", "turnlog.db.heads"]);
   },
@@ -144,7 +144,7 @@ asReader(
 test("what is read without locks is taken back when somebody has written meanwhile", async () => {
   const { file } = temporaryFolder();
   await using store = await openSqliteStore(file("store.db"));
-  const { sent } = await append(store, { count: 2 });
+  const { sent } = await appendPrepared(store, { count: 2 });
   expect(openImmutable(file("store.db")), "while its log has content").toBeNull();
   await store.close();
   const settled = openImmutable(file("store.db"));
@@ -153,7 +153,7 @@ test("what is read without locks is taken back when somebody has written meanwhi
   const version = settled?.version();
   expect(settled?.version()).toBe(version);
   await using other = await openSqliteStore(file("store.db"));
-  await append(other, { stream: sent.stream, expected: headAfter(sent), count: 1 });
+  await appendPrepared(other, { stream: sent.stream, expected: headAfter(sent), count: 1 });
   const refused = (): void => {
     expect(() => settled?.confirm()).toThrow(StoreUnavailableError);
     expect(() => settled?.confirm()).toThrow("is being written by another process");
@@ -178,6 +178,6 @@ test("a store that may be read only is opened for writing where it can be", asyn
   const { file } = temporaryFolder();
   await (await openSqliteStore(file("store.db"))).close();
   await using store = await openSqliteStore(file("store.db"), { mayBeReadOnly: true });
-  await append(store, { count: 1 });
+  await appendPrepared(store, { count: 1 });
   expect(await all(store.readLog())).toHaveLength(1);
 });

@@ -1,6 +1,6 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
 import { expect, test } from "vitest";
-import { all, append } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
 import { StoreReplacedError } from "../../../src/log/ports/event-store.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
@@ -44,10 +44,10 @@ test.each(harms)(
     const { file } = temporaryFolder();
     await (await openSqliteStore(file("other.db"))).close();
     await using store = await openSqliteStore(file("store.db"));
-    await append(store, {});
+    await appendPrepared(store, {});
     harm(file);
     for (const count of [1, 2]) {
-      const refused = append(store, { count });
+      const refused = appendPrepared(store, { count });
       await expect(refused).rejects.toThrow(StoreReplacedError);
       await expect(refused).rejects.toThrow(told);
       await expect(refused).rejects.toThrow("nothing was written; open the store again");
@@ -67,9 +67,9 @@ test("a store that was moved away and back again goes on", async () => {
   const { file } = temporaryFolder();
   await using store = await openSqliteStore(file("store.db"));
   renameSync(file("store.db"), file("moved.db"));
-  await expect(append(store, {})).rejects.toThrow(StoreReplacedError);
+  await expect(appendPrepared(store, {})).rejects.toThrow(StoreReplacedError);
   renameSync(file("moved.db"), file("store.db"));
-  await append(store, {});
+  await appendPrepared(store, {});
 });
 
 test("a store behind a link is told when the link leads to another one", async () => {
@@ -77,11 +77,11 @@ test("a store behind a link is told when the link leads to another one", async (
   for (const name of ["left", "right"]) mkdirSync(file(name));
   symlinkSync(file("left"), file("current"));
   await using store = await openSqliteStore(file("current/store.db"));
-  await append(store, {});
+  await appendPrepared(store, {});
   await (await openSqliteStore(file("right/store.db"))).close();
   unlinkSync(file("current"));
   symlinkSync(file("right"), file("current"));
-  await expect(append(store, {})).rejects.toThrow("was replaced by another file");
+  await expect(appendPrepared(store, {})).rejects.toThrow("was replaced by another file");
 });
 
 test("a conversation is told at once that its store is gone, and not tried again", async () => {

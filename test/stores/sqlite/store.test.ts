@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { all, append, headAfter, prepared } from "../../../src/contracts/prepared.ts";
+import { all, appendPrepared, headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import { isActor } from "../../../src/domain/actor.ts";
 import {
   type EventStore,
@@ -29,7 +29,7 @@ describeViews("the sqlite store", () => openSqliteStore(temporaryFolder().file("
 test("keeps events, heads, snapshots and its id when it is opened again", async () => {
   const path = temporaryFolder().file("store.db");
   const first = await openSqliteStore(path);
-  const { sent } = await append(first, { count: 3 });
+  const { sent } = await appendPrepared(first, { count: 3 });
   await first.snapshots.put({ stream: sent.stream, projection: "turn", version: 1 }, { revision: 2, data: "x" });
   const before = await contentOf(first);
   await first.close();
@@ -37,7 +37,7 @@ test("keeps events, heads, snapshots and its id when it is opened again", async 
   expect(await contentOf(second)).toEqual(before);
   expect(second.storeId).toBe(first.storeId);
   expect(await second.snapshots.get({ stream: sent.stream, projection: "turn", version: 1 }, 9)).not.toBeNull();
-  await append(second, { stream: sent.stream, expected: headAfter(sent) });
+  await appendPrepared(second, { stream: sent.stream, expected: headAfter(sent) });
 });
 
 test("gives every store an id of its own", async () => {
@@ -50,7 +50,7 @@ test("gives every store an id of its own", async () => {
 test("writes pages of 8 KiB, a WAL that other connections see, and STRICT tables", async () => {
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path);
-  await append(store, {});
+  await appendPrepared(store, {});
   using database = openRaw(path);
   expect(database.get("PRAGMA page_size")).toEqual({ page_size: 8192 });
   expect(database.get("PRAGMA journal_mode")).toEqual({ journal_mode: "wal" });
@@ -64,7 +64,7 @@ test("writes pages of 8 KiB, a WAL that other connections see, and STRICT tables
 test("leaves one file behind when it is closed", async () => {
   const path = temporaryFolder().file("store.db");
   const store = await openSqliteStore(path);
-  await append(store, { count: 9 });
+  await appendPrepared(store, { count: 9 });
   await store.close();
   expect(statSync(`${path}-wal`, { throwIfNoEntry: false })).toBeUndefined();
   await using copy = await openSqliteStore(path);
@@ -74,11 +74,11 @@ test("leaves one file behind when it is closed", async () => {
 test("goes on with positions beyond what a number holds exactly", async () => {
   const path = temporaryFolder().file("store.db");
   const first = await openSqliteStore(path);
-  await append(first, {});
+  await appendPrepared(first, {});
   await first.close();
   openRaw(path).run(`UPDATE sqlite_sequence SET seq = ${2n ** 60n} WHERE name = 'events'`);
   await using store = await openSqliteStore(path);
-  const { result } = await append(store, { count: 100 });
+  const { result } = await appendPrepared(store, { count: 100 });
   const log = await all(store.readLog());
   expect(log.slice(1).map((event) => BigInt(event.position))).toEqual(
     Array.from({ length: 100 }, (_, n) => 2n ** 60n + BigInt(n + 1)),
@@ -90,16 +90,16 @@ test("goes on with positions beyond what a number holds exactly", async () => {
 test("never uses a position again, even when rows are gone", async () => {
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path);
-  const { result } = await append(store, { count: 5 });
+  const { result } = await appendPrepared(store, { count: 5 });
   openRaw(path).run("DELETE FROM events");
-  const next = await append(store, {});
+  const next = await appendPrepared(store, {});
   expect([result, next.result]).toMatchObject([{ position: "5" }, { position: "6" }]);
 });
 
 test("reads on beside a damaged number, so that the event can be named", async () => {
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path);
-  const { sent } = await append(store, { count: 3 });
+  const { sent } = await appendPrepared(store, { count: 3 });
   openRaw(path).run("UPDATE events SET version = 9223372036854775807 WHERE revision = 1");
   const events = await all(store.readStream(sent.stream));
   expect(events.map((event) => event.version === 1)).toEqual([true, false, true]);
@@ -110,7 +110,7 @@ test.each(["{", "null", '{"kind":"\\u0061pp"}'])(
   async (text) => {
     const path = temporaryFolder().file("store.db");
     await using store = await openSqliteStore(path);
-    const { sent } = await append(store, { count: 3 });
+    const { sent } = await appendPrepared(store, { count: 3 });
     openRaw(path).run(`UPDATE events SET actor = '${text}' WHERE revision = 1`);
     for (const events of [await all(store.readStream(sent.stream)), await all(store.readLog())])
       expect(events.map(({ actor }) => isActor(actor))).toEqual([true, false, true]);
@@ -120,7 +120,7 @@ test.each(["{", "null", '{"kind":"\\u0061pp"}'])(
 test("reports damage when heads and events disagree, and writes nothing", async () => {
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path);
-  const { sent } = await append(store, { count: 2 });
+  const { sent } = await appendPrepared(store, { count: 2 });
   openRaw(path).run(`UPDATE streams SET revision = 0, digest = '${sent.envelopes[0]?.digest ?? ""}'`);
   const late = prepared({ stream: sent.stream, expected: await store.head(sent.stream) });
   await expect(store.append(late)).rejects.toThrow(StoreCorruptedError);
@@ -157,8 +157,8 @@ test("refuses a database of another program, and leaves its tables as they are",
 test("a subscription of few streams looks at what others write once, however long it waits for its own", async () => {
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path, { pollMs: 5 });
-  const { sent } = await append(store, { stream: "mine-1" });
-  await append(store, { stream: "theirs" });
+  const { sent } = await appendPrepared(store, { stream: "mine-1" });
+  await appendPrepared(store, { stream: "theirs" });
   const events = store.subscribe({ streamPrefix: "mine" })[Symbol.asyncIterator]();
   await events.next();
   const next = events.next();
@@ -166,7 +166,7 @@ test("a subscription of few streams looks at what others write once, however lon
   // Only who looks again finds it under this name.
   using database = openRaw(path);
   database.run("UPDATE streams SET name = 'mine-2' WHERE name = 'theirs'");
-  await append(store, { stream: "mine-1", expected: headAfter(sent) });
+  await appendPrepared(store, { stream: "mine-1", expected: headAfter(sent) });
   expect((await next).value).toMatchObject({ stream: "mine-1", revision: 1 });
   await store.close();
   await events.return?.();
@@ -186,7 +186,7 @@ test("a subscription that sleeps is told of a file that cannot be read any more"
 test("reports a damaged file when it meets the damage", async () => {
   const path = temporaryFolder().file("store.db");
   const store = await openSqliteStore(path);
-  await append(store, { data: Array.from({ length: 100 }, () => JSON.stringify({ text: "x".repeat(2_000) })) });
+  await appendPrepared(store, { data: Array.from({ length: 100 }, () => JSON.stringify({ text: "x".repeat(2_000) })) });
   await store.close();
   const bytes = readFileSync(path);
   writeFileSync(path, bytes.fill(0xa5, 8192 * 6, 8192 * 20));

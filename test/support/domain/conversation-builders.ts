@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { isJsonObject } from "../../../src/base/json.ts";
 import { decide, type Rejection } from "../../../src/domain/conversation.ts";
-import { Draft, noFacts } from "../../../src/domain/draft.ts";
+import { AppendDraft, noConversationFacts } from "../../../src/domain/draft.ts";
 import {
   type ConversationEvent,
   type ConversationEventOf,
@@ -35,8 +35,8 @@ function isOfType<T extends ConversationEvent["type"]>(
 }
 
 /** The facts after these events, all of them of one run where they are of one. */
-export function factsAfter(...events: readonly ConversationEvent[]): Draft {
-  const draft = new Draft(noFacts);
+export function factsAfter(...events: readonly ConversationEvent[]): AppendDraft {
+  const draft = new AppendDraft(noConversationFacts);
   for (const event of events) draft.take(event, runId);
   return draft;
 }

@@ -12,11 +12,16 @@ export async function takeSnapshots(events: EventStore, stream: string, due: Sna
   const { log } = new TurnlogStore(events);
   await foldAround(log, async (skipped) => {
     const fold = new ConversationFold(stream, { skipped });
-    const taker = new SnapshotWriter(snapshotsOf(events), { fold, names: new SavedNames(fold.names) }, null, due);
+    const snapshotWriter = new SnapshotWriter(
+      snapshotsOf(events),
+      { fold, names: new SavedNames(fold.names) },
+      null,
+      due,
+    );
     for await (const event of readHistory(log, stream, { skipped })) {
       fold.apply(event);
-      taker.note(event);
+      snapshotWriter.note(event);
     }
-    await taker.save();
+    await snapshotWriter.save();
   });
 }
