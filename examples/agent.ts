@@ -1,9 +1,9 @@
 /**
- * An agent with three tools and two layers, that a web handler calls: a message that is posted twice is answered once, and
- * nothing is ordered twice.
+ * An agent with three tools and two layers, for a web handler. If a client posts a message twice, the agent answers it once and
+ * orders nothing twice.
  *
- * Run it from a checkout after `npm run build`: `node examples/agent.ts`. It needs no key and no network; put `openaiResponses({ model: "gpt-5.4" })`
- * in the place of `scripted(…)` for a real model.
+ * Run it from a checkout after `npm run build`: `node examples/agent.ts`. It needs no key and no network. For a real model, replace
+ * `scripted(…)` with `openaiResponses({ model: "gpt-5.4" })`.
  */
 
 import { createEngine, defineMiddleware, openStore, tool } from "turnlog";
@@ -38,12 +38,12 @@ const tellTeam = tool({
   execute: ({ message }) => `sent: ${message}`,
 });
 
-/** Said beside what the server holds, so that it costs no chain. */
+/** Instructions are outside the server's context, so they cost no chain. */
 const polite = defineMiddleware({ name: "polite", version: "1.0.0" }, (next) => (turn, ctx) => {
   ctx.instructions("Be polite, and brief.");
   return next(turn);
 });
-/** Results are shortened when they come, so that the server is never sent the long form. */
+/** Shortens results when they come, so that the server never gets the long form. */
 const shorten = defineMiddleware({ name: "shorten-results", version: "1.0.0" }, (next) => (turn) => {
   const long = turn.blocks.filter(({ kind, text }) => kind === "tool_result" && text.length > 60);
   return next(turn.replaceEach(long, (block) => block.withText(`${block.text.slice(0, 60)}…`)));

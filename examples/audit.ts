@@ -1,5 +1,5 @@
 /**
- * An auditor: walks a conversation, and prints what each layer changed of it and each body that was sent to the model.
+ * An auditor: walks a conversation, and prints the changes of each layer and each body that was sent to the model.
  *
  * Run it from a checkout, after `npm run build`, and `npm start`, which leaves a store: `node examples/audit.ts sqlite:./turnlog.db`. It audits the
  * conversation that was written last, or the one whose id you add.
@@ -7,7 +7,7 @@
 import { describeActor, openStore } from "turnlog";
 import type { ChangedBlock, WalkedEvent } from "turnlog/audit";
 
-/** What one event is to an auditor: who changed which block, and what went to the server. */
+/** The findings about one event: who changed which block, and the body that went to the server. */
 export function* findings({ revision, changes, request, problem }: WalkedEvent): Iterable<string> {
   if (problem !== null) yield `@${revision} ${problem}`;
   const told = (what: string, { block, by }: Pick<ChangedBlock, "block" | "by">, text = block.text): string =>

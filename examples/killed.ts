@@ -1,6 +1,6 @@
 /**
- * A program that is killed in the middle of a payment, and another that goes on where it was: nothing is paid twice, and what
- * the model had answered is not asked again.
+ * A program that is killed in the middle of a payment, and another that resumes its run: it pays nothing twice, and does not ask the
+ * model again for what it has answered.
  *
  * Run it from a checkout after `npm run build`: `node examples/killed.ts`. It starts itself as the program that dies. It needs no key and no network.
  */
@@ -10,7 +10,7 @@ import { createEngine, openStore, tool } from "turnlog";
 import { scripted } from "turnlog/testing";
 import * as z from "zod";
 
-/** What the bank knows: a line for each payment, by its key. */
+/** The bank's ledger: a line for each payment, by its key. */
 const ledger = "payments.txt";
 const payments = (): readonly string[] => (existsSync(ledger) ? readFileSync(ledger, "utf8").trim().split("\n") : []);
 const isToDie = process.argv[2] === "die";

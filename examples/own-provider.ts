@@ -1,6 +1,6 @@
 /**
- * A provider of one's own, for a server that speaks the wire of Ollama's `/api/chat`: a codec that says how blocks become requests
- * and answers become blocks, and a transport. Checks for it are in `turnlog/testing` (`codecChecks`).
+ * Your own provider, for a server that speaks the wire of Ollama's `/api/chat`: a transport, and a codec that translates blocks into
+ * requests and answers into blocks. `turnlog/testing` has checks for it (`codecChecks`).
  *
  * Run it from a checkout after `npm run build`, without a key: `node examples/own-provider.ts` starts a small server of that wire on this machine.
  */
@@ -32,10 +32,10 @@ function messageOf({ kind, role, name, text }: Block): JsonObject {
   return { role: kind === "tool_result" ? "tool" : role, content: text };
 }
 
-/** Its name stands in every recorded request: other bytes are another name. */
+/** Every recorded request names the codec. If it writes other bytes, give it another name. */
 export const codec = defineCodec({
   name: "ollama-chat/1",
-  // A result has no id here: it answers the calls before it in their order.
+  // A result has no id on this wire. Results answer the calls before them, in order.
   resultsStandTogether: true,
   unsendableReason: ({ parts }) =>
     parts.every(({ type }) => type === "text") ? null : "this example sends texts and calls only",
@@ -50,7 +50,7 @@ export const codec = defineCodec({
     if (!isJsonObject(message)) throw new Error("an answer of this wire has a message");
     const calls = listOf(message["tool_calls"]).map(({ function: called }, n) => {
       const { name, arguments: given } = isJsonObject(called) ? called : {};
-      // Calls have no ids on this wire. The codec makes them: a result finds its call by one.
+      // Calls have no ids on this wire. The codec makes them, because a result finds its call by its id.
       return toolCall({
         callId: `${inferenceId}/${n}`,
         name: typeof name === "string" ? name : "unnamed",
@@ -63,7 +63,7 @@ export const codec = defineCodec({
       status: typeof reason === "string" ? reason : null,
       isComplete: reason === "stop",
       blocks: [...(typeof content === "string" && content !== "" ? [assistant(content)] : []), ...calls],
-      // What the server does not count is left out.
+      // Counts that the server does not give are left out.
       usage: {
         ...(typeof read === "number" ? { inputTokens: read } : {}),
         ...(typeof written === "number" ? { outputTokens: written } : {}),
@@ -86,7 +86,7 @@ export const ollama = (url: string, model: string): Provider => ({
   infer: (request) => postJson(`${url}/api/chat`, request),
 });
 
-/** In the place of a model: it asks for the weather once, and then says it. */
+/** Replaces a model: it asks for the weather once, and then reports it. */
 function answerTo(body: string): JsonObject {
   const request = parseJson(body);
   const last = listOf(isJsonObject(request) ? request["messages"] : []).at(-1) ?? {};

@@ -1,8 +1,8 @@
 /**
- * A layer that hides addresses: the model never reads an e-mail address, the user does, and every request is chained all the same.
+ * A layer that hides addresses: the user reads e-mail addresses, the model never does, and every request is still chained.
  *
- * It keeps nothing: which name stands for which address follows from the conversation's own blocks, so one engine serves many
- * users, and none of them reads an address that only another one has said.
+ * The layer keeps no state: it derives the name of each address from the conversation's own blocks. So one engine serves many
+ * users, and no user reads an address that only another one has written.
  *
  * Run it from a checkout after `npm run build`: `node examples/redact-emails.ts`. It needs no key and no network.
  */
@@ -12,7 +12,7 @@ import { scripted } from "turnlog/testing";
 
 const address = /[\w.+-]+@[\w-]+(\.[\w-]+)+/g;
 
-/** Puts a name for it in the place of every e-mail address: the n-th address of the conversation is `<email-n>`. */
+/** Replaces every e-mail address with a name: the n-th address of the conversation is `<email-n>`. */
 export const redactEmails = () =>
   lens({
     name: "redact-emails",
@@ -28,7 +28,7 @@ export const redactEmails = () =>
     },
   });
 
-/** The addresses that blocks say, in the order in which they are said first. */
+/** The addresses in these blocks, in order of their first occurrence. */
 function addressesIn(blocks: readonly Block[]): readonly string[] {
   const found = new Set<string>();
   for (const block of blocks)
@@ -39,13 +39,13 @@ function addressesIn(blocks: readonly Block[]): readonly string[] {
   return [...found];
 }
 
-/** The block with every text in it changed, or the very block where nothing is: nothing is hidden then. */
+/** Changes every text in a block. Returns the same block if nothing changed, so that nothing counts as hidden. */
 function rewrite(block: Block, change: (text: string) => string): Block {
   const before = JSON.stringify(block.payload);
   const changed: unknown = JSON.parse(before, (_, value: unknown) =>
     typeof value === "string" ? change(value) : value,
   );
-  // JSON in which texts were changed is JSON still.
+  // Changing strings in JSON leaves it JSON.
   const payload = changed as JsonObject;
   return JSON.stringify(payload) === before ? block : block.withPayload(payload);
 }

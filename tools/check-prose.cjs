@@ -1,0 +1,55 @@
+// Documents and comments name the actor, use a verb, and say the field's term. The phrases below do not: no honest sentence needs one.
+const { existsSync, readdirSync, readFileSync } = require("node:fs");
+const { join } = require("node:path");
+
+const inDocuments = [
+  ...["for what is no", "that is none", "that are none", "which is none", "is none of", "are none of"],
+  ...["nobody knows", "whoever", "is told of", "are told", "asks to be told", "tells of"],
+  ...["stands beside", "stand beside", "stands behind", "stands before", "stands outside", "stand outside"],
+  ...["stands within", "stands there", "stands in the log", "stands for itself", "stand for themselves"],
+  ...["gone on with", "gone on from", "gone on in", "to be had", "nothing becomes of", "is a courtesy"],
+  ...["is asked otherwise", "knows no difference", "its own word", "as one likes", "of one's own"],
+];
+// Comments of the code have lost these. A phrase of the list above moves here once they have lost it too.
+const inComments = [
+  ...["which is none", "stand for themselves", "stand outside", "is a courtesy", "knows no difference"],
+  ...["its own word", "asks to be told"],
+];
+
+/** A phrase as it may be broken over two lines, of a comment too; `there are none of these` is plain English. */
+const patternOf = (phrases) =>
+  new RegExp(
+    `(?<![\\w-]|\\bthere\\s)(?:${phrases.map((phrase) => phrase.replaceAll(" ", "[\\s*/]+")).join("|")})(?![\\w-])`,
+    "gi",
+  );
+
+const commentLine = /^\s*(\/?\*|\/\/)/;
+const commentsOf = (text) => text.replace(/^.*$/gm, (line) => (commentLine.test(line) ? line : ""));
+
+function found(path, text, pattern) {
+  return [...text.matchAll(pattern)].map(({ 0: phrase, index }) => {
+    const line = text.slice(0, index).split("\n").length;
+    return `${path}:${line} says "${phrase.replace(/[\s*/]+/g, " ")}": name the actor, and use a verb and the field's term`;
+  });
+}
+
+const documents = [
+  "README.md",
+  ...filesIn("docs", ".md").filter((path) => !path.startsWith(join("docs", "decisions"))),
+];
+const sources = ["src", "test"].flatMap((folder) => filesIn(folder, ".ts"));
+
+function filesIn(folder, ending) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .toSorted();
+}
+
+const lines = [
+  ...documents.flatMap((path) => found(path, readFileSync(path, "utf8"), patternOf(inDocuments))),
+  ...sources.flatMap((path) => found(path, commentsOf(readFileSync(path, "utf8")), patternOf(inComments))),
+];
+for (const line of lines) console.error(line);
+process.exitCode = lines.length === 0 ? 0 : 1;
