@@ -4,11 +4,11 @@ import { contentErasedSchema, orderIdIn } from "../log/codec/erased.ts";
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import { type ErasureOrder, erasureOrders, isOrdered, readErasureOrder } from "../records/erasures.ts";
 
-/** Checks that a conversation lacks only what an order of its store has erased. */
+/** Checks that a conversation lacks only what an erasure order of its store has erased. */
 export class ErasureCheck {
   readonly #store: EventStore;
   readonly #orders = new Map<string, ErasureOrder | null>();
-  /** How many events of the stream are empty, and whether the event that says so was met. */
+  /** How many events of the stream are emptied, and whether the `ContentErased` was found. */
   #emptied = 0;
   #isTold = false;
 
@@ -16,7 +16,7 @@ export class ErasureCheck {
     this.#store = store;
   }
 
-  /** What is wrong with the next event of a stream that was erased; null where nothing is. Its place and its chain are checked elsewhere. */
+  /** What is wrong with the next event of an erased stream; null if nothing is. Other code checks its place and its chain. */
   async problemOf(envelope: StoredEnvelope): Promise<string | null> {
     const order = await this.#order(orderIdIn(envelope.data));
     const id = conversationOfStream(envelope.stream) ?? "";
@@ -38,7 +38,7 @@ export class ErasureCheck {
     return this.#emptied > 0 && !this.#isTold ? "its events were emptied, and the event that says so is missing" : null;
   }
 
-  /** Whether the event that ends an erased conversation was met: nothing may stand behind it. */
+  /** Whether the event that ends an erased conversation was found: no event may follow it. */
   get isOver(): boolean {
     return this.#isTold;
   }
@@ -53,7 +53,7 @@ export class ErasureCheck {
   }
 }
 
-/** The conversations that the orders of a store name, but for orders that were refused. */
+/** The conversations named by the store's erasure orders, without rejected orders. */
 export async function orderedConversations(store: EventStore): Promise<ReadonlyMap<ConversationId, ErasureOrder>> {
   const ordered = new Map<ConversationId, ErasureOrder>();
   for await (const order of erasureOrders(store))

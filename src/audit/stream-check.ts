@@ -16,50 +16,50 @@ import { SnapshotCheck } from "../log/snapshots/snapshot-check.ts";
 import { ConversationDamagedError } from "../projections/damage.ts";
 import { ErasureCheck } from "./erasure-check.ts";
 
-/** The first thing that is wrong with a stream. What comes after it is not looked at. */
+/** The first thing that is wrong with a stream. Later events are not checked. */
 export type StreamProblem = {
-  /** The revision at which the stream stops being what was written: of a missing event, its own. */
+  /** The first revision that differs from what was written; for a missing event, its own. */
   readonly revision: number;
-  readonly kind: /** An event is missing, or it, its place or what is before it was changed. */
+  readonly kind: /** An event is missing, or it, its place or an earlier event was changed. */
     | "chain"
-    /** The head that the store keeps, or one that was saved elsewhere, is not the newest event. */
+    /** The store's head, or one saved elsewhere, is not the newest event. */
     | "head"
-    /** It cannot be read, or a blob that it names is not whole. */
+    /** The event cannot be read, or one of its blobs is incomplete. */
     | "unreadable"
-    /** What it says does not follow from the events before it. */
+    /** The event does not follow from the events before it. */
     | "fold"
-    /** The request cannot be made again as it was sent. */
+    /** The request body cannot be built again as it was sent. */
     | "request"
-    /** All else is right, and the request was not looked at: its codec was not given. */
+    /** Everything else is right, but the request was not checked because its codec was not given. */
     | "codec"
-    /** Its content is gone, and no order of erasure says so; or an order says so, and it is there. */
+    /** Its content is gone without an erasure order, or there is an order and the content is still there. */
     | "hole"
-    /** The events are right, and a snapshot says something else than they give: what is opened from it goes on wrongly. */
+    /** The events are right, but a snapshot differs from them, so conversations opened from it are wrong. */
     | "snapshot"
-    /** The events are right, and a read model shows something else than they give. */
+    /** The events are right, but a read model differs from them. */
     | "view";
   readonly message: string;
 };
 
 export type StreamOptions = {
   readonly codecs: Codecs;
-  /** What was kept elsewhere of the stream's head, at some time or other. */
+  /** The stream's heads that were saved elsewhere, at any time. */
   readonly savedHeads: readonly Head[];
-  /** The last event that is looked at. */
+  /** The last event to check. */
   readonly last: number;
-  /** Told of every event that was looked at. */
+  /** Called for every event checked. */
   readonly onEvent?: () => void;
 };
 
-/** What operators have looked at, and decided to go on without. */
+/** The damage that operators have examined and skipped. */
 export type LookedAt = {
-  /** Events that folds go around. */
+  /** Events that folds leave out. */
   readonly skipped: SkippedEvents;
-  /** Those that are not what was written: what comes after follows from the digest that is stored with them. */
+  /** Events that differ from what was written: the next event follows from their stored digest. */
   readonly changed: SkippedEvents;
 };
 
-/** Checks one stream, event by event, up to the first thing that is wrong. */
+/** Checks one stream, event by event, up to the first problem. */
 export class StreamCheck {
   readonly #reader: EventReader;
   readonly #store: EventStore;
@@ -105,7 +105,7 @@ export class StreamCheck {
   async #firstProblem(): Promise<StreamProblem | null> {
     for (;;) {
       const damage = await this.#checkEvents();
-      // What comes after it is not looked at, so neither is the head.
+      // Later events were not checked, so the head is not checked either.
       if (damage !== null || this.#due > this.#options.last) return damage;
       const cut = this.#checkSavedHead();
       if (cut !== null) return cut;
@@ -115,10 +115,10 @@ export class StreamCheck {
     }
   }
 
-  /** The head that the store keeps, and whether the event that is due is there by now. */
+  /** The head that the store keeps, and whether the next expected event exists by now. */
   async #keptHead(): Promise<Result<{ readonly head: Head | null; readonly isThere: boolean }, StreamProblem>> {
     try {
-      // Read after the events, which were committed with it or before it: a newer one says that there are more by now.
+      // Read after the events, so it is at least as new: a newer head means that events were appended meanwhile.
       const head = await this.#store.head(this.#stream);
       const isLater = head !== null && head.revision >= this.#due;
       return ok({ head, isThere: isLater && (await envelopeAt(this.#store, this.#stream, this.#due)) !== null });
@@ -158,7 +158,7 @@ export class StreamCheck {
     }
     if (this.#erasure.isOver)
       return this.#problem("chain", "it stands behind the end of a conversation that was erased");
-    // Of an erased event the digest is all that is left: the one behind all of them follows from it.
+    // Only the digest of an erased event is left. The event after all of them follows from it.
     const isEmpty = this.#isConversation && envelope.encoding === "erased" && envelope.revision === this.#due;
     const checked = isEmpty ? ok(null) : checkEnvelope(this.head, envelope);
     const isKnown = this.#options.changed.has(envelope.stream, envelope.revision);
@@ -193,7 +193,7 @@ export class StreamCheck {
     }
   }
 
-  /** A fork is folded on what its ancestors say; whether they say it soundly is told of their own streams. */
+  /** Folds a fork's ancestors. The checks of their own streams decide whether they are sound. */
   async #inherit(first: RecordedEvent): Promise<StreamProblem | null> {
     try {
       await foldAround(this.#reader, async (skipped) => {
@@ -246,7 +246,7 @@ export class StreamCheck {
   }
 }
 
-/** What is wrong, in words; an error that says nothing about the events is thrown on. */
+/** Describes what is wrong; rethrows an error that says nothing about the events. */
 function describe(error: unknown): string {
   if (isOfTheStore(error)) throw error;
   return damageWords(error);

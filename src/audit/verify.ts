@@ -17,15 +17,15 @@ import { StreamCheck, type StreamOptions, type StreamProblem } from "./stream-ch
 
 export type StreamReport = {
   readonly stream: string;
-  /** Null for a blob's stream, and for events of none. */
+  /** Null for a blob's stream, and for events without a stream. */
   readonly conversation: ConversationId | null;
-  /** Events and requests that were found to be right. */
+  /** Events and requests found to be right. */
   readonly events: number;
   readonly requests: number;
-  /** The newest event that was found to be right. */
+  /** The newest event found to be right. */
   readonly head: Head | null;
   readonly problem: StreamProblem | null;
-  /** Damaged events that an operator skipped, and that are still as they were found. */
+  /** Damaged events that an operator skipped and that are unchanged since. */
   readonly skipped: readonly SkippedEvent[];
 };
 
@@ -33,15 +33,15 @@ export type SkippedEvent = {
   readonly revision: number;
   /** What is wrong with it. */
   readonly problem: string;
-  /** What the operator said. */
+  /** The operator's reason. */
   readonly reason: string;
 };
 
-/** What a store, or a conversation of it, is verified against. */
+/** The options for verifying a store, or a conversation of it. */
 export type StoreVerifyOptions = {
-  /** By stream: the `heads` of an earlier verification, which were kept where those who write the store cannot write. */
+  /** By stream: the `heads` of an earlier verification, kept where the writers of the store cannot write. */
   readonly savedHeads?: ReadonlyMap<string, Head>;
-  /** Told of every event that was looked at. */
+  /** Called for every event checked. */
   readonly onEvent?: () => void;
 };
 
@@ -49,27 +49,27 @@ export const storeVerifyOptions = optionsOf<StoreVerifyOptions>({ savedHeads: an
 
 export type VerifyOptions = {
   readonly codecs: Codecs;
-  /** Only these conversations, their blobs and what they inherit; all streams when absent. */
+  /** Only these conversations, with their blobs and the events they inherit. Default: all streams. */
   readonly conversations?: readonly ConversationId[];
   /**
-   * Heads that were kept elsewhere, beside those that the store keeps itself: only such heads show that a tail was cut, or a
-   * stream is gone.
+   * Heads kept elsewhere, in addition to those that the store keeps itself: only such heads reveal that the end of a stream was cut off,
+   * or that a stream is gone.
    */
   readonly savedHeads?: ReadonlyMap<string, Head>;
-  /** Told of every event that was looked at, of whichever stream. */
+  /** Called for every event checked, of any stream. */
   readonly onEvent?: () => void;
-  /** Whose rows are compared with what the events give, as far as they have come. */
+  /** Read models whose rows are compared with the events, as far as the rows have come. */
   readonly readModels?: readonly ReadModel[];
 };
 
 export type ReadModel = Pick<RowProjector<unknown>, "name" | "mismatchedRow" | "orphanRows">;
 
 /**
- * Checks a store's streams one by one: hash chains, heads, schemas, blobs, both folds, the digests of blocks,
- * settings and contexts, every request, which is made again and compared with what was sent, and what read models show.
- * A store that was verified as a whole, and is sound, saves its heads to be compared the next time.
+ * Checks a store's streams one by one: hash chains, heads, schemas, blobs, both folds, the digests of blocks, settings and contexts,
+ * the rows of read models, and every request, whose body is built again and compared with the one that was sent.
+ * If a whole store is sound, its heads are saved for the next verification.
  *
- * @throws {StoreUnavailableError} when the store cannot be read: that says nothing about what it holds.
+ * @throws {StoreUnavailableError} if the store cannot be read, which says nothing about its content.
  */
 export async function* verifyStore(store: EventStore, options: VerifyOptions): AsyncIterable<StreamReport> {
   let isSound = true;
@@ -80,24 +80,24 @@ export async function* verifyStore(store: EventStore, options: VerifyOptions): A
   if (isSound && options.conversations === undefined) await store.saveHeads?.();
 }
 
-/** What a verification found of all the streams that it looked at. */
+/** The result of verifying all selected streams. */
 export type Verification = {
   readonly isSound: boolean;
-  /** How many were looked at, and what of them was found to be right. */
+  /** How many streams were checked, and how many events and requests in them are right. */
   readonly streams: number;
   readonly events: number;
   readonly requests: number;
-  /** The first thing that is wrong of each stream that is damaged. */
+  /** The first problem of each damaged stream. */
   readonly problems: readonly (StreamProblem & VerifiedStreamName)[];
   /** Damaged events that an operator has skipped. */
   readonly skipped: readonly (SkippedEvent & VerifiedStreamName)[];
-  /** The newest event of each stream that was found to be right: to be kept elsewhere, and compared the next time. */
+  /** The newest sound event of each stream: keep these heads elsewhere, and compare them the next time. */
   readonly heads: ReadonlyMap<string, Head>;
 };
 
 export type VerifiedStreamName = Pick<StreamReport, "stream" | "conversation">;
 
-/** The same as `verifyStore`, summed up. */
+/** `verifyStore`, summed up. */
 export async function verification(store: EventStore, options: VerifyOptions): Promise<Verification> {
   const counts = { streams: 0, events: 0, requests: 0 };
   const problems: Verification["problems"][number][] = [];
@@ -136,12 +136,12 @@ async function* reports(store: EventStore, options: VerifyOptions): AsyncIterabl
     }
     const savedHeads = saved.map((heads) => heads.get(stream)).filter((head) => head !== undefined);
     const report = await verifyStream(store, stream, { codecs, savedHeads, last, onEvent });
-    // What a damaged stream should show, nobody can say; of an ancestor more is shown than is looked at.
+    // A damaged stream has no defined rows, and the rows of an ancestor show more than was checked.
     const isShown = report.problem === null && report.conversation !== null && last === Number.POSITIVE_INFINITY;
     yield isShown ? { ...report, problem: await viewProblem(readModels, stream) } : report;
   }
   for (const stream of missing) {
-    // Long texts of an erased conversation go with their names.
+    // Blobs of an erased conversation are removed together with their names.
     if (orderOfBlob(stream) !== undefined) continue;
     const message = "the stream is gone: its head was saved before";
     yield nothingRight(stream, { revision: 0, kind: "head", message });
@@ -151,7 +151,7 @@ async function* reports(store: EventStore, options: VerifyOptions): AsyncIterabl
   yield* orphanRowReports(readModels);
 }
 
-/** Events that no conversation shows. */
+/** Events that belong to no conversation. */
 async function* orphanReports(store: EventStore): AsyncIterable<StreamReport> {
   for (const { place, revision, events } of (await store.orphanEvents?.()) ?? []) {
     const message = `${counted(events, "event")} from here on stand in no stream: its name and its head are gone`;
@@ -173,7 +173,7 @@ async function viewProblem(readModels: readonly ReadModel[], stream: string): Pr
   return null;
 }
 
-/** @throws when the store cannot be read now, which says nothing of its rows. */
+/** @throws if the store cannot be read now, which says nothing about its rows. */
 function unreadableRows({ name }: ReadModel, error: unknown): string {
   if (isOfTheStore(error)) throw error;
   return `the events are right, and rows of ${name} cannot be read (${messageOf(error)}): rebuild that projection`;
@@ -195,7 +195,7 @@ const nothingRight = (stream: string, problem: StreamProblem): StreamReport => (
   ...{ stream, conversation: conversationOfStream(stream), events: 0, requests: 0, head: null, skipped: [], problem },
 });
 
-/** What an operator has skipped is told as that, and what comes after it is looked at. */
+/** Reports skipped damage as such, and checks the events after it. */
 async function verifyStream(store: EventStore, stream: string, options: StreamOptions): Promise<StreamReport> {
   const lookedAt = { skipped: new SkippedEvents(), changed: new SkippedEvents() };
   const skips = new Map<number, SkippedEvent>();
@@ -219,15 +219,15 @@ async function verifyStream(store: EventStore, stream: string, options: StreamOp
 }
 
 /**
- * What an operator said who skipped an event that has this problem. One that is not what was written has to be as it was found:
- * a change since then is nothing that anybody looked at.
+ * The skip of an event with this problem. An event that differs from what was written must be as the operator found it:
+ * nobody has examined a later change.
  */
 async function skipOf(reader: EventReader, stream: string, problem: StreamProblem): Promise<RecordedSkip | undefined> {
   try {
     return await statedSkip(reader, stream, problem);
   } catch (error) {
     if (isOfTheStore(error)) throw error;
-    // Nothing of the stream can be read, a skip neither.
+    // Nothing in the stream can be read, and no skip either.
     return undefined;
   }
 }
@@ -245,12 +245,12 @@ async function statedSkip(
   return (await skipsOf(reader, stream, revision)).findLast((skip) => skip.found === found);
 }
 
-/** The last revision of a stream that is verified; null when none is. */
+/** The last revision of a stream to verify; null if the stream is not verified. */
 type VerifiedStreams = (stream: string) => number | null;
 
 /**
- * What is verified with conversations: they and their blobs, and of each ancestor the events that are inherited, for a fork
- * shows them as its own. Everything when none is named.
+ * What to verify for the given conversations: their streams and blobs, and of each ancestor the inherited events, because a fork
+ * shows them as its own. Without conversations: everything.
  */
 async function verifiedStreams(
   reader: EventReader,
@@ -262,7 +262,7 @@ async function verifiedStreams(
     const stream = conversationStream(id);
     lastByStream.set(stream, Number.POSITIVE_INFINITY);
     for (let fork = await forkOf(reader, stream); fork !== null; fork = await forkOf(reader, fork.stream)) {
-      // So far it is known already, with its own ancestors; damaged forks may even name each other.
+      // Already covered to this point, with its own ancestors; damaged forks may even refer to each other.
       if ((lastByStream.get(fork.stream) ?? -1) >= fork.revision) break;
       lastByStream.set(fork.stream, fork.revision);
     }
@@ -279,7 +279,7 @@ async function forkOf(reader: EventReader, stream: string): Promise<ForkPoint | 
   try {
     return await statedFork(reader, stream);
   } catch (error) {
-    // That its first event cannot be read is told of the stream itself.
+    // The check of the stream itself reports that its first event cannot be read.
     if (error instanceof ConversationDamagedError) return null;
     throw error;
   }

@@ -9,22 +9,22 @@ import { redactEvent } from "./redact.ts";
 const format = "turnlog-bundle";
 const endFormat = "turnlog-bundle-end";
 
-/** What every bundle begins with. */
+/** The beginning of every bundle. */
 export const bundleBegin = `{"format":"${format}",`;
 
-/** The first line: whose events follow, up to where. */
+/** The first line: the conversations and their heads. */
 const headerSchema = z.strictObject({
   format: z.literal(format),
   version: z.literal(1),
-  /** The store that they were in. */
+  /** The store that they come from. */
   storeId: z.string(),
-  /** What was said was replaced by its lengths and hashes: a bundle to look at, and not to import. */
+  /** Content was replaced by its lengths and hashes: the bundle can be read, but not imported. */
   isRedacted: z.boolean(),
   heads: z.array(z.strictObject({ stream: z.string().min(1), revision: z.int().nonnegative(), digest: sha256Schema })),
 });
 export type BundleHeader = z.infer<typeof headerSchema>;
 
-/** The last line: how many events there were, and the sha256 of every line before, line feeds included. */
+/** The last line: the number of events, and the sha256 of all lines before, line feeds included. */
 const endSchema = z.strictObject({
   format: z.literal(endFormat),
   events: z.int().nonnegative(),
@@ -32,10 +32,10 @@ const endSchema = z.strictObject({
 });
 
 /**
- * A bundle's lines, each with its line feed: a header with the heads, the events as they are, an end that proves that
+ * A bundle's lines, each with its line feed: a header with the heads, the unchanged events, and an end that proves that
  * nothing is missing.
  *
- * @throws {StoreCorruptedError} when the source is damaged; what came before has no end.
+ * @throws {StoreCorruptedError} if the source is damaged; the lines before that have no end.
  */
 export async function* bundleLines(
   source: CopySource,
@@ -58,7 +58,7 @@ export async function* bundleLines(
   yield `${JSON.stringify({ format: endFormat, events, sha256 })}\n`;
 }
 
-/** The header of a bundle; null for a line of another kind of file. */
+/** The header of a bundle; null if the line is from another kind of file. */
 export function readBundleHeader(line: string): BundleHeader | null {
   const value = parse(line);
   if (typeof value !== "object" || value === null || !("format" in value) || value.format !== format) return null;
@@ -67,7 +67,7 @@ export function readBundleHeader(line: string): BundleHeader | null {
   throw damaged(1, `its header cannot be read (${z.prettifyError(parsed.error)}): a newer turnlog may have written it`);
 }
 
-/** The events of a bundle that is not redacted. `lines` gives its lines from the first one on, each time it is called. */
+/** The events of a bundle that is not redacted. Each call of `lines` returns its lines from the first one. */
 export function bundleSource(header: BundleHeader, lines: () => AsyncIterable<string>): CopySource {
   const heads = header.heads.map(({ stream, revision, digest }) => ({ stream, head: { revision, digest } }));
   return { heads, events: () => readEvents(heads, lines()) };
@@ -80,7 +80,7 @@ async function* readEvents(heads: CopySource["heads"], lines: AsyncIterable<stri
   let isEnded = false;
   for await (const line of lines) {
     number += 1;
-    // What follows the last line feed.
+    // After the last line feed.
     if (line === "") continue;
     if (isEnded) throw damaged(number, "it stands after the end");
     const value = parse(line);

@@ -16,11 +16,11 @@ import {
 import { type CopySource, openStoreSource } from "./copy-source.ts";
 
 export type ExportOptions = {
-  /** All, where none is named; with them go their blobs and the conversations that they began from. */
+  /** The conversations, with their blobs and ancestors. Default: all. */
   readonly conversations?: readonly ConversationId[];
-  /** Replaces what was said by lengths and hashes: a bundle to look at, which cannot be imported. */
+  /** Replaces content by lengths and hashes: the bundle can be read, but not imported. */
   readonly redact?: boolean;
-  /** Told why the bundle could not be recorded in its store (`ExportMade`): an erasure there will not name it. */
+  /** Called with the reason if the bundle could not be recorded in its store (`ExportMade`): an erasure there will not list it. */
   readonly onUnrecorded?: (reason: string) => void;
 };
 
@@ -31,7 +31,7 @@ const exportOptions = optionsOf<ExportOptions>({ conversations: anything, redact
  *
  *     await writeFile("talk.bundle", exportBundle(store, { conversations: [conversation.id] }));
  *
- * @throws {StoreCorruptedError} when the store is damaged; what came before has no end, so it cannot be imported.
+ * @throws {StoreCorruptedError} if the store is damaged; the lines before that have no end, so they cannot be imported.
  */
 export async function* exportBundle(from: OpenStore, options: ExportOptions = {}): AsyncGenerator<string, void> {
   exportOptions.check("exportBundle", options);
@@ -41,7 +41,7 @@ export async function* exportBundle(from: OpenStore, options: ExportOptions = {}
   yield* recordedBundle(from, source, { ...options, conversations, redact });
 }
 
-/** The lines of a bundle; once all were taken, it is on record in the store that conversations have left it. */
+/** The lines of a bundle. Once all are read, the store records that the conversations have left it. */
 export async function* recordedBundle(
   from: OpenStore,
   source: CopySource,
@@ -66,15 +66,15 @@ export async function* recordedBundle(
 }
 
 /**
- * Takes the conversations of a bundle into a store under their own ids: what `turnlog import` does. What the store has already is left as
- * it is.
+ * Imports the conversations of a bundle into a store under their own ids, as `turnlog import` does. Events that the store already has
+ * stay unchanged.
  *
  *     await importBundle(() => createReadStream("talk.bundle", "utf8"), store);
  *
- * @param read - Gives the bundle's text from its beginning, in pieces of any size, each time it is called.
- * @throws {TurnlogError} `bundle-unusable` for another text, and for a redacted bundle; `copy-diverged` when the store has other
- *   events in a stream. Then nothing was written.
- * @throws {StoreCorruptedError} when the bundle is damaged; then nothing was written.
+ * @param read - Returns the bundle's text from its beginning, in pieces of any size, each time it is called.
+ * @throws {TurnlogError} `bundle-unusable` if the text is not a bundle, or is a redacted one; `copy-diverged` if the store has other
+ *   events in a stream. Nothing was written then.
+ * @throws {StoreCorruptedError} if the bundle is damaged; nothing was written then.
  */
 export async function importBundle(
   read: () => AsyncIterable<string>,

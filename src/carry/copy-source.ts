@@ -22,23 +22,23 @@ import {
 
 export type StreamHead = { readonly stream: string; readonly head: Head };
 
-/** Whole conversations that can be carried elsewhere: out of a store, or out of a bundle. */
+/** Whole conversations to copy, from a store or a bundle. */
 export type CopySource = {
-  /** The streams in an order in which each comes after what it needs: its blobs, and the conversation it began from. */
+  /** The streams, each after those it needs: its blobs, and its parent conversation. */
   readonly heads: readonly StreamHead[];
   /**
-   * Every event up to the heads, stream after stream in that order; may be asked for again.
+   * Every event up to the heads, stream by stream in that order; may be called again.
    *
-   * @throws {StoreCorruptedError} instead of an event whose chain does not hold, and where one is missing.
+   * @throws {StoreCorruptedError} in place of an event whose chain does not hold, and where one is missing.
    */
   readonly events: () => AsyncIterable<Envelope>;
 };
 
 /**
- * Conversations of a store as they are now, with their blobs and ancestors; all of them when none is named.
+ * Conversations of a store in their current state, with their blobs and ancestors; all conversations if none are named.
  *
- * @throws {StoreCorruptedError} when a conversation, or one that it began from, is not there.
- * @throws {ConversationErasedError} when one that is named was erased; of all conversations it is left out.
+ * @throws {StoreCorruptedError} if a conversation or one of its ancestors is missing.
+ * @throws {ConversationErasedError} if a named one was erased; among all conversations it is left out.
  */
 export async function openStoreSource(
   store: EventStore,
@@ -57,7 +57,7 @@ export async function openStoreSource(
     }
     const newest = await envelopeAt(store, stream, head.revision);
     if (newest !== null && isErased(newest)) {
-      // A child of it has nothing of it, and of all conversations it is none any more. Who names it is told.
+      // Erased: a child has none of its content, and a copy of all leaves it out. Only a caller that names it gets the error.
       if (conversations === undefined || child !== null) return;
       throw new ConversationErasedError(newest);
     }
@@ -66,7 +66,7 @@ export async function openStoreSource(
     streams.push({ stream, head });
   }
   for (const id of await oldestFirst(store, conversations ?? (await conversationsOf(store)))) await add(id, null);
-  // Looked for after the heads: a blob is durable before the event that names it.
+  // Searched for after the heads: a blob is durable before the event that refers to it.
   const heads = await withBlobs(store, streams, conversations === undefined);
   return { heads, events: () => eventsUpTo(store, heads) };
 }
@@ -86,18 +86,18 @@ export async function* eventsUpTo(store: EventStore, heads: readonly StreamHead[
   if (!ended.ok) throw new StoreCorruptedError(ended.error);
 }
 
-/** A copy vouches for what it copies. A file that is copied as it is says no more than it did before. */
+/** A copy is checked, unlike a file that is copied byte by byte, which proves nothing new. */
 const notCarried =
   "what is not as it was written is not copied or exported: restore a backup, or take the whole sqlite store as it is with `turnlog store backup`";
 
-/** What has to be true of a source's events; what is wrong is said in words, for the caller, who knows where it stands. */
+/** Checks a source's events. It describes a problem, and the caller adds where it is. */
 export type SourceCheck = {
   readonly take: (envelope: Envelope) => Result<Head, string>;
   /** After the last event. */
   readonly end: () => Result<null, string>;
 };
 
-/** Checks that each stream is whole up to its head and its chain holds, and that the blobs which it names come first. */
+/** Checks that each stream is complete up to its head, that its chain holds, and that its blobs come first. */
 export function createSourceCheck(heads: readonly StreamHead[]): SourceCheck {
   const passed = new Set<string>();
   let index = 0;
@@ -127,7 +127,7 @@ export function createSourceCheck(heads: readonly StreamHead[]): SourceCheck {
 const missing = (due: StreamHead | undefined, head: Head | null): string =>
   due === undefined ? "nothing more" : `event ${head === null ? 0 : head.revision + 1} of ${due.stream}`;
 
-/** The blobs that an event names. */
+/** The blobs that an event refers to. */
 export function blobsOf({ stream, data }: Envelope): readonly BlobReference[] {
   return conversationOfStream(stream) === null || !data.includes('"$blob"') ? [] : decodeData(data).blobs;
 }
@@ -136,8 +136,8 @@ const conversationsOf = async (store: EventStore): Promise<readonly Conversation
   (await headsOf(store, "conversation-")).flatMap(({ stream }) => conversationOfStream(stream) ?? []);
 
 /**
- * In the order in which they were written last, which is then that of the target's log, too. What began from another stands behind it:
- * not before that one's turn has come, or the newest of all would be buried among older ones.
+ * Orders conversations by their newest event, which becomes their order in the target's log. A fork or child comes after its parent,
+ * but not before the parent's own place: otherwise the newest conversation would be among older ones.
  */
 async function oldestFirst(
   store: EventStore,
@@ -148,7 +148,7 @@ async function oldestFirst(
     const known = turns.get(id);
     if (known !== undefined) return known;
     const at = await lastAtOf(store, id);
-    // A circle is damage, which is told where it is copied.
+    // A circle is damage, which the copy reports.
     turns.set(id, at);
     const parent = at === null ? null : await parentOf(store, conversationStream(id));
     const before = parent === null ? null : await turnOf(parent);
@@ -162,12 +162,12 @@ async function oldestFirst(
     if (at !== null) written.push({ id, at });
   }
   const known = written.toSorted((left, right) => (left.at < right.at ? -1 : left.at > right.at ? 1 : 0));
-  // One that is not there is refused where its turn comes.
+  // A missing one is reported at its place.
   const there = new Set(known.map(({ id }) => id));
   return [...known.map(({ id }) => id), ...conversations.filter((id) => !there.has(id))];
 }
 
-/** Each stream after its own blobs. Of a few conversations they are asked for one by one, of all at once. */
+/** Each stream after its own blobs. Looks them up per conversation for a few, and in one scan for all. */
 async function withBlobs(
   store: EventStore,
   streams: readonly StreamHead[],

@@ -12,7 +12,7 @@ import { type ExportMade, recordExport } from "../records/exports.ts";
 import { blobsOf, type CopySource, eventsUpTo, openStoreSource } from "./copy-source.ts";
 
 export type CopyOptions = {
-  /** Ends it with the signal's reason; what was copied stays, and the next copy goes on from there. */
+  /** Stops the copy with the signal's reason. What was copied stays, and the next copy continues from there. */
   readonly signal?: AbortSignal;
   /** How much is done: every event is read, written and read again. */
   readonly onProgress?: (done: number, total: number) => void;
@@ -33,28 +33,28 @@ export type CopiedStream = {
   readonly stream: string;
   /** Null for a blob's stream. */
   readonly conversation: ConversationId | null;
-  /** The newest event that the source had. */
+  /** The newest event of the source. */
   readonly head: Head;
   /** How many of its events the target lacked. */
   readonly copied: number;
 };
 
-/** A store as a caller has it open: what is copied is its events. */
+/** An open store, whose events are copied. */
 export type OpenStore = {
   readonly events: EventStore;
-  /** Where it is recorded that conversations have left the store. */
+  /** Where to record that conversations have left the store. */
   readonly log?: EventLog;
 };
 
 /**
- * Copies conversations, or all of them, from one store to another with their blobs and the conversations that they began
- * from: the same streams and events, ids, times and digests. What the target has already is left as it is, so a copy that
- * was broken off is called again; so is one whose source has grown.
+ * Copies conversations, or all of them, from one store to another, with their blobs and ancestors: the same streams and events,
+ * ids, times and digests. Events that the target already has stay unchanged. Call it again to continue an interrupted copy, or after
+ * the source has grown.
  *
- * @throws {TurnlogError} `copy-diverged` when the target has other events in a stream; then nothing was written.
- * @throws {ConversationErasedError} when a conversation was erased at the target; then nothing was written.
- * @throws {StoreCorruptedError} when the source is damaged (then nothing was written), or the target does not hold
- *   afterwards what was written.
+ * @throws {TurnlogError} `copy-diverged` if the target has other events in a stream; nothing was written then.
+ * @throws {ConversationErasedError} if a conversation was erased in the target; nothing was written then.
+ * @throws {StoreCorruptedError} if the source is damaged (nothing was written then), or if the target afterwards does not hold
+ *   what was written.
  */
 export async function copyConversations(
   from: OpenStore,
@@ -65,7 +65,7 @@ export async function copyConversations(
   checkOpenStores("copyConversations takes two open stores", "them", [from, to]);
   const { conversations = null, onUnrecorded } = options;
   const copied = await copyEvents(await openStoreSource(from.events, options.conversations), to.events, options);
-  // A copy that finds nothing to do gives nothing away.
+  // A copy without new events reveals nothing.
   if (copied.every((stream) => stream.copied === 0)) return copied;
   const made = { kind: "copy", isRedacted: false, sha256: null, storeId: to.events.storeId } as const;
   await recordCarried(from, { ...made, conversations: conversations && [...conversations] }, onUnrecorded);
@@ -83,9 +83,9 @@ export async function recordCarried(
 }
 
 /**
- * Refuses what is no open store.
+ * Rejects values that are not open stores.
  *
- * @param takes - What the function takes, in words, and what they are called there.
+ * @param takes - What the function takes, in words; `word` refers to it.
  */
 export function checkOpenStores(takes: string, word: "it" | "them", given: readonly unknown[]): void {
   const other = given.find((store) => !isOpenStore(store));
@@ -96,7 +96,7 @@ export function checkOpenStores(takes: string, word: "it" | "them", given: reado
 const isOpenStore = (given: unknown): given is OpenStore =>
   typeof given === "object" && given !== null && "events" in given && typeof given.events === "object";
 
-/** The same for whatever events come from. */
+/** The same for events from any source. */
 export async function copyEvents(
   source: CopySource,
   to: EventStore,
@@ -114,7 +114,7 @@ export async function copyEvents(
   }
   const survey = await lookAtBoth(counted(source.events()), source, to);
   await write(counted(source.events()), survey.presentByStream, to);
-  // What was written is read back, and compared with the source's heads.
+  // Read back what was written, and compare it with the source's heads.
   for await (const _ of counted(eventsUpTo(to, source.heads)));
   for (const { stream, blob } of survey.blobs.values()) await readBlob(to, stream, blob);
   return source.heads.map(({ stream, head }) => ({
@@ -124,13 +124,13 @@ export async function copyEvents(
 }
 
 type Survey = {
-  /** How many events of each stream the target has already. */
+  /** How many events of each stream the target already has. */
   readonly presentByStream: ReadonlyMap<string, number>;
-  /** Every blob that an event names, by its own stream. */
+  /** Every blob that an event refers to, by the blob's stream. */
   readonly blobs: ReadonlyMap<string, { readonly stream: string; readonly blob: BlobReference }>;
 };
 
-/** Reads the source to its end, so that nothing is written of one that is damaged, or that the target contradicts. */
+/** Reads the source to its end, so that nothing is written if it is damaged or contradicts the target. */
 async function lookAtBoth(events: AsyncIterable<Envelope>, { heads }: CopySource, to: EventStore): Promise<Survey> {
   const thereByStream = new Map<string, Head>();
   for (const { stream, head } of heads) {
@@ -141,7 +141,7 @@ async function lookAtBoth(events: AsyncIterable<Envelope>, { heads }: CopySource
   for await (const envelope of events) {
     const { stream, revision, digest } = envelope;
     const there = thereByStream.get(stream);
-    // The chain holds, so what comes before two equal events is equal as well.
+    // The chain holds, so the events before two equal events are equal, too.
     if (there?.revision === revision && there.digest !== digest) throw diverged(stream, revision);
     for (const blob of blobsOf(envelope)) blobs.set(blobStream(stream, blob), { stream, blob });
   }
@@ -149,11 +149,11 @@ async function lookAtBoth(events: AsyncIterable<Envelope>, { heads }: CopySource
   return { presentByStream: new Map(present), blobs };
 }
 
-/** The target's newest event of a stream that the source can have as well: the target may be ahead. */
+/** The target's newest event of a stream that the source can also have: the target may be ahead. */
 async function lastCommon(to: EventStore, stream: string, head: Head): Promise<Head | null> {
   const there = await to.head(stream);
   const newest = there === null ? null : await envelopeAt(to, stream, there.revision);
-  // A copy would bring back what was erased.
+  // A copy would restore what was erased.
   if (newest !== null && isErased(newest)) throw new ConversationErasedError(newest);
   if (there === null || there.revision <= head.revision) return there;
   const same = await envelopeAt(to, stream, head.revision);
@@ -194,7 +194,7 @@ async function write(
   await flush();
 }
 
-/** So many that the wait for the disk counts little, and so few that a copy can be broken off soon. */
+/** Many enough that waiting for the disk matters little, and few enough to stop a copy soon. */
 const maxBatchEvents = 500;
 
 type Batch = { stream: string | null; expected: Head | null; envelopes: Envelope[]; bytes: number };

@@ -1,8 +1,8 @@
 import type { ConversationEvent } from "../domain/events/event.ts";
 
 /**
- * What of an event's data a redacted bundle keeps: `kept` as it is, `named` by name only. `[]` is each item of a list. What is
- * not listed here is hidden, names of members included: a member that is called `id` or `name` may be anybody's.
+ * The parts of an event's data that a redacted bundle keeps: `kept` unchanged, `named` by name only. `[]` is each item of a list.
+ * Everything else is hidden, including the names of members: even a member called `id` or `name` may be content.
  */
 export type KeptPaths = { readonly kept: readonly string[]; readonly named: readonly string[] };
 
@@ -55,7 +55,7 @@ const timings = all(
   named("timings[].swallowed[].message"),
 );
 
-/** Host, boot and the rest of where a run was are its owner's. */
+/** Host, boot and other details of the process belong to its owner. */
 const ownership = all(
   kept("epoch", "owner.processId", "owner.pid", "owner.startedAt", "owner.lease.storeId", "owner.lease.id"),
   named("owner.bootId", "owner.host", "owner.pidNamespace"),
@@ -114,7 +114,7 @@ const settings = all(
 
 const usage = kept(...["inputTokens", "cachedInputTokens", "outputTokens", "reasoningTokens"]);
 
-/** Names and levels, and no word of what was said. */
+/** Names and levels, without any content. */
 const filtered = kept("contentFilters[].source", "contentFilters[].blocked", "contentFilters[].results");
 
 const answered = all(
@@ -145,7 +145,7 @@ const requested = all(
 
 const ended = all(kept("after", "discardedTools[]"), timings);
 
-/** By event. The compiler asks for each, so that a new one is looked at here. */
+/** By event type. The compiler requires every type, so that each new one is considered here. */
 export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkStored", KeptPaths>> = {
   ConversationStarted: all(
     kept("origin.type", "origin.conversationId", "origin.revision", "origin.digest", "origin.runId", "origin.blockId"),

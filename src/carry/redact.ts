@@ -12,15 +12,15 @@ import type { Envelope } from "../log/ports/event-store.ts";
 import { keptPaths } from "./kept-paths.ts";
 
 /**
- * An event without what was said: of its data stays what `keptPaths` lists, of the actor the kind, and the names of layers, tools
- * and providers. Everything else is `{"$redacted": {sha256, bytes}}` of the text, or of the JSON text with `json: true`;
- * members whose names are not listed are one such thing together. What is kept is a number, a truth value, or one word.
+ * An event without its content: its data keeps what `keptPaths` lists, and the actor its kind and the names of layers, tools
+ * and providers. Everything else becomes `{"$redacted": {sha256, bytes}}` of the text, or of the JSON text with `json: true`;
+ * members with unlisted names become one such value together. Kept values are numbers, booleans or single words.
  */
 export function redactEvent(envelope: Envelope): Omit<Envelope, "actor"> & { readonly actor: JsonObject } {
   const { type, version, data, actor } = envelope;
   const place = version === 1 && Object.hasOwn(places, type) ? places[type] : undefined;
   const names = ["middleware", "provider", "tool"].includes(actor.kind) ? actorsOfCode : actorsOfPeople;
-  // An actor is an object of texts: so is what becomes of it.
+  // An actor is an object of texts, and so is its redacted form.
   const redacted = {
     ...envelope,
     data: JSON.stringify(redact(parse(data), place)),
@@ -29,7 +29,7 @@ export function redactEvent(envelope: Envelope): Omit<Envelope, "actor"> & { rea
   return { ...redacted, actor: objectOf(redacted.actor) };
 }
 
-/** What is no JSON is one text. */
+/** Anything that is not JSON counts as one text. */
 function parse(data: string): JsonValue {
   try {
     return parseJson(data);
@@ -38,7 +38,7 @@ function parse(data: string): JsonValue {
   }
 }
 
-/** A place in an event's data: whether its value stays, and what is listed below it. */
+/** A place in an event's data: whether its value is kept, and the listed places below it. */
 type KeptPlace = { isKept: boolean; readonly members: Map<string, KeptPlace>; items: KeptPlace | null };
 
 const newPlace = (): KeptPlace => ({ isKept: false, members: new Map(), items: null });
@@ -73,10 +73,10 @@ function hidden(value: JsonValue): JsonObject {
   return { $redacted: isText ? { sha256, bytes } : { sha256, bytes, json: true } };
 }
 
-/** As ids, digests and kinds are: what is meant for people has blanks. */
+/** True for ids, digests and kinds: text for people contains blanks. */
 const isWord = (text: string): boolean => /^[\w.:/@+-]{1,256}$/.test(text);
 
-/** What is stored beside the event is named by hash and length as well. A caller's own `$blob` has one more `$` here. */
+/** A blob reference also holds only hash and length. In this text, a caller's own `$blob` has one more `$`. */
 function isBlob(value: JsonValue): boolean {
   if (!isJsonObject(value) || Object.keys(value).length !== 1 || !isJsonObject(value["$blob"])) return false;
   const { sha256, bytes, ...rest } = value["$blob"];

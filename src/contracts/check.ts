@@ -1,10 +1,10 @@
-/** One thing that an adapter has to do: it throws, an AssertionError among others, where the adapter does not. */
+/** One promise that an adapter must keep: `run` throws, for example an AssertionError, if it does not. */
 export type Check = { readonly name: string; readonly run: () => Promise<void> };
 
 /** Adds a check, which gets a subject of its own. */
 export type AddCheck<Subject> = (name: string, run: (subject: Subject) => Promise<void>) => void;
 
-/** The checks that are added, each on a new subject that is closed when it ends. */
+/** The added checks, each with a new subject that is closed at its end. */
 export function checksOf<Subject extends { close(): Promise<void> }>(
   create: () => Subject | Promise<Subject>,
   addAll: (check: AddCheck<Subject>) => void,

@@ -4,7 +4,7 @@ import type { ErasingStore, StreamErasure } from "../log/ports/event-store.ts";
 import { type AddCheck, type Check, checksOf } from "./check.ts";
 import { all, appendPrepared, headAfter, prepared } from "./prepared.ts";
 
-/** What every store does that can erase, beside `eventStoreChecks`. Each check gets an empty store from `create`, and closes it. */
+/** The promises of every store that can erase, in addition to `eventStoreChecks`. Each check gets an empty store from `create`, and closes it. */
 export const erasureChecks = (create: () => ErasingStore | Promise<ErasingStore>): readonly Check[] =>
   checksOf(create, addErasure);
 

@@ -3,7 +3,7 @@ import type { EventStore, Head, StoredEnvelope } from "../log/ports/event-store.
 import type { AddCheck } from "./check.ts";
 import { all, appendPrepared, headAfter, newStream } from "./prepared.ts";
 
-/** How every store delivers: what is there, then what comes, each event once and in order. */
+/** How every store delivers events: existing ones, then new ones, each once and in order. */
 export function addSubscriptions(check: AddCheck<EventStore>): void {
   check("delivers what is there, then what comes", async (store) => {
     const { sent } = await appendPrepared(store, { count: 2 });
@@ -104,7 +104,7 @@ export function addSubscriptions(check: AddCheck<EventStore>): void {
       })();
       await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent) });
       await delivery;
-      // A server that lags may say an earlier end: then something is given that was there, and nothing is left out.
+      // A server that lags may report an earlier end: then existing events are delivered, too, and none is missing.
       assert.deepEqual(delivered, [0, 1, 2, 3].slice(-delivered.length));
     },
   );
@@ -154,7 +154,7 @@ async function firstOf(events: AsyncIterable<StoredEnvelope>): Promise<StoredEnv
   return undefined;
 }
 
-/** Everything that is delivered, and when there is enough of it: a store at the end of a wire takes its time. */
+/** All delivered events, and a promise for when there are enough: a remote store takes its time. */
 function collect(
   events: AsyncIterable<StoredEnvelope>,
   count: number,

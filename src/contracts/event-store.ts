@@ -15,7 +15,7 @@ import { addSubscriptions } from "./event-store-subscriptions.ts";
 import { all, appendPrepared, headAfter, jsonText, newStream, prepared } from "./prepared.ts";
 
 /**
- * What every event store does, the promises of its port: `for (const { name, run } of eventStoreChecks(create)) test(name, run)` in
+ * The promises of every event store: `for (const { name, run } of eventStoreChecks(create)) test(name, run)` in
  * any test runner. Each check gets an empty store from `create`, and closes it.
  */
 export const eventStoreChecks = (create: () => EventStore | Promise<EventStore>): readonly Check[] =>

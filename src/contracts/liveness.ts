@@ -3,11 +3,11 @@ import { type EventStore, StoreClosedError } from "../log/ports/event-store.ts";
 import type { Liveness } from "../log/ports/liveness.ts";
 import { type Check, checksOf } from "./check.ts";
 
-/** What the checks are run on. */
+/** The subject of the checks. */
 export type StoreWithLiveness = EventStore & { readonly liveness: Liveness };
 
 /**
- * What every store does that tells whether owners live, used as `eventStoreChecks` is. `openAgain` opens another object on the same
+ * The promises of every store with liveness; use it like `eventStoreChecks`. `openAgain` opens another object on the same
  * store, as another process would.
  */
 export const livenessChecks = <Store extends StoreWithLiveness>(
@@ -65,7 +65,7 @@ export const livenessChecks = <Store extends StoreWithLiveness>(
 
     check("waits for no more than it has to, and only as long as it may", async (store) => {
       const { liveness } = store;
-      // A store that always knows has nothing to wait for.
+      // A store whose `isAlive` always knows needs no wait.
       if (liveness.whenKnown === undefined) return;
       const whenKnown = liveness.whenKnown.bind(liveness);
       const other = await openAgain(store);

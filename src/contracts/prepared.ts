@@ -6,7 +6,7 @@ import type { AppendResult, Envelope, EventStore, Head, PreparedAppend } from ".
 export type PreparedOptions = {
   readonly stream?: string;
   readonly expected?: Head | null;
-  /** The data of each event; by default `count` events that say their number. */
+  /** The data of each event. Default: `count` events with their number. */
   readonly data?: readonly string[];
   readonly count?: number;
   readonly extra?: Partial<Envelope>;
@@ -21,7 +21,7 @@ export function newStream(): string {
   return `conversation-cnv_${streams.toString().padStart(6, "0")}`;
 }
 
-/** An append as a writer prepares it, with a chain that holds. */
+/** An append as a writer prepares it, with a valid chain. */
 export function prepared(options: PreparedOptions = {}): PreparedAppend {
   const { stream = newStream(), expected = null, count = 1, extra = {} } = options;
   const data = options.data ?? Array.from({ length: count }, (_, index) => `{"n":${index}}`);
@@ -53,7 +53,7 @@ export async function appendPrepared(
   return { sent, result: await store.append(sent) };
 }
 
-/** The head of a stream whose newest events these are. */
+/** The head of a stream whose newest events are these. */
 export function headAfter({ envelopes }: PreparedAppend): Head {
   const last = envelopes.at(-1);
   if (last === undefined) throw new Error("an append of no events makes no head");
@@ -66,10 +66,10 @@ export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return list;
 }
 
-/** JSON text of about so many bytes. */
+/** JSON text of about this many bytes. */
 export const jsonText = (bytes: number): string => JSON.stringify({ text: "x".repeat(bytes) });
 
-/** An event as it was before a store gave it a place in its log. */
+/** An event before a store assigned its position. */
 export function withoutPosition<T extends { readonly position: string }>(event: T): Omit<T, "position"> {
   const copy: Omit<T, "position"> & { position?: string } = { ...event };
   delete copy.position;

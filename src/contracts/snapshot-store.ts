@@ -4,10 +4,10 @@ import type { SnapshotStore } from "../log/ports/snapshot-store.ts";
 
 import { type Check, checksOf } from "./check.ts";
 
-/** What the checks are run on. */
+/** The subject of the checks. */
 export type StoreWithSnapshots = EventStore & { readonly snapshots: SnapshotStore };
 
-/** What every store that keeps snapshots does, used as `eventStoreChecks` is. */
+/** The promises of every store that keeps snapshots; use it like `eventStoreChecks`. */
 export const snapshotStoreChecks = (create: () => StoreWithSnapshots | Promise<StoreWithSnapshots>): readonly Check[] =>
   checksOf(create, (check) => {
     check("gives the newest snapshot at or before a revision", async (store) => {

@@ -4,10 +4,10 @@ import type { ListedPage, ViewBatch, ViewBuild, ViewRow, ViewStore } from "../lo
 
 import { type AddCheck, type Check, checksOf } from "./check.ts";
 
-/** What the checks are run on. */
+/** The subject of the checks. */
 export type StoreWithViews = EventStore & { readonly views: ViewStore };
 
-/** What every store that keeps rows of projections does, used as `eventStoreChecks` is. */
+/** The promises of every store that keeps rows of projections; use it like `eventStoreChecks`. */
 export const viewStoreChecks = (create: () => StoreWithViews | Promise<StoreWithViews>): readonly Check[] =>
   checksOf(create, (check) => {
     addSaves(check);

@@ -2,8 +2,8 @@ import * as z from "zod";
 import { isJsonObject } from "../base/json.ts";
 
 /**
- * Who made an event or a change (rule: Every change has an author): the names an auditor sees. Layers and tools are named as the stack declares
- * them; nothing of a conversation's content stands here.
+ * Who made an event or a change (rule: Every change has an author): the names that an auditor sees. Layers and tools have the names that
+ * the stack declares. Nothing here is content of a conversation.
  */
 export const actorSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("user"), name: z.exactOptional(z.string()) }),
@@ -25,15 +25,15 @@ export const actorSchema = z.discriminatedUnion("kind", [
 export type Actor = z.infer<typeof actorSchema>;
 
 /**
- * Whether what was stored can be told as an actor. Names may be those of another version: what the schema refuses today was
- * said by somebody all the same.
+ * Whether a stored value can be shown as an actor. Another version may have allowed other names: an actor that today's schema rejects
+ * is still an actor.
  */
 export const isActor = (value: unknown): value is Actor =>
   isJsonObject(value) &&
   typeof value["kind"] === "string" &&
   Object.values(value).every((member) => member === undefined || typeof member === "string");
 
-/** The actor in one short phrase, for people: `middleware redact-emails@1.0.0 (request, frame 0.1)`. */
+/** Describes the actor in one short phrase: `middleware redact-emails@1.0.0 (request, frame 0.1)`. */
 export function describeActor(actor: Actor): string {
   switch (actor.kind) {
     case "middleware":

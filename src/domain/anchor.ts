@@ -2,9 +2,9 @@ import * as z from "zod";
 import { isJsonObject, type JsonObject } from "../base/json.ts";
 
 /**
- * What a request can name to continue from: the id that a provider's server keeps something under. The kind says what that is
- * (`response`, `conversation`, `thread`, …), and its codec what may be done with that kind; `lives` says where it is, if that is
- * not the server's store: `{ socket }` ends with a connection.
+ * An id from which a request can continue: the server stores context under it. `kind` is what the id names (`response`,
+ * `conversation`, `thread`, …); the codec knows what requests may do with that kind. `lives` says where the context is kept, if not in
+ * the server's store: `{ socket }` ends with a connection.
  */
 export const anchorSchema = z.strictObject({
   kind: z.string(),
@@ -13,12 +13,12 @@ export const anchorSchema = z.strictObject({
 });
 export type Anchor = Readonly<z.infer<typeof anchorSchema>>;
 
-/** What an anchor is, wherever it lives. */
+/** The identity of an anchor, wherever it is kept. */
 export type AnchorId = Pick<Anchor, "kind" | "id">;
 
 /**
- * Names an anchor by the endpoint that gave its id: another endpoint may give the same one. With the anchor null it names all
- * that the endpoint holds.
+ * A name for an anchor, qualified by the endpoint, because two endpoints may give the same id. With the anchor null it names
+ * everything that the endpoint holds.
  */
 export const anchorName = ({ scope, anchor }: { readonly scope: string; readonly anchor: AnchorId | null }): string =>
   JSON.stringify(anchor === null ? [scope] : [scope, anchor.kind, anchor.id]);

@@ -3,8 +3,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { Block, blockKinds, idOf } from "./block.ts";
 import { blockIdSchema, sha256Schema } from "./ids.ts";
 
-// Checked no deeper than its first level, and kept as it is: it comes from JSON.parse, and zod's own records would drop
-// an own `__proto__`, put number-like keys first and cost a copy.
+// Checked to its first level only, and kept as parsed: it comes from JSON.parse, and zod's records would drop an own
+// `__proto__`, put number-like keys first and cost a copy.
 const payloadSchema = z.custom<JsonObject>(isJsonObject, "a payload is a JSON object");
 const residueSchema = z.custom<JsonValue>((value) => value !== undefined, "a residue is a JSON value");
 
@@ -28,8 +28,8 @@ const wireSchema = z.strictObject({
 });
 
 /**
- * A recorded block as an event holds it. The members of the payload are open: unknown ones are kept, in their order. The
- * digest is what the block is equal by: folds take it is, `hasOwnDigest` computes it again.
+ * A recorded block as an event holds it. The payload is open: unknown members are kept, in their order. Blocks are compared by the
+ * digest. Folds trust the recorded one; `hasOwnDigest` computes it again.
  */
 export const blockJsonSchema = z.strictObject({
   id: blockIdSchema,
@@ -40,7 +40,7 @@ export const blockJsonSchema = z.strictObject({
 });
 export type BlockJson = Readonly<z.infer<typeof blockJsonSchema>>;
 
-/** The block that an event holds. Read twice, it is one object; read from what `blockToJson` gave, it is the block that was written. */
+/** The block that an event holds. Two calls return the same object; for JSON from `blockToJson`, the block that was written. */
 export function blockFromJson(json: BlockJson): Block {
   let block = blocksRead.get(json);
   if (block === undefined) {
@@ -52,7 +52,7 @@ export function blockFromJson(json: BlockJson): Block {
 
 const blocksRead = new WeakMap<BlockJson, Block>();
 
-/** A block as an event holds it: it has an id by then. */
+/** A block as an event holds it. The block must have an id. */
 export function blockToJson(block: Block): BlockJson {
   const { id: _, wire, kind, digest, payload } = block;
   const said = { id: idOf(block), kind, digest, payload };
@@ -61,5 +61,5 @@ export function blockToJson(block: Block): BlockJson {
   return json;
 }
 
-/** Whether a block is recorded under the digest of its content: what `verify` asks, and an import. */
+/** Whether the recorded digest is the digest of the block's content: `verify` and imports check it. */
 export const hasOwnDigest = (json: BlockJson): boolean => new Block(json).digest === json.digest;

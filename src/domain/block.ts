@@ -19,27 +19,27 @@ export const blockKinds = ["system", "user", "assistant", "reasoning", "tool_cal
 export type BlockKind = (typeof blockKinds)[number];
 
 /**
- * What rebuilds the provider's item exactly, and where it came from. A block that is edited loses it: the provider never
- * issued the new content.
+ * The data that restores the provider's item exactly, and its source. An edited block has no wire: the provider never issued its new
+ * content.
  */
 export type Wire = {
   /** The endpoint scope that issued the item. */
   readonly scope: string;
   /** The item's id at the provider. */
   readonly itemId?: string;
-  /** The response that the item came in (by inference id), its place there, and the number of items. */
+  /** The response that contained the item (by inference id), the item's index in it, and the number of items. */
   readonly group?: { readonly id: string; readonly index: number; readonly size: number; readonly stored: boolean };
-  /** The response did not complete: its text is kept, its calls are neither executed nor sent. */
+  /** The response did not complete: its text is kept; its calls are neither executed nor sent. */
   readonly partial?: true;
-  /** The item did not come whole, in a response that did. */
+  /** The item is incomplete, in a response that completed. */
   readonly incomplete?: true;
-  /** The last block of an answer that the server has paused: asked again with that at the end, it goes on. */
+  /** The last block of an answer that the server has paused. A request that ends with this block continues the answer. */
   readonly paused?: true;
-  /** To the provider it stands for all that came before it: it was made of that by a compaction. */
+  /** A compaction: for the provider, this block replaces everything before it. */
   readonly compacts?: true;
-  /** What only the provider can read: encrypted reasoning, a compaction, a signature. */
+  /** Data that only the provider can read: encrypted reasoning, a compaction, a signature. */
   readonly ciphertext?: string;
-  /** What a plain encoding of the payload lacks of the item received, as `jsonDifference` tells it. */
+  /** The difference between the received item and a plain encoding of the payload, from `jsonDifference`. */
   readonly residue?: JsonValue;
 };
 
@@ -51,11 +51,11 @@ type BlockFields = {
 };
 
 /**
- * One item of a conversation, a frozen object: an assignment is a TypeError. The payload speaks turnlog's own
- * vocabulary, which docs/EVENTS.md lists and each provider's codec translates: text parts are `{type: "text"}` whatever their
- * role, a call and its result have a `callId`, and absent optionals are left out.
+ * One item of a conversation, a frozen object: assigning to a member throws a TypeError. The payload uses turnlog's own
+ * vocabulary, which docs/EVENTS.md lists and each provider's codec translates: text parts are `{type: "text"}` for every
+ * role, a call and its result have a `callId`, and absent optional members are omitted.
  *
- * A block without id is a draft; recording it gives it one.
+ * A block without an id is a draft; recording it gives it an id.
  */
 export class Block {
   readonly id: BlockId | null;
@@ -64,15 +64,15 @@ export class Block {
   readonly wire: Wire | null;
   #digest: string | undefined;
   #isFrozen: boolean;
-  /** Of a block whose content is kept elsewhere: null until it was read. */
+  /** For a block whose content is stored elsewhere: null until it has been read. */
   #content: Pick<Block, "payload" | "wire"> | null | undefined;
 
   /**
-   * Copies what could still be changed of the payload and the wire.
+   * Copies the payload and the wire if the caller could still change them.
    *
-   * @param content - `own` where nobody else holds them, as JSON.parse gives them: they are not copied. `elsewhere` where
-   * they are still to be read.
-   * @throws {TypeError} when they are no JSON, and for a payload that names a secret.
+   * @param content - `own` if no other code holds them, as after JSON.parse: they are not copied. `elsewhere` if they have not been
+   * read yet.
+   * @throws {TypeError} if they are not JSON, or the payload names a secret.
    */
   constructor(fields: BlockFields, content: "foreign" | "own" | "elsewhere" = "foreign") {
     const { id, kind, payload, wire = null } = fields;
@@ -87,18 +87,18 @@ export class Block {
       this.#content = null;
       Object.defineProperties(this, Block.#readLater);
     }
-    // What a block is stands in its digest and in the log: an assignment would make it differ from both.
+    // An assignment would make the block differ from its digest and from the log.
     Object.freeze(this);
   }
 
-  /** @internal A block as an event holds it: with the digest that was computed when it was written (decision 0005). */
+  /** @internal A block as an event holds it, with the digest computed when it was written (decision 0005). */
   static recorded(fields: BlockFields & { readonly digest: string }): Block {
     const block = new Block(fields, "own");
     block.#digest = fields.digest;
     return block;
   }
 
-  /** Freezes the content of a block that was recorded: reading many of them is quick, because few are handed to others. */
+  /** Freezes the content of a recorded block. Reading does not freeze it, because few of the blocks read reach callers. */
   static freeze(block: Block): void {
     if (block.#isFrozen) return;
     block.#isFrozen = true;
@@ -106,14 +106,14 @@ export class Block {
     freezeJson(block.wire);
   }
 
-  /** A block that is known by what stands in a saved list: until it is filled, reading its content throws `content-not-read`. */
+  /** A block of which only a saved list is known. Until it is filled, reading its content throws `content-not-read`. */
   static outline(known: { readonly id: BlockId; readonly kind: BlockKind; readonly digest: string }): Block {
     const block = new Block({ ...known, payload: {} }, "elsewhere");
     block.#digest = known.digest;
     return block;
   }
 
-  /** Puts in the content of an outline, which was read from where it is stored. */
+  /** Fills an outline with its content, read from storage. */
   static fill(outline: Block, { payload, wire }: Block): void {
     if (outline.#content !== null) return;
     freezeJson(payload);
@@ -121,7 +121,7 @@ export class Block {
     outline.#content = { payload, wire };
   }
 
-  /** Only id, kind and digest are at hand; the content is still where it is stored. */
+  /** Only id, kind and digest are known; the content has not been read from storage. */
   get isOutline(): boolean {
     return this.#content === null;
   }
@@ -145,13 +145,13 @@ export class Block {
     return this.#content ?? notRead();
   }
 
-  /** What the block is equal by (rule: Equal blocks): sha256 of the canonical JSON of its essence, computed once. */
+  /** Blocks are equal if their digests are (rule: Equal blocks): sha256 of the canonical JSON of the essence, computed once. */
   get digest(): string {
     this.#digest ??= sha256Hex(essenceText(this));
     return this.#digest;
   }
 
-  /** What form of its kind it is: `message`, `reasoning`, `function`, `custom`, or what the provider calls it, `other` where it does not. */
+  /** The form within its kind: `message`, `reasoning`, `function`, `custom`, or the provider's name for it; `other` if it has none. */
   get type(): string {
     const { type } = this.payload;
     if (typeof type === "string") return type;
@@ -163,13 +163,13 @@ export class Block {
     return textOrNull(this.payload["role"]);
   }
 
-  /** The parts of a message's content; none for other blocks. */
+  /** The parts of a message's content; empty for other blocks. */
   get parts(): readonly JsonObject[] {
     const { content } = this.payload;
     return this.role === null ? [] : objectsOf(content);
   }
 
-  /** What a person reads of the block: message text, a call's arguments, a result's output, a reasoning summary. */
+  /** The text that a person reads: message text, a call's arguments, a result's output, a reasoning summary. */
   get text(): string {
     switch (this.kind) {
       case "tool_call":
@@ -183,24 +183,24 @@ export class Block {
     }
   }
 
-  /** The name of the tool that a call names; null for other blocks. */
+  /** The name of the called tool; null for blocks that are not calls. */
   get name(): string | null {
     return textOrNull(this.payload["name"]);
   }
 
-  /** The provider's id that pairs a call with its result. It may repeat in a conversation: pairing is positional. */
+  /** The provider's id that pairs a call with its result. It may repeat in a conversation: pairing goes by position. */
   get callId(): string | null {
     return textOrNull(this.payload["callId"]);
   }
 
-  /** The arguments of a call, as the very string received: JSON, or free text where its type is `custom`; else empty. */
+  /** The arguments of a call, as the exact string received: JSON, or free text if its type is `custom`. Empty for other blocks. */
   get arguments(): string {
     return textOrEmpty(this.payload["arguments"]);
   }
 
   /**
-   * The same block with another payload. What the provider issued was another content, so the wire residue goes; what
-   * stays is that a response did not complete: an edit does not make its calls executable.
+   * The same block with another payload. The wire goes, because the provider issued other content. Only the mark of an incomplete
+   * response stays: an edit does not make its calls executable.
    */
   withPayload(payload: JsonObject): Block {
     const wire = this.wire?.partial === true ? { scope: this.wire.scope, partial: this.wire.partial } : null;
@@ -208,8 +208,8 @@ export class Block {
   }
 
   /**
-   * The same block saying this text instead: the text of a message, a result's output, a call's arguments. Images, files and audio
-   * beside the text stay: who wants them gone gives another payload (`withPayload`). The text that it has gives the block itself.
+   * The same block with another text: of a message, a result's output or a call's arguments. Images, files and audio beside the text
+   * stay; to remove them, use `withPayload`. If the text is the same, returns the block itself.
    */
   withText(text: string): Block {
     if (text === this.text) return this;
@@ -234,7 +234,7 @@ export class Block {
     return id === this.id ? this : this.#copy({ id, wire: this.wire });
   }
 
-  /** The same content with another wire residue. */
+  /** The same content with another wire. */
   withWire(wire: Wire | null): Block {
     return wire === this.wire ? this : this.#copy({ id: this.id, wire: frozenJson(wire, "a block's wire") });
   }
@@ -246,7 +246,7 @@ export class Block {
 
   #copy(changes: { readonly id: BlockId | null; readonly wire: Wire | null }): Block {
     const copy = new Block({ ...changes, kind: this.kind, payload: this.payload }, "own");
-    // The wire decides the essence of what is equal by id only; everything else keeps its digest.
+    // The wire affects the essence only of blocks that are equal by id; all others keep their digest.
     if (changes.wire === this.wire) copy.#digest = this.#digest;
     return copy;
   }
@@ -260,19 +260,19 @@ export function notRead(): never {
   );
 }
 
-/** The id of a block that was recorded. A draft here is a bug. */
+/** The id of a recorded block. A draft here is a bug. */
 export function idOf(block: Block): BlockId {
   if (block.id === null) throw new Error("this block has no id yet: it was not recorded");
   return block.id;
 }
 
-/** Tells the given blocks by id, so that one from an older Turn is found in its present form; drafts by object. */
+/** Returns a test for the given blocks: by id, so that it matches newer versions from other Turns; drafts by object. */
 export function anyOf(blocks: readonly Block[]): (block: Block) => boolean {
   const [objects, ids] = [new Set(blocks), new Set(blocks.map((block) => block.id))];
   return (block) => objects.has(block) || (block.id !== null && ids.has(block.id));
 }
 
-/** Blocks that are kept elsewhere: how many, the digest of the Turn that ends with them, and the way to them. */
+/** Blocks stored elsewhere: their number, the digest of the Turn that ends with them, and how to read them. */
 export type StoredBlocks = {
   readonly length: number;
   readonly digest: string;

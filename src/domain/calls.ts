@@ -2,14 +2,14 @@ import type { JsonValue } from "../base/json.ts";
 import type { Block } from "./block.ts";
 import { toolResult } from "./make-block.ts";
 
-/** How calls and the blocks that answer them find each other; `Call` is what is kept of an open one. */
+/** How to pair calls with the blocks that answer them. `Call` is what the caller keeps of an open call. */
 type Pairing<Call> = {
   readonly callOf: (block: Block, index: number) => Call | null;
-  /** The one of the open calls that a block answers. */
+  /** The open call that a block answers. */
   readonly answered: (block: Block, open: readonly Call[]) => Call | undefined;
 };
 
-/** The calls that are open after some blocks: each until a block answers it. */
+/** The calls that are still unanswered after some blocks. */
 export function openAfter<Call>(
   blocks: readonly Block[],
   { callOf, answered }: Pairing<Call>,
@@ -26,8 +26,8 @@ export function openAfter<Call>(
 }
 
 /**
- * The calls among these blocks that no result among them answers: a result answers the nearest call of its id before it,
- * for call ids may repeat. A call whose item did not complete is none: nobody may run it.
+ * The calls among these blocks that no result among them answers. A result answers the nearest call with its id before it, because
+ * call ids may repeat. A call whose item did not complete is not open: it must not be executed.
  */
 export const openCalls = (blocks: readonly Block[]): readonly Block[] =>
   openAfter(blocks, {
@@ -36,7 +36,7 @@ export const openCalls = (blocks: readonly Block[]): readonly Block[] =>
       kind === "tool_result" ? open.findLast((call) => call.callId === callId) : undefined,
   });
 
-/** The block that answers a call with a text, or with parts, as a draft. */
+/** The block that answers a call with a text or with parts, as a draft. */
 export function resultBlock(call: Block, output: JsonValue): Block {
   const type = call.type === "custom" ? "custom" : "function";
   return toolResult({ callId: call.callId ?? "", output, type });

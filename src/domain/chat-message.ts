@@ -4,10 +4,10 @@ import { Block } from "./block.ts";
 import { assistant, system, toolCall, toolResult, user } from "./make-block.ts";
 import { contentParts } from "./message-content.ts";
 
-/** A text, or parts: texts, images, files and audio, in our words or those of the chat APIs. */
+/** A text, or parts: texts, images, files and audio, in turnlog's vocabulary or that of the chat APIs. */
 export type ChatContent = string | readonly { readonly type: string; readonly [member: string]: unknown }[];
 
-/** A message as chat APIs have it. The calls of an assistant's message become blocks of their own. */
+/** A message in the form of chat APIs. The calls of an assistant's message become separate blocks. */
 export type ChatMessage =
   | { readonly role: "user" | "system" | "developer"; readonly content: ChatContent }
   | {
@@ -24,13 +24,13 @@ export type ChatCall = {
   readonly function: { readonly name: string; readonly arguments: string };
 };
 
-/** What may be appended: a text is a user's message. */
+/** What `append` accepts: a string is a user's message. */
 export type AppendInput = string | Block | ChatMessage;
 
 /**
- * The blocks that say it, as drafts.
+ * Converts the input to draft blocks.
  *
- * @throws {TypeError} for what is none of these, or says what no block can.
+ * @throws {TypeError} if a value is none of these, or has content that no block can hold.
  */
 export function draftsOf(said: AppendInput | readonly AppendInput[]): readonly Block[] {
   const list: unknown = said;
@@ -77,7 +77,7 @@ function blocksOfMessage(message: JsonObject, where: string): readonly Block[] {
   return [toolResult({ callId, output: typeof content === "string" ? content : parts })];
 }
 
-/** What APIs add to every message. */
+/** Members that APIs add to every message without content. */
 const saysNothing = (value: JsonValue | undefined): boolean =>
   value === undefined || value === null || value === "" || (isJsonList(value) && value.length === 0);
 

@@ -9,7 +9,7 @@ import { namesIn } from "./names.ts";
 
 type Proposed = ProposedEvent["event"];
 
-/** Why a proposed event is refused. */
+/** Why a proposed event is rejected. */
 export type Rejection =
   | { readonly code: "conversation-exists" }
   | { readonly code: "run-open"; readonly runId: string }
@@ -24,9 +24,9 @@ export type Rejection =
 type Decision = Result<readonly ConversationEvent[], Rejection>;
 
 /**
- * The events to record of one that is proposed, in a run or (null) outside of one: itself, after the conversation's first where
- * that is still missing. A repeated fact gives none, so that every caller may retry; a repeated permit of an effect is refused,
- * because no events would tell two callers to go.
+ * The events to record for a proposed one, in a run or (null) outside: the event itself, after the conversation's first event if that is
+ * missing. A repeated fact gives no events, so that every caller may retry. A repeated permit for an effect is rejected,
+ * because an empty list would let two callers proceed.
  */
 export function decide(facts: ConversationFacts, event: Proposed, runId: string | null): Decision {
   const { run } = facts;
@@ -47,7 +47,7 @@ export function decide(facts: ConversationFacts, event: Proposed, runId: string 
       return once(event, event.data.edits.length > 0);
     case "RunStarted":
       if (run !== null) return err({ code: "run-open", runId: run.id });
-      // Runs without an id could not be told apart.
+      // Runs without an id could not be distinguished.
       if (runId === null || isRepeated()) return err({ code: "run-repeated", runId });
       return afterStart(facts, event);
     case "AnchorInvalidated":
@@ -70,7 +70,7 @@ export function decide(facts: ConversationFacts, event: Proposed, runId: string 
         : afterStart(facts, event);
     }
     case "ToolFinished":
-      // One that comes late is no part of a run any more.
+      // A late result is no longer part of a run.
       if (event.data.late === true) return once(event, !isRepeated());
       return decideInRun(run, event, runId);
     default:
@@ -100,7 +100,7 @@ type ProposedInRun = Exclude<
   >
 >;
 
-/** An effect begins once, and once more for each time that someone said so. */
+/** An effect begins once, and once more for each settlement that allows it. */
 function decideInRun(run: RunFacts | null, event: ProposedInRun, runId: string | null): Decision {
   if (run === null || run.id !== runId) return err({ code: "run-not-open", runId });
   switch (event.type) {
@@ -135,7 +135,7 @@ function decideInRun(run: RunFacts | null, event: ProposedInRun, runId: string |
       return once(event, run.effect(event.data.blockId) === "started");
     case "ToolSettled": {
       const { blockId } = event.data;
-      // A settlement permits an effect, or takes the place of one: only the first one counts.
+      // A settlement permits an effect or replaces it, so only the first one counts.
       return run.effect(blockId) === "parked" ? ok([event]) : err({ code: "tool-not-parked", blockId });
     }
     case "RunCancelRequested":

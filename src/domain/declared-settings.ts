@@ -4,12 +4,12 @@ import type { ConversationEventOf } from "./events/event.ts";
 
 type Declared = ConversationEventOf<"SettingsDeclared">["data"];
 
-/** A declaration that has all settings, to be differed from. */
+/** A complete declaration, on which later declarations can be based. */
 export type SettingsBase = { readonly digest: string; readonly settings: JsonObject };
 
 /**
- * A declaration as it is recorded: the members that differ from a base, where that is less than half of all. A line of the instructions
- * is another in every run, and the tools beside it are not.
+ * A declaration as it is recorded: only the members that differ from a base, if they are less than half of it. Typically one line of
+ * the instructions changes with every run, and the tools do not.
  */
 export function shortDeclaration({ digest, settings }: Declared, base: SettingsBase | null): Declared {
   const whole = { digest, settings };
@@ -26,12 +26,12 @@ export function shortDeclaration({ digest, settings }: Declared, base: SettingsB
     ...(without.length === 0 ? {} : { without }),
     bytes,
   };
-  // The digest is of the text, in which the order of members counts.
+  // The digest is of the text, so the order of members counts.
   const isRead = JSON.stringify(wholeSettings(short, () => base.settings)) === text;
   return isRead && utf8Length(JSON.stringify(short)) < bytes / 2 ? short : whole;
 }
 
-/** All settings of a declaration; undefined where its base is not at hand. */
+/** All settings of a declaration; undefined if its base is missing. */
 export function wholeSettings(
   { settings, base, without = [] }: Declared,
   settingsOf: (digest: string) => JsonObject | undefined,

@@ -5,10 +5,10 @@ import type { Turn } from "./turn.ts";
 import { blockChanges, type Placed } from "./turn-difference.ts";
 
 /**
- * The fewest edits that make `to` of `from`: `applyEdits(from, diffTurns(from, to, …))` has the ids, versions and order of
+ * The fewest edits that turn `from` into `to`: `applyEdits(from, diffTurns(from, to, …))` has the ids, versions and order of
  * `to`. All blocks have ids, unique in each Turn.
  *
- * `known` says whether the log holds exactly this version under its id and digest: then a reference is enough.
+ * `known` says whether the log holds exactly this version under its id and digest: an edit then refers to it instead of copying it.
  */
 export function diffTurns(from: Turn, to: Turn, known: (block: Block) => boolean): readonly Edit[] {
   const { removed, modified, placed } = blockChanges(from, to);
@@ -17,7 +17,7 @@ export function diffTurns(from: Turn, to: Turn, known: (block: Block) => boolean
   const edits: Edit[] = [];
   if (removed.length > 0) edits.push({ op: "remove", blockIds: removed.map(idOf) });
   for (const { before, after } of modified) {
-    // Two versions of one digest differ in what the provider said of them; a reference would not tell them apart.
+    // Two versions with one digest differ in what the provider said about them, and a reference could not tell them apart.
     const block = before.digest === after.digest ? { block: blockToJson(after) } : contentOf(after);
     edits.push({ op: "replace", blockId: idOf(after), block });
   }
@@ -29,7 +29,7 @@ export function diffTurns(from: Turn, to: Turn, known: (block: Block) => boolean
   return edits;
 }
 
-/** New blocks that stand side by side are one insertion; what moved is placed one by one. */
+/** Neighbouring new blocks become one insertion; moved blocks are placed one by one. */
 function neighbours(placed: readonly Placed[]): readonly [Placed, ...Placed[]][] {
   const runs: [Placed, ...Placed[]][] = [];
   for (const each of placed) {
@@ -42,13 +42,13 @@ function neighbours(placed: readonly Placed[]): readonly [Placed, ...Placed[]][]
   return runs;
 }
 
-/** About how many characters the edits take in the log, to choose between two ways of writing one Turn. */
+/** Approximate size of the edits in the log, in characters, to choose between two ways of writing one Turn. */
 export const editsBytes = (edits: readonly Edit[]): number => JSON.stringify(edits).length;
 
-/** About how many characters of edits one event takes: so few that none of their texts has to be stored apart. */
+/** Approximate size of the edits in one event, in characters: small enough that none of their texts has to be stored as a blob. */
 const maxPartBytes = 64 * 1024;
 
-/** Edits as several events carry them, where they are too much for one: each part applies to what the one before made. */
+/** Splits edits that are too large for one event. Each part applies to the result of the one before. */
 export function cutEdits(edits: readonly Edit[]): readonly (readonly Edit[])[] {
   if (editsBytes(edits) <= maxPartBytes) return [edits];
   const parts: Edit[][] = [];
@@ -67,7 +67,7 @@ export function cutEdits(edits: readonly Edit[]): readonly (readonly Edit[])[] {
   return parts;
 }
 
-/** The same change of one block at a time. */
+/** The same edit, split into edits of one block each. */
 function oneByOne(edit: Edit): readonly Edit[] {
   if (edit.op === "remove") return edit.blockIds.map((id) => ({ op: "remove", blockIds: [id] }));
   if (edit.op !== "insert") return [edit];

@@ -9,8 +9,8 @@ import { type Labels, relabel } from "./labels.ts";
 import { type EventNameKind, namesIn } from "./names.ts";
 
 /**
- * The facts of a conversation as they will be once the events decided so far are appended. One append is decided event by event, and
- * a later event may follow from an earlier one. It lasts for that one append and leaves the facts below it as they are.
+ * The facts of a conversation after the events decided so far, before they are appended. The events of one append are decided one by
+ * one, and a later one may depend on an earlier one. A draft serves one append and does not change the underlying facts.
  */
 export class AppendDraft implements ConversationFacts {
   readonly #below: ConversationFacts;
@@ -57,7 +57,7 @@ export class AppendDraft implements ConversationFacts {
     return this.#quarantined.has(blockId) || this.#below.isQuarantined(blockId);
   }
 
-  /** Goes on with an event that was decided. */
+  /** Applies an event that was decided. */
   take(event: ConversationEvent, runId: string | null): void {
     for (const [kind, name] of namesIn(event, runId)) this.#names.add(`${kind} ${name}`);
     switch (event.type) {
@@ -71,7 +71,7 @@ export class AppendDraft implements ConversationFacts {
         relabel(this, event);
         return;
       case "SettingsDeclared":
-        // A declaration that differs from a skipped one says nothing, so that these settings are declared again.
+        // If the base was skipped, this declaration is unusable, so these settings are declared again.
         if (event.data.base === undefined || this.isDeclared(event.data.base)) this.#declared.add(event.data.digest);
         return;
       case "RunStarted":
@@ -79,7 +79,7 @@ export class AppendDraft implements ConversationFacts {
         return;
       case "InferenceRequested":
       case "WarmUpRequested":
-        // The endpoint can lose what it answers from now on, and that would be news.
+        // From now on the endpoint may lose this answer, and such a loss is new.
         this.#lost.set(anchorName({ scope: event.data.scope, anchor: null }), false);
         this.#run?.take(event);
         return;

@@ -6,15 +6,15 @@ import { type BlockJson, blockFromJson, blockJsonSchema } from "./block-json.ts"
 import { type BlockId, blockIdSchema, sha256Schema } from "./ids.ts";
 import type { Turn } from "./turn.ts";
 
-/** One version of a block, which the log already holds. */
+/** One version of a block that the log already holds. */
 type BlockVersion = { readonly id: BlockId; readonly digest: string };
 
-/** The content of an edit: a block, or a reference to a version that the log holds and that keeps its author. */
+/** The content of an edit: a block, or a reference to a version in the log, which keeps its author. */
 export type BlockContent = { readonly block: BlockJson } | { readonly ref: BlockVersion };
 
 /**
- * One change of a Turn. `after` names the block before the place; null is the beginning. A run of neighbouring new blocks
- * is one `insert`; a `replace` gives a block other content under its own id.
+ * One change of a Turn. `after` names the block before the place; null is the beginning. Neighbouring new blocks are one
+ * `insert`; a `replace` gives a block other content under its own id.
  */
 export type Edit =
   | { readonly op: "insert"; readonly after: BlockId | null; readonly blocks: readonly BlockContent[] }
@@ -35,7 +35,7 @@ export const editSchema: z.ZodType<Edit> = z.discriminatedUnion("op", [
   z.strictObject({ op: z.literal("move"), blockId: blockIdSchema, after: placeSchema }),
 ]);
 
-/** The blocks that edits hold, in their order; of others they only name versions. */
+/** The blocks that edits contain, in order, without those that they only refer to. */
 export const blocksOfEdits = (edits: readonly Edit[]): readonly BlockJson[] =>
   edits.flatMap(contentsOf).flatMap((content) => ("block" in content ? [content.block] : []));
 
@@ -44,19 +44,19 @@ function contentsOf(edit: Edit): readonly BlockContent[] {
   return edit.op === "replace" ? [edit.block] : [];
 }
 
-/** The block that a content is of. */
+/** The id of a content's block. */
 export const contentId = (content: BlockContent): BlockId => ("ref" in content ? content.ref.id : content.block.id);
 
-/** Gives the block of a version, or undefined when the log does not hold it. */
+/** Returns the block of a version, or undefined if the log does not hold it. */
 export type ResolveBlock = (version: BlockVersion) => Block | undefined;
 
 /**
- * The Turn that the edits make of `turn`. First all removed and moved blocks are taken out, and replaced ones change where
- * they are; then inserts and moves are placed in the order listed, each `after` naming a block that is in place by then.
- * The result shares what comes before the first change, so edits at the end of a long Turn cost what they add.
+ * Applies edits to `turn`. First, removed and moved blocks are taken out, and replaced blocks change in place. Then inserts and
+ * moves are placed in the order listed; each `after` must name a block that is in place by then.
+ * The result shares everything before the first change, so edits at the end of a long Turn cost only what they add.
  *
- * @throws {TurnlogError} `edit-does-not-apply` when an edit names a block that is not there, or would make one id stand twice.
- * @throws {TurnlogError} `unknown-block-version` when `resolve` does not know a version that an edit refers to.
+ * @throws {TurnlogError} `edit-does-not-apply` if an edit names a block that is not there, or would use an id twice.
+ * @throws {TurnlogError} `unknown-block-version` if `resolve` does not know a version that an edit refers to.
  */
 export function applyEdits(turn: Turn, edits: readonly Edit[], resolve: ResolveBlock): Turn {
   const changes = gatherChanges(turn, edits, resolve);
@@ -83,7 +83,7 @@ export function applyEdits(turn: Turn, edits: readonly Edit[], resolve: ResolveB
 const doesNotApply = (edit: Edit, reason: string): TurnlogError =>
   new TurnlogError("edit-does-not-apply", `cannot ${describeEdit(edit)}: ${reason}`);
 
-/** An edit in one short phrase, for people. It names blocks and holds no content. */
+/** Describes an edit in one short phrase. It names blocks and shows no content. */
 export function describeEdit(edit: Edit): string {
   switch (edit.op) {
     case "insert":
@@ -101,7 +101,7 @@ export function describeEdit(edit: Edit): string {
 
 const describePlace = (after: BlockId | null): string => (after === null ? "to the beginning" : `after ${after}`);
 
-/** What the edits do to blocks that are there, and the place before which nothing changes. */
+/** What the edits do to existing blocks, and the place before which nothing changes. */
 type Changes = {
   start: number;
   readonly removed: Set<BlockId>;
@@ -139,7 +139,7 @@ function gatherChanges(turn: Turn, edits: readonly Edit[], resolve: ResolveBlock
       if (edit.op === "move") {
         moved.set(edit.blockId, touch(edit, edit.blockId));
       }
-      // A block that only these edits put in place bounds nothing: its own edit does.
+      // A block that these edits themselves place is no bound: its own edit is.
       const before = edit.after === null ? -1 : turn.indexOf(edit.after);
       if (before >= 0 || edit.after === null) changes.start = Math.min(changes.start, before + 1);
     }
@@ -150,7 +150,7 @@ function gatherChanges(turn: Turn, edits: readonly Edit[], resolve: ResolveBlock
 type Node = { readonly block: Block; next: Node | null };
 type Head = { next: Node | null };
 
-/** What stays of the blocks from `start` on, as a linked list that begins behind the block before them. */
+/** The blocks from `start` on that stay, as a linked list after the block before them. */
 function tailToChange(turn: Turn, { start, removed, moved, replaced }: Changes) {
   const head: Head = { next: null };
   const before = start === 0 ? undefined : turn.at(start - 1);

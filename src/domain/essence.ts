@@ -3,10 +3,10 @@ import { isJsonObject, type JsonObject, type JsonValue, setMember } from "../bas
 import { sha256Hex } from "../base/sha256.ts";
 import { utf8Length } from "../base/utf8.ts";
 
-/** Strings over this many UTF-8 bytes count by their hash, as they are stored (rule: Equal blocks). */
+/** Strings over this many UTF-8 bytes are hashed, as they are stored (rule: Equal blocks). */
 export const blobBytesMin = 64 * 1024;
 
-/** Hints to a provider's cache: they change what a request costs, not what the model reads. */
+/** Cache hints for a provider: they change the cost of a request, not what the model reads. */
 const cacheHints: ReadonlySet<string> = new Set(["cache_control", "prompt_cache_breakpoint"]);
 
 type Essential = {
@@ -16,9 +16,9 @@ type Essential = {
 };
 
 /**
- * The canonical text of what a block is equal by (rule: Equal blocks, essence version 1; the version stands in the context seed).
- * Reasoning, compaction and hosted-tool items that a server issued count by their id, because servers encrypt the same
- * item anew in every frame and give more or less of it as `include` asks.
+ * The canonical text that decides whether blocks are equal (rule: Equal blocks, essence version 1; the context seed contains the
+ * version). Reasoning, compaction and hosted-tool items that a server issued are equal by their id, because servers encrypt the same
+ * item differently each time and return more or less of it, depending on `include`.
  */
 export function essenceText(block: Essential): string {
   const { kind, payload, wire } = block;
@@ -35,7 +35,7 @@ export function essenceText(block: Essential): string {
 /** Reasoning, and everything that is kept verbatim: compaction and hosted-tool items. */
 const isEqualById = (kind: string): boolean => kind === "reasoning" || kind === "other";
 
-/** A hint stands beside the `type` of an item or a part; elsewhere (a tool's schema) its name is an ordinary one. */
+/** A hint is a member of an item or a part, beside its `type`; elsewhere (a tool's schema) its name has no special meaning. */
 function essentialMembers(object: JsonObject, mayHoldHints: boolean): JsonObject {
   const essential: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(object)) {
@@ -52,18 +52,18 @@ function essenceOf(value: JsonValue): JsonValue {
 }
 
 /**
- * A plain object that only looks like a blob counts as it is stored, with one more `$`. The references that stand for
- * blobs and secrets in stored data are of classes of their own.
+ * A plain object that only looks like a blob counts in its stored form, with one more `$`. The actual references to blobs and
+ * secrets in stored data have classes of their own.
  */
 function isReservedName(object: JsonObject, name: string): boolean {
   return name.startsWith("$") && /^\$+(blob|secret)$/.test(name) && Object.getPrototypeOf(object) === Object.prototype;
 }
 
 function asStored(text: string): JsonValue {
-  // A UTF-16 unit takes at most three bytes in UTF-8: short strings need no count.
+  // A UTF-16 unit takes at most three bytes in UTF-8, so short strings need no count.
   if (text.length * 3 <= blobBytesMin) return text;
   const bytes = utf8Length(text);
   if (bytes <= blobBytesMin) return text;
-  // A lone surrogate has no UTF-8 form; hashed as it is, it would be equal to U+FFFD.
+  // A lone surrogate has no UTF-8 form: hashed directly, it would equal U+FFFD.
   return { $blob: { sha256: sha256Hex(text.isWellFormed() ? text : JSON.stringify(text)), bytes } };
 }

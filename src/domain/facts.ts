@@ -6,20 +6,20 @@ import type { learnedName } from "./events/server-events.ts";
 import type { Labels } from "./labels.ts";
 import type { EventNameKind } from "./names.ts";
 
-/** What `decide` asks about a conversation. The conversation's fold answers it; `Draft` answers it for events not appended yet. */
+/** What `decide` asks about a conversation. The fold answers it; `Draft` answers it for events not yet appended. */
 export type ConversationFacts = {
   /** Null before the first event. */
   readonly origin: ConversationOrigin | null;
   readonly title: string | null;
   readonly labels: Labels;
-  /** The open run; null where none is open. */
+  /** The open run; null if there is none. */
   readonly run: RunFacts | null;
   /** Whether an event gave this name. */
   hasName(kind: EventNameKind, name: string): boolean;
   isDeclared(settingsDigest: string): boolean;
-  /** Whether this response, or (with the anchor null) all that the endpoint held, is known to be lost, and nothing was asked there since. */
+  /** Whether this response (or, with the anchor null, all that the endpoint held) is known to be lost, and nothing was requested there since. */
   isLost(what: { readonly scope: string; readonly anchor: AnchorId | null }): boolean;
-  /** What the endpoint was last seen to do. */
+  /** The last observed value of a capability. */
   learned(what: LearnedPlace): JsonValue | undefined;
   isQuarantined(blockId: string): boolean;
 };
@@ -29,17 +29,17 @@ export type LearnedPlace = { readonly scope: string } & Parameters<typeof learne
 
 export type RunFacts = {
   readonly id: string;
-  /** How often it was taken up: the last process to take it up owns it. */
+  /** How often it changed owners: the last process to resume it owns it. */
   readonly epoch: number;
   readonly isCancelRequested: boolean;
   inference(inferenceId: string): "open" | "closed" | undefined;
-  /** A tool call by its block id, or a layer's effect by its id, as its newest event has it. */
+  /** The state of a tool call (by block id) or of a layer's effect (by id), after its newest event. */
   effect(id: string): EffectState | undefined;
 };
 
 export type EffectState = "started" | "parked" | "may-rerun" | "settled" | "finished";
 
-/** What an event says of a tool call or of a layer's effect; null where it says nothing of one. A late result says nothing of its call. */
+/** The tool call or effect that an event is about, and its new state; null if there is none. A late result does not change its call. */
 export function effectIn(event: ConversationEvent): { readonly id: string; readonly state: EffectState } | null {
   switch (event.type) {
     case "ToolStarted":

@@ -3,8 +3,8 @@ import { kindOf } from "../base/options.ts";
 import { isSha256Hex, type Sha256, sha256Hex } from "../base/sha256.ts";
 
 /**
- * An id that turnlog makes, but an event's (a UUID), begins with a prefix, so that a log line explains itself. A
- * conversation may be given the id that it has elsewhere: a UUID, a number, a name. Made at the edge.
+ * An id that turnlog generates begins with a prefix, so that a log line explains itself (except an event's, which is a UUID). A
+ * conversation may also get the id that it has elsewhere: a UUID, a number, a name. Generated at the edge.
  */
 export const conversationIdSchema = z
   .string()
@@ -12,7 +12,7 @@ export const conversationIdSchema = z
   .brand<"ConversationId">();
 export type ConversationId = z.infer<typeof conversationIdSchema>;
 
-/** @throws {TypeError} for what is no conversation id. */
+/** @throws {TypeError} if the value is not a conversation id. */
 export function checkedConversationId(id: unknown): ConversationId {
   const parsed = conversationIdSchema.safeParse(id);
   if (parsed.success) return parsed.data;
@@ -20,24 +20,24 @@ export function checkedConversationId(id: unknown): ConversationId {
   throw new TypeError(`${given} is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID`);
 }
 
-/** How much of a text that is no id is quoted. */
+/** The maximum length of an invalid id that an error quotes. */
 const maxShown = 40;
 
-/** Made outside a run: `blk_…`; made in a run: `<run>/<frame>/<n>`, and beside the conversation `<run>/<frame>.a<n>/<n>`. */
+/** Outside a run: `blk_…`; in a run: `<run>/<frame>/<n>`; aside from the conversation: `<run>/<frame>.a<n>/<n>`. */
 export const blockIdSchema = z
   .string()
   .regex(/^(blk_\w{16,32}|run_\w{16,32}\/\d+(\.\d+)*(\.a\d+)?\/\d+)$/)
   .brand<"BlockId">();
 export type BlockId = z.infer<typeof blockIdSchema>;
 
-/** The text of an id that follows from a name: one name has one id, whenever and wherever it is asked for. */
+/** The text of an id derived from a name: one name always gives the same id. */
 export const namedIdText = (name: string): string => sha256Hex(name).slice(0, 21);
 
 export const namedBlockId = (name: string): BlockId => blockIdSchema.parse(`blk_${namedIdText(name)}`);
 
-/** The id of the n-th block that is appended with a key (rule: Equal blocks): the same whenever it is appended. */
+/** The id of the n-th block appended with a key (rule: Equal blocks): always the same for the same key. */
 export function keyedBlockId(conversation: ConversationId, key: string, index: number): BlockId {
-  // The number stands first, where no key does, after what no id has: the second block of `a` is not the first of `a 1`.
+  // The number goes first, after a sign that no id begins with, so that the second block of `a` is not the first of `a 1`.
   return namedBlockId(index === 0 ? `${conversation} ${key}` : `#${index} ${conversation} ${key}`);
 }
 
@@ -63,10 +63,10 @@ export function conversationOfStream(stream: string): ConversationId | null {
   return stream.startsWith("conversation-") && parsed.success ? parsed.data : null;
 }
 
-/** How the streams of a conversation's blobs begin. Those of another one may begin so, too: `conversationOfBlob` tells. */
+/** The prefix of the streams of a conversation's blobs. Another conversation's may have it, too: `conversationOfBlob` distinguishes them. */
 export const blobStreamsOf = (id: ConversationId): string => `blob-${id}-`;
 
-/** The conversation whose blob a stream holds; null for any other stream. What follows the id is of one length. */
+/** The conversation whose blob a stream holds; null for any other stream. The part after the id has a fixed length. */
 export function conversationOfBlob(stream: string): ConversationId | null {
   const [, id] = /^blob-(.+)-[0-9a-f]{64}$/.exec(stream) ?? [];
   const parsed = conversationIdSchema.safeParse(id);

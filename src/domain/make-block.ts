@@ -6,11 +6,11 @@ import { contentParts, ownParts } from "./message-content.ts";
 /** A message of the user, as a text or as parts. */
 export const user = (content: string | readonly JsonObject[]): Block => message("user", content);
 
-/** A system message, or a developer's. It stands in the conversation; for what every request carries anew use settings. */
+/** A system or developer message. It becomes part of the conversation; for text that every request repeats use settings. */
 export const system = (content: string | readonly JsonObject[], role: "system" | "developer" = "system"): Block =>
   message(role, content);
 
-/** An answer that no provider gave: an import, an example, a cached one. */
+/** An assistant message that no provider produced: an import, an example, a cached answer. */
 export const assistant = (content: string | readonly JsonObject[], phase?: string): Block =>
   message("assistant", content, phase);
 
@@ -36,8 +36,8 @@ const resultFields = optionsOf<ToolResultFields>({
 });
 
 /**
- * What a tool answered to a call, a text, parts, or data: pairing is by position, so it belongs after the call it answers. Parts in the
- * words of a model's API (`input_image`) are said in ours, as they are in messages.
+ * The result of a tool call: a text, parts, or data. Pairing goes by position, so it belongs after the call that it answers. Parts in the
+ * vocabulary of a model API (`input_image`) are translated to turnlog's, as in messages.
  */
 export function toolResult(fields: ToolResultFields): Block {
   resultFields.check("toolResult", fields);
@@ -45,7 +45,7 @@ export function toolResult(fields: ToolResultFields): Block {
   return new Block({ id: null, kind: "tool_result", payload: { type, callId, output: ownParts(output) } });
 }
 
-/** What a model thought, as far as its provider shows it; what only the provider can read is the `ciphertext` of a draft's wire. */
+/** A model's reasoning, as far as its provider shows it. The encrypted part is the `ciphertext` in the wire of a draft. */
 export const reasoning = (summary: string): Block =>
   new Block({ id: null, kind: "reasoning", payload: { type: "reasoning", summary: [text(summary)] } });
 
@@ -58,7 +58,7 @@ export const text = (value: string): JsonObject => ({ type: "text", text: value 
 /**
  * An image part, by address or data URL.
  *
- * @throws {TypeError} for what has no scheme, such as a path or mere base64: no server could read it.
+ * @throws {TypeError} if the URL has no scheme, as in a path or plain base64: no server could read it.
  */
 export function image(url: string, detail = "auto"): JsonObject {
   const given: unknown = url;
@@ -75,7 +75,7 @@ const fileFields = optionsOf<{ readonly fileId?: string; readonly name?: string;
 /**
  * A file part: by the provider's id, or its content as a data URL with a name.
  *
- * @throws {TypeError} for a member that files do not have, and for one that is missing: no server could read it.
+ * @throws {TypeError} if a member is unknown or missing: no server could read the file.
  */
 export function file(
   fields: { readonly fileId: string } | { readonly name: string; readonly data: string },

@@ -2,11 +2,11 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } 
 import { kindOf } from "../base/options.ts";
 
 /**
- * The content of a message as a block holds it: a list of parts, whose types do not depend on the role. Parts in the words
- * of model APIs (`image_url`) are said in ours; those of other types stay as they are.
+ * The content of a message as a block holds it: a list of parts, whose types do not depend on the role. Parts in the vocabulary
+ * of model APIs (`image_url`) are translated to turnlog's; parts of other types stay unchanged.
  *
- * @param where - Who takes the content, for the error.
- * @throws {TypeError} for what is neither a text nor a list of parts.
+ * @param where - The function that takes the content, for the error.
+ * @throws {TypeError} if the content is neither a text nor a list of parts.
  */
 export function contentParts(content: unknown, where: string): readonly JsonObject[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
@@ -14,7 +14,7 @@ export function contentParts(content: unknown, where: string): readonly JsonObje
   throw new TypeError(`${where}: content is ${kindOf(content)}: give a text or a list of parts`);
 }
 
-/** What a tool answered, with parts in the words of a model's API said in ours; whatever else it is stays so. */
+/** A tool's output, with parts in the vocabulary of a model API translated to turnlog's. Any other output stays unchanged. */
 export function ownParts(output: JsonValue): JsonValue {
   if (!isJsonList(output) || !output.some(isApiPart)) return output;
   return output.map((part) => (isApiPart(part) ? partOf(part, "toolResult: output") : part));
@@ -40,8 +40,8 @@ function partOf(part: JsonValue, where: string): JsonObject {
 }
 
 /**
- * Whether a value is a list of parts as `text`, `image`, `file` and `audio` make them, and no member more: data that looks like parts in
- * another way is data.
+ * Whether a value is a list of parts exactly as `text`, `image`, `file` and `audio` make them. Anything that only resembles parts is
+ * data.
  */
 export function isMadeOfParts(value: unknown): value is readonly JsonObject[] {
   return Array.isArray(value) && value.length > 0 && value.every(isMadePart);
@@ -59,7 +59,7 @@ function isMadePart(value: unknown): boolean {
   return (type === "text" && hasTexts("text")) || (type === "image" && hasTexts("detail url"));
 }
 
-/** The parts of what a tool gave; null where it is a text, or a value: a list with anything else in it is one value. */
+/** The parts of a tool's output; null if it is a text or data. A list with anything else in it is data. */
 export function resultParts(output: JsonValue | undefined): readonly JsonObject[] | null {
   return isJsonList(output) && output.every(isOwnPart) ? output : null;
 }
@@ -67,7 +67,7 @@ export function resultParts(output: JsonValue | undefined): readonly JsonObject[
 const isOwnPart = (part: JsonValue): part is JsonObject =>
   isJsonObject(part) && typeof part["type"] === "string" && partTypes.has(part["type"]);
 
-/** What a part cannot do without: one of these, as a text. */
+/** The members of which a part needs at least one, as a text. */
 const neededMembers: ReadonlyMap<string, readonly string[]> = new Map([
   ["text", ["text"]],
   ["image", ["url", "fileId"]],
@@ -75,8 +75,8 @@ const neededMembers: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /**
- * Parts that say another text: it stands where their first text stood, or before all where they had none. What is no text (images,
- * files, audio) stays where it is.
+ * Parts with another text, in place of their first text, or before all parts if they have none. Parts that are not text (images,
+ * files, audio) stay in place.
  */
 export function retold(parts: readonly JsonObject[], text: string): readonly JsonObject[] {
   const first = parts.findIndex((part) => saidIn(part) !== null);
@@ -88,7 +88,7 @@ export function retold(parts: readonly JsonObject[], text: string): readonly Jso
   ];
 }
 
-/** What a part says in words; null where it is none: an image, a file. */
+/** The text of a part; null if it has none (an image, a file). */
 export function saidIn({ text, refusal }: JsonObject): string | null {
   if (typeof text === "string") return text;
   return typeof refusal === "string" ? refusal : null;
@@ -96,7 +96,7 @@ export function saidIn({ text, refusal }: JsonObject): string | null {
 
 type OwnPart = JsonObject & { readonly type: string };
 
-/** A part in the words of a model's API, said in ours, whatever it lacks. */
+/** Translates a part from the vocabulary of a model API, even if members are missing. */
 export function ownPart(type: string, part: JsonObject): OwnPart {
   const { image_url: image, file } = part;
   if (type === "image_url") {
@@ -114,7 +114,7 @@ export function ownPart(type: string, part: JsonObject): OwnPart {
 
 const partTypes: ReadonlySet<string> = new Set(["text", "image", "file", "audio"]);
 
-/** What model APIs call the members of our parts. */
+/** The names that model APIs use for the members of turnlog's parts. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ...([
     ["image_url", "url"],

@@ -1,18 +1,18 @@
 import { anchorName } from "./anchor.ts";
 import type { ConversationEvent } from "./events/event.ts";
 
-/** Names that an event gives for good: a second event that would give one again is a repetition. */
+/** Names that an event gives for good: a second event with the same name is a repetition. */
 export const namedByEvents = ["block", "run", "late", "imported", "deleted", "warm-up", "warmed"] as const;
 
 /**
- * What has a name: an appended block, a run, a tool that came back late, an imported context, what was deleted at a server, a warm-up
- * and its end.
+ * The kinds of things with names: an appended block, a run, a late tool result, an imported context, a response or conversation deleted
+ * at a server, a warm-up and its end.
  */
 export type EventNameKind = (typeof namedByEvents)[number];
 
 export type EventName = readonly [kind: EventNameKind, name: string];
 
-/** The names that an event gives, or that `decide` asks for before it is recorded. */
+/** The names that an event gives, or that `decide` asks about before it is recorded. */
 export function namesIn(event: ConversationEvent, runId: string | null): readonly EventName[] {
   switch (event.type) {
     case "BlockAppended":
@@ -37,6 +37,6 @@ export function namesIn(event: ConversationEvent, runId: string | null): readonl
   }
 }
 
-/** A response goes by its scope and its id. */
+/** A response is named by its scope and its id. */
 const deletedName = ({ scope, responseId }: { readonly scope: string; readonly responseId: string }): string =>
   JSON.stringify([scope, responseId]);

@@ -2,8 +2,8 @@ import { jsonOpaque } from "../base/frozen-json.ts";
 import { isJsonList, isJsonObject, type JsonValue } from "../base/json.ts";
 
 /**
- * Refuses content that names a secret: it would be sent by its name, for only a provider's settings are searched for secrets. A
- * plain object that looks like one says what it says.
+ * Rejects content that names a secret. It would be sent by its name, because turnlog resolves secrets only in a provider's settings. A
+ * plain object that looks like a secret is content like any other.
  *
  * @throws {TypeError} with the place of the secret.
  */

@@ -3,16 +3,16 @@ import { type Block, idOf } from "./block.ts";
 import type { BlockId } from "./ids.ts";
 import type { Turn } from "./turn.ts";
 
-/** What of a Turn stands elsewhere in a second one, is new there, or is gone, by the ids of its blocks. */
+/** The blocks that are elsewhere in a second Turn, new there, or gone, by id. */
 export type PlaceChanges = {
   readonly removed: readonly Block[];
-  /** Blocks that are new, or stand elsewhere among those that both have: as few as explain it, in their order. */
+  /** Blocks that are new, or have moved among those that both Turns have: the fewest that explain the difference, in their order. */
   readonly placed: readonly Placed[];
 };
 
-/** What of a Turn is another in a second one; a block may be modified and placed. */
+/** All changes of blocks between two Turns. A block may be modified and placed. */
 export type BlockChanges = PlaceChanges & {
-  /** Under the same id: another content, or another word of the provider on it. */
+  /** Blocks with the same id but other content, or other provider data. */
   readonly modified: readonly ModifiedBlock[];
 };
 
@@ -22,8 +22,8 @@ export type ModifiedBlock = { readonly before: Block; readonly after: Block };
 export type Placed = { readonly block: Block; readonly after: BlockId | null; readonly isMove: boolean };
 
 /**
- * Compares two Turns, in each of which ids are unique. It costs what lies between what they share by descent and their
- * end; what is only modified there is looked at once.
+ * Compares two Turns, in each of which ids are unique. The cost depends on what lies between the prefix that they share by descent and
+ * their end; blocks that are only modified there are compared once.
  */
 export function blockChanges(from: Turn, to: Turn): BlockChanges {
   const { left, right, start, end, gone, come, places, ...changes } = compared(from, to);
@@ -38,7 +38,7 @@ export function blockChanges(from: Turn, to: Turn): BlockChanges {
   return { ...changes, modified };
 }
 
-/** The same without a look at contents, for what only asks which blocks came, went and moved. */
+/** The same without comparing contents, for callers that only need the blocks that came, went and moved. */
 export function placeChanges(from: Turn, to: Turn): PlaceChanges {
   const { removed, placed } = compared(from, to);
   return { removed, placed };
@@ -64,7 +64,7 @@ function compared(from: Turn, to: Turn) {
   return { left, right, start, end, gone, come, places, removed, placed };
 }
 
-/** What an app or a person asks about two Turns; a block that was moved and modified is in both lists. */
+/** The difference of two Turns for an app or a person. A block that was moved and modified is in both lists. */
 export type TurnDifference = {
   readonly added: readonly Block[];
   readonly removed: readonly Block[];
@@ -72,7 +72,7 @@ export type TurnDifference = {
   readonly moved: readonly Block[];
 };
 
-/** Tells two Turns apart by what the model reads of them. */
+/** Compares two Turns by what the model reads of them. */
 export function turnDifference(from: Turn, to: Turn): TurnDifference {
   const { removed, modified, placed } = blockChanges(from, to);
   return {
@@ -83,7 +83,7 @@ export function turnDifference(from: Turn, to: Turn): TurnDifference {
   };
 }
 
-/** How many blocks at the beginning of two Turns are equal by digest: found by halving, for digests tell whole prefixes apart. */
+/** How many leading blocks of two Turns have equal digests: a binary search, because a digest covers a whole prefix. */
 export function equalBeginning(left: Turn, right: Turn): number {
   let [equal, different] = [left.commonPrefixLength(right), Math.min(left.length, right.length) + 1];
   while (different - equal > 1) {
@@ -94,7 +94,7 @@ export function equalBeginning(left: Turn, right: Turn): number {
   return equal;
 }
 
-/** Whether two blocks are one version: equal content, and the same word of the provider on it (its item id and so on). */
+/** Whether two blocks are one version: equal content and equal provider data (item id and so on). */
 export function isSameVersion(left: Block, right: Block): boolean {
   if (left === right) return true;
   if (left.id !== right.id || left.digest !== right.digest) return false;
@@ -104,7 +104,7 @@ export function isSameVersion(left: Block, right: Block): boolean {
 
 type Blocks = readonly Block[];
 
-/** How many blocks, by id, two lists both begin with, and how many of the rest they both end with. */
+/** How many blocks two lists share by id at their beginning, and how many of the rest at their end. */
 function sameEnds(left: Blocks, right: Blocks): { readonly start: number; readonly end: number } {
   const most = Math.min(left.length, right.length);
   let start = 0;
@@ -114,9 +114,9 @@ function sameEnds(left: Blocks, right: Blocks): { readonly start: number; readon
   return { start, end };
 }
 
-/** The most of the (distinct) values that stand in ascending order: what can stay where it is when the others move. */
+/** A longest ascending subsequence of the (distinct) values: the blocks that can stay in place while the others move. */
 function longestIncreasingSubsequence(values: readonly number[]): readonly number[] {
-  // The piles of patience sorting: the smallest value that ends an ascending row of each length, and who stands before it.
+  // The piles of patience sorting: the smallest value that ends an ascending sequence of each length, and its predecessor.
   const ends: Link[] = [];
   for (const value of values) {
     const length = countBelow(ends, value);

@@ -2,17 +2,17 @@ import type { Block, BlockKind } from "./block.ts";
 import type { BlockId } from "./ids.ts";
 import type { Turn } from "./turn.ts";
 
-/** A block whose content was not read: what names it, and the digest that its content is equal by. */
+/** A block whose content was not read: its identity, and the digest of its content. */
 export type BlockOutline = { readonly id: BlockId | null; readonly kind: BlockKind; readonly digest: string };
 
-/** A Turn whose contents were not read. Equal digests are equal Turns, as those of a `Turn` are. */
+/** A Turn whose contents were not read. Two outlines with equal digests are equal Turns. */
 export type TurnOutline = {
   readonly length: number;
   readonly digest: string;
   readonly blocks: readonly BlockOutline[];
 };
 
-/** What of a Turn is known without its contents; the list is made when it is looked at. */
+/** The part of a Turn that is known without its contents. The list is created on first use. */
 export function outlineOf(turn: Turn): TurnOutline {
   let blocks: readonly BlockOutline[] | undefined;
   return Object.freeze({

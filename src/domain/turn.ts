@@ -5,14 +5,14 @@ import { type Exchange, exchangesIn } from "./exchanges.ts";
 import { type BlockId, namedBlockId } from "./ids.ts";
 
 /**
- * The client's ordered list of blocks, a frozen object. A Turn is a prefix (another Turn) and the blocks after it, so that
- * Turns share what they have in common: appending to a long one costs what was appended, and a context digest is
- * computed once for every place of a shared prefix.
+ * A conversation's ordered list of blocks, a frozen object. A Turn is a prefix (another Turn) and the blocks after it, so that
+ * Turns share their common beginning: appending to a long Turn costs only what is appended, and the context digest of each place
+ * in a shared prefix is computed once.
  *
- * The helpers never change a Turn; each returns a new one, or the same one where nothing changed.
+ * The methods never change a Turn. Each returns a new Turn, or the same one if nothing changed.
  */
 export class Turn {
-  // `this`, because tsc puts an alias that is not yet set in the place of the name (microsoft/TypeScript#56292).
+  // `this`, because tsc replaces the name by an alias that is not yet set (microsoft/TypeScript#56292).
   static readonly empty: Turn = new this(null, []);
 
   /** The number of blocks. */
@@ -27,7 +27,7 @@ export class Turn {
   #blocks: readonly Block[] | undefined;
   #indexById: ReadonlyMap<BlockId, number> | undefined;
   #exchanges: readonly Exchange[] | undefined;
-  /** Of all Turns that began with the same blocks, those that keep the list of theirs. */
+  /** Among the Turns that began with the same blocks, those that keep a list of their blocks. */
   readonly #listed: Turn[];
 
   private constructor(prefix: Turn | null, tail: readonly Block[] | StoredBlocks) {
@@ -44,7 +44,7 @@ export class Turn {
     return Turn.empty.concat(blocks);
   }
 
-  /** @internal The Turn with blocks behind it that are read when they are looked at; its length and digest are known before. */
+  /** @internal The Turn followed by blocks that are read on first use; its length and digest are known beforehand. */
   static stored(prefix: Turn, blocks: StoredBlocks): Turn {
     return blocks.length === 0 ? prefix : new Turn(prefix.length === 0 ? null : prefix, blocks);
   }
@@ -56,18 +56,18 @@ export class Turn {
     return this.#blocks;
   }
 
-  /** What users said and what followed it; what comes before the first user's block belongs to no exchange. */
+  /** Each user message with what follows it. Blocks before the first user message belong to no exchange. */
   get exchanges(): readonly Exchange[] {
     this.#exchanges ??= exchangesIn(this.#whole);
     return this.#exchanges;
   }
 
-  /** The n-th exchange from 0, counted from the end when negative. */
+  /** The n-th exchange from 0; a negative number counts from the end. */
   exchange(n: number): Exchange | undefined {
     return Number.isInteger(n) ? this.exchanges.at(n) : undefined;
   }
 
-  /** The digest of the whole list (rule: Contexts and anchors): what a server that holds exactly these blocks would be known by. */
+  /** The digest of the whole list (rule: Contexts and anchors): identifies a server context that holds exactly these blocks. */
   get digest(): string {
     if (this.#digests === undefined && this.#stored !== null) return this.#stored.digest;
     return this.#tailDigests().at(-1) ?? this.#prefix?.digest ?? emptyContext;
@@ -77,7 +77,7 @@ export class Turn {
     return this.#tail.at(-1) ?? this.#prefix?.last;
   }
 
-  /** The block at a place, counted from the end when negative. */
+  /** The block at an index; a negative index counts from the end. */
   at(index: number): Block | undefined {
     const place = index < 0 ? this.length + index : index;
     if (place < 0 || place >= this.length) return undefined;
@@ -94,7 +94,7 @@ export class Turn {
   }
 
   indexOf(id: BlockId): number {
-    // Plain loops: every pass of every step looks for the blocks that it brings, which are not there.
+    // Plain loops: every pass of every step searches for its new blocks, which are not there.
     let [segment]: [Turn | null] = [this];
     for (; segment !== null; segment = segment.#prefix) {
       if (segment.#indexById !== undefined) return segment.#indexById.get(id) ?? -1;
@@ -108,7 +108,7 @@ export class Turn {
     return indexById.get(id) ?? -1;
   }
 
-  /** The blocks from a place to the end; costs what it returns. */
+  /** The blocks from an index to the end. The cost depends on the number returned. */
   after(index: number): readonly Block[] {
     const from = Math.max(0, index);
     const parts: (readonly Block[])[] = [];
@@ -133,7 +133,7 @@ export class Turn {
     return segment.#tailDigests()[length - segment.#start - 1] ?? this.digest;
   }
 
-  /** The digests of all prefixes, longest first, the empty one last: the order in which anchors are looked up. */
+  /** The digests of all prefixes, longest first, the empty one last: the order in which the planner looks up anchors. */
   *contexts(): Generator<{ readonly length: number; readonly digest: string }> {
     for (const segment of Turn.#segments(this)) {
       const digests = segment.#tailDigests();
@@ -144,7 +144,7 @@ export class Turn {
     yield { length: 0, digest: emptyContext };
   }
 
-  /** How many blocks at the beginning are the same objects; what two Turns share by descent costs nothing. */
+  /** How many leading blocks are the same objects. The prefix that two Turns share by descent costs nothing. */
   commonPrefixLength(other: Turn): number {
     let shared = this.#sharedLength(other);
     const most = Math.min(this.length, other.length);
@@ -176,14 +176,14 @@ export class Turn {
     return begun;
   }
 
-  /** Inserts blocks so that the first of them stands at `index` of the result. */
+  /** Inserts blocks, the first of them at `index` of the result. */
   insert(index: number, ...blocks: readonly Block[]): Turn {
     return blocks.length === 0 ? this : this.slice(index).#extend([...blocks, ...this.after(index)]);
   }
 
   /**
-   * Inserts a block unless one was inserted with this key: what a layer that runs before every step wants. The key becomes
-   * the block's id, so it holds across steps, runs and restarts, and whatever became of the block's content.
+   * Inserts a block unless one was already inserted with this key: for a layer that runs before every step. The key becomes the block's
+   * id, so this also works across steps, runs and restarts, and after the block's content has changed.
    */
   insertOnce(key: string, block: Block, index: number = this.length): Turn {
     checkedBlock(block);
@@ -191,18 +191,18 @@ export class Turn {
     return this.indexOf(id) >= 0 ? this : this.insert(index, block.withId(id));
   }
 
-  /** Puts another block in the place of one, under the same id. */
+  /** Replaces a block by another, under the same id. */
   replace(block: Block, replacement: Block): Turn {
     return this.replaceEach([block], () => replacement);
   }
 
-  /** Puts what `change` makes of each in the place of the named blocks, under the same ids. */
+  /** Replaces each of the given blocks by the result of `change`, under the same ids. */
   replaceEach(blocks: readonly Block[], change: (block: Block) => Block): Turn {
     const isNamed = anyOf(blocks);
     return this.map((block) => (isNamed(block) ? checkedBlock(change(block)).withId(block.id) : block));
   }
 
-  /** Replaces every block by what `change` makes of it; what comes before the first change is shared. */
+  /** Replaces every block by the result of `change`. The result shares the blocks before the first change. */
   map(change: (block: Block) => Block): Turn {
     return this.with(this.#whole.map((block) => change(block)));
   }
@@ -216,13 +216,13 @@ export class Turn {
     return this.filter((block) => !isNamed(block));
   }
 
-  /** Moves a block so that it stands at `index` of the result. */
+  /** Moves a block to `index` of the result. */
   move(block: Block, index: number): Turn {
     const own = this.#whole.find(anyOf([block]));
     return own === undefined ? this : this.with(this.remove(own).insert(index, own).#whole);
   }
 
-  /** The Turn with these blocks, sharing the beginning that is the same as this one's. */
+  /** The Turn with these blocks. It shares the beginning that equals this one's. */
   with(blocks: readonly Block[]): Turn {
     const own = this.#whole;
     let same = 0;
@@ -230,12 +230,12 @@ export class Turn {
     return this.slice(same).#extend(blocks.slice(same));
   }
 
-  /** The same Turn, before it goes to code that could change what is in its blocks: from then on nobody can. */
+  /** The same Turn with frozen blocks, for code that could change their content. */
   frozen(): this {
     for (const segment of Turn.#segments(this)) {
       if (segment.#isFrozen) break;
       segment.#isFrozen = true;
-      // What is still where it is stored has no content here.
+      // Blocks that have not been read from storage have no content to freeze.
       for (const block of segment.#ownBlocks ?? []) Block.freeze(block);
     }
     return this;
@@ -245,13 +245,13 @@ export class Turn {
     return this.blocks;
   }
 
-  /** With blocks at the end, whose array becomes this Turn's own. */
+  /** With blocks appended. The array becomes part of the new Turn. */
   #extend(tail: readonly Block[]): Turn {
     for (const block of tail) checkedBlock(block);
     return tail.length === 0 ? this : new Turn(this.length === 0 ? null : this, tail);
   }
 
-  /** All blocks, in a list that is quick to copy from. */
+  /** All blocks, in a list that is fast to copy from. */
   get #whole(): readonly Block[] {
     if (this.#list === undefined) {
       this.#list = this.#prefix === null ? this.#tail : this.after(0);
@@ -260,7 +260,7 @@ export class Turn {
     return this.#list;
   }
 
-  /** A long conversation is a chain of Turns with branches, each of which was looked at once: all their lists would be its square. */
+  /** A long conversation is a chain of Turns with branches. If each kept the list of its blocks, memory would grow with the square. */
   #forgetOldLists(): void {
     if (this.#prefix === null) return;
     const oldest = this.#listed.length < maxKeptLists ? undefined : this.#listed.shift();
@@ -271,7 +271,7 @@ export class Turn {
     this.#listed.push(this);
   }
 
-  /** What this Turn has beyond its prefix. */
+  /** The blocks of this Turn after its prefix. */
   get #tail(): readonly Block[] {
     this.#ownBlocks ??= this.#stored?.read() ?? [];
     return this.#ownBlocks;
@@ -319,12 +319,12 @@ export class Turn {
   }
 }
 
-/** How many blocks are looked through for an id before an index of all is made. */
+/** How many blocks to search for an id before building an index of all. */
 const maxSearched = 256;
-/** How many Turns that began with the same blocks keep the list of theirs. */
+/** How many Turns that began with the same blocks keep the list of their blocks. */
 const maxKeptLists = 16;
 
-/** @throws {TypeError} for what is no block: what types refuse, and JavaScript and `any` do not. */
+/** @throws {TypeError} if the value is not a block: JavaScript and `any` get past the types. */
 function checkedBlock(block: unknown): Block {
   if (block instanceof Block) return block;
   throw new TypeError(

@@ -3,7 +3,7 @@ import { type EventStore, type Head, type OrphanEvents, ofStream, type StoredEnv
 import type { SnapshotStore } from "./ports/snapshot-store.ts";
 import type { ViewStore } from "./ports/view-store.ts";
 
-/** What somebody is about to do: to one stream, or to all whose name begins so (`*` for every one). */
+/** The access that a caller wants: to one stream, or to all streams with a prefix (`*` for every stream). */
 export type AccessRequest = {
   readonly action: "append" | "read" | "subscribe";
   /** A stream's name (`conversation-cnv_…`), or a prefix and `*`. */
@@ -11,7 +11,7 @@ export type AccessRequest = {
 };
 
 /**
- * Return `true`, or a promise of it, to allow; anything else denies, also what JavaScript counts as true. Capture the current user in
+ * Return `true`, or a promise of it, to allow; any other value denies, even a truthy one. Capture the current user in
  * the closure.
  */
 export type Authorize = (request: AccessRequest) => boolean | Promise<boolean>;
@@ -20,13 +20,13 @@ export type Authorize = (request: AccessRequest) => boolean | Promise<boolean>;
 type Allowed = <T>(request: AccessRequest, go: () => Promise<T>) => Promise<T>;
 
 /**
- * The store behind one hook, asked before every append, read and subscription. Heads are reads. Rows of projections may hold any
- * conversation, so they need the right to read them all. A snapshot needs the rights to its stream: what is saved there, others read.
+ * A store that asks one hook before every append, read and subscription. Heads are reads. Rows of projections may hold any
+ * conversation, so they need the right to read all. A snapshot needs the rights to its stream, because others read what is saved there.
  */
 export function authorizedStore(store: EventStore, authorize: Authorize): EventStore {
-  // A hook that answers at once costs no wait, so that calls keep the order in which they were made.
+  // If the hook returns at once, do not wait, so that calls keep their order.
   async function allowed<T>(request: AccessRequest, go: () => Promise<T>): Promise<T> {
-    // A caller may have no types, so a hook may give anything.
+    // JavaScript callers have no types, so the hook may return anything.
     const said: unknown = authorize(request);
     if (said === true || (await said) === true) return go();
     throw new TurnlogError("access-denied", `not allowed to ${request.action} ${request.stream}`);
@@ -58,7 +58,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
       if (stream === undefined) return after({ action: "subscribe", stream: all(streamPrefix) }, events);
       return after({ action: "subscribe", stream }, () => ofStream(events(), stream));
     },
-    // A position says how long the log is, and nothing of what it holds.
+    // A position reveals only the length of the log, no content.
     ...(end === undefined ? {} : { end }),
     head: (stream) => allowed({ action: "read", stream }, () => store.head(stream)),
     heads: (prefix) => after({ action: "read", stream: all(prefix) }, () => store.heads(prefix)),

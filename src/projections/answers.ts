@@ -2,41 +2,41 @@ import { type Block, idOf } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 
-/** A run that completed, by where its events stand: from `RunStarted` to `RunCompleted`. */
+/** A completed run, by the places of its events, from `RunStarted` to `RunCompleted`. */
 export type CompletedRun = {
   readonly runId: string;
   readonly stream: string;
   readonly from: number;
   readonly to: number;
-  /** How many blocks at the end of its result the Turn that it started from did not have. */
+  /** How many blocks at the end of its result are not in the Turn that it started from. */
   readonly brought: number;
 };
 
-/** A run that broke off when it had asked a model that may have heard it. */
+/** A run that broke off after it had asked a model that may have received the request. */
 export type Interruption = { readonly runId: string; readonly how: "cancelled" | "failed" };
 
-/** What was answered, and by which run (rule: Answered once): it decides whether a run asks anybody. */
+/** Which messages were answered, and by which run (rule: Answered once): it decides whether a run asks the model. */
 export type AnswersView = {
-  /** The run that left nothing to answer; null once something was said since. */
+  /** The run that left nothing unanswered; null once something was appended since. */
   answeredBy: CompletedRun | null;
-  /** The digest of a Turn that was come back to, of which this fold knows no run that left it; an earlier one may have. */
+  /** The digest of a restored Turn, if this fold knows no run that left it; a fold of earlier events may know one. */
   cameBackTo: string | null;
-  /** The digest that the Turn had before it was made shorter between two runs, since anything else came to it. */
+  /** The digest of the Turn before it was shortened between two runs; null once the Turn has changed otherwise. */
   compactedFrom: string | null;
-  /** How many blocks at the beginning of the Turn were answered. */
+  /** How many leading blocks of the Turn were answered. */
   answeredLength: number;
-  /** The newest run that broke off while a model answered, as long as no block tells the model of it and no run has completed since. */
+  /** The newest run that broke off while a model answered, until a block tells the model about it or a run completes. */
   interrupted: Interruption | null;
-  /** The run that answered each appended block: the first that completed with it in its Turn. */
+  /** The run that answered each appended block: the first one that completed with it in its Turn. */
   readonly byBlock: Answered;
-  /** Runs that left nothing to answer, by the digest of the Turn that they left: the newest of each. */
+  /** Runs that left nothing unanswered, by the digest of the Turn that they left: the newest for each digest. */
   readonly byTurn: Answered;
 };
 
 type Answered = {
   readonly get: (name: string) => CompletedRun | undefined;
   readonly set: (name: string, run: CompletedRun) => unknown;
-  /** All of them, in the order in which they were set, and how many they are, where the fold began with the first event. */
+  /** All entries in the order in which they were set, if the fold began with the first event; also their number. */
   readonly entries?: () => Iterator<readonly [name: string, run: CompletedRun]>;
   readonly size?: number;
 };
@@ -51,14 +51,14 @@ export const noAnswers = (): AnswersView => ({
   byTurn: new Map(),
 });
 
-/** Somebody said something, which waits for an answer. */
+/** A block was appended, which is unanswered. */
 export function noteAppended(view: AnswersView): void {
   view.answeredBy = null;
   view.cameBackTo = null;
   view.compactedFrom = null;
 }
 
-/** How many blocks stand behind the last one that was there before. */
+/** How many blocks come after the last one that was in the base. */
 export function countBrought(base: Turn, result: Turn): number {
   const shared = base.commonPrefixLength(result);
   const known = new Set(base.after(shared).map(({ id }) => id));
@@ -66,7 +66,7 @@ export function countBrought(base: Turn, result: Turn): number {
   return behind.length - 1 - behind.findLastIndex(({ id }) => known.has(id));
 }
 
-/** A run completed on this Turn; what was appended meanwhile waits for the next one. */
+/** A run completed with this Turn. Blocks appended meanwhile are unanswered. */
 export function noteCompleted(
   view: AnswersView,
   run: CompletedRun,
@@ -83,10 +83,10 @@ export function noteCompleted(
   if (pending.length === 0) view.byTurn.set(result.digest, run);
 }
 
-/** Blocks that are made in a run are named for it. */
+/** Ids of blocks made in a run begin with the run's id. */
 const isAppended = (id: BlockId): boolean => id.startsWith("blk_");
 
-/** The Turn became another one without an answer: a revert, or the end of a run that did not complete. */
+/** The Turn changed without an answer: a revert, or the end of a run that did not complete. */
 export function noteTurn(view: AnswersView, before: Turn, committed: Turn): void {
   view.answeredLength = Math.min(view.answeredLength, before.commonPrefixLength(committed));
   view.answeredBy = view.byTurn.get(committed.digest) ?? null;
@@ -95,8 +95,8 @@ export function noteTurn(view: AnswersView, before: Turn, committed: Turn): void
 }
 
 /**
- * Nothing was said, and the Turn is another: it was made shorter, or the engine told the model that a run broke off. What was answered
- * stays answered, by the same run.
+ * The Turn changed although no message was added: it was shortened, or the engine told the model that a run broke off. What was
+ * answered stays answered, by the same run.
  */
 export function noteUnasked(view: AnswersView, before: Turn, committed: Turn): void {
   view.answeredLength = Math.min(view.answeredLength, before.commonPrefixLength(committed));

@@ -7,18 +7,18 @@ import { isAside } from "../domain/frame.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { RunTurns, TurnName } from "./run-turns.ts";
 
-/** Who made an event happen, and at which frame. */
+/** The actor and the frame of an event. */
 type Origin = Pick<RecordedEvent, "actor" | "frame">;
 
 /**
- * The objects that an event is about, where its caller has them: layers compare Turns by identity. They say what the event says, and
- * digests are compared as for an event that was read.
+ * The objects from which an event was made, if the caller has them: layers compare Turns by identity. They must equal the event's
+ * content; digests are checked as for an event that was read.
  */
 export type Made = { readonly turn?: Turn; readonly blocks?: readonly Block[] };
 
 /**
- * Applies an event to the Turns of its run. This is the only place that does: the engine calls it when it records an event, and the fold
- * when it reads one that this process has not recorded.
+ * Applies an event to the Turns of its run. No other code does: the engine calls it when it records an event, and the fold when it reads
+ * an event that this process did not record.
  */
 export function applyToTurns(turns: RunTurns, event: ConversationEvent, origin: Origin, made: Made = {}): void {
   const { actor } = origin;
@@ -39,14 +39,14 @@ export function applyToTurns(turns: RunTurns, event: ConversationEvent, origin: 
       turns.startTool(event.data.blockId);
       return;
     case "ToolFinished":
-      // A late result answers no call: what ended the run has.
+      // A late result answers no call: the end of the run already did.
       if (event.data.late !== true) turns.finishTool(event.data.blockId, blockOf(made)(event.data.result), actor);
       return;
     default:
   }
 }
 
-/** Of a response that did not complete only the text enters the Turn (rule: Settings). */
+/** Of an incomplete response, only the text enters the Turn (rule: Settings). */
 export const entersTurn = (block: Block | BlockJson): boolean =>
   block.wire?.partial !== true || block.kind === "assistant";
 
@@ -57,7 +57,7 @@ function handOn(
   made: Made,
 ): void {
   for (const block of blocksOfEdits(pass.edits).map(blockOf(made))) {
-    // A block that was there before and is written out says something else of the provider's about the same content.
+    // If a block is already known but is written in full, the provider data about the same content differs.
     if (turns.version(idOf(block), block.digest) === null) turns.addVersion(block, actor);
   }
   const isRequest = pass.direction === "request";
@@ -70,7 +70,7 @@ function handOn(
   turns.handOn(target, after, { base: nameOf(pass.base ?? pass.from), actor });
 }
 
-/** The block that an event says, as the object that it was made of where that is at hand. */
+/** Returns the block of an event, as the object that it was made from if the caller has it. */
 const blockOf =
   ({ turn, blocks = [] }: Made) =>
   (json: BlockJson): Block => {

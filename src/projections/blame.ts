@@ -5,7 +5,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 
-/** Someone's change of a block, and where in the log it stands: of a fork, it may be in an ancestor's stream. */
+/** A change of a block, its actor and its place in the log; for a fork, that may be in an ancestor's stream. */
 export type BlockChange = {
   readonly actor: Actor;
   readonly stream: string;
@@ -13,15 +13,15 @@ export type BlockChange = {
   readonly at: string;
 };
 
-/** A content that a block had, by its digest, and who first gave it that. */
+/** A version of a block, by its digest, and who first made it. */
 export type BlamedVersion = { readonly digest: string; readonly change: BlockChange };
 
-/** Who made a block, who made each of its versions, and who took it out. */
+/** Who made a block, who made each of its versions, and who removed it. */
 export type Blame = {
   readonly made: BlockChange;
-  /** In the order they were made, the first of them when the block was. */
+  /** In order; the first is the version with which the block was made. */
   readonly versions: readonly BlamedVersion[];
-  /** Set while the block is not in the Turn although it was, or was made: who left it out. */
+  /** Who removed the block, while it is not in the Turn; null otherwise. */
   readonly removed: BlockChange | null;
 };
 
@@ -30,12 +30,12 @@ export type BlameView = Map<string, Blame & { readonly versions: BlamedVersion[]
 
 export const emptyBlame = (): BlameView => new Map();
 
-/** Who last changed a block, as it stands: the author of this version. */
+/** Who last changed a block: the author of this version. */
 export function lastChange(view: ReadonlyMap<string, Blame>, block: Block): BlockChange | null {
   return view.get(idOf(block))?.versions.find(({ digest }) => digest === block.digest)?.change ?? null;
 }
 
-/** A version came into being; a version that was there before keeps its author. */
+/** Records a new version. A version that already existed keeps its author. */
 export function noteVersion(view: BlameView | null, block: Block, recorded: RecordedEvent): void {
   if (view === null) return;
   const id = idOf(block);
@@ -43,7 +43,7 @@ export function noteVersion(view: BlameView | null, block: Block, recorded: Reco
   const blame = view.get(id);
   if (blame?.versions.some((known) => known.digest === digest) === true) return;
   const change = changeOf(recorded);
-  // A list, because most blocks have one version for ever, and a log has many blocks.
+  // A list, because most blocks only ever have one version, and a log has many blocks.
   if (blame === undefined) view.set(id, { made: change, versions: [{ digest, change }], removed: null });
   else blame.versions.push({ digest, change });
 }
@@ -51,17 +51,17 @@ export function noteVersion(view: BlameView | null, block: Block, recorded: Reco
 type Ending = {
   readonly base: Turn;
   readonly result: Turn;
-  /** Who left blocks out in this run. */
+  /** Who removed blocks in this run. */
   readonly removals: ReadonlyMap<BlockId, Actor>;
-  /** When a pass left each of them out last, and by whom. */
+  /** The pass that last removed each block: when, and by whom. */
   readonly removed?: ReadonlyMap<string, BlockChange>;
   /** Where the run began. */
   readonly started: Pick<BlockChange, "stream" | "revision">;
 };
 
 /**
- * A run ended, or the Turn was reverted: what its base held, or was made in it, and its result does not have was removed,
- * by the layer that left it out.
+ * A run ended, or the Turn was reverted: blocks that are in its base, or were made in it, but not in its result count as removed
+ * by the layer that removed them.
  */
 export function noteResult(view: BlameView | null, end: Ending, recorded: RecordedEvent): void {
   if (view === null) return;
@@ -73,14 +73,14 @@ export function noteResult(view: BlameView | null, end: Ending, recorded: Record
     if (blame === undefined || kept.has(id)) return;
     const actor = removals.get(id) ?? recorded.actor;
     const edit = removed?.get(id);
-    // On another branch of the run somebody else may have left it out since.
+    // In another branch of the run another actor may have removed it since.
     const isThat = edit !== undefined && canonicalJson(edit.actor) === canonicalJson(actor);
     blame.removed = isThat ? edit : { ...changeOf(recorded), actor };
   };
   for (const block of base.after(shared)) noteRemoval(idOf(block));
   for (const id of removals.keys()) {
     const blame = view.get(id);
-    // What the base held was looked at above; in its beginning, what was left out has been put back.
+    // The blocks of the base are handled above. Those in its shared beginning are in the result: they were removed and restored.
     if (blame !== undefined && (isAfter(blame.made, started) || blame.removed !== null)) noteRemoval(id);
   }
   for (const id of kept) {
@@ -92,7 +92,7 @@ export function noteResult(view: BlameView | null, end: Ending, recorded: Record
 const isAfter = (change: BlockChange, started: Ending["started"]): boolean =>
   change.stream === started.stream && change.revision > started.revision;
 
-/** An event as the one that changed something. */
+/** An event as a change of blocks. */
 export const changeOf = ({ actor, stream, revision, at }: RecordedEvent): BlockChange => ({
   actor,
   stream,

@@ -2,10 +2,10 @@ import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import type { BlockId } from "../domain/ids.ts";
 
-/** The versions of blocks that came into being in one run, and who made them. */
+/** The versions of blocks made in one run, and who made them. */
 export class BlockVersions {
   readonly #versions = new Map<string, { readonly block: Block; readonly author: Actor }>();
-  /** Blocks made in this run, as they were made, with their first author. */
+  /** Blocks made in this run, in their first version, with their first author. */
   readonly #made = new Map<BlockId, { readonly block: Block; readonly author: Actor }>();
 
   add(block: Block, author: Actor): void {
@@ -24,7 +24,7 @@ export class BlockVersions {
     return this.#versions.get(versionKey(idOf(block), block.digest))?.author ?? null;
   }
 
-  /** A block as it was made, and by whom; null for one that the run did not make. */
+  /** The first version of a block, and its author; null if the run did not make the block. */
   made(id: BlockId): { readonly block: Block; readonly author: Actor } | null {
     return this.#made.get(id) ?? null;
   }

@@ -25,18 +25,18 @@ import { byStream, type Projection } from "./projection.ts";
 import { recoveryResults, turnIfEnded } from "./recovery-results.ts";
 import { RunTurns } from "./run-turns.ts";
 
-/** What the client's side of a conversation is at a revision (rules: Frames, Runs that do not complete, Past revisions). */
+/** The client's side of a conversation at a revision (rules: Frames, Runs that do not complete, Past revisions). */
 export type ClientTurnView = {
   /** The Turn of the last ended run, and the blocks appended since. */
   committed: Turn;
   run: OpenRun | null;
-  /** Who made and last changed each block, and who removed it; null in a fold that was not asked for it. */
+  /** Who made and last changed each block, and who removed it; null if the fold was made without blame. */
   blame: BlameView | null;
-  /** What was answered, and by which run. */
+  /** Which messages were answered, and by which run. */
   readonly answers: AnswersView;
 };
 
-/** The client's Turn, frames included. */
+/** The client's Turn, including frames. */
 export const clientTurn: Projection<ClientTurnView> = {
   name: "client-turn",
   version: 1,
@@ -47,8 +47,8 @@ export const clientTurn: Projection<ClientTurnView> = {
 };
 
 /**
- * The same for an event that this process has recorded: `applied` are the Turns of its run, to which it applied the event then. From the
- * run's first event on they are those of the view.
+ * The same for an event that this process recorded: `applied` are the Turns of its run, to which the event was applied then. From the
+ * run's first event on they are the Turns of the view.
  */
 export function applyToClient(view: ClientTurnView, recorded: RecordedEvent, applied: RunTurns | null): ClientTurnView {
   try {
@@ -68,7 +68,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent, applied: RunT
       if (view.run !== null) leaveRun(view, view.run, recorded);
       return;
     case "EventSkipped":
-      // Of what the run did something is not known: nobody can go on with it, nor keep it.
+      // Part of what the run did is unknown, so it can be neither resumed nor kept.
       if (view.run !== null && isEndedBySkip(recorded.runId, view.run.id)) leaveRun(view, view.run, recorded);
       return;
     case "TurnReverted":
@@ -76,7 +76,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent, applied: RunT
       const before = view.committed;
       changeTurn(view, event.data, recorded);
       (event.type === "TurnReverted" ? noteTurn : noteUnasked)(view.answers, before, view.committed);
-      // Who goes back has seen what broke off.
+      // A revert by the user makes the note about an interruption obsolete.
       if (event.type === "TurnReverted") view.answers.interrupted = null;
       return;
     }
@@ -122,7 +122,7 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent, applied: RunT
       if (view.run !== null) applyInRun(view, view.run, { ...recorded, event }, applied);
       return;
     case "ToolFinished":
-      // One that comes late may find its run ended.
+      // The run of a late result may have ended.
       if (event.data.late !== true) applyInRun(view, openRun(view), { ...recorded, event }, applied);
       return;
     default:
@@ -161,7 +161,7 @@ function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinis
   noteCompleted(view.answers, completed, { base: turns.base, result, pending });
 }
 
-/** A model that was never asked, or never heard it, was not interrupted. */
+/** A model that was never asked, or never got the request, was not interrupted. */
 function noteInterrupted(
   { answers }: ClientTurnView,
   { id: runId, inferences }: OpenRun,
@@ -171,12 +171,12 @@ function noteInterrupted(
   if (isHeard) answers.interrupted = { runId, how };
 }
 
-/** Whether the run only makes the Turn shorter: what was answered stays answered, and what waits for an answer waits. */
+/** Whether the run only shortens the Turn: answered messages stay answered, unanswered ones stay unanswered. */
 const asksNothing = ({ started }: OpenRun): boolean => started.compact?.only === true;
 
 /**
- * A run that has no end of its own is as if it had been cancelled there (rule: Lineage): a fork begins in the middle of one, or an
- * event of it was skipped.
+ * Ends a run without an end of its own as if it had been cancelled there (rule: Lineage): a fork begins in the middle of it, or one of
+ * its events was skipped.
  */
 function leaveRun(view: ClientTurnView, run: OpenRun, recorded: RecordedEvent): void {
   const { id, turns } = run;

@@ -14,32 +14,33 @@ import { byStream, type Projection } from "./projection.ts";
 import { isLoss } from "./run-record.ts";
 import { type AskedAnchor, askedAnchor, isAnotherAnchor } from "./server-contexts.ts";
 
-/** What a list of conversations says of each. */
+/** What a list of conversations shows of each. */
 export type ConversationSummary = {
-  /** A fork has the title and the labels of its parent until it is given others. */
+  /** A fork has the title and the labels of its parent until it gets its own. */
   title: string | null;
-  /** What programs keep of it: `{ user: "ann" }`. */
+  /** Labels set by programs: `{ user: "ann" }`. */
   labels: Labels;
-  /** How the first user message begins. */
+  /** The beginning of the first user message. */
   begins: string | null;
-  /** How it came into being, and the conversation that it is a fork or a child of. */
+  /** How it began, and the conversation that it is a fork or a child of. */
   origin: ConversationOrigin["type"];
   parent: string | null;
   events: number;
   runs: number;
-  /** The run that has not ended; null when none is open. */
+  /** The open run; null if there is none. */
   openRun: ListedRun | null;
-  /** Whether anything is among the losses of one of its runs: a cut-off answer, a part that was not sent, compaction and the like. */
+  /** Whether one of its runs has losses: a cut-off answer, a part that was not sent, compaction and the like. */
   hasLosses: boolean;
   requests: number;
   /** How many requests continued from the newest context, from an older one, or sent everything. */
   chained: number;
   rebased: number;
   full: number;
-  /** UTF-8 bytes of all bodies, those of refused requests included. */
+  /** UTF-8 bytes of all request bodies, including those of rejected requests. */
   bytesSent: number;
   /**
-   * UTF-8 bytes that were not sent again: for each request that continued from an answer of this conversation, what its
+   * UTF-8 bytes that were not sent again: for each request that continued from an answer of this conversation, the bytes of its
+   * context, that is, of the bodies up to it without their settings, and of the payloads of its answers.
    * context had cost, that is, the bodies up to it without their settings, and the payloads of its answers.
    */
   bytesSaved: number;
@@ -47,12 +48,12 @@ export type ConversationSummary = {
   lastAt: string;
 };
 
-/** A run that has not ended, as a list knows it. */
+/** An open run, as a list shows it. */
 export type ListedRun = {
   readonly id: string;
-  /** The process that took it up last; null once it was parked. */
+  /** The process that last resumed it; null once it is parked. */
   readonly owner: Owner | null;
-  /** Calls and effects in doubt that nobody has settled yet. */
+  /** Calls and effects with an unknown outcome that are not settled. */
   readonly inDoubt: readonly BlockId[];
 };
 
@@ -61,21 +62,21 @@ export type ConversationListView = {
   readonly stream: string;
   /** The bytes of each declared settings' text. */
   settingsBytes: DeclaredSettings<number>;
-  /** What the contexts of the newest requests had cost, the oldest first. */
+  /** The bytes of the contexts of the newest requests, oldest first. */
   contexts: readonly ContextBytes[];
-  /** What the newest requests without an answer were to continue from. */
+  /** The anchors of the newest requests without an answer. */
   asked: readonly (AskedAnchor & { readonly inferenceId: string })[];
 };
 
 export type ContextBytes = { readonly inferenceId: string; readonly bytes: number };
 
-/** Requests under way at once, beyond which the oldest is not asked after any more. */
+/** The maximum number of simultaneous requests to track; beyond it, the oldest is dropped. */
 const maxAsked = 64;
 
-/** A request that continues from a context older than so many requests is taken to have saved nothing. */
+/** If a request continues from a context older than this many requests, its saving counts as zero. */
 const maxContexts = 64;
 
-/** One row a conversation: what it is called, how it goes, and what it cost. */
+/** One row per conversation: its name, its state and its cost. */
 export const conversationList: Projection<ConversationListView> = {
   name: "conversation-list",
   version: 6,
@@ -110,7 +111,7 @@ export const conversationList: Projection<ConversationListView> = {
       if (title !== undefined) summary.title = excerpt(title, 80);
       summary.labels = labelsAfter(summary.labels, event);
     }
-    // A fork sees the settings and the names of its parents, too.
+    // A fork also sees the settings and the names of its ancestors.
     if (stream !== view.stream) return view;
     summary.events = revision + 1;
     if (summary.startedAt === "") summary.startedAt = at;
@@ -120,13 +121,13 @@ export const conversationList: Projection<ConversationListView> = {
     return view;
   },
   places({ summary }, position) {
-    // Of a conversation that was erased nothing is listed.
+    // An erased conversation is not listed.
     if (summary.startedAt === "") return [];
     const marks: string[] = [listMarks.all, ...(isHidden(summary.labels) ? [] : [listMarks.visible])];
     for (const [name, value] of Object.entries(summary.labels)) marks.push(listMarks.label(name, value));
     if (summary.openRun !== null) marks.push(listMarks.open);
     if (summary.hasLosses) marks.push(listMarks.losses);
-    // Of two that were written in the same millisecond, the newer is the later one; `comparePositions` orders by length, too.
+    // If two were written in the same millisecond, the later position is newer. Padded, because `comparePositions` orders by length first.
     const place = `${String(position.length).padStart(4, "0")}:${position}`;
     const newest = { lastAt: `${summary.lastAt} ${place}`, startedAt: summary.startedAt };
     return marks.flatMap((mark) => listSorts.map((sort) => ({ list: listName(sort, mark), at: newest[sort] })));
@@ -160,11 +161,11 @@ function applyEvent(view: ConversationListView, recorded: RecordedEvent): void {
   }
 }
 
-/** What conversations are listed by: the times of their newest and of their first event. */
+/** The orders of lists: by the time of the newest or of the first event. */
 export const listSorts = ["lastAt", "startedAt"] as const;
 export type ListSort = (typeof listSorts)[number];
 
-/** What lists are narrowed by without reading a row. */
+/** Marks that filter lists without reading a row. */
 export const listMarks = {
   all: "all",
   visible: "visible",
@@ -173,10 +174,10 @@ export const listMarks = {
   label: (name: string, value: string) => `label ${JSON.stringify([name, value])}`,
 } as const;
 
-/** The list of all conversations with a mark, in the order of a time. */
+/** The list of all conversations with a mark, ordered by a time. */
 export const listName = (sort: ListSort, mark: string): string => `${sort} ${mark}`;
 
-/** What `result.losses` tells of runs, as far as a list says it: whether there are any. */
+/** Records whether a run has losses, as in `result.losses`; a list needs no more. */
 function noteLosses(view: ConversationListView, { event }: RecordedEvent): void {
   if (event.type === "InferenceRequested") {
     const { inferenceId, decision } = event.data;

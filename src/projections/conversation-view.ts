@@ -9,13 +9,13 @@ import type { RunTurns } from "./run-turns.ts";
 import { type ServerContext, type ServerContextsView, serverContexts } from "./server-contexts.ts";
 import { addUsage, noUsage, type Usage, usageOf } from "./usage.ts";
 
-/** The client's and the server's side of a conversation at one revision: what planning compares. */
+/** The client's and the server's side of a conversation at one revision: planning compares them. */
 export type ConversationView = {
   readonly client: ClientTurnView;
   readonly server: ServerContextsView;
-  /** The newest response of each scope, and its context as a Turn: what a reader wants explained when it is not used. */
+  /** The newest response of each scope, and its context as a Turn: to explain why it is not used. */
   readonly newest: Map<string, { readonly context: ServerContext; readonly turn: Turn }>;
-  /** Tokens that the conversation itself has used, asides included; a fork begins at none: its parent's were paid once. */
+  /** Tokens that the conversation itself has used, including asides. A fork starts at zero: its parent's tokens were paid once. */
   spent: Usage;
   /** How the conversation began; null before its first event. */
   origin: ConversationOrigin | null;
@@ -23,7 +23,7 @@ export type ConversationView = {
   labels: Readonly<Record<string, string>>;
 };
 
-/** Both folds in one, over one reading of the events. */
+/** Both folds in one, in one read of the events. */
 export const conversationView: Projection<ConversationView> = {
   name: "conversation",
   version: 1,
@@ -41,7 +41,7 @@ export const conversationView: Projection<ConversationView> = {
   apply: (view, recorded) => applyToConversation(view, recorded, null),
 };
 
-/** The same for an event that this process has recorded, and applied to the Turns of its run (`applyToClient`). */
+/** The same for an event that this process recorded and applied to the Turns of its run (`applyToClient`). */
 export function applyToConversation(
   view: ConversationView,
   recorded: RecordedEvent,
@@ -60,13 +60,13 @@ export function applyToConversation(
 function noteNewest(view: ConversationView, { event, frame: at }: RecordedEvent): void {
   if (event.type !== "ResponseReceived" || isAside(at)) return;
   const context = view.server.contexts.last;
-  // By now the frame may have gone on: layers get an answer before it is durable.
+  // The frame may be ahead of this event: layers get an answer before it is durable.
   const turn = view.client.run?.turns.response(event.data.inferenceId) ?? null;
   if (context === undefined || context.unusable === "no-id" || turn === null) return;
   view.newest.set(context.scope, { context, turn });
 }
 
-/** What a server was found to hold is the Turn, if it is the newest. */
+/** If the imported context is that of the current Turn, it becomes the newest. */
 function noteImported(view: ConversationView, { event }: RecordedEvent): void {
   if (event.type !== "ContextImported") return;
   const context = view.server.contexts.last;
@@ -74,7 +74,7 @@ function noteImported(view: ConversationView, { event }: RecordedEvent): void {
   if (context !== undefined && turn.digest === context.turn) view.newest.set(context.scope, { context, turn });
 }
 
-/** The Turn that was answered last is held once more, on another connection. */
+/** The Turn of the last answer is now also held on another connection. */
 function noteWarmedUp(view: ConversationView, { event }: RecordedEvent): void {
   if (event.type !== "WarmUpAnswered") return;
   const context = view.server.contexts.ofInference(event.data.inferenceId);
@@ -82,7 +82,7 @@ function noteWarmedUp(view: ConversationView, { event }: RecordedEvent): void {
   view.newest.set(context.scope, { context, turn: warmUpTurn(view, context.scope) });
 }
 
-/** What a warm-up shows the model: of the Turn no more than was sent to the endpoint already, as layers had handed it on. */
+/** The Turn that a warm-up sends: only what was already sent to the endpoint, as layers had passed it on. */
 export const warmUpTurn = ({ newest }: Pick<ConversationView, "newest">, scope: string): Turn =>
   newest.get(scope)?.turn ?? Turn.empty;
 

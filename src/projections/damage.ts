@@ -1,10 +1,10 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
-/** What an event says and what the events before it give do not agree: damage, never a warning. */
+/** An event contradicts the events before it: damage, never a warning. */
 export class ConversationDamagedError extends TurnlogError<"conversation-damaged"> {
   override readonly name = "ConversationDamagedError";
-  /** The revision at which it shows; null while it has no place in the log yet. */
+  /** The revision at which the damage shows; null for an event that is not in the log yet. */
   readonly revision: number | null;
-  /** Whose revision that is: of a fork, it may be an ancestor's. */
+  /** The stream of that revision: for a fork, it may be an ancestor's. */
   readonly stream: string | null;
 
   constructor(

@@ -1,10 +1,10 @@
-/** What a view keeps of declared settings, those that were used last at the end: views are saved, and stay small. */
+/** What a view keeps of declared settings, the most recently used last. It is limited, because views are saved. */
 export type DeclaredSettings<Value> = readonly { readonly digest: string; readonly value: Value }[];
 
-/** Settings that differ with every request are forgotten after so many others. */
+/** If settings differ with every request, the oldest are forgotten after this many others. */
 const maxSettings = 256;
 
-/** The list with these settings as those that were used last. */
+/** The list with these settings as the most recently used. */
 export function useSettings<Value>(
   known: DeclaredSettings<Value>,
   digest: string,
@@ -14,6 +14,6 @@ export function useSettings<Value>(
   return [...known.filter((each) => each.digest !== digest), { digest, value }].slice(-maxSettings);
 }
 
-/** What was kept of settings; undefined where they were never seen, or long ago. */
+/** The value kept for settings; undefined if they were never declared, or were forgotten. */
 export const settingsValue = <Value>(known: DeclaredSettings<Value>, wanted: string): Value | undefined =>
   known.findLast(({ digest }) => digest === wanted)?.value;

@@ -2,45 +2,45 @@ import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
 import type { BoundDigest } from "../domain/events/inference-events.ts";
 
 /**
- * Why a response cannot be continued from, by name (`incomplete`, `no-id`, `not-stored`, `suspect`, `masked`, `prompted`, or what its codec
- * says); null when it can, as far as the log tells.
+ * Why a request cannot continue from a response, by name (`incomplete`, `no-id`, `not-stored`, `suspect`, `masked`, `prompted`, or the
+ * codec's own); null if it can, as far as the log says.
  */
 export type Unusable = string | null;
 
-/** What a provider's server holds after one response: its input followed by its output, as digests (rule: Contexts and anchors). */
+/** What a provider's server holds after one response: input and output, as digests (rule: Contexts and anchors). */
 export type ServerContext = {
   readonly responseId: string;
-  /** What a request names to continue from it; null where there is nothing to name. */
+  /** The anchor for a request that continues from it; null if there is none. */
   readonly anchor: Anchor | null;
   readonly inferenceId: string;
-  /** Where its answer stands: of a fork, it may be in an ancestor's stream. */
+  /** The stream of its answer; for a fork, it may be an ancestor's. */
   readonly stream: string;
   readonly revision: number;
-  /** Its place among all that the lineage knows. */
+  /** Its index among all contexts known to the lineage. */
   readonly index: number;
   readonly at: string;
   readonly scope: string;
   readonly settingsDigest: string;
-  /** The outgoing Turn, then the output: what anchors are looked up by. */
+  /** The outgoing Turn followed by the output: the key for looking up anchors. */
   readonly turn: string;
-  /** The same as it was shaped for the request: what the server really holds. */
+  /** The same as shaped for the request: what the server actually holds. */
   readonly held: string;
-  /** Blocks of the Turn before the output, and with it. */
+  /** The number of blocks of the Turn without the output, and with it. */
   readonly inputLength: number;
   readonly length: number;
-  /** What it continued from. */
+  /** The anchor that it continued from. */
   readonly parent: AnchorId | null;
   readonly unusable: Unusable;
-  /** What the endpoint counted of it: the tokens of input and output together; null where it told none. */
+  /** The tokens of input and output together, as the endpoint counted them; null if it did not report them. */
   readonly tokens: number | null;
-  /** What the reasoning of the answer is bound to; absent where its request does not say. */
+  /** The prefix that the answer's reasoning is bound to; absent if its request does not say. */
   readonly bound?: BoundDigest;
 };
 
-/** Contexts of which a saved fold has the text: they are read when one of them may be asked for. */
+/** Contexts of a saved fold, still as text: parsed when one of them may be needed. */
 export type StoredContexts = {
   readonly length: number;
-  /** Whether the text has this digest or id, so that one of them may be of it. */
+  /** Whether the text contains this digest or id, so that one of the contexts may have it. */
   readonly mayHave: (word: string) => boolean;
   readonly read: () => readonly ServerContext[];
 };
@@ -48,20 +48,20 @@ export type StoredContexts = {
 type NamedAnchor = { readonly scope: string; readonly anchor: AnchorId };
 
 /**
- * The contexts that a fold knows, in the order of the log, by the Turn that they are of and by the anchor that names them. One
- * without an anchor is never continued from: it says what its endpoint counted.
+ * The contexts that a fold knows, in log order, indexed by Turn and by anchor. No request can continue from a context without an anchor;
+ * it is kept for its token count.
  */
 export class KnownContexts {
   readonly #ofTurn = new Map<string, ServerContext[]>();
   readonly #ofInference = new Map<string, ServerContext>();
   readonly #byAnchor = new Map<string, ServerContext>();
-  /** What a saved fold had comes first, part by part. */
+  /** The contexts of saved folds come first, part by part. */
   readonly #parts: { readonly stored: StoredContexts; read: readonly ServerContext[] | null }[] = [];
   readonly #added: ServerContext[] = [];
-  /** How many of these can be looked up: a fold of a whole log adds thousands, and mostly looks for none. */
+  /** How many contexts are indexed: a fold of a whole log adds thousands, and rarely looks one up. */
   #indexed = 0;
   #storedLength = 0;
-  /** How often the texts were looked through for nothing. */
+  /** How many searches of the texts found nothing. */
   #misses = 0;
 
   get length(): number {
@@ -79,35 +79,35 @@ export class KnownContexts {
       : [...this.#parts.flatMap((part) => this.#read(part)), ...this.#added];
   }
 
-  /** The first answer after so many that continued from an anchor; null where none did. */
+  /** The first answer after index `count` that continued from an anchor; null if there is none. */
   continuationOf({ scope, anchor }: NamedAnchor, count: number): ServerContext | null {
     const isIts = ({ parent }: ServerContext): boolean => parent?.id === anchor.id && parent.kind === anchor.kind;
     return this.after(count).find((each) => each.scope === scope && isIts(each)) ?? null;
   }
 
-  /** Those that came after so many. */
+  /** The contexts from index `count` on. */
   after(count: number): readonly ServerContext[] {
     return count < this.#storedLength ? this.all.slice(count) : this.#added.slice(count - this.#storedLength);
   }
 
-  /** Those that hold the Turn of this digest and have a name to be continued by, in the order of the log. */
+  /** The contexts with this Turn digest that a request can continue from, in log order. */
   byTurn(digest: string): readonly ServerContext[] {
     return this.ofTurn(digest).filter(({ anchor }) => anchor !== null);
   }
 
-  /** All that were answered with the Turn of this digest as their end, in the order of the log. */
+  /** All contexts whose Turn has this digest, in log order. */
   ofTurn(digest: string): readonly ServerContext[] {
     this.#look(digest);
     return this.#ofTurn.get(digest) ?? [];
   }
 
-  /** The newest that an endpoint gave this anchor for. */
+  /** The newest context with this anchor of an endpoint. */
   byAnchor(named: NamedAnchor): ServerContext | null {
     this.#look(named.anchor.id);
     return this.#byAnchor.get(anchorName(named)) ?? null;
   }
 
-  /** The answer to a request. */
+  /** The context after the answer to a request. */
   ofInference(inferenceId: string): ServerContext | null {
     this.#look(inferenceId);
     return this.#ofInference.get(inferenceId) ?? null;
@@ -117,7 +117,7 @@ export class KnownContexts {
     this.#added.push(context);
   }
 
-  /** Adds what a saved fold had, before all that is added else. */
+  /** Adds the contexts of a saved fold; all others must be added later. */
   store(stored: StoredContexts): void {
     this.#parts.push({ stored, read: null });
     this.#storedLength += stored.length;
@@ -128,7 +128,7 @@ export class KnownContexts {
     this.#indexed = this.#added.length;
     const unread = this.#parts.filter(({ read }) => read === null);
     if (unread.length === 0) return;
-    // Who asks for much that is not there compares a Turn that was edited: an index costs less than all these searches.
+    // After many misses (as when comparing an edited Turn), parse and index everything: that costs less than further searches.
     const isSearched = this.#misses < maxMisses;
     const found = isSearched ? unread.filter(({ stored }) => stored.mayHave(word)) : unread;
     for (const part of found) this.#read(part);
@@ -146,7 +146,7 @@ export class KnownContexts {
   #index(context: ServerContext): void {
     this.#ofInference.set(context.inferenceId, context);
     const sharing = this.#ofTurn.get(context.turn);
-    // Older ones may be read after newer ones.
+    // Older contexts may be read after newer ones.
     if (sharing === undefined) this.#ofTurn.set(context.turn, [context]);
     else sharing.splice(sharing.findLastIndex(({ index }) => index < context.index) + 1, 0, context);
     if (context.anchor === null) return;

@@ -1,8 +1,8 @@
 import { isAside, parentFrame } from "../domain/frame.ts";
 
 /**
- * The frames that a run has come to, as the frames of its events tell: the n-th call of a frame was made after those before
- * it, whether or not an event speaks of them.
+ * The frames that a run has reached, from the frames of its events: the n-th call of a frame implies the calls before it, even if no
+ * event is at their frames.
  */
 export class KnownFrames {
   /** How many calls were made from each frame. */

@@ -20,21 +20,21 @@ export type OpenRun = {
   readonly startedAt: string;
   readonly startedRevision: number;
   readonly stream: string;
-  /** How often it was taken up, and by whom last; null while it is parked. */
+  /** How often the run changed owners, and the current owner; null while it is parked. */
   epoch: number;
   owner: Owner | null;
-  /** Who asked for its end first, and why; null where nobody did. */
+  /** Who first asked to end the run, and why; null if nobody has. */
   cancelRequest: { readonly actor: Actor; readonly reason: string } | null;
-  /** Tool calls and layers' effects, by id, as the newest event of each has them. */
+  /** The state of tool calls and layers' effects, by id, after the newest event of each. */
   readonly effects: Map<string, EffectState>;
-  /** Calls and effects in doubt that nobody has settled yet, by block id: their names. */
+  /** Names of calls and effects with an unknown outcome that are not settled, by block id. */
   readonly inDoubt: Map<BlockId, string>;
   readonly turns: RunTurns;
-  /** Those that its events speak of; the Turns above know the ones that something was handed on to. */
+  /** The frames of its events. The Turns above know the frames that got a Turn. */
   readonly frames: KnownFrames;
-  /** What its passes left out, also what was put back: when, and by whom. */
+  /** The blocks that its passes removed, also if they were restored: when, and by whom. */
   readonly removed: Map<string, BlockChange>;
-  /** Blocks appended meanwhile: durable and visible, in the Turn once the run has ended. */
+  /** Blocks appended meanwhile: durable and visible, but in the Turn only after the run has ended. */
   readonly pending: Block[];
   /** Frames and endpoints of the inferences, by inference id. */
   readonly inferences: Map<
@@ -43,15 +43,15 @@ export type OpenRun = {
       readonly frame: string;
       readonly scope: string;
       isOpen: boolean;
-      /** The server refused it, and has not acted on it. */
+      /** The server rejected the request without acting on it. */
       isRejected: boolean;
     }
   >;
-  /** Responses that servers make in the background, by inference id: begun, and nobody has them yet. */
+  /** Responses that servers are making in the background, by inference id, until they are received. */
   readonly underWay: Map<string, { readonly responseId: string; readonly scope: string }>;
 };
 
-/** A run as it begins. */
+/** A new run. */
 export const beginRun = (
   turns: RunTurns,
   started: ConversationEventOf<"RunStarted">["data"],
@@ -75,7 +75,7 @@ export const beginRun = (
   underWay: new Map(),
 });
 
-/** What happens between the beginning of a run and its end. */
+/** The events between the start of a run and its end. */
 export type RunEvent = ConversationEventOf<
   | "RunResumed"
   | "RunParked"
@@ -94,8 +94,8 @@ export type RunEvent = ConversationEventOf<
 >;
 
 /**
- * Applies an event to the run that it is of. The Turns are those of the process that records the event, where that has applied it to them
- * already (`isApplied`): what is left is what follows from the event's place.
+ * Applies an event to its run. If the process that recorded the event has already applied it to the Turns (`isApplied`), only the rest
+ * is applied, which depends on the event's place.
  */
 export function applyToRun(
   run: OpenRun,
@@ -159,7 +159,7 @@ export function applyToRun(
   }
 }
 
-/** Who made the blocks that an event brings: of what was asked beside the conversation nobody asks. */
+/** Records who made the blocks of an event. Asides have no blame. */
 function noteVersions({ turns }: OpenRun, recorded: RecordedEvent, blame: BlameView | null): void {
   if (blame === null || isAside(recorded.frame)) return;
   const { event } = recorded;
@@ -170,7 +170,7 @@ function noteVersions({ turns }: OpenRun, recorded: RecordedEvent, blame: BlameV
   else if (event.type === "ToolFinished") note(event.data.result);
 }
 
-/** Failures of the waiting for an answer, which say nothing of the response. */
+/** Failures while waiting for an answer, which say nothing about the response. */
 const waitingEnded: ReadonlySet<string> = new Set([
   ...["aborted", "connection", "timeout", "stream-cut", "provider-failed"],
   ...["body-too-large", "item-too-large", "stream-too-large", "answer-stalled"],

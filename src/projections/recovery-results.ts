@@ -7,17 +7,17 @@ import type { RunTurns } from "./run-turns.ts";
 type RecoveryResult = { readonly block: Block; readonly outcome: "aborted" | "in-doubt" };
 
 /**
- * What answers the calls that a run leaves open, by call (rule: Runs that do not complete): the same blocks, however it is ended, or forked from the
- * middle of it.
+ * The blocks that answer the calls a run leaves open, by call (rule: Runs that do not complete). They are the same however the run ends,
+ * and in a fork from the middle of it.
  */
 export const recoveryResults = (runId: string, turns: RunTurns): ReadonlyMap<BlockId, RecoveryResult> =>
   new Map(turns.openCalls.map((call) => [idOf(call), recoveryResult(runId, turns, call)]));
 
-/** The Turn of an open run had it been cancelled now (rule: Runs that do not complete), every call answered; pending blocks are not in it. */
+/** The Turn of an open run if it were cancelled now (rule: Runs that do not complete), with every call answered and without pending blocks. */
 export const turnIfEnded = (runId: string, turns: RunTurns): Turn =>
   turns.unfinishedTurn(new Map([...recoveryResults(runId, turns)].map(([id, { block }]) => [id, block])));
 
-/** A call that never began was aborted; of one that began nobody knows whether it took effect. */
+/** A call that never began is aborted. For one that began, the outcome is unknown. */
 function recoveryResult(runId: string, turns: RunTurns, call: Block): RecoveryResult {
   const id = idOf(call);
   const outcome = turns.isToolStarted(id) ? "in-doubt" : "aborted";

@@ -22,75 +22,75 @@ export type RunStep = {
   readonly frame: string;
   readonly responseId: string | null;
   readonly status: string | null;
-  /** Who answered: the name of the provider, and that by which `otherProviders` have it; null of the engine's own. */
+  /** The provider that answered, and (`route`) its name in `otherProviders`; null for the engine's own. */
   readonly provider: string;
   readonly route: string | null;
   readonly decision: Decision;
   readonly requestBytes: number;
   readonly blocks: readonly Block[];
   readonly usage: Usage;
-  /** What the content filters of the server found, prompt and answer; empty where it says nothing of them. */
+  /** What the server's content filters found in prompt and answer; empty if it reports nothing. */
   readonly contentFilters: readonly ContentFilter[];
 };
 
-/** Something that was said, or meant to be said, and did not get through. The log has all of it. */
+/** Content that was sent, or meant to be sent, and did not get through. The log has all of it. */
 export type Loss =
-  /** An attempt broke off or failed: the items that had come by then, as the provider wrote them, are in no Turn. */
+  /** An attempt broke off or failed: the items received by then, as the provider wrote them, are in no Turn. */
   | {
       readonly kind: "partial-answer";
       readonly frame: string;
       readonly inferenceId: string;
       readonly items: readonly JsonObject[];
     }
-  /** An answer did not complete: of it only the text is in the Turn, and not these blocks. */
+  /** An incomplete answer: only its text is in the Turn, not these blocks. */
   | {
       readonly kind: "omitted-blocks";
       readonly frame: string;
       readonly inferenceId: string;
       readonly blocks: readonly Block[];
     }
-  /** The model did not get something, so that the request was taken: told once, by the first request. The Turn keeps what it had. */
+  /** Something was withheld from the model so that the server accepts the request; reported once, with the first request. The Turn keeps it. */
   | ({ readonly kind: "repair" } & Repaired)
-  /** The engine made the Turn shorter: what it cut or left out is in the log, and not in the Turn any more. */
+  /** The engine shortened the Turn: what it cut or removed is in the log, but no longer in the Turn. */
   | {
       readonly kind: "compacted";
       readonly frame: string;
       readonly compaction: Compaction;
-      /** Blocks that are shorter now, and blocks that are gone. */
+      /** Blocks that are shorter now, and blocks that were removed. */
       readonly cut: readonly string[];
       readonly removed: readonly string[];
     }
-  /** Reasoning was sent, or held by the server, and the server says that the model did not get it. */
+  /** Reasoning was sent, or held by the server, but the server says that the model did not get it. */
   | {
       readonly kind: "withheld-reasoning";
       readonly frame: string;
       readonly inferenceId: string;
       readonly withheld: readonly Withheld[];
     }
-  /** The server answered without the context that it was to continue from. Its answer is in the Turn all the same. */
+  /** The server answered without the context that the request continued from. The answer is still in the Turn. */
   | { readonly kind: "suspect-answer"; readonly frame: string; readonly inferenceId: string }
-  /** Encrypted reasoning that the server cannot read any more: it stays in the Turn and is not sent again. */
+  /** Encrypted reasoning that the server can no longer read: it stays in the Turn and is not sent again. */
   | { readonly kind: "quarantined-reasoning"; readonly blockIds: readonly string[]; readonly reason: string };
 
-/** A change that a request was sent with. */
+/** A change of a request by shaping. */
 export type Repaired = { readonly frame: string; readonly inferenceId: string; readonly repair: Repair };
 
-/** What the events of one run tell of it. */
+/** A record of one run, from its events. */
 export type RunRecord = {
   readonly runId: string;
   readonly steps: RunStep[];
-  /** Model calls that layers made beside the conversation. */
+  /** Model calls that layers made aside from the conversation. */
   readonly asides: RunStep[];
   readonly losses: Loss[];
-  /** Changes of requests that lose nothing: the model got all of it, said otherwise. */
+  /** Changes of requests that lose nothing: the model got everything, in another form. */
   readonly restated: Repaired[];
-  /** Changes that were told: a later request has those of an earlier one again. */
+  /** Repairs already reported: a later request repeats those of an earlier one. */
   readonly toldRepairs: Set<string>;
-  /** Whether it was cut off, and taken up again. */
+  /** Whether it was cut off and resumed. */
   isResumed: boolean;
   /** Null until it has completed. */
   status: RunStatus | null;
-  /** Requests by their inference, and where they were made. */
+  /** Requests and their frames, by inference id. */
   readonly requests: Map<string, { readonly frame: string; readonly request: InferenceRequestedData }>;
 };
 
@@ -106,7 +106,7 @@ export const newRunRecord = (runId: string): RunRecord => ({
   requests: new Map(),
 });
 
-/** Takes in the next event of the run; `blockOf` may know the blocks that its caller holds already. */
+/** Applies the next event of the run; `blockOf` may return block objects that the caller already has. */
 export function noteRun(
   record: RunRecord,
   { event, frame: at, actor }: RecordedEvent,
@@ -184,6 +184,6 @@ function noteRepair({ losses, restated, toldRepairs }: RunRecord, repaired: Repa
   else restated.push(repaired);
 }
 
-/** Whether the model did not get something because of a repair; a compaction stands for what is left out before it. */
+/** Whether a repair withholds something from the model. What a compaction replaces does not count. */
 export const isLoss = ({ rule, detail }: Repair): boolean =>
   rule === "omit" ? detail["reason"] !== "compacted" : rule === "omit-parts" || rule === "answer";

@@ -11,7 +11,7 @@ import { KnownFrames } from "./known-frames.ts";
 /** `given/<frame>`: what a frame received; `result/<frame>`: what it returned; `empty`: no blocks. */
 export type TurnName = `given/${string}` | `result/${string}` | "empty";
 
-/** The Turn that another was made of, and who made it. */
+/** The Turn from which another was made, and who made it. */
 export type TurnDerivation = { readonly base: TurnName; readonly actor: Actor };
 
 /** One answered provider call. */
@@ -20,13 +20,13 @@ type TurnStep = {
   readonly result: Turn;
   /** The blocks that entered the Turn. */
   readonly output: readonly Block[];
-  /** A later request was made from it, or one of its tools has started: it is never forgotten (rule: Runs that do not complete). */
+  /** A later request was made from it, or one of its tools has started: it always stays (rule: Runs that do not complete). */
   isKept: boolean;
 };
 
 /**
- * The Turns of an open run: what every frame was given and returned, and the Turn that would remain if the run ended now. The
- * fold fills it from events and the engine as it goes, so that a journal and the run that wrote it cannot drift apart.
+ * The Turns of an open run: what every frame received and returned, and the Turn that would remain if the run ended now. The fold
+ * fills it from events, and the engine while it runs, so that the journal and the run that wrote it cannot diverge.
  */
 export class RunTurns {
   /** The Turn that the run started from. */
@@ -41,11 +41,11 @@ export class RunTurns {
   readonly #startedTools = new Set<BlockId>();
   readonly #removers = new Map<BlockId, Actor>();
   readonly #movers = new Map<BlockId, Actor>();
-  /** What the engine left out of a Turn that it put a shorter one in the place of, and who did. */
+  /** The blocks that the engine removed when it replaced a Turn by a shorter one, and who did. */
   readonly #leftOut = new Map<TurnName, Map<BlockId, Actor>>();
-  /** What every Turn that a layer handed on was made of, and which blocks of that it has not. */
+  /** The base of every Turn that a layer passed on, and which of the base's blocks are missing. */
   readonly #origins = new Map<TurnName, TurnDerivation & { readonly removed: readonly BlockId[] }>();
-  /** What each pass left out, of those whose place in the log nobody has asked for yet; the oldest first. */
+  /** The blocks that each pass removed, oldest first, for passes whose place in the log was not yet recorded with them. */
   readonly #removed: (readonly BlockId[])[] = [];
   #newest: TurnName = "given/0";
 
@@ -53,15 +53,15 @@ export class RunTurns {
     this.base = base;
   }
 
-  /** The Turn that the run goes on from: what a request is made of or out with, or what came back last. */
+  /** The Turn that the run continues with: of the latest request, or of the latest result. */
   get newest(): TurnName {
     return this.#newest;
   }
 
-  /** A layer made a Turn of an earlier one and handed it on: a frame was given it, or returned it. */
+  /** A layer made a Turn from an earlier one and passed it on, to a frame or as a frame's result. */
   handOn(name: TurnName, turn: Turn, { base, actor }: TurnDerivation): void {
     if (isAside(frameOf(name))) {
-      // What is asked beside the conversation takes nothing out of it.
+      // An aside removes nothing from the conversation.
       this.#given.set(frameOf(name), turn);
       this.#removed.push([]);
       return;
@@ -85,12 +85,12 @@ export class RunTurns {
     this.#removed.push(removed);
   }
 
-  /** What the oldest pass left out that was not asked for yet: its event has a place in the log by now. */
+  /** The blocks that the oldest remaining pass removed: its event now has a place in the log. */
   takeRemoved(): readonly BlockId[] {
     return this.#removed.shift() ?? [];
   }
 
-  /** The Turn of that name; an idle pass wrote nothing, and hands on what it got. */
+  /** The Turn with a name. An idle pass records nothing, and passes on what it got. */
   get(name: TurnName): Turn {
     if (name === "empty") return Turn.empty;
     const turn = name.startsWith("given/") ? this.given(frameOf(name)) : this.result(frameOf(name));
@@ -106,16 +106,16 @@ export class RunTurns {
     return this.#results.get(this.#resultFrame(frame) ?? "") ?? null;
   }
 
-  /** The name under which a Turn was handed on: idle passes only hand on what they got. Null for the base. */
+  /** The name under which a Turn was first passed on, without idle passes. Null for the base. */
   #settled(name: TurnName): TurnName | null {
     const isResult = name.startsWith("result/");
     const at = isResult ? this.#resultFrame(frameOf(name)) : this.#givenFrame(frameOf(name));
     return at === null ? null : `${isResult ? "result" : "given"}/${at}`;
   }
 
-  /** The frame that was given a Turn of its own, which this one was given too. */
+  /** The frame whose own Turn this frame received, too. */
   #givenFrame(frame: string): string | null {
-    // Where all layers were idle so far, which is most often, the names of their frames need not be taken apart.
+    // If all layers were idle so far, as in most runs, there is no need to parse the names of their frames.
     if (this.#given.size === 0) return null;
     for (let at = frame; ; at = parentFrame(at)) {
       if (this.#given.has(at)) return at;
@@ -123,7 +123,7 @@ export class RunTurns {
     }
   }
 
-  /** The frame that returned a Turn of its own, which this one returned too: the last call of the last call, and so on. */
+  /** The frame whose own result this frame returned, too: that of its last call, and so on. */
   #resultFrame(frame: string): string | null {
     for (let at = frame; ; ) {
       if (this.#results.has(at)) return at;
@@ -133,12 +133,12 @@ export class RunTurns {
     }
   }
 
-  /** The newest Turn at a frame: what it returned, or what it was given. */
+  /** The newest Turn at a frame: its result, or what it received. */
   working(frame: string): Turn {
     return this.#results.get(frame) ?? this.given(frame);
   }
 
-  /** A version of a block that an edit can name: one made in this run, or of the Turn that it started from. */
+  /** A version of a block that an edit can refer to: made in this run, or in the Turn that the run started from. */
   version(id: BlockId, digest: string): Block | null {
     const made = this.#versions.get(id, digest);
     if (made !== null) return made;
@@ -146,29 +146,29 @@ export class RunTurns {
     return block?.digest === digest ? block : null;
   }
 
-  /** A version of a block came into being. */
+  /** Records a new version of a block. */
   addVersion(block: Block, author: Actor): void {
     this.#versions.add(block, author);
   }
 
-  /** The call of this id, if a response of this run made it. */
+  /** The call with this id, if a response of this run made it. */
   ownCall(id: BlockId): Block | null {
     const made = this.#versions.made(id);
     return made?.author.kind === "provider" && made.block.kind === "tool_call" ? made.block : null;
   }
 
-  /** Who made this version, of those made in this run. */
+  /** The author of this version, if it was made in this run. */
   authorOf(block: Block): Actor | null {
     return this.#versions.authorOf(block);
   }
 
-  /** What was left out along the way that a Turn came, also what was put back, and who did it last. */
+  /** The blocks removed on the way to a Turn, also if they were restored, and who did it last. */
   removalsBefore(name: TurnName): ReadonlyMap<BlockId, Actor> {
     const removals = new Map<BlockId, Actor>();
     for (let at = this.#settled(name); at !== null; ) {
       for (const [id, actor] of this.#leftOut.get(at) ?? []) if (!removals.has(id)) removals.set(id, actor);
       const origin = this.#origins.get(at);
-      // The core makes a result of what it was given, and leaves nothing out.
+      // The core makes a result from the Turn it received, and removes nothing.
       const base = this.#settled(origin?.base ?? `given/${frameOf(at)}`);
       if (origin !== undefined) {
         for (const id of origin.removed) if (!removals.has(id)) removals.set(id, origin.actor);
@@ -178,22 +178,22 @@ export class RunTurns {
     return removals;
   }
 
-  /** Blocks that were left out in this run, also those that someone put back, and who did it last. */
+  /** Blocks removed in this run, also if they were restored, and who did it last. */
   get removals(): ReadonlyMap<BlockId, Actor> {
     return this.#removers;
   }
 
-  /** Who last left a block out, in this run. */
+  /** Who last removed a block in this run. */
   removerOf(id: BlockId): Actor | null {
     return this.#removers.get(id) ?? null;
   }
 
-  /** Who last moved a block, in this run. */
+  /** Who last moved a block in this run. */
   moverOf(id: BlockId): Actor | null {
     return this.#movers.get(id) ?? null;
   }
 
-  /** A request leaves a frame of the core, with the Turn that the frame was given. */
+  /** A frame of the core sends a request, with the Turn that the frame received. */
   request(frame: string): Turn {
     if (isAside(frame)) return this.given(frame);
     this.#frames.see(frame);
@@ -203,7 +203,7 @@ export class RunTurns {
     return outgoing;
   }
 
-  /** A response came back to a frame of the core; `output` are the blocks that enter the Turn. */
+  /** A frame of the core received a response; `output` are the blocks that enter the Turn. */
   respond(frame: string, output: readonly Block[], author: Actor): Turn {
     if (isAside(frame)) return this.given(frame).append(...output);
     for (const block of output) this.addVersion(block, author);
@@ -214,7 +214,7 @@ export class RunTurns {
     return result;
   }
 
-  /** The Turn that the response to a request made. */
+  /** The Turn after the response to a request. */
   response(inferenceId: string): Turn | null {
     const isOf = ({ author }: TurnStep): boolean => author.kind === "provider" && author.inferenceId === inferenceId;
     return this.#steps.findLast(isOf)?.result ?? null;
@@ -236,7 +236,7 @@ export class RunTurns {
     return this.#toolResults.get(callId) ?? null;
   }
 
-  /** Whether a tool of this run has started, whichever. */
+  /** Whether any tool of this run has started. */
   get hasStartedTools(): boolean {
     return this.#startedTools.size > 0;
   }
@@ -245,21 +245,21 @@ export class RunTurns {
     return this.#startedTools.has(callId);
   }
 
-  /** Calls that would stand unanswered in `unfinishedTurn`: what ends the run has to answer them. */
+  /** Calls without an answer in `unfinishedTurn`: the end of the run has to answer them. */
   get openCalls(): readonly Block[] {
     return this.#branch().filter((block) => block.kind === "tool_call" && !this.#toolResults.has(idOf(block)));
   }
 
-  /** Tools that ran in branches which are not part of `unfinishedTurn`. */
+  /** Tools that ran in branches that are not part of `unfinishedTurn`. */
   get discardedTools(): readonly BlockId[] {
     const kept = new Set(this.#branch().map(idOf));
     return [...this.#startedTools].filter((id) => !kept.has(id));
   }
 
   /**
-   * The Turn when the run does not complete (rule: Runs that do not complete): the Turn it started from, then the provider's and the tools'
-   * blocks of the branch of the last answered call that counts. Results that no Turn holds yet follow their calls;
-   * `closing` are those that the end of the run brings.
+   * The Turn if the run does not complete (rule: Runs that do not complete): the Turn it started from, then the blocks of provider and
+   * tools in the branch of the last answered call that counts. Results that are in no Turn yet follow their calls;
+   * `closing` are those that the end of the run adds.
    */
   unfinishedTurn(closing: ReadonlyMap<BlockId, Block> = new Map()): Turn {
     const branch = this.#branch();
@@ -279,19 +279,19 @@ export class RunTurns {
     return this.base.append(...blocks, ...waiting.map(({ result }) => result));
   }
 
-  /** The blocks that provider and tools made in this run, along the branch that ends with the last step that counts. */
+  /** The blocks that provider and tools made in this run, in the branch that ends with the last step that counts. */
   #branch(): readonly Block[] {
     const step = this.#steps.findLast((candidate) => candidate.isKept);
     if (step === undefined) return [];
     return step.result.blocks.flatMap((block) => {
       const made = this.#versions.made(idOf(block));
-      // Anyone who said what a call came to, a person who settled it included, said it for the tool.
+      // Any result of a call counts as the tool's, whoever gave it: also the person who settled the call.
       const isOurs = made !== null && (made.author.kind === "provider" || this.#resultIds.has(idOf(block)));
       return isOurs ? this.#asReturned(made.block) : [];
     });
   }
 
-  /** A block as the outermost finished frame above its own returned it: what a filter removed stays removed. */
+  /** A block as the outermost finished frame above its own returned it: a block that a filter removed stays removed. */
   #asReturned(block: Block): readonly Block[] {
     const id = idOf(block);
     const numbers = frameOfBlock(block).split(".");
@@ -303,7 +303,7 @@ export class RunTurns {
   }
 }
 
-/** Whether a Turn holds a block of a step's output; the usual place is looked at first. */
+/** Whether a Turn holds a block of a step's output. Tries the usual place first. */
 function contains(turn: Turn, step: TurnStep): boolean {
   if (step.output.length === 0) return false;
   if (turn.at(step.result.length - step.output.length)?.id === step.output[0]?.id) return true;

@@ -5,19 +5,19 @@ import type { ConversationEvent } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Projection } from "./projection.ts";
 
-/** How much of one text can be searched, in UTF-16 units. */
+/** The searchable length of one text, in UTF-16 units. */
 const maxSearchedText = 1_000_000;
 
-/** Events of one stream whose texts stand in one row, so that a long conversation is not written anew with every event. */
+/** How many events of one stream share a row, so that a new event does not rewrite a whole long conversation. */
 const eventsPerRow = 64;
 
-/** A text that was said, folded as searching compares it: by its event, and its place among the event's texts. */
+/** A text, folded for comparison: the revision of its event, and its index among the event's texts. */
 export type SearchText = readonly [revision: number, index: number, folded: string];
 
-/** Lists, because the names of members would be found as well. */
+/** Tuples, because a search would also find the names of members. */
 export type SearchTextsView = SearchText[];
 
-/** Every text that a conversation's own events hold: titles, and blocks as they were said or written by a layer. */
+/** All texts in a conversation's own events: titles, and blocks as appended or as written by a layer. */
 export const searchTexts: Projection<SearchTextsView> = {
   name: "search-texts",
   version: 1,
@@ -27,12 +27,12 @@ export const searchTexts: Projection<SearchTextsView> = {
   initial: () => [],
   apply(view, recorded) {
     const { event, revision } = recorded;
-    // What comes before the start of a fork is its parent's, and found there.
+    // What precedes the start of a fork belongs to its parent, and is found there.
     const texts = event.type === "ConversationStarted" ? [] : view;
     const isLayers = ["TurnEdited", "TurnReverted", "TurnCompacted"].includes(event.type);
     for (const [index, text] of textsIn(event).entries()) {
       const folded = foldText(text.slice(0, maxSearchedText));
-      // Layers put back what they hid, over and over.
+      // Layers restore what they had hidden, again and again.
       if (folded === "" || (isLayers && texts.some(([, , known]) => known === folded))) continue;
       texts.push([revision, index, folded]);
     }
@@ -45,15 +45,15 @@ export function streamOfRow(key: string): string {
   return key.slice(0, key.lastIndexOf("#"));
 }
 
-/** The rows of a stream with so many events. */
+/** The keys of the rows of a stream with this many events. */
 export const rowsOfStream = (stream: string, events: number): readonly string[] =>
   Array.from({ length: Math.ceil(events / eventsPerRow) }, (_, row) => `${stream}#${row}`);
 
-/** What an event says: a title, or the texts of its blocks. */
+/** The texts of an event: a title, or the texts of its blocks. */
 function textsIn(event: ConversationEvent): readonly string[] {
   if (event.type === "ConversationStarted" || event.type === "ConversationRelabelled") return [event.data.title ?? ""];
   return blocksIn(event).map((json) => blockFromJson(json).text);
 }
 
-/** A text of an event, as it was said; null where it has none. */
+/** A text of an event, unfolded; null if there is none. */
 export const textAt = ({ event }: RecordedEvent, index: number): string | null => textsIn(event)[index] ?? null;

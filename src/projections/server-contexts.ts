@@ -18,28 +18,28 @@ export type { ServerContext, Unusable } from "./known-contexts.ts";
 
 export type Invalidation = { readonly reason: string; readonly revision: number };
 
-/** It speaks against the contexts that were known by then: so many. */
+/** It invalidates the first `contexts` contexts: those known at that time. */
 export type ScopeInvalidation = Invalidation & { readonly contexts: number };
 
-/** Where an event stands. */
+/** The place of an event. */
 export type StreamRevision = { readonly stream: string; readonly revision: number };
 
-/** A conversation object of an endpoint, as far as the log tells what it holds. */
+/** A conversation object of an endpoint, and its content as far as the log knows it. */
 export type ServerObject = {
   readonly anchor: Anchor;
-  /** Whether it holds its exchanges and nothing else: not while one is under way, was cut off, or items are being deleted. */
+  /** Whether it holds exactly its exchanges. False while a request is open or was cut off, or while items are being deleted. */
   isKnown: boolean;
-  /** Whether an answer that nobody has may still enter it: the server goes on without a listener. */
+  /** Whether an answer that was not received may still be added to it, because the server continues without a client. */
   isAwaited: boolean;
-  /** What it holds: the contexts, by index, of the exchanges that stay in it, in order. */
+  /** Its content: the contexts, by index, of the exchanges that remain in it, in order. */
   readonly exchanges: number[];
 };
 
 export type ServerContextsView = {
-  /** The conversation's own stream, of all that a fork reads. */
+  /** The conversation's own stream; a fork also reads others. */
   stream: string;
   readonly contexts: KnownContexts;
-  /** Anchors, by `anchorName`, that a request named whose answer never came, and which event said so: a server may have gone on from them. */
+  /** Anchors, by `anchorName`, of requests without an answer, and the event that names each: a server may have continued from them. */
   readonly unanswered: Map<string, StreamRevision>;
   readonly open: Map<
     string,
@@ -47,26 +47,26 @@ export type ServerContextsView = {
   >;
   /** Where settings were declared, by digest. */
   readonly declared: Map<string, StreamRevision>;
-  /** Those of them that were read, which of a fold that began with a snapshot need not be all. */
+  /** The settings that were read; after a snapshot, that need not be all. */
   readonly settings: Map<string, JsonObject>;
-  /** The newest declaration of all settings that was read: the next one may say what differs. */
+  /** The newest complete declaration that was read: the next one may record differences from it. */
   base: SettingsBase | null;
   /** By `anchorName`. */
   readonly invalidResponses: Map<string, Invalidation>;
   readonly invalidScopes: Map<string, ScopeInvalidation>;
-  /** Those of them that were not asked since: losing all again would be no news. */
+  /** Lost scopes without a request since: another loss of everything would not be new. */
   readonly lostScopes: Set<string>;
-  /** What each endpoint was seen to do, by scope. */
+  /** Observed capabilities of each endpoint, by scope. */
   readonly learned: Map<string, Map<string, JsonValue>>;
-  /** By scope: the one object that this conversation goes on in. */
+  /** By scope: the object that this conversation continues in. */
   readonly objects: Map<string, ServerObject>;
-  /** Objects, by `anchorName`, whose items were deleted, or may be by somebody else: what responses left behind in them may be gone. */
+  /** Objects, by `anchorName`, with items deleted by this conversation, or perhaps by others: items of earlier responses may be gone. */
   readonly cutObjects: Set<string>;
   /** Ids of reasoning blocks that are not sent again. */
   readonly quarantined: Set<string>;
 };
 
-/** Everything that was ever true at a server: one row a response. */
+/** Everything that was ever true at a server: one row per response. */
 export const serverContexts: Projection<ServerContextsView> = {
   name: "server-contexts",
   version: 1,
@@ -94,7 +94,7 @@ export const serverContexts: Projection<ServerContextsView> = {
   },
 };
 
-/** One that differs from a declaration that is not there any more, because it was skipped, says nothing. */
+/** Ignores settings whose base is missing because its declaration was skipped. */
 function noteSettings(
   view: ServerContextsView,
   data: ConversationEventOf<"SettingsDeclared">["data"],
@@ -106,7 +106,7 @@ function noteSettings(
   readDeclaration(view, data);
 }
 
-/** Has the view hold the settings of a declaration. False where those that it differs from were not read. */
+/** Adds the settings of a declaration to the view. Returns false if its base was not read. */
 export function readDeclaration(
   view: Pick<ServerContextsView, "settings"> & { base: SettingsBase | null },
   data: ConversationEventOf<"SettingsDeclared">["data"],
@@ -128,7 +128,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
     case "InferenceRequested":
     case "WarmUpRequested":
       view.lostScopes.delete(event.data.scope);
-      // What is asked beside the conversation is nothing that it goes on from.
+      // No request of the conversation continues from an aside.
       if (isAside(frame)) return;
       view.open.set(event.data.inferenceId, { request: event.data, revision, runId });
       noteObject(view, event.data, { isKnown: false, isAwaited: true });
@@ -138,7 +138,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
       const request = view.open.get(event.data.inferenceId)?.request;
       view.open.delete(event.data.inferenceId);
       if (request === undefined) return;
-      // What was refused before the server acted changed nothing.
+      // A request that was rejected before the server acted changed nothing.
       if (event.data.outcome === "rejected") noteObject(view, request, { isKnown: true, isAwaited: false });
       else noteUnanswered(view, request, here);
       return;
@@ -178,7 +178,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
     case "ConversationStarted":
       view.stream = stream;
       giveUpOpen(view, here);
-      // A fork never touches an object of its parent's, who may go on with it.
+      // A fork never changes its parent's object, because the parent may continue with it.
       for (const [scope, { anchor }] of view.objects) view.cutObjects.add(anchorName({ scope, anchor }));
       view.objects.clear();
       return;
@@ -210,7 +210,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
   }
 }
 
-/** The object that a request adds to, whose content is known or not from now on; undefined where it adds to none that is gone on with. */
+/** Sets whether the content of the object that a request adds to is known; undefined if the request adds to no current object. */
 function noteObject(
   { objects }: ServerContextsView,
   { scope, decision: { anchor } }: InferenceRequestedData,
@@ -222,7 +222,7 @@ function noteObject(
   return object;
 }
 
-/** What is open when its run ends is never answered. */
+/** Requests that are open when their run ends are never answered. */
 function giveUpOpen(
   view: ServerContextsView,
   here: StreamRevision,
@@ -263,9 +263,9 @@ function changeObject(
 }
 
 /**
- * Settings that were declared; empty where they were not.
+ * The settings of a declaration; empty if there is none.
  *
- * @throws {TurnlogError} `content-not-read` when they are known by the place of their event only.
+ * @throws {TurnlogError} `content-not-read` if only the place of its event is known.
  */
 export const declaredSettingsOf = ({ settings, declared }: ServerContextsView, digest: string): JsonObject =>
   settings.get(digest) ?? (declared.has(digest) ? notRead() : {});
@@ -275,7 +275,7 @@ type Exchange = {
   readonly response: ResponseReceivedData;
 } & Pick<ServerContext, "stream" | "revision" | "index" | "at">;
 
-/** What a server holds after an exchange, as request and response together tell. */
+/** What a server holds after an exchange, from its request and response. */
 export function serverContextOf({ request, response, ...place }: Exchange): ServerContext {
   const { output } = response;
   const entered = output.filter(entersTurn);
@@ -317,20 +317,20 @@ function unusable(request: InferenceRequestedData, response: ResponseReceivedDat
   if (response.anchor === undefined) return "no-id";
   if (isSuspect(request, response)) return "suspect";
   if (!response.isComplete) return "incomplete";
-  // Of what the user was made to say the server knows, and the Turn does not.
+  // The server has a user message that the Turn does not have.
   if (request.decision.repairs.some(({ rule }) => rule === "prompt")) return "prompted";
   return response.isMasked === true ? "masked" : (response.anchor.unusable ?? null);
 }
 
 /**
- * Whether the answer says that it continued from something else than what was asked: a server that ignores the id answers
- * without the context, and gives no error.
+ * Whether the answer says that it continued from something else than the request did: a server that ignores the id answers
+ * without the context, and reports no error.
  */
 export function isSuspect({ decision }: InferenceRequestedData, response: ResponseReceivedData): boolean {
   return isAnotherAnchor(askedAnchor(decision), response);
 }
 
-/** What a request was to continue from, and whether its endpoint is known to say nothing of that. */
+/** The anchor of a request, and whether its endpoint reports in answers what it continued from. */
 export type AskedAnchor = { readonly id: string | null; readonly hasEcho: boolean };
 
 export const askedAnchor = ({ anchor, capabilities }: InferenceRequestedData["decision"]): AskedAnchor => ({

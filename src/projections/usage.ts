@@ -3,7 +3,7 @@ import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
 import { byStream, type Projection } from "./projection.ts";
 
-/** Tokens as the provider counted them; what it did not tell is 0. */
+/** Tokens as the provider counted them; 0 for counts that it did not report. */
 export type Usage = {
   readonly inputTokens: number;
   readonly cachedInputTokens: number;
@@ -11,25 +11,25 @@ export type Usage = {
   readonly reasoningTokens: number;
 };
 
-/** What one model cost on one day (UTC). */
+/** The cost of one model on one day (UTC). */
 export type UsageRow = Usage & {
   readonly day: string;
   readonly model: string;
-  /** Bodies sent, refused ones included, and their UTF-8 bytes; what a caller asked an endpoint for by itself is not among them. */
+  /** Request bodies sent, including rejected ones, and their UTF-8 bytes; without direct requests of a caller to an endpoint. */
   readonly requests: number;
   readonly requestBytes: number;
 };
 
 export type UsageView = {
-  /** One for each day and model, in the order in which they were first asked. */
+  /** One row per day and model, in the order of their first requests. */
   rows: readonly UsageRow[];
-  /** The model that each declared settings name. */
+  /** The model in each declared settings. */
   models: DeclaredSettings<string>;
-  /** Requests whose answer is not there yet. */
+  /** Requests without an answer so far. */
   open: readonly (UsageOfRequest & { readonly inferenceId: string; readonly runId: string | null })[];
 };
 
-/** Tokens and bytes by model and day. A fork counts for itself only, or its parent would be paid for twice. */
+/** Tokens and bytes by model and day. A fork counts only itself; otherwise its parent would be counted twice. */
 export const usage: Projection<UsageView> = {
   name: "usage",
   version: 2,
@@ -85,7 +85,7 @@ function applyEvent(view: UsageView, { event, at, runId }: RecordedEvent): void 
     case "RunCompleted":
     case "RunFailed":
     case "RunCancelled":
-      // What is open when its run ends is never answered.
+      // Requests that are open when their run ends are never answered.
       view.open = [];
       return;
     default:
@@ -96,7 +96,7 @@ function close(view: UsageView, answered: string): void {
   view.open = view.open.filter(({ inferenceId }) => inferenceId !== answered);
 }
 
-/** What conversations cost together: one row for each day and model, in the order of both. */
+/** The total cost of conversations: one row per day and model, in the order of both. */
 export function usageByDay(views: Iterable<Pick<UsageView, "rows">>): readonly UsageRow[] {
   const rowByName = new Map<string, UsageRow>();
   for (const { rows } of views) {
@@ -131,7 +131,7 @@ const plus = (row: UsageRow, cost: Cost): UsageRow => ({
   ...{ requests: row.requests + cost.requests, requestBytes: row.requestBytes + cost.requestBytes },
 });
 
-/** What an answer cost; one that says nothing of it counts as nothing. */
+/** The usage of an answer; zero if it reports none. */
 export const usageOf = (told: Usage | undefined): Usage => addUsage(noUsage, told ?? noUsage);
 
 export const addUsage = (left: Usage, right: Usage): Usage => ({
@@ -141,7 +141,7 @@ export const addUsage = (left: Usage, right: Usage): Usage => ({
   reasoningTokens: left.reasoningTokens + right.reasoningTokens,
 });
 
-/** What was read and written together; cached and reasoning tokens are among them. */
+/** Input and output tokens together; cached and reasoning tokens are included in them. */
 export const totalTokens = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
 
 export const noUsage: Usage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };

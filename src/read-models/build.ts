@@ -3,20 +3,20 @@ import { type EventStore, envelopeAt, StoreUnavailableError } from "../log/ports
 import type { Checkpoint, ViewBuild, ViewRow, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 
-/** What a projector works on. */
+/** What a projector works with. */
 export type Work = {
   readonly store: EventStore;
   readonly views: ViewStore;
   readonly projection: Pick<Projection<unknown>, "version">;
-  /** What its builds are called. */
+  /** The name of its builds. */
   readonly name: string;
 };
 
 /**
- * The build to go on with: the one that is read, else one that was begun; a new one when the version rose, or when what
- * they were made of is not this log any more.
+ * The build to continue: the published one, or else one already begun; a new one if the version was raised, or if the build
+ * was made from another log.
  *
- * @throws {TurnlogError} `projection-outdated` when a newer version is the one that is read.
+ * @throws {TurnlogError} `projection-outdated` if the published build has a newer version.
  */
 export async function findBuild(work: Work): Promise<ViewBuild> {
   const { store, views, projection, name } = work;
@@ -38,8 +38,8 @@ export function checkVersion([newest]: readonly ViewBuild[], { projection, name 
 }
 
 /**
- * Whether the event of a checkpoint is still at its place. It is not in another store, and not where a backup was put
- * back and written on.
+ * Whether the event of a checkpoint is still in its place. It is not in another store, nor after a backup was restored
+ * and written to.
  */
 export async function isOfThisLog(store: EventStore, checkpoint: Checkpoint | null): Promise<boolean> {
   if (checkpoint === null) return true;
@@ -49,16 +49,16 @@ export async function isOfThisLog(store: EventStore, checkpoint: Checkpoint | nu
   return event?.id === eventId && event.position === position;
 }
 
-/** The build whose rows are read; null before the first one has caught up. */
+/** The published build; null before the first one has caught up. */
 export async function publishedBuild({ views, name }: Pick<Work, "views" | "name">): Promise<ViewBuild | null> {
   const [newest] = await views.builds(name);
   return newest?.isPublished === true ? newest : null;
 }
 
-/** Rows are read in pages of so many. */
+/** The page size for reading rows. */
 const maxPageRows = 4_096;
 
-/** The rows of a build, in the order of keys. It is asked for before each page: another one may be read by then. */
+/** The rows of a build, in the order of keys. Finds the build before each page, because another one may be published by then. */
 export async function* readRows({ views }: Work, find: () => Promise<ViewBuild | null>): AsyncIterable<ViewRow> {
   let after: string | null = null;
   for (let build = await find(); build !== null; build = await find()) {
@@ -69,13 +69,13 @@ export async function* readRows({ views }: Work, find: () => Promise<ViewBuild |
   }
 }
 
-/** How often something begins again with what another process saved; each time the rows have come further. */
+/** How often to begin again with what another process saved; each time the rows have progressed. */
 const maxAttempts = 1_000;
 
 /**
- * What an attempt comes to that nobody disturbs by saving rows meanwhile.
+ * Repeats an attempt until no other process saves rows during it.
  *
- * @throws {StoreUnavailableError} when all are disturbed.
+ * @throws {StoreUnavailableError} if every attempt was disturbed.
  */
 export async function untilUndisturbed<T>(
   { name }: Work,

@@ -5,7 +5,7 @@ import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.t
 import type { Projection } from "../projections/projection.ts";
 import { initialState, keyOf, placedRow, stateOf, takeIn, type ViewState } from "./view-state.ts";
 
-/** Views that are kept in memory beyond the save that they changed in. */
+/** How many views to keep in memory after the save of their last change. */
 const maxViewsHeld = 1_000;
 
 export type FoldOptions<View> = {
@@ -13,11 +13,11 @@ export type FoldOptions<View> = {
   readonly views: ViewStore;
   readonly projection: Projection<View>;
   readonly build: ViewBuild;
-  /** Is told of every view that an event has changed. */
+  /** Called with every view that an event has changed. */
   readonly onChange?: (state: ViewState<View>) => void;
 };
 
-/** Folds events into the views of one build, and saves what they changed with how far they came. */
+/** Folds events into the views of one build, and saves the changed views with the checkpoint. */
 export class ViewFold<View> {
   readonly #options: FoldOptions<View>;
   #build: ViewBuild;
@@ -38,21 +38,21 @@ export class ViewFold<View> {
     return this.#build;
   }
 
-  /** Where the fold has come to, saved or not. */
+  /** The last applied event, saved or not. */
   get checkpoint(): Checkpoint | null {
     return this.#checkpoint;
   }
 
-  /** How many events have been seen since the last save. */
+  /** How many events were applied since the last save. */
   get unsaved(): number {
     return this.#events - this.#build.events;
   }
 
   /**
-   * Takes one event in; what has been seen changes nothing. Null when it is done: waiting for nothing would cost more than
+   * Applies one event; an event already applied changes nothing. Returns null if it is done, because a needless wait would cost more than
    * the fold.
    *
-   * @throws {StoreUnavailableError} when its blobs or its view cannot be read now; the fold is of no more use then.
+   * @throws {StoreUnavailableError} if its blobs or its view cannot be read now; the fold is then unusable.
    */
   take(envelope: StoredEnvelope): Promise<void> | null {
     const key = keyOf(this.#options.projection, envelope);
@@ -69,7 +69,7 @@ export class ViewFold<View> {
     return null;
   }
 
-  /** The view of a key as it is now; null when nothing has happened to it. */
+  /** The current view of a key; null if it has no events. */
   async state(key: string): Promise<ViewState<View> | null> {
     const held = this.#states.get(key);
     if (held !== undefined) return held;
@@ -77,7 +77,7 @@ export class ViewFold<View> {
     return row === null ? null : stateOf<View>(row);
   }
 
-  /** Saves rows and checkpoint in one transaction; false when another process came first, and this fold is of no more use. */
+  /** Saves rows and checkpoint in one transaction; false if another process saved first, and this fold is unusable. */
   async save(): Promise<boolean> {
     const result = await this.#options.views.save(this.#build, {
       checkpoint: this.#checkpoint,
@@ -98,7 +98,7 @@ export class ViewFold<View> {
     return true;
   }
 
-  /** A conversation that was erased has no row. Where it has one in spite of that (rows kept elsewhere), there is nothing in it any more. */
+  /** An erased conversation has no row. If it still has one (rows kept elsewhere), the row is emptied. */
   async #forget(key: string, envelope: StoredEnvelope): Promise<void> {
     const { projection } = this.#options;
     const state = await this.state(key);
@@ -115,7 +115,7 @@ export class ViewFold<View> {
   async #takeSlowly(key: string, envelope: StoredEnvelope, read: Reading | Promise<Reading>): Promise<void> {
     const { store, projection } = this.#options;
     const reading = await read;
-    // Loaded with the first event of a key: rows that have all events are read without.
+    // Loaded with the first event of a key: reading complete rows does not need it.
     const { takeNext } = await import("./key-fold.ts");
     const state = await takeNext(store, projection, { key, state: await this.state(key), envelope, reading });
     this.#states.set(key, state);

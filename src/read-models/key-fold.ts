@@ -7,7 +7,7 @@ import type { Projection } from "../projections/projection.ts";
 import { publishedBuild, untilUndisturbed, type Work } from "./build.ts";
 import { initialState, keyOf, placedRow, takeIn, type ViewState } from "./view-state.ts";
 
-/** Makes the row of a key anew, from the events that the build has seen; null when none of them is of this key. */
+/** Rebuilds the row of a key from the events that the build has applied; null if none has this key. */
 export function retryKey<View>(work: Work, projection: Projection<View>, key: string): Promise<ViewRow | null> {
   return untilUndisturbed(work, `retry ${key}`, async () => {
     const build = await publishedBuild(work);
@@ -23,7 +23,7 @@ export function retryKey<View>(work: Work, projection: Projection<View>, key: st
 
 type Range = { readonly key: string; readonly checkpoint: Checkpoint | null };
 
-/** What the events of a key give, up to a checkpoint; null when none of them is of this key. */
+/** The view of a key from its events, up to a checkpoint; null if no event has this key. */
 export async function foldKey<View>(
   work: Work,
   projection: Projection<View>,
@@ -41,7 +41,7 @@ export async function foldKey<View>(
   return state;
 }
 
-/** The views that the events of a stream give, up to a checkpoint, one after another: each is made of events that follow each other. */
+/** The views of a stream's keys, up to a checkpoint, one after another: the events of each key are contiguous. */
 export async function* foldStream<View>(
   { store }: Work,
   projection: Projection<View>,
@@ -62,7 +62,7 @@ export async function* foldStream<View>(
   if (state !== null) yield state;
 }
 
-/** Those of its stream, where there is one that it is made of; else all of the log that say so. */
+/** The events of a key: from its stream, if it has one; otherwise from the whole log. */
 async function* eventsOf<View>(
   { store }: Work,
   projection: Projection<View>,
@@ -85,7 +85,7 @@ type Next<View> = {
   readonly reading: Reading;
 };
 
-/** Takes in the next event of a key, which may be its first. */
+/** Applies the next event of a key, which may be its first. */
 export async function takeNext<View>(
   store: EventStore,
   projection: Projection<View>,
@@ -97,9 +97,9 @@ export async function takeNext<View>(
 }
 
 /**
- * What a key's view is before its first event: nothing, but for the start of a fork (rule: Lineage). There it is what its parent's
- * events make of it, and an ancestor that is not as it was makes the event one that cannot be taken in; for a projection that
- * counts forks for themselves it is the settings and names that were declared for both, as far as they can be read.
+ * A key's view before its first event: empty, except at the start of a fork (rule: Lineage). There, a projection that inherits folds
+ * the parent's events, and quarantines the first event if an ancestor has changed; a projection that counts forks separately
+ * gets the settings and names that were declared for both, as far as they can be read.
  */
 async function startView<View>(
   store: EventStore,
@@ -119,7 +119,7 @@ async function startView<View>(
   }
 }
 
-/** What is said once, and holds for the forks of a conversation too. */
+/** Events that also apply to the forks of a conversation. */
 const declaredForForks: ReadonlySet<string> = new Set([
   "SettingsDeclared",
   "ConversationStarted",

@@ -23,20 +23,20 @@ import { type ProjectedView, projectedView } from "./projected-view.ts";
 import type { ViewWatch } from "./row-projector.ts";
 import { rowOf, type ViewState } from "./view-state.ts";
 
-/** Emits when nothing is left that this turn of the event loop can do: everything that is at hand is then in the view. */
+/** Emits once this turn of the event loop has nothing else to do: all events that have arrived are then in the view. */
 const endOfTurn = new Observable<undefined>((subscriber) => process.nextTick(() => subscriber.next(undefined)));
 
 /**
- * Tells watchers of single keys what became of their views: once for all events that were taken in between two turns of the
- * event loop, in the same turn, and never an older view after a newer one.
+ * Notifies watchers of single keys of changed views: once for all events applied between two turns of the
+ * event loop, in the same turn, and never with an older view after a newer one.
  */
 export class LiveViews<View> implements ViewWatch<View> {
   readonly #viewsByKey = new Map<string, Observable<ProjectedView<View>>>();
   #read: (key: string) => Promise<ViewRow | null> = async () => null;
-  /** The views that are changed; null where all that are read may be others now. */
+  /** The changed views; null if any published view may have changed. */
   #changes = new Subject<ViewState<View> | null>();
 
-  /** @param read - Gives a view as it is now, for those who come late. */
+  /** @param read - Returns the current view for late subscribers. */
   attach(read: (key: string) => Promise<ViewRow | null>): void {
     this.#read = read;
   }
@@ -49,17 +49,17 @@ export class LiveViews<View> implements ViewWatch<View> {
     });
   }
 
-  /** A view was changed; it may change further before its watchers are told. */
+  /** A view was changed; it may change again before its watchers are notified. */
   note(state: ViewState<View>): void {
     if (this.#viewsByKey.has(state.key)) this.#changes.next(state);
   }
 
-  /** Looks at everything that is watched: the views that are read may be others now. */
+  /** Checks all watched views: the published views may have changed. */
   refresh(): void {
     this.#changes.next(null);
   }
 
-  /** Tells all watchers that nothing more will come, or why. */
+  /** Completes all watchers, or fails them with an error. */
   end(error?: unknown): void {
     const ended = this.#changes;
     this.#changes = new Subject();
@@ -67,7 +67,7 @@ export class LiveViews<View> implements ViewWatch<View> {
     else ended.error(error);
   }
 
-  /** One for all who watch the key; the last view is told to those who come late. */
+  /** One observable for all watchers of the key; late subscribers get the last view. */
   #views(key: string): Observable<ProjectedView<View>> {
     return defer(() => {
       const changes = this.#changes;
@@ -88,13 +88,13 @@ export class LiveViews<View> implements ViewWatch<View> {
 
 function isNews(row: ViewRow, told: ViewRow): boolean {
   const order = comparePositions(row.position, told.position);
-  // A key that was rebuilt has another view of the same events.
+  // A rebuilt key may have another view after the same events.
   const isOther = row.view !== told.view || row.quarantine?.events !== told.quarantine?.events;
   return order > 0 || (order === 0 && isOther);
 }
 
 /**
- * What an observable says, to be iterated over: the newest value there is each time the reader asks, so that nothing heaps up
+ * Iterates over an observable: each step returns the newest value, so that nothing accumulates
  * for a slow reader and the last value is never missed.
  */
 export async function* newest<T>(values: Observable<T>, signal?: AbortSignal): AsyncIterable<T> {

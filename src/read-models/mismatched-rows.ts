@@ -7,12 +7,12 @@ import { isOfThisLog, publishedBuild, readRows, untilUndisturbed, type Work } fr
 import { foldKey, foldStream } from "./key-fold.ts";
 import { keyOf, placedRow } from "./view-state.ts";
 
-/** A row that is read and is not what its events give, and the newest event that it should have. */
+/** A published row that differs from its events, and the newest event that it should include. */
 export type MismatchedRow = { readonly key: string; readonly revision: number };
 
 /**
- * Compares the row of a key with what its events give, as far as its build has come. Null when they agree; also where no
- * rows of this version and this log are read, and for a row that is marked as one that lacks something.
+ * Compares the row of a key with its events, up to the build's checkpoint. Null if they agree, if there are no published
+ * rows of this version and this log, and for a row that is marked as degraded.
  */
 function mismatchedRow<View>(work: Work, projection: Projection<View>, key: string): Promise<MismatchedRow | null> {
   return untilUndisturbed(work, `compare ${key}`, async () => {
@@ -25,7 +25,7 @@ function mismatchedRow<View>(work: Work, projection: Projection<View>, key: stri
   });
 }
 
-/** The same of all rows that the events of a stream give: the first that is another. */
+/** The same for all rows from the events of a stream: the first that differs. */
 export function mismatchedRowOf<View>(
   work: Work,
   projection: Projection<View>,
@@ -45,7 +45,7 @@ export function mismatchedRowOf<View>(
   });
 }
 
-/** The rows that no event gives. */
+/** Rows without events. */
 export async function* orphanRows<View>(work: Work, projection: Projection<View>): AsyncIterable<MismatchedRow> {
   for await (const { key, revision } of readRows(work, () => comparableBuild(work)))
     if (await isOrphan(work.store, projection, { key, revision })) yield { key, revision: 0 };
@@ -57,7 +57,7 @@ async function isOrphan<View>(
   { key, revision }: MismatchedRow,
 ): Promise<boolean> {
   if (projection.streamOf === undefined) return (await store.head(key)) === null;
-  // Its newest event has to be there, and to be one of its own.
+  // Its newest event must exist and have its key.
   const newest = await envelopeAt(store, projection.streamOf(key), revision);
   return newest === null || keyOf(projection, newest) !== key;
 }
@@ -73,7 +73,7 @@ async function comparableBuild(work: Work): Promise<ViewBuild | null> {
     const isCurrent = build?.version === work.projection.version;
     return isCurrent && (await isOfThisLog(work.store, build.checkpoint)) ? build : null;
   } catch (error) {
-    // There is no place for rows in a file that may only be read: nobody reads any.
+    // A read-only file has no place for rows, so no reader uses any.
     if (error instanceof StoreUnavailableError) return null;
     throw error;
   }
@@ -93,10 +93,10 @@ function isSame(row: PlacedRow | null, made: PlacedRow | null): boolean {
 const placesOf = ({ places = [] }: PlacedRow): string =>
   JSON.stringify(places.map(({ list, at }) => JSON.stringify([list, at])).toSorted());
 
-/** Null for a text that is no JSON. */
+/** Null if the text is not JSON. */
 function contentOf({ view }: ViewRow): string | null {
   try {
-    // Whatever it is that parses, it is JSON.
+    // Any parsed value is JSON.
     return canonicalJson(JSON.parse(view) as JsonValue);
   } catch {
     return null;

@@ -1,16 +1,16 @@
 import type { Quarantine, ViewRow } from "../log/ports/view-store.ts";
 
-/** A view as readers get it: a copy, which nobody changes any more. */
+/** A view as readers get it: a copy that no longer changes. */
 export type ProjectedView<View> = {
   readonly key: string;
   readonly view: View;
-  /** Of the newest event of its key. */
+  /** The position of the key's newest event. */
   readonly position: string;
-  /** Null when the view lacks nothing; else it is degraded from the first of these events on. */
+  /** Null if the view lacks nothing; otherwise it is degraded from the first of these events on. */
   readonly quarantine: Quarantine | null;
 };
 
 export const projectedView = <View>({ key, view, position, quarantine }: ViewRow): ProjectedView<View> => ({
-  // Rows of a build are written by the projection and the version that read them.
+  // The projection and version that read a build's rows also wrote them.
   ...{ key, view: JSON.parse(view) as View, position, quarantine },
 });

@@ -5,7 +5,7 @@ import { LiveViews, newest } from "./live-views.ts";
 import type { ProjectedView } from "./projected-view.ts";
 import { type ProjectorOptions, RowProjector } from "./row-projector.ts";
 
-/** Keeps the rows of one projection up with the log, reads them, and shows how single views change. It alone needs rxjs. */
+/** Keeps the rows of one projection up to date with the log, reads them, and reports changes of single views. Only it needs rxjs. */
 export class Projector<View> extends RowProjector<View> {
   readonly #live: LiveViews<View>;
 
@@ -16,14 +16,14 @@ export class Projector<View> extends RowProjector<View> {
   }
 
   /**
-   * The view of a key as it is, at once, and whenever `run` has changed it: in the turn of the event loop in which its event
+   * The current view of a key at once, and again whenever `run` has changed it: in the turn of the event loop in which its event
    * arrived, once for all events that arrived together. Ends with `run`.
    */
   view$(key: string): Observable<ProjectedView<View>> {
     return this.#live.watch(key);
   }
 
-  /** The same as an async iterable: the newest view there is when the reader asks for the next. */
+  /** The same as an async iterable: each step gives the newest view. */
   follow(key: string, signal?: AbortSignal): AsyncIterable<ProjectedView<View>> {
     return newest(this.view$(key), signal);
   }

@@ -4,9 +4,9 @@ import type { ViewFold } from "./fold.ts";
 
 /** The events that a projector follows: those of all conversations, or of one stream. */
 export type EventSource = {
-  /** What comes after a checkpoint, to the end as it is when the reading gets there. */
+  /** The events after a checkpoint, up to the end of the log when the read reaches it. */
   readonly read: (after: Checkpoint | null, signal?: AbortSignal) => AsyncIterable<StoredEnvelope>;
-  /** The same, then every event as it comes, until the signal aborts. */
+  /** The same, then every new event, until the signal aborts. */
   readonly follow: (after: Checkpoint | null, signal: AbortSignal) => AsyncIterable<StoredEnvelope>;
 };
 
@@ -31,7 +31,7 @@ export function createSource(store: EventStore, stream: string | null): EventSou
   };
 }
 
-/** How much a projector takes in before it saves: no more than that is in memory, or folded again after a crash. */
+/** How much a projector applies before it saves: this limits memory, and what is folded again after a crash. */
 type PumpLimits = {
   readonly maxEvents: number;
   /** How long a live event waits to be saved. */
@@ -40,17 +40,17 @@ type PumpLimits = {
 
 export type PumpOptions = PumpLimits & {
   readonly signal: AbortSignal | undefined;
-  /** Is told of every save. */
+  /** Called after every save. */
   readonly onSaved: () => void;
 };
 
 /**
- * `done` when there is no more to take in, `aborted` when the signal said so; `disturbed` when another process came first: to go on
- * is to begin with what that one saved.
+ * `done`: no more events. `aborted`: the signal aborted. `disturbed`: another process saved first, so begin again
+ * with what it saved.
  */
 export type PumpOutcome = "done" | "aborted" | "disturbed";
 
-/** Takes in what is there, in batches; the next one is read when the one before is saved. */
+/** Applies existing events in batches; each is read after the one before was saved. */
 export async function catchUp<View>(
   fold: ViewFold<View>,
   source: EventSource,
@@ -71,8 +71,8 @@ export async function catchUp<View>(
 }
 
 /**
- * Takes in what comes, until the signal aborts. An event is in its view at once; it is saved with those that come within a
- * moment, or a writer would wait for the disk twice.
+ * Applies new events until the signal aborts. An event is in its view at once. It is saved a moment later, together with other new
+ * events, so that a writer does not wait for the disk twice.
  */
 export async function goLive<View>(
   fold: ViewFold<View>,
@@ -91,7 +91,7 @@ export async function goLive<View>(
       if (event !== null && !isOver) {
         await takeNew(fold, event.value);
         next = events.next();
-        // Where saving fails first, nobody asks for it any more.
+        // If saving fails first, no caller awaits it any more.
         next.catch(() => undefined);
       }
       if (event !== null && !isOver && fold.unsaved < maxEvents) continue;
@@ -106,7 +106,7 @@ export async function goLive<View>(
   }
 }
 
-/** Events that were seen may come again, and change nothing. */
+/** Events already applied may come again, and change nothing. */
 function takeNew<View>(fold: ViewFold<View>, envelope: StoredEnvelope): Promise<void> | null {
   const { checkpoint } = fold;
   const isSeen = checkpoint !== null && comparePositions(envelope.position, checkpoint.position) <= 0;
@@ -120,7 +120,7 @@ async function save<View>(fold: ViewFold<View>, { onSaved }: PumpOptions): Promi
   return isSaved;
 }
 
-/** Rings once, so many milliseconds after it was first asked to. */
+/** Fires once, `ms` milliseconds after the first request. */
 function createAlarm(ms: number) {
   let timer: NodeJS.Timeout | undefined;
   let ringing: Promise<null> | null = null;

@@ -19,22 +19,22 @@ import { type ProjectorStatus, readStatus } from "./status.ts";
 import { rowOf, type ViewState } from "./view-state.ts";
 
 export type ProjectorOptions = {
-  /** Only this stream's events; by default those of all conversations. */
+  /** Only this stream's events. Default: those of all conversations. */
   readonly stream?: string;
-  /** Where rows are kept; by default beside the events. */
+  /** Where rows are kept. Default: beside the events. */
   readonly views?: ViewStore;
-  /** Events of one batch at most; 512 by default. */
+  /** The maximum number of events in a batch. Default: 512. */
   readonly maxEvents?: number;
-  /** How long a live event may wait to be saved; 100 by default. */
+  /** How long a live event may wait to be saved. Default: 100. */
   readonly saveWithinMs?: number;
-  /** Waits before the n-th attempt to go on while the store is unavailable. */
+  /** Waits before the n-th retry while the store is unavailable. */
   readonly pause?: (attempt: number) => Promise<void>;
 };
 
 export type CatchUpOptions = {
-  /** Stops between two events; what was taken in is saved. */
+  /** Stops between two events; applied events are saved. */
   readonly signal?: AbortSignal;
-  /** Is told after every save how many events the rows are made of. */
+  /** Called after every save with the number of events that the rows include. */
   readonly onProgress?: (events: number) => void;
 };
 
@@ -43,19 +43,19 @@ const projectorOptions = optionsOf<ProjectorOptions>({
 });
 const catchUpOptions = optionsOf<CatchUpOptions>({ signal: anything, onProgress: anything });
 
-/** Gets what becomes of the views while the rows go along with the log. */
+/** Is notified of changed views while the rows follow the log. */
 export type ViewWatch<View> = {
-  /** Before anything else: how a view is read as it is now. */
+  /** Called first, with a function that reads the current view. */
   readonly attach: (read: (key: string) => Promise<ViewRow | null>) => void;
   /** A view was changed. */
   readonly note: (state: ViewState<View>) => void;
-  /** Every view that is read may be another now. */
+  /** Any published view may have changed. */
   readonly refresh: () => void;
-  /** Nothing more will come, or why. */
+  /** There are no further changes, or the run failed with an error. */
   readonly end: (error?: unknown) => void;
 };
 
-/** Keeps the rows of one projection up with the log, and reads them. Watching single views live is `Projector`'s. */
+/** Keeps the rows of one projection up to date with the log, and reads them. To watch single views, use `Projector`. */
 export class RowProjector<View> {
   readonly #work: Work;
   readonly #projection: Projection<View>;
@@ -63,7 +63,7 @@ export class RowProjector<View> {
   readonly #limits: Pick<PumpOptions, "maxEvents" | "saveWithinMs">;
   readonly #pause: (attempt: number) => Promise<void>;
   readonly #watch: ViewWatch<View> | null;
-  /** The fold that goes along with the log now; null when none does, or it has still to catch up. */
+  /** The fold that follows the log now; null if there is none, or it has not caught up. */
   #following: { readonly fold: ViewFold<View>; readonly leave: AbortController } | null = null;
   #state: ProjectorStatus["state"] = "idle";
 
@@ -92,29 +92,29 @@ export class RowProjector<View> {
   }
 
   /**
-   * Takes in everything up to the end of the log. Rows of an older version, or of another log, are made anew, and are read
+   * Applies all events up to the end of the log. Rows of an older version, or of another log, are rebuilt; readers use the old ones
    * until then.
    *
-   * @throws {TurnlogError} `projection-outdated` when a newer version made the rows that are there.
-   * @throws {StoreUnavailableError} when events or rows cannot be read or written; it may be called again.
+   * @throws {TurnlogError} `projection-outdated` if a newer version made the existing rows.
+   * @throws {StoreUnavailableError} if events or rows cannot be read or written; it may be called again.
    */
   async catchUp(options: CatchUpOptions = {}): Promise<void> {
     catchUpOptions.check("catchUp", options);
     await untilUndisturbed(this.#work, "catch up", async () => this.#round(await findBuild(this.#work), options));
   }
 
-  /** Makes all rows anew; those that are there are read until then. Throws as `catchUp` does. */
+  /** Rebuilds all rows; readers use the existing ones until then. Throws as `catchUp` does. */
   async rebuild(options: CatchUpOptions = {}): Promise<void> {
     catchUpOptions.check("rebuild", options);
     const { views, name, projection } = this.#work;
     checkVersion(await views.builds(name), this.#work);
     const build = await views.begin(name, projection.version);
-    // When another process was faster, its rows are as new as these would be.
+    // If another process was faster, its rows are just as new.
     if ((await this.#round(build, options)) === "disturbed") await this.catchUp(options);
   }
 
   /**
-   * Catches up and goes on with every event as it comes, until the signal aborts or the store is closed. Where the store is
+   * Catches up and applies every new event, until the signal aborts or the store is closed. While the store is
    * unavailable it waits.
    */
   async run(signal: AbortSignal): Promise<void> {
@@ -139,7 +139,7 @@ export class RowProjector<View> {
     }
   }
 
-  /** The view of a key; null when nothing has happened to it. As old as the last save, wherever that was made. */
+  /** The view of a key as of the last save by any process; null if the key has no events. */
   async read(key: string): Promise<ProjectedView<View> | null> {
     const build = await publishedBuild(this.#work);
     const row = build === null ? null : await this.#work.views.row(build, key);
@@ -151,22 +151,22 @@ export class RowProjector<View> {
     for await (const row of readRows(this.#work, () => publishedBuild(this.#work))) yield projectedView(row);
   }
 
-  /** A page of the views that stand in some lists, and where each does (`projection.places`). */
+  /** A page of the views that are in some lists, and their places (`projection.places`). */
   async readListed(page: ListedPage): Promise<readonly ListedView<View>[]> {
     const build = await publishedBuild(this.#work);
     const rows = build === null ? [] : await this.#work.views.listed(build, page);
     return rows.map(({ at, ...row }) => ({ ...projectedView<View>(row), at }));
   }
 
-  /** How many views stand in all of some lists. */
+  /** How many views are in all of some lists. */
   async countListed(range: ListRange): Promise<number> {
     const build = await publishedBuild(this.#work);
     return build === null ? 0 : this.#work.views.countListed(build, range);
   }
 
   /**
-   * The views whose JSON holds all of these texts within its strings, those whose key had the newest event first: what search
-   * over texts is made of. A text may be found elsewhere in the JSON, too, so a caller looks at each view again.
+   * The views whose JSON contains all of these texts within its strings, those with the newest events first: the basis of text
+   * search. A text may also match elsewhere in the JSON, so the caller checks each view.
    */
   async *readContaining(texts: readonly string[]): AsyncIterable<ProjectedView<View>> {
     const build = await publishedBuild(this.#work);
@@ -182,31 +182,31 @@ export class RowProjector<View> {
     }
   }
 
-  /** The views that lack something, in the order of their keys. */
+  /** The degraded views, in the order of their keys. */
   async degraded(): Promise<readonly ProjectedView<View>[]> {
     const build = await publishedBuild(this.#work);
     return build === null ? [] : (await this.#work.views.degraded(build)).map((row) => projectedView<View>(row));
   }
 
-  /** Makes the view of a key anew from its events; null when there are none. What cannot be taken in degrades it again. */
+  /** Rebuilds the view of a key from its events; null if there are none. An event that cannot be applied degrades it again. */
   async retry(key: string): Promise<ProjectedView<View> | null> {
     const { retryKey } = await import("./key-fold.ts");
     const row = await retryKey(this.#work, this.#projection, key);
-    // A follower of the log here still holds the view as it was.
+    // A fold that follows the log here still has the old view.
     this.#following?.leave.abort();
     return row === null ? null : projectedView(row);
   }
 
   /**
-   * The first row that is another than the events of a stream give, or of a key where keys are no streams; null when there is none.
-   * It changes nothing: `retry` does.
+   * The first row that differs from the events of a stream (or of a key, if keys are not streams); null if there is none.
+   * It changes nothing; use `retry` to repair.
    */
   async mismatchedRow(stream: string): Promise<MismatchedRow | null> {
     const { mismatchedRowOf } = await import("./mismatched-rows.ts");
     return mismatchedRowOf(this.#work, this.#projection, stream);
   }
 
-  /** The rows that no event gives. */
+  /** Rows without events. */
   async *orphanRows(): AsyncIterable<MismatchedRow> {
     const { orphanRows } = await import("./mismatched-rows.ts");
     yield* orphanRows(this.#work, this.#projection);
@@ -216,7 +216,7 @@ export class RowProjector<View> {
     return { ...(await readStatus(this.#work, this.#source)), state: this.#state };
   }
 
-  /** Brings a build up to the end of the log, lets it be read, and does what comes then. */
+  /** Brings a build up to the end of the log, publishes it, and then calls `then`. */
   async #round(
     build: ViewBuild,
     { signal, onProgress }: CatchUpOptions,
@@ -269,14 +269,14 @@ export type ListedView<View> = ProjectedView<View> & { readonly at: string };
 
 type Following = { readonly signal: AbortSignal; readonly onSaved: () => void };
 
-/** Rows without live views: what turnlog itself reads of them. */
+/** Rows without live views, for turnlog's own readers. */
 export const createRowProjector = <View>(
   store: EventStore,
   projection: Projection<View>,
   options?: ProjectorOptions,
 ): RowProjector<View> => new RowProjector(store, projection, options);
 
-/** @throws {TypeError} for a store or a projection that is none, and for an option that is none. */
+/** @throws {TypeError} if the store or the projection is not one, or an option is unknown. */
 function checkProjector(store: unknown, projection: unknown, options: ProjectorOptions): void {
   const { events, readLog } = isJsonObject(store) ? store : {};
   if (typeof readLog !== "function") {

@@ -1,28 +1,28 @@
 import { publishedBuild, type Work } from "./build.ts";
 import type { EventSource } from "./pump.ts";
 
-/** How a projection stands, for its operator. */
+/** The state of a projection, for its operator. */
 export type ProjectorStatus = {
   readonly name: string;
-  /** Of the projection that is at hand. */
+  /** The version of the loaded projection. */
   readonly version: number;
-  /** What this projector does now; another process may do something else. */
+  /** What this projector is doing; another process may be doing something else. */
   readonly state: "idle" | "catching-up" | "live";
-  /** Of the rows that are read; null when there are none yet. */
+  /** The version of the published rows; null if there are none yet. */
   readonly builtVersion: number | null;
-  /** How many events these rows are made of. */
+  /** How many events these rows include. */
   readonly events: number;
-  /** Events that they lack, counted up to `maxBehind`. */
+  /** How many events they are behind, counted up to `maxBehind`. */
   readonly behind: number;
-  /** Keys that lack something, and how many events they lack together. */
+  /** Keys that lack events, and how many they lack together. */
   readonly degraded: number;
   readonly quarantined: number;
 };
 
-/** More events behind than these are not counted. */
+/** Events behind are counted up to this number. */
 export const maxBehind = 10_000;
 
-/** What the store tells of a projection. */
+/** The state of a projection, from the store. */
 export async function readStatus(work: Work, source: EventSource): Promise<Omit<ProjectorStatus, "state">> {
   const { name, views, projection } = work;
   const build = await publishedBuild(work);

@@ -4,7 +4,7 @@ import type { StoredEnvelope } from "../log/ports/event-store.ts";
 import type { PlacedRow, Quarantine, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 
-/** The view of one key while it is being folded, and the newest event of its key. */
+/** The view of one key during a fold, and the newest event of the key. */
 export type ViewState<View> = {
   readonly key: string;
   view: View;
@@ -14,20 +14,20 @@ export type ViewState<View> = {
   quarantine: Quarantine | null;
 };
 
-/** How many events of one key are kept in quarantine; of more only the number is. */
+/** How many events of one key the quarantine lists; further ones are only counted. */
 export const maxQuarantined = 100;
 
-/** A view to which nothing has happened. */
+/** The view of a key without events. */
 export const initialState = <View>({ initial }: Projection<View>, key: string): ViewState<View> => ({
   ...{ key, view: initial(key), position: "", revision: -1, eventId: "", quarantine: null },
 });
 
-/** The key of an event, which no damage to its content hides. */
+/** The key of an event, which is known even if its content is damaged. */
 export function keyOf({ key }: Pick<Projection<unknown>, "key">, envelope: StoredEnvelope): string | null {
   return key(placeOf(envelope));
 }
 
-/** Takes an event in, or puts it into quarantine: the key is degraded from there on, and the fold goes on. */
+/** Applies an event, or quarantines it: the key is degraded from there on, and the fold continues. */
 export function takeIn<View>(
   { apply }: Projection<View>,
   state: ViewState<View>,
@@ -41,14 +41,14 @@ export function takeIn<View>(
   else if (state.quarantine !== null) state.quarantine = skipped(state.quarantine, reading);
 }
 
-/** What a view that holds one stream sees of events that were put in or taken out beside the writers' rules. */
+/** Finds events that were inserted into or removed from a view's stream other than by its writers. */
 function placeProblem({ key, revision, eventId }: ViewState<unknown>, envelope: StoredEnvelope): string | null {
   if (key !== envelope.stream) return null;
   if (envelope.id === eventId) return "the event before it is there twice";
   return envelope.revision === revision + 1 ? null : `it stands where revision ${revision + 1} is due`;
 }
 
-/** What `apply` changed before it threw stays: the key is degraded either way. */
+/** What `apply` changed before it threw stays, because the key is degraded either way. */
 function applyProblem<View>(apply: Projection<View>["apply"], state: ViewState<View>, reading: Reading): string | null {
   if (reading instanceof Error) return reading.message;
   try {
@@ -66,7 +66,7 @@ function quarantined(before: Quarantine | null, envelope: StoredEnvelope, reason
   return { events: events + 1, first: events < maxQuarantined ? [...first, event] : first };
 }
 
-/** An operator may say of an event that it is to be left out (rule: Damage): then nothing is lacking without it. */
+/** If an operator skips an event (rule: Damage), the view no longer lacks it. */
 function skipped({ events, first }: Quarantine, reading: Reading): Quarantine | null {
   if (reading instanceof Error || reading.event.type !== "EventSkipped") return { events, first };
   const { stream, event } = reading;
@@ -75,18 +75,18 @@ function skipped({ events, first }: Quarantine, reading: Reading): Quarantine | 
   return leftEvents === 0 ? null : { events: leftEvents, first: left };
 }
 
-/** A view as it is saved. */
+/** A view in its saved form. */
 export const rowOf = <View>({ view, ...place }: ViewState<View>): ViewRow => ({ ...place, view: JSON.stringify(view) });
 
-/** A view as it is saved, with the places that its projection gives it. */
+/** A view in its saved form, with its places from the projection. */
 export function placedRow<View>({ places }: Pick<Projection<View>, "places">, state: ViewState<View>): PlacedRow {
   const row = rowOf(state);
   return places === undefined ? row : { ...row, places: places(state.view, state.position) };
 }
 
-/** A saved view, to be folded on. */
+/** A saved view, to continue its fold. */
 export const stateOf = <View>({ view, ...place }: ViewRow): ViewState<View> => ({
   ...place,
-  // Rows of a build are written by the projection and the version that read them.
+  // The projection and version that read a build's rows also wrote them.
   view: JSON.parse(view) as View,
 });

@@ -1,20 +1,20 @@
 import type { Json, JsonObject } from "./wire.ts";
 
-/** One item that the model is to say. The server gives it an id, a status, and a call id where it has none. */
+/** One item of the model's answer. The server adds an id, a status, and a call id if it has none. */
 export interface ScriptedItem {
   readonly item: JsonObject;
-  /** Whether the server seals it (`encrypted_content`) for clients that ask. */
+  /** Whether the server encrypts it (`encrypted_content`) for clients that ask. */
   readonly isEncrypted: boolean;
 }
 
-/** What the model answers to one request. */
+/** The model's answer to one request. */
 export interface ScriptedAnswer {
   readonly output: readonly ScriptedItem[];
-  /** "completed" when left out. */
+  /** Default: "completed". */
   readonly status?: "completed" | "incomplete" | "failed";
-  /** With "failed": what went wrong. */
+  /** For "failed": what went wrong. */
   readonly error?: { readonly code: string; readonly message: string };
-  /** With "incomplete": why. */
+  /** For "incomplete": the reason. */
   readonly incompleteDetails?: { readonly reason: string };
   /** Members that replace the computed ones. */
   readonly usage?: JsonObject;
@@ -30,13 +30,13 @@ export function message(
   return plain({ type: "message", status: "completed", content: [part], ...phase, role: "assistant" });
 }
 
-/** A message that only refuses. */
+/** A message with only a refusal. */
 export function refusalMessage(text: string): ScriptedItem {
   const content = [{ type: "refusal", refusal: text }];
   return plain({ type: "message", status: "completed", content, role: "assistant" });
 }
 
-/** `argumentsText` is delivered as the very string given. */
+/** `argumentsText` is sent unchanged. */
 export function functionCall(
   name: string,
   argumentsText: string,
@@ -53,7 +53,7 @@ export function customCall(name: string, input: string, options: { readonly call
   return plain({ type: "custom_tool_call", status: "completed", ...id, input, name });
 }
 
-/** Encrypted unless told otherwise. An item without summary and content is only a ciphertext. */
+/** Encrypted by default. An item without summary and content is only a ciphertext. */
 export function reasoning(
   options: { readonly summary?: string; readonly content?: string; readonly isEncrypted?: boolean } = {},
 ): ScriptedItem {
@@ -62,12 +62,12 @@ export function reasoning(
   return { item: { type: "reasoning", summary, ...content }, isEncrypted: options.isEncrypted ?? true };
 }
 
-/** A compaction item: always a ciphertext. */
+/** A compaction item, which is always a ciphertext. */
 export function compaction(): ScriptedItem {
   return { item: { type: "compaction" }, isEncrypted: true };
 }
 
-/** Any other item, as it stands: web_search_call, code_interpreter_call, mcp_call, computer_call and so on. */
+/** Any other item, unchanged: web_search_call, code_interpreter_call, mcp_call, computer_call and so on. */
 export function hosted(item: JsonObject): ScriptedItem {
   return plain(item);
 }

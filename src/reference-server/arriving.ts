@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { type Json, parseJson } from "./wire.ts";
 
-/** Null for a path that is none, or whose escapes spell no text. */
+/** Null if the path is invalid, or its escapes are not valid text. */
 export function addressOf(path: string): URL | null {
   const base = "http://127.0.0.1";
   const url = path.startsWith("/") && URL.canParse(base + path) ? new URL(base + path) : null;
@@ -13,7 +13,7 @@ export function addressOf(path: string): URL | null {
   }
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined if the text is not JSON. */
 export function bodyOf(text: string): Json | undefined {
   try {
     return parseJson(text);
@@ -22,7 +22,7 @@ export function bodyOf(text: string): Json | undefined {
   }
 }
 
-/** Undefined: longer than allowed. The rest is read and dropped, so that the client gets its answer. */
+/** Undefined if it is longer than allowed. The rest is read and dropped, so that the client gets its answer. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -1,19 +1,19 @@
 import { itemNotFound, type Refusal, refusal } from "./refusals.ts";
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
-/** How Azure OpenAI differs (its documentation, and answers that were seen). Requests come to `/openai/v1/responses`, or without `/openai`. */
+/** How Azure OpenAI differs (its documentation, and recorded answers). Requests go to `/openai/v1/responses`, or without `/openai`. */
 export interface AzureOptions {
-  /** Keys and tokens that are taken, as `api-key` or as a bearer; any when left out, and none is refused. */
+  /** Accepted keys and tokens, as `api-key` or as a bearer token. If omitted, any key but a missing one is accepted. */
   readonly keys?: readonly string[];
-  /** A prompt with this text in it is blocked. */
+  /** A prompt that contains this text is blocked. */
   readonly blocks?: string;
-  /** What is deployed; left out, any name is. */
+  /** The names of deployments. If omitted, any name exists. */
   readonly deployments?: readonly string[];
 }
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The path as other servers have it: of the v1 API, and of the one before it, whose versions are dates. */
+/** The path as on other servers, for the v1 API and for the earlier one, whose versions are dates. */
 export function pathOf(azure: AzureOptions | undefined, { pathname, searchParams }: URL): string {
   if (azure === undefined) return pathname;
   const path = isDated(searchParams) ? pathname.replace(/^\/openai(?=\/responses(\/|$))/, "/v1") : pathname;
@@ -22,14 +22,14 @@ export function pathOf(azure: AzureOptions | undefined, { pathname, searchParams
 
 const isDated = (query: URLSearchParams): boolean => /^\d{4}-/.test(query.get("api-version") ?? "");
 
-/** The v1 API has no versions by date (as seen). */
+/** The v1 API rejects versions by date (as recorded). */
 export function checkAzureVersion({ pathname, searchParams }: URL): Refusal | undefined {
   const isOfV1 = /^(\/openai)?\/v1\//.test(pathname);
   if (!isOfV1 || !isDated(searchParams)) return undefined;
   return { status: 400, body: { error: { code: "BadRequest", message: "API version not supported" } } };
 }
 
-/** What is refused before anything of the body is looked at. */
+/** Rejections before the body is read. */
 export function checkAzureKey({ keys }: AzureOptions, headers: Headers): Refusal | undefined {
   const bearer = /^Bearer (.+)$/.exec(stringOf(headers["authorization"]) ?? "")?.[1];
   const key = stringOf(headers["api-key"]) ?? bearer;
@@ -40,8 +40,8 @@ export function checkAzureKey({ keys }: AzureOptions, headers: Headers): Refusal
 }
 
 /**
- * What is not deployed is not found (as seen). Ids of items are nothing to a request that is not stored, what is made in the
- * background has to be (Azure's documentation; its words for it are not recorded), and what the filters block is not answered.
+ * An unknown deployment is not found (as recorded). A request that is not stored cannot refer to item ids. A background request must be
+ * stored (Azure's documentation; the text of its error is not recorded). A prompt that the filters block gets no answer.
  */
 export function checkAzureInput({ blocks, deployments }: AzureOptions, body: JsonObject): Refusal | undefined {
   if (deployments?.includes(stringOf(body["model"]) ?? "") === false) return deploymentNotFound();
@@ -60,7 +60,7 @@ function deploymentNotFound(): Refusal {
   return { status: 404, body: { error: { code: "DeploymentNotFound", message } } };
 }
 
-/** Azure's words and body for a prompt that its filters block. */
+/** Azure's text and body for a prompt that its filters block. */
 function promptBlocked(): Refusal {
   const message =
     "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry. To learn more about our content filtering policies please read our documentation: https://go.microsoft.com/fwlink/?linkid=2198766";
@@ -72,7 +72,7 @@ function promptBlocked(): Refusal {
   return { status: 400, body: { error: { ...error, type: null, status: 400, innererror } } };
 }
 
-/** The member of an answer, as recorded: nothing was found. */
+/** The member of an answer, as recorded when nothing was found. */
 export function contentFilters(): Json {
   const unseen = { detected: false, filtered: false };
   const filter = (source: string, results: JsonObject): JsonObject => ({

@@ -3,10 +3,10 @@ import type { HeldResponse, Memory } from "./memory.ts";
 import { responseBody, startedBody } from "./response-body.ts";
 import type { JsonObject } from "./wire.ts";
 
-/** The responses that are being made without anybody who has to listen, by id: each promise gives what became of it. */
+/** Background responses in progress, by id: each promise resolves with the result. */
 export type UnderWay = Map<string, PromiseWithResolvers<HeldResponse>>;
 
-/** What a stream of such a response needs. */
+/** What the stream of such a response needs. */
 interface Streaming {
   readonly memory: Memory;
   readonly underWay: UnderWay;
@@ -16,12 +16,12 @@ interface Streaming {
   readonly withCiphertexts: boolean;
 }
 
-/** Whether the events of a response can be read again: only of what was asked for in the background, and as a stream. */
+/** Whether the events of a response can be read again: only if it was requested in the background, and as a stream. */
 export function isReplayable({ isBackground, head }: HeldResponse): boolean {
   return isBackground && head.body["stream"] === true;
 }
 
-/** The events of a response in the background after that number: what there is at once, the rest when it is made. */
+/** The events of a background response after that number: existing ones at once, the rest when it is made. */
 export function replay(held: HeldResponse, streaming: Streaming): AsyncIterable<string> {
   const made = streaming.underWay.get(held.head.id)?.promise ?? Promise.resolve(held);
   return textsOf(held, made, streaming);

@@ -8,14 +8,14 @@ import { badStartingAfter, noRoute, notBackground, responseNotFound } from "./re
 import { responseBody, startedBody } from "./response-body.ts";
 import { isArray, type Json, type JsonObject } from "./wire.ts";
 
-/** What the server holds, and what is being made. */
+/** The stored responses, and those in progress. */
 export interface Held {
   readonly memory: Memory;
   readonly underWay: UnderWay;
   readonly options: ReferenceServerOptions;
 }
 
-/** Answers what is asked about a response by its id. */
+/** Answers requests about a response by its id. */
 export function byId(parts: Held, received: Pick<ReceivedRequest, "method" | "path">, url: URL): Outgoing {
   const { memory } = parts;
   const [, , , encodedId = "", action = ""] = url.pathname.split("/");
@@ -44,7 +44,7 @@ export function byId(parts: Held, received: Pick<ReceivedRequest, "method" | "pa
   }
 }
 
-/** The response as a retrieve delivers it. */
+/** The response as a retrieve returns it. */
 export function retrieve(
   { memory, options }: Pick<Held, "memory" | "options">,
   responseId: string,
@@ -57,7 +57,7 @@ export function retrieve(
   return responseBody(held.head, memory.deliver(held.output, isAsked));
 }
 
-/** A response that is not there yet is not made any more; one that is stays as it is. */
+/** Cancels a response in progress; a completed one does not change. */
 function cancelled(parts: Held, held: HeldResponse): JsonObject {
   const { head } = held;
   if (head.status === "queued") {
@@ -73,13 +73,13 @@ function resumed(parts: Held, held: HeldResponse, query: URLSearchParams): Outgo
   const after = query.get("starting_after");
   const startingAfter = after === null ? -1 : Number(after);
   if (!Number.isInteger(startingAfter)) return refused(badStartingAfter(after ?? ""));
-  // A stream that was not made in the background ended with its connection.
+  // Only a background stream outlasts its connection.
   if (!isReplayable(held)) return refused(responseNotFound(held.head.id));
   const withCiphertexts = asksForCiphertexts(query) || wantsCiphertexts(held.head.body, parts.options);
   return replayed(parts, held, { startingAfter, withCiphertexts });
 }
 
-/** What a stream of such a response sends. */
+/** The content of such a response's stream. */
 export function replayed(
   { memory, underWay, options: { deltaLength = defaultDeltaLength } }: Held,
   held: HeldResponse,
@@ -92,13 +92,13 @@ export function replayed(
 export const eventStream = "text/event-stream; charset=utf-8";
 export const defaultDeltaLength = 24;
 
-/** Whether a request asked for ciphertexts, or gets them unasked. */
+/** Whether a response has ciphertexts: if the request asked for them, or always. */
 export function wantsCiphertexts(body: JsonObject, options: ReferenceServerOptions): boolean {
   const include = body["include"];
   return options.encryptsAlways === true || (isArray(include) && includesCiphertexts(include));
 }
 
-/** The same, where it is asked for in a query. */
+/** The same for a request with a query. */
 export const asksForCiphertexts = (query: URLSearchParams): boolean =>
   includesCiphertexts([...query.getAll("include"), ...query.getAll("include[]")]);
 

@@ -3,16 +3,16 @@ import { type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
 const prefix = "gAAAAAB";
 
-/** What an encrypted reasoning or compaction item says about itself to the server that wrote it. */
+/** The content of an encrypted reasoning or compaction item, for the server that wrote it. */
 interface Sealed {
   readonly itemId: string;
-  /** What a reading calls the item, so that an item resent without its id is still the same one. */
+  /** The item's name in a reading, so that an item resent without its id is recognised. */
   readonly readingKey: string;
 }
 
-/** Seals and opens the `encrypted_content` of one server: another server's text does not verify. */
+/** Seals and opens the `encrypted_content` of one server: the text of another server does not verify. */
 export interface Ciphertexts {
-  /** Another text each time, as real servers do: 4 of 4 recorded items differ between their frames. */
+  /** A different text each time, as real servers do: 4 of 4 recorded items differ between their frames. */
   seal(item: JsonObject): string;
   isAuthentic(text: string, itemId: string | undefined): boolean;
 }
@@ -28,21 +28,21 @@ export function createCiphertexts(seed: string): Ciphertexts {
     },
     isAuthentic(text, itemId) {
       const { tag, payload } = open(text);
-      // Written again and compared: the last bits of base64 say nothing, and would let a changed letter pass.
+      // Encoded again and compared: the last bits of base64 carry no data, so a changed letter might otherwise pass.
       if (tag !== mac(payload) || written(tag + payload) !== text) return false;
       return itemId === undefined || unseal(text)?.itemId === itemId;
     },
   };
 }
 
-/** Reads a sealed text without checking who wrote it: undefined for anything that no reference server wrote. */
+/** Reads a sealed text without checking who wrote it; undefined for any text not written by a reference server. */
 function unseal(text: string): Sealed | undefined {
   if (!text.startsWith(prefix)) return undefined;
   const match = /^\["([^"]*)","([^"]*)",\d+\]$/.exec(open(text).payload);
   return match === null ? undefined : { itemId: match[1] ?? "", readingKey: match[2] ?? "" };
 }
 
-/** The id of the item that a text was sealed for; undefined for anything that no reference server wrote. */
+/** The id of the item that a text was sealed for; undefined for any text not written by a reference server. */
 export const sealedItemId = (text: string): string | undefined => unseal(text)?.itemId;
 
 /** The name of a reasoning or compaction item in a reading: its readable text, else its id. */
@@ -60,7 +60,7 @@ function unreadableKey(item: JsonObject): string {
   return id === undefined ? hashOf(stringOf(item["encrypted_content"]) ?? "") : `id:${id}`;
 }
 
-/** 16 hex digits of sha256: enough to tell any two texts of a test apart, short enough to read in a failure. */
+/** 16 hex digits of sha256: enough to distinguish any two texts of a test, and short enough to read in a failure. */
 export function hashOf(text: string): string {
   return createHash("sha256").update(text, "utf8").digest("hex").slice(0, 16);
 }

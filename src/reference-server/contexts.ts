@@ -15,50 +15,50 @@ import {
 import { type JsonObject, stringOf, typeOf } from "./wire.ts";
 
 /**
- * A piece of a context: some items behind everything that its parent holds. Contexts share their beginnings, so that a
- * chain of a thousand steps is as long as its items are.
+ * A section of a context: some items after everything that its parent holds. Contexts share their beginnings, so that a
+ * chain of a thousand steps needs only as much space as its items.
  */
 export interface Link {
   readonly parent: Link | undefined;
-  /** Verbatim, references resolved. */
+  /** Verbatim, with references resolved. */
   readonly items: readonly JsonObject[];
-  /** Item ids of this piece alone. */
+  /** Item ids of this section only. */
   readonly ids: ReadonlySet<string>;
-  /** Calls of the whole context that nothing has answered. */
+  /** Unanswered calls of the whole context. */
   readonly open: readonly Call[];
-  /** Of what the model reads: from the newest compaction item on. */
+  /** The size of what the model reads: from the newest compaction item on. */
   readonly tokens: number;
 }
 
-/** What the server remembers of an item that it gave out. */
+/** What the server remembers of an item that it issued. */
 export interface Issued {
   readonly item: JsonObject;
   readonly isEncrypted: boolean;
-  /** Whether the item can be looked up: its response was stored and is still there. */
+  /** Whether the item can be referenced: its response was stored and still exists. */
   isStored: boolean;
-  /** The reasoning directly before it in its response, which it may not be resent without. */
+  /** The reasoning directly before it in its response; the item must not be resent without it. */
   readonly reasoningBefore: string | undefined;
   /** What followed it in its response. */
   readonly next: string | undefined;
 }
 
-/** What an input is checked against, besides its context. */
+/** The rules for an input, besides its context. */
 export interface AdmissionRules {
   readonly issued: ReadonlyMap<string, Issued>;
-  /** Undefined: ciphertexts are not looked at. */
+  /** Undefined: ciphertexts are not checked. */
   readonly ciphertexts: Ciphertexts | undefined;
   /** Names of this request's tools that are declared async. */
   readonly asyncTools: ReadonlySet<string>;
 }
 
-/** All items from the beginning on, in order. */
+/** All items from the beginning, in order. */
 export function itemsOf(link: Link | undefined): readonly JsonObject[] {
   const pieces: (readonly JsonObject[])[] = [];
   for (let piece = link; piece !== undefined; piece = piece.parent) pieces.push(piece.items);
   return pieces.reverse().flat();
 }
 
-/** Puts items behind a context as they are: for outputs, and for what a real server is known to have accepted. */
+/** Adds items to a context without checks: for outputs, and for inputs that a real server is known to have accepted. */
 export function extend(parent: Link | undefined, items: readonly JsonObject[], asyncTools?: ReadonlySet<string>): Link {
   const open = [...(parent?.open ?? [])];
   for (const item of items) {
@@ -75,7 +75,7 @@ export function extend(parent: Link | undefined, items: readonly JsonObject[], a
   return { parent, items, ids: new Set(ids), open, tokens };
 }
 
-/** The context of a request, or why a server refuses the input behind that parent. */
+/** The context of a request, or why a server rejects the input after that parent. */
 export function admit(
   parent: Link | undefined,
   input: readonly JsonObject[],
@@ -91,17 +91,17 @@ export function admit(
   return wrong === undefined ? { link: extend(parent, items, rules.asyncTools) } : { refusal: wrong };
 }
 
-/** A size that depends on nothing but the items: four characters make a token. */
+/** A size that depends only on the items: four characters are a token. */
 export function tokensOf(items: readonly JsonObject[]): number {
   return items.reduce((sum, item) => sum + Math.ceil(JSON.stringify(item).length / 4), 0);
 }
 
-/** The id that counts as the item's own; a local shell output carries its call's id in that place. */
+/** The item's own id; a local shell output has its call's id in that member. */
 function itemIdOf(item: JsonObject): string | undefined {
   return typeOf(item) === "local_shell_call_output" ? undefined : stringOf(item["id"]);
 }
 
-// Only what carries nothing but an id is looked up: an item in full, or a ciphertext, speaks for itself.
+// Only an item with nothing but an id is looked up: a complete item, or a ciphertext, needs no look-up.
 function resolve(item: JsonObject, rules: AdmissionRules): { readonly item: JsonObject } | Refusal {
   const type = typeOf(item);
   const id = stringOf(item["id"]);
@@ -176,10 +176,10 @@ function lastOf(link: Link | undefined): JsonObject | undefined {
 }
 
 /**
- * Results answer the nearest earlier open call of their id; at the end nothing may be open but what is optional.
+ * Each result answers the nearest earlier open call with its id. At the end, only optional calls may be open.
  *
- * No source says what the service does with one call id twice; refused here, with the text for duplicates, are two calls
- * of one id that are open at once, and two in one input, because no server can tell their results apart.
+ * No source says how the service handles a repeated call id. This server rejects, with the text for duplicates, two open calls
+ * with one id, and two in one input, because no server can tell their results apart.
  */
 function checkPairs(
   parent: Link | undefined,

@@ -16,7 +16,7 @@ import {
 } from "./refusals.ts";
 import { isObject, type JsonObject, stringOf } from "./wire.ts";
 
-/** What the server goes on from, and where that stands. */
+/** The context from which the server continues, and its source. */
 interface Continued {
   readonly parent: Link | undefined;
   readonly previousResponseId: string | null;
@@ -31,7 +31,7 @@ export function continuedFrom(
     readonly options: ReferenceServerOptions;
     readonly fault: Fault | undefined;
     readonly locked: ReadonlySet<string>;
-    /** Ids that the connection of the request remembers, whatever is stored. */
+    /** Ids that the request's connection remembers, whether or not they are stored. */
     readonly cached: ReadonlySet<string> | undefined;
   },
 ): Continued | { readonly refusal: Refusal } {
@@ -71,7 +71,7 @@ function chainRefusal(
   if (options.zdr === true && cached === undefined) return zeroDataRetention();
   const held = memory.responses.get(id);
   const status = held?.head.status;
-  // A response that failed is no parent; whether an incomplete one is, no source says for sure.
+  // A failed response cannot be a parent. For an incomplete one, no source is certain.
   const isDone = status === "completed" || (status === "incomplete" && options.chainsFromIncomplete !== false);
   const isCached = cached?.has(id) === true;
   if (isDone && (isCached || (options.zdr !== true && isKept(held, (options.now ?? Date.now)())))) return undefined;

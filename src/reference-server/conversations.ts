@@ -20,10 +20,10 @@ import {
 } from "./refusals.ts";
 import { isArray, isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
-/** What a request to `/conversations` is answered from. */
+/** The state for answering a request to `/conversations`. */
 interface Asked {
   readonly memory: Memory;
-  /** Ids of objects that a response is made in. */
+  /** Ids of objects with a response in progress. */
   readonly locked: ReadonlySet<string>;
   /** Milliseconds. */
   readonly now: number;
@@ -33,7 +33,7 @@ export const emptyConversation = (id: string, createdAt = 0, metadata: JsonObjec
   ...{ id, createdAt, metadata, items: [], added: 0, isCut: false, context: undefined },
 });
 
-/** The items of a response enter its conversation together, each with an id. */
+/** Adds the items of a response to its conversation, together, each with an id. */
 export function addItems(
   object: ConversationObject,
   items: readonly JsonObject[],
@@ -47,8 +47,8 @@ export function addItems(
 }
 
 /**
- * Why nothing can be added to a conversation of which items were deleted. What a real server does is not documented; a result
- * whose call is gone is refused here.
+ * Why nothing can be added to a conversation with deleted items. The behaviour of a real server is not documented; this one rejects
+ * a result without its call.
  */
 export function brokenPair({ items, isCut }: ConversationObject): Refusal | undefined {
   const open: Call[] = [];
@@ -63,7 +63,7 @@ export function brokenPair({ items, isCut }: ConversationObject): Refusal | unde
   return undefined;
 }
 
-/** Answers a request to `/conversations` and what is under it. */
+/** Answers a request to `/conversations` and paths below it. */
 export function conversationRoute(asked: Asked, received: Pick<ReceivedRequest, "method" | "path" | "body">, url: URL) {
   const [, , , encodedId = "", part = "", encodedItem = "", ...rest] = url.pathname.split("/");
   const [id, item] = [decodeURIComponent(encodedId), decodeURIComponent(encodedItem)];
@@ -114,7 +114,7 @@ function itemsProblem(items: JsonObject[string], object: ConversationObject | un
 
 interface AskedItem {
   readonly object: ConversationObject;
-  /** Empty where the list is meant. */
+  /** Empty for the list itself. */
   readonly item: string;
   readonly method: string;
   readonly body: JsonObject;

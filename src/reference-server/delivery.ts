@@ -4,12 +4,12 @@ import type { Fault } from "./faults.ts";
 import type { Refusal } from "./refusals.ts";
 import type { Json } from "./wire.ts";
 
-/** An answer that is ready to go out. */
+/** An answer that is ready to be sent. */
 export interface Outgoing {
   readonly status: number;
   readonly contentType: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whole, or as it comes. */
+  /** As a whole, or in pieces. */
   readonly text: string | AsyncIterable<string>;
 }
 
@@ -22,7 +22,7 @@ export function refused({ status, body }: Refusal): Outgoing {
   return asJson(status, body);
 }
 
-/** Sends an answer, or as much of it as the fault lets through. Tells whether the fault did anything. */
+/** Sends an answer, or the part of it that the fault allows. Returns whether the fault had an effect. */
 export async function send(response: ServerResponse, outgoing: Outgoing, fault?: Fault): Promise<boolean> {
   if (fault?.kind === "lost-acknowledgement") {
     response.destroy();
@@ -40,13 +40,13 @@ export async function send(response: ServerResponse, outgoing: Outgoing, fault?:
   }
   const hasFired = await sendPieces(response, typeof text === "string" ? [text] : text, breaking);
   if (breaking?.kind !== "delay") return hasFired;
-  // A body that is shorter waits at its end.
+  // In a shorter body, the pause comes at the end.
   if (!hasFired) await pause(breaking);
   response.end();
   return true;
 }
 
-/** Sends a body piece by piece, and does in it what the fault says. Tells whether it came to that. */
+/** Sends a body piece by piece, with the fault in it. Returns whether the fault had an effect. */
 async function sendPieces(
   response: ServerResponse,
   pieces: Iterable<string> | AsyncIterable<string>,
@@ -76,7 +76,7 @@ async function sendPieces(
 
 type Breaking = Extract<Fault, { readonly kind: "cut" | "delay" }>;
 
-/** Whether the answer will break off. */
+/** Whether the fault cuts the answer off. */
 export function isCut(fault: Fault | undefined, length: number): fault is Extract<Fault, { readonly kind: "cut" }> {
   return fault?.kind === "cut" && fault.afterBytes < length;
 }
@@ -86,7 +86,7 @@ export async function pause(fault: Extract<Fault, { readonly kind: "delay" }>): 
   await fault.until;
 }
 
-// A destroyed socket loses what was not handed over, so the bytes before a cut are waited for.
+// A destroyed socket drops unsent data, so wait for the bytes before a cut.
 async function write(response: ServerResponse, bytes: Buffer): Promise<void> {
   response.flushHeaders();
   if (bytes.length === 0 || response.destroyed) return;

@@ -2,7 +2,7 @@ import { itemTypes } from "./item-schema.ts";
 import * as refuse from "./refusals.ts";
 import { isObject, type Json, type JsonObject, stringOf } from "./wire.ts";
 
-/** One row of the error catalogue, as a client meets it. */
+/** One row of the error catalogue, in the form that a client receives. */
 export interface ErrorRow {
   readonly name: string;
   readonly status: number;
@@ -13,14 +13,14 @@ export interface ErrorRow {
   readonly message: string;
   /** The exact body; some have no `error` object. */
   readonly body: JsonObject;
-  /** How to provoke it: by a request that breaks the rule, or only by `cannedError(name)`. */
+  /** How to provoke it: by a request that breaks a rule, or only by `cannedError(name)`. */
   readonly provoke: "rule" | "canned";
 }
 
 const rule = (name: string, refusal: refuse.Refusal): ErrorRow => row(name, refusal, "rule");
 const canned = (name: string, refusal: refuse.Refusal): ErrorRow => row(name, refusal, "canned");
 
-/** Every row of the error catalogue that travels over HTTP. */
+/** Every row of the error catalogue that is sent over HTTP. */
 export const errorRows: readonly ErrorRow[] = [
   rule("previous-not-found", refuse.previousNotFound("resp_x")),
   rule("zero-data-retention", refuse.zeroDataRetention()),
@@ -65,7 +65,7 @@ export const errorRows: readonly ErrorRow[] = [
   canned("server-error", refuse.serverError("The server had an error while processing your request.")),
 ];
 
-/** The row of that name. */
+/** The row with that name. */
 export function errorRow(name: string): ErrorRow {
   const found = errorRows.find((candidate) => candidate.name === name);
   if (found === undefined) throw new Error(`no error row is called ${name}`);

@@ -11,17 +11,17 @@ export interface Exchange {
   readonly response: ServerResponse;
 }
 
-/** What waits to go wrong. */
+/** The pending faults. */
 interface Faults {
   readonly faults: (Fault | undefined)[];
   readonly options: ReferenceServerOptions;
 }
 
-/** What goes wrong with this request, if anything. */
+/** The fault of this request, if any. */
 export const nextFault = ({ faults, options }: Faults, received: Received): Fault | undefined =>
   faults.length > 0 ? faults.shift() : options.faults?.(received);
 
-/** What goes wrong with a request that asks for an answer, and whether that was the answer. */
+/** Applies the fault of a request for an answer. Returns the fault, and whether it was the answer. */
 export async function firstFault(
   parts: Faults,
   exchange: Exchange,
@@ -36,7 +36,7 @@ export async function firstFault(
   return { fault, isAnswered: true };
 }
 
-/** Sends the answer to a request, or what a fault leaves of it. */
+/** Sends the answer to a request, or the part of it that a fault allows. */
 export async function finish({ received, response }: Exchange, outgoing: Outgoing, fault?: Fault): Promise<void> {
   if (fault?.kind !== "lost-acknowledgement") received.status = outgoing.status;
   const headers = { "x-request-id": `req_${received.index}`, ...outgoing.headers };

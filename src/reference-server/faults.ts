@@ -3,43 +3,43 @@ import { type Json, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
 /** One thing that goes wrong with one request. */
 export type Fault =
-  /** Answered with these bytes instead; nothing is done. */
+  /** Answers with these bytes instead, and does nothing else. */
   | { readonly kind: "answer"; readonly status: number; readonly body: Json; readonly headers?: Record<string, string> }
   /**
-   * The socket is destroyed after so many bytes of the answer's body. Unless `isActed`, the response was never
-   * committed: a foreground stream that breaks off ends the generation. A body that is shorter goes out whole.
+   * Destroys the socket after this many bytes of the answer's body. Unless `isActed`, the response is never
+   * committed: when a foreground stream breaks off, the generation ends. A shorter body is sent completely.
    */
   | { readonly kind: "cut"; readonly afterBytes: number; readonly isActed?: boolean }
-  /** The response is committed, the client never hears of it. */
+  /** Commits the response, but the client gets no answer. */
   | { readonly kind: "lost-acknowledgement" }
-  /** Waits, before anything is done or after so many bytes of the answer. */
+  /** Waits, before anything else or after this many bytes of the answer. */
   | { readonly kind: "delay"; readonly ms?: number; readonly until?: Promise<unknown>; readonly afterBytes?: number }
-  /** Answers from the input alone and echoes null, as servers do that drop the field. */
+  /** Answers from the input alone and echoes null, as servers do that ignore the field. */
   | { readonly kind: "ignore-previous" }
-  /** Everything is right but the echoed `previous_response_id`. */
+  /** Only the echoed `previous_response_id` is wrong. */
   | { readonly kind: "echo"; readonly previousResponseId: string | null }
-  /** Says `store: true` and forgets the response. */
+  /** Says `store: true`, but forgets the response. */
   | { readonly kind: "unstored" }
-  /** The answer reaches the client with another first letter than the server holds. */
+  /** The answer reaches the client with another first letter than in the server's copy. */
   | { readonly kind: "corrupt" }
-  /** The answer says that it ended for a reason that no client knows. */
+  /** The answer ends with a reason that no client knows. */
   | { readonly kind: "unknown-end" }
-  /** The model makes its first call twice, under one call id. */
+  /** The model makes its first call twice, with one call id. */
   | { readonly kind: "duplicate-call" }
-  /** The model does not get the context's reasoning, and `input_transformations` says so. */
+  /** Withholds the context's reasoning from the model, and says so in `input_transformations`. */
   | { readonly kind: "withhold"; readonly reason: string }
-  /** An `error` frame in the stream instead of an answer: flat as the SDK types it, or nested as seen on the wire. */
+  /** An `error` frame in the stream instead of an answer: flat as the SDK types it, or nested as on the real wire. */
   | { readonly kind: "stream-error"; readonly error: JsonObject; readonly isNested: boolean }
-  /** On a WebSocket, this frame instead of what would come after so many frames of the answer; then nothing more. */
+  /** On a WebSocket, sends this frame in place of the rest, after this many frames of the answer, and nothing more. */
   | { readonly kind: "frame"; readonly data: string | Uint8Array; readonly afterFrames: number };
 
-/** The fault that answers a request with a row of `errorRows`, whether or not a rule gives it by itself. */
+/** The fault that answers a request with a row of `errorRows`, whether or not a rule also produces it. */
 export function cannedError(name: string): Fault {
   const { status, body } = errorRow(name);
   return { kind: "answer", status, body };
 }
 
-/** The same items, of which the first text or argument has another first letter. */
+/** The same items with another first letter in the first text or argument. */
 export function corrupted(output: readonly JsonObject[]): readonly JsonObject[] {
   const changed = (value: Json | undefined): string => {
     const text = stringOf(value) ?? "";
@@ -57,14 +57,14 @@ export function corrupted(output: readonly JsonObject[]): readonly JsonObject[] 
   });
 }
 
-/** The text of an answer, in any wire, whose end has a reason that no client knows. */
+/** The text of an answer, on any wire, with an end reason that no client knows. */
 export const withUnknownEnd = (text: string): string =>
   text
     .replaceAll(
       /("(?:finish_reason|stop_reason|finishReason|done_reason|subtype)":)"(?!init)[a-zA-Z_]+"/g,
       '$1"unheard_of"',
     )
-    // Of the AI SDK, and of a response and its last event; not of items and parts.
+    // For the AI SDK, and for a response and its last event, but not for items and parts.
     .replaceAll(/("finishReason":\{"unified":)"[a-z-]+"/g, '$1"other"')
     .replaceAll(/("object":"response","created_at":\d+,"status":)"(?:completed|incomplete)"/g, '$1"unheard_of"')
     .replaceAll(/("status":)"completed"(?=,"(?:steps|usage|model|outputs)")/g, '$1"unheard_of"');

@@ -2,7 +2,7 @@ import type { Memory } from "./memory.ts";
 import type { ReceivedRequest, ReferenceServerOptions } from "./options.ts";
 import { stringOf } from "./wire.ts";
 
-/** How many requests came, and how many bytes of their bodies are kept. */
+/** How many requests arrived, and how many bytes of their bodies are kept. */
 export interface Arrivals {
   count: number;
   bytes: number;
@@ -16,7 +16,7 @@ interface Kept {
   readonly options: ReferenceServerOptions;
 }
 
-/** Forgets the oldest requests and responses beyond what a server keeps, so that it may run for years. */
+/** Drops the oldest requests and responses beyond the server's limits, so that it can run for years. */
 export function forgetOldest({ requests, arrivals, readings, memory, options }: Kept): void {
   const { maxKept = 10_000, maxKeptBytes = 256 * 2 ** 20 } = options;
   while (requests.length > 1 && (requests.length > maxKept || arrivals.bytes > maxKeptBytes)) {
@@ -24,7 +24,7 @@ export function forgetOldest({ requests, arrivals, readings, memory, options }: 
     if (oldest === undefined) break;
     arrivals.bytes -= oldest.bodyText.length;
     readings.delete(oldest.index);
-    // Other dialects keep nothing by this id.
+    // Other dialects keep nothing under this id.
     if (oldest.responseId !== undefined && !memory.responses.has(oldest.responseId)) readings.delete(oldest.responseId);
   }
   for (const [id, held] of memory.responses) {

@@ -2,22 +2,22 @@ import { type JsonObject, objectsOf, stringOf, typeOf } from "./wire.ts";
 
 type Frame = JsonObject & { readonly type: string };
 
-/** What a stream is made of. */
+/** The content of a stream. */
 export interface StreamedResponse {
-  /** The response before anything is there. */
+  /** The response before it has any content. */
   readonly started: JsonObject;
-  /** The terminal one, its `status` decides on the last frame's type. */
+  /** The final response; its `status` decides the type of the last frame. */
   readonly finished: JsonObject;
-  /** Items as the `added` and `done` frames hold them; ciphertexts are new in each delivery. */
+  /** Items as in the `added` and `done` frames; ciphertexts are new in each delivery. */
   readonly items: () => readonly JsonObject[];
-  /** How many characters a delta carries. */
+  /** The number of characters in a delta. */
   readonly deltaLength: number;
   readonly isQueued: boolean;
-  /** Instead of an answer: an `error` frame, in the flat shape of the SDK or nested as seen on the wire. */
+  /** An `error` frame instead of an answer, in the flat shape of the SDK or nested as on the real wire. */
   readonly error?: { readonly error: JsonObject; readonly isNested: boolean } | undefined;
 }
 
-/** The events of a stream in the order of the real service, numbered. */
+/** The numbered events of a stream, in the order of the real service. */
 export function framesOf(response: StreamedResponse): readonly JsonObject[] {
   const queued: Frame[] = response.isQueued ? [{ type: "response.queued", response: response.started }] : [];
   const start: Frame[] = [
@@ -29,10 +29,10 @@ export function framesOf(response: StreamedResponse): readonly JsonObject[] {
   return frames.map((frame, index) => ({ ...frame, sequence_number: index }));
 }
 
-/** How many events a stream begins with before the first of an answer that is made in the background. */
+/** How many events a stream has before the first event of a background answer. */
 export const queuedFrames = 3;
 
-/** Frames as text of an event stream. No `[DONE]`: the service sends none. */
+/** Frames as the text of an event stream. Without `[DONE]`, because the service sends none. */
 export function streamText(frames: readonly JsonObject[]): string {
   return frames.map((frame) => `event: ${stringOf(frame["type"]) ?? ""}\ndata: ${JSON.stringify(frame)}\n\n`).join("");
 }
@@ -71,7 +71,7 @@ function itemFrames(item: StreamedItem): readonly Frame[] {
   ];
 }
 
-// What the frames between `added` and `done` will fill.
+// The item with empty content, which the frames between `added` and `done` fill.
 function blanks(item: JsonObject): JsonObject {
   switch (typeOf(item)) {
     case "message":
@@ -184,7 +184,7 @@ function textFrames(
   return [...deltas, { type: `response.${kind}.done`, ...from.at, [from.member]: from.text }];
 }
 
-/** A text in the pieces that a stream delivers it in. A surrogate pair is never cut: half of one is not UTF-8. */
+/** A text in the pieces of a stream. A surrogate pair is never split: half of one is not UTF-8. */
 export function chunks(text: string, length: number): readonly string[] {
   const found: string[] = [];
   for (let start = 0; start < text.length; ) {

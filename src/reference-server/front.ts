@@ -5,47 +5,47 @@ import type { Reading, ReceivedRequest } from "./options.ts";
 import type { Refusal } from "./refusals.ts";
 import type { Json, JsonObject } from "./wire.ts";
 
-/** A dialect that the server speaks beside the Responses API, on the same port, in a folder of its own. */
+/** A dialect that the server speaks besides the Responses API, on the same port, in its own folder. */
 export interface Front {
-  /** Whether a request to this path, without its query, asks for an answer in this dialect. */
+  /** Whether a request to this path (without its query) asks for an answer in this dialect. */
   takes(method: string, path: string): boolean;
-  /** What the model reads for a request, or why a server of this dialect refuses it. */
+  /** What the model reads for a request, or why a server of this dialect rejects it. */
   accept(request: FrontRequest): FrontCall | { readonly refusal: Refusal };
-  /** How it says that it failed by itself. */
+  /** The dialect's form of an internal error. */
   serverError(message: string): Refusal;
-  /** How it refuses a body of more bytes than it takes; as the Responses API does where absent. */
+  /** The dialect's rejection of a body that is too long. Default: that of the Responses API. */
   tooLarge?(): Refusal;
-  /** Forgets one answer, where it keeps them. */
+  /** Forgets one answer, if the dialect keeps answers. */
   forget?(id: string): void;
   /** Forgets everything. */
   clear(): void;
 }
 
-/** A request as it came. */
+/** A request as received. */
 interface FrontRequest {
-  /** Undefined where it is no JSON. */
+  /** Undefined if it is not JSON. */
   readonly body: Json | undefined;
   readonly url: URL;
   readonly headers: ReceivedRequest["headers"];
   readonly fault: Fault | undefined;
 }
 
-/** A request that was accepted. */
+/** An accepted request. */
 export interface FrontCall {
   readonly body: JsonObject;
-  /** Made when it is asked for: the items that the same words would be on the wire of the Responses API. */
+  /** Created on demand: the same content as items of the Responses API. */
   readonly reading: () => Reading;
-  /** Called once the script has answered, or has failed: the request holds nothing any more that others have to wait for. */
+  /** Called once the script has answered or failed: other requests need no longer wait for this one. */
   readonly release?: () => void;
-  /** The scripted items as this dialect delivers them; instead of them, an error in the stream (`stream-error`). */
+  /** The scripted items in the form of this dialect, or an error in the stream instead (`stream-error`). */
   render(answer: ScriptedAnswer, error: JsonObject | undefined): FrontAnswer;
 }
 
-/** An answer that is ready to go out. */
+/** An answer that is ready to be sent. */
 export interface FrontAnswer {
   readonly outgoing: Outgoing & { readonly text: string };
   /** Undefined in a dialect whose answers have no id. */
   readonly responseId: string | undefined;
-  /** The server remembers the answer from here on; not called for one that breaks off. */
+  /** From here on the server remembers the answer. Not called for an answer that breaks off. */
   readonly commit?: () => void;
 }

@@ -15,7 +15,7 @@ import { usageOf } from "./response-body.ts";
 import type { Script } from "./script.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
-/** A request that was accepted: its number, and what the model reads. */
+/** An accepted request: its number, and what the model reads. */
 export interface Accepted {
   readonly body: JsonObject;
   readonly before: Link;
@@ -24,34 +24,34 @@ export interface Accepted {
   readonly conversationId: string | null;
   /** Reasoning of the context that the model does not get. */
   readonly withheld: readonly Withheld[];
-  /** Made when it is asked for: most requests are never looked at. */
+  /** Created on demand: most requests are never inspected. */
   readonly reading: () => Reading;
 }
 
-/** What a connection remembers, and whether its request is to be answered: one that is not may bring nothing but its settings. */
+/** What a connection remembers, and whether its request gets an answer: one without an answer may contain only settings. */
 interface OnSocket {
   readonly cached: ReadonlySet<string>;
   readonly generates: boolean;
 }
 
-/** Decides on requests and makes responses; knows nothing of HTTP and sockets. */
+/** Decides on requests and creates responses, independent of HTTP and sockets. */
 export interface Inference {
   accept(body: JsonObject, fault: Fault | undefined, socket?: OnSocket): Accepted | { readonly refusal: Refusal };
-  /** A response without output, to be continued from: its request was not answered. */
+  /** A response without output to continue from: its request gets no answer. */
   warmUp(accepted: Accepted): HeldResponse;
-  /** A response that will be made in the background: it can be fetched from here on, and says that it is not there yet. */
+  /** A response to be made in the background: from here on it can be fetched, and says that it is not ready. */
   queue(accepted: Accepted): HeldResponse;
-  /** The response to an accepted request, held but not yet committed; of a queued one under its id. */
+  /** The response to an accepted request, held but not yet committed; a queued response keeps its id. */
   respond(
     accepted: Accepted,
     arrival: number,
     options: { readonly fault: Fault | undefined; readonly queued?: HeldResponse },
   ): Promise<HeldResponse>;
-  /** From here on the response can be used, unless it was cancelled or deleted meanwhile. */
+  /** Makes the response usable, unless it was cancelled or deleted meanwhile. */
   commit(held: HeldResponse): void;
-  /** Ids of conversation objects that a response is made in. */
+  /** Ids of conversation objects with a response in progress. */
   readonly locked: ReadonlySet<string>;
-  /** After `respond`, whatever became of it. */
+  /** Called after `respond`, whatever the result. */
   release(accepted: Accepted): void;
   clear(): void;
 }
@@ -110,7 +110,7 @@ export function createInference(memory: Memory, options: ReferenceServerOptions,
         const issued = memory.issued.get(stringOf(item["id"]) ?? "");
         if (issued !== undefined) issued.isStored = held.isStored;
       }
-      // Items enter a conversation at once, after the response completes.
+      // Items are added to a conversation together, after the response completes.
       const conversationId = held.head.conversationId;
       if (conversationId !== null && held.head.status !== "failed")
         enterConversation(memory.conversations.get(conversationId), held);
@@ -124,7 +124,7 @@ export function createInference(memory: Memory, options: ReferenceServerOptions,
   };
 }
 
-/** A response that says nothing: of a request that is not answered, or not yet. */
+/** A response without content, to a request that gets no answer, or none yet. */
 function unanswered(
   request: Accepted,
   { memory, options }: { readonly memory: Memory; readonly options: ReferenceServerOptions },
@@ -171,7 +171,7 @@ async function respond(to: {
   return held;
 }
 
-/** A deleted object takes nothing more. */
+/** Nothing is added to a deleted object. */
 function enterConversation(object: ConversationObject | undefined, { input, output, head }: HeldResponse): void {
   if (object !== undefined) addItems(object, [...input, ...output], asyncToolsOf(head.body));
 }
@@ -251,7 +251,7 @@ function headOf(of: {
   };
 }
 
-/** What a prompt begins with, before its items. */
+/** The beginning of a prompt, before its items. */
 const promptSettings = ({ model = null, instructions = null, tools = null }: JsonObject): string =>
   JSON.stringify([model, instructions, tools]);
 

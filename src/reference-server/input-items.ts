@@ -4,7 +4,7 @@ import type { HeldResponse, Memory } from "./memory.ts";
 import { type Refusal, refusal } from "./refusals.ts";
 import { type JsonObject, stringOf, typeOf } from "./wire.ts";
 
-/** What a response goes on from, as listings show it (`listsAncestors`). */
+/** What a response continues from, as listings show it (`listsAncestors`). */
 export function earlierItems({ head }: HeldResponse, { responses }: Pick<Memory, "responses">): readonly JsonObject[] {
   const pieces: (readonly JsonObject[])[] = [];
   for (let held = responses.get(head.previousResponseId ?? ""); held !== undefined; ) {
@@ -15,9 +15,9 @@ export function earlierItems({ head }: HeldResponse, { responses }: Pick<Memory,
 }
 
 /**
- * The items that a response got as its own input.
+ * The items of a response's own input.
  *
- * Whether the real listing of a chained response holds its ancestors' items is not established; here it does not.
+ * It is not known whether the real listing of a chained response includes its ancestors' items; here it does not.
  */
 export const ownItems = ({ head, input }: HeldResponse): readonly JsonObject[] =>
   input.map((item, index) => itemAsListed(item, `${head.id}:${index}`));
@@ -36,7 +36,7 @@ export function pageOf(items: readonly JsonObject[], query: URLSearchParams): Ou
   return asJson(200, { object: "list", data, first_id: first, has_more: wanted.length > limit, last_id: last });
 }
 
-/** Listed items have an id, a type and, messages, parts and a status, whatever the request left out. */
+/** A listed item has an id and a type; a message also has parts and a status, even if the request omitted them. */
 export function itemAsListed(item: JsonObject, seed: string): JsonObject {
   const type = typeOf(item);
   const prefix = type === "message" ? "msg" : type.replaceAll(/[aeiou_]/g, "").slice(0, 4);

@@ -9,8 +9,8 @@ import {
 import { isArray, isObject, type Json, type JsonObject, typeOf } from "./wire.ts";
 
 /**
- * Members of each kind of input item: `*` required. From the input item types of openai 7.57.0; `agent_message` and the
- * `multi_agent_*` pair stand in the service's own list of accepted types (live, 2026-08-30) and are not looked into.
+ * Members of each kind of input item; `*` marks required ones. From the input item types of openai 7.57.0. `agent_message` and the
+ * `multi_agent_*` pair are in the service's own list of accepted types (live, 2026-08-30); their members are not checked.
  */
 const members: Readonly<Record<string, string | null>> = {
   message: "*content *role id phase status",
@@ -52,7 +52,7 @@ const members: Readonly<Record<string, string | null>> = {
 const allowedByType = new Map(
   Object.entries(members).map(([type, text]) => [type, text?.split(" ").map((name) => name.replace("*", ""))]),
 );
-/** What the service lists when it does not know a type. */
+/** The types that the service lists in its error for an unknown one. */
 export const itemTypes: readonly string[] = Object.keys(members).toSorted();
 const requiredByType = new Map(
   Object.entries(members).map(([type, text]) => [
@@ -75,10 +75,10 @@ const partMembers = new Map(
     refusal: "type refusal",
   }).map(([type, text]) => [type, text.split(" ")]),
 );
-/** Members that must be strings where they stand: a null id or call id is a 400, other optional members may be null. */
+/** Members that must be strings if present: a null id or call id gets a 400; other optional members may be null. */
 const strings = ["id", "name", "arguments", "input", "role", "type"];
 
-/** The first thing that is wrong with the shape of the input items, in input order. */
+/** The first error in the shape of the input items, in input order. */
 export function checkItems(input: readonly Json[]): Refusal | undefined {
   for (const [index, item] of input.entries()) {
     const path = `input[${index}]`;
@@ -90,7 +90,7 @@ export function checkItems(input: readonly Json[]): Refusal | undefined {
   return undefined;
 }
 
-/** As error messages name the type of a value. */
+/** The type of a value, in the words of error messages. */
 export function nameOfType(value: Json | undefined): string {
   if (value === null || value === undefined) return "null";
   if (isArray(value)) return "an array";

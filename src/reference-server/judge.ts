@@ -2,7 +2,7 @@ import { hashOf } from "./ciphertext.ts";
 import { lineOf } from "./readings.ts";
 import { type JsonObject, sortedText } from "./wire.ts";
 
-/** One thing that a model is meant to read, said without any wire JSON. */
+/** One item that a model should read, independent of any wire JSON. */
 export type Expected =
   | { readonly kind: "instructions"; readonly text: string }
   /** `definition` is the tool as declared to the model; key order is free. */
@@ -13,23 +13,23 @@ export type Expected =
       readonly text: string;
       readonly phase?: "commentary" | "final_answer" | undefined;
     }
-  /** `source` is the very URL, data URL or file id. */
+  /** `source` is the exact URL, data URL or file id. */
   | { readonly kind: "image"; readonly role: string; readonly source: string; readonly detail?: string }
   | { readonly kind: "file"; readonly role: string; readonly source: string; readonly filename?: string }
   | { readonly kind: "audio"; readonly role: string; readonly audio: JsonObject }
-  /** A message without any part. */
+  /** A message without parts. */
   | { readonly kind: "empty"; readonly role: string }
   | { readonly kind: "call"; readonly name: string; readonly arguments: string; readonly type?: "custom_tool_call" }
-  /** `call` is the ordinal, from 0, of the answered call among all calls of the context. One entry for each part. */
+  /** `call` is the index, from 0, of the answered call among all calls of the context. One entry for each part. */
   | { readonly kind: "result"; readonly call: number; readonly text: string }
   | { readonly kind: "result-image"; readonly call: number; readonly source: string; readonly detail?: string }
-  /** By its readable text, or, where there is none, by the id that the server gave it. */
+  /** Identified by its readable text or, if there is none, by the id that the server gave it. */
   | { readonly kind: "reasoning" | "compaction"; readonly text: string }
   | { readonly kind: "reasoning" | "compaction"; readonly id: string }
-  /** A hosted item, by the id that the server gave it. */
+  /** A hosted item, identified by the id that the server gave it. */
   | { readonly kind: "hosted"; readonly type: string; readonly id: string; readonly name?: string };
 
-/** Lines made from a source document, to be held against those of `readItems`. */
+/** Lines made from a source document, for comparison with those of `readItems`. */
 export function expectedReading(entries: readonly Expected[]): readonly string[] {
   let calls = 0;
   return entries.map((entry) => {
@@ -87,12 +87,12 @@ function shownDetail(detail: string | undefined): string | undefined {
   return detail === "auto" ? undefined : detail;
 }
 
-/** What the judge says about two readings. */
+/** The judge's result for two readings. */
 export type Judgement =
   | { readonly coherent: true }
   | {
       readonly coherent: false;
-      /** Of the first line that differs, in `actual`. */
+      /** The index in `actual` of the first line that differs. */
       readonly index: number;
       readonly expected: string | undefined;
       readonly actual: string | undefined;
@@ -100,13 +100,13 @@ export type Judgement =
       readonly summary: string;
     };
 
-/** How strictly reasoning is held: shaping may lawfully leave reasoning out, never move it or make it up. */
+/** How strictly reasoning is judged: shaping may omit reasoning, but never move or invent it. */
 export interface JudgeOptions {
-  /** "exact" when left out. "subset": expected reasoning may be missing. "ignore": it is not looked at. */
+  /** Default: "exact". "subset": expected reasoning may be missing. "ignore": it is not compared. */
   readonly reasoning?: "exact" | "subset" | "ignore";
 }
 
-/** Compares what the model was meant to read with what it read; the first difference decides. */
+/** Compares what the model should have read with what it read. Reports the first difference. */
 export function judge(expected: readonly string[], actual: readonly string[], options: JudgeOptions = {}): Judgement {
   const policy = options.reasoning ?? "exact";
   if (policy === "ignore") return compare(expected.filter(isOther), actual.filter(isOther), false);

@@ -1,7 +1,7 @@
 import type { HeldResponse } from "./memory.ts";
 import type { JsonObject } from "./wire.ts";
 
-/** How long a server keeps a response: what is made in the background for ten minutes, unless it was to be stored. */
+/** How long a server keeps a response: a background response for ten minutes, unless it was to be stored. */
 export function keepingOf(body: JsonObject, at: number): Pick<HeldResponse, "isBackground" | "isStored" | "goneAt"> {
   const isBackground = body["background"] === true;
   const isBrief = isBackground && body["store"] !== true;
@@ -12,7 +12,7 @@ export function keepingOf(body: JsonObject, at: number): Pick<HeldResponse, "isB
   };
 }
 
-/** Whether an id of a response can be used. */
+/** Whether the id of a response can be used. */
 export function isKept(held: HeldResponse | undefined, now: number): held is HeldResponse {
   return held?.isStored === true && now < held.goneAt;
 }

@@ -10,55 +10,55 @@ import { type JsonObject, stringOf, typeOf } from "./wire.ts";
 /** A response that the server made or adopted. */
 export interface HeldResponse {
   readonly head: ResponseHead;
-  /** Verbatim, references resolved. */
+  /** Verbatim, with references resolved. */
   readonly input: readonly JsonObject[];
   readonly output: readonly JsonObject[];
-  /** What the model had before it, and what it left. */
+  /** The context before it, and after it. */
   readonly before: Link | undefined;
   readonly context: Link;
-  /** Whether ids of it can be used. */
+  /** Whether its ids can be used. */
   isStored: boolean;
   readonly isBackground: boolean;
-  /** Milliseconds: a background response that was not asked to be stored is gone then. */
+  /** In milliseconds: when a background response that should not be stored expires. */
   readonly goneAt: number;
 }
 
-/** A conversation object: a list of items that responses are added to. It has no settings. */
+/** A conversation object: a list of items, to which responses are added. It has no settings. */
 export interface ConversationObject {
   readonly id: string;
   /** Seconds since 1970. */
   readonly createdAt: number;
   metadata: JsonObject;
-  /** As a listing has them, with ids of their own. */
+  /** As in a listing, with their own ids. */
   items: readonly JsonObject[];
-  /** How many items it ever had: ids are made of it, so that no item gets that of a deleted one. */
+  /** How many items were ever added: ids are made from it, so that no item gets the id of a deleted one. */
   added: number;
-  /** Items of it were deleted. */
+  /** Some of its items were deleted. */
   isCut: boolean;
-  /** The same, as requests continue from it. */
+  /** The same items, as the context from which requests continue. */
   context: Link | undefined;
 }
 
-/** All that a server remembers. */
+/** Everything that a server remembers. */
 export interface Memory {
   readonly responses: Map<string, HeldResponse>;
   readonly conversations: Map<string, ConversationObject>;
   readonly issued: Map<string, Issued>;
   readonly ciphertexts: Ciphertexts;
-  /** By item id, where the server checks reasoning. */
+  /** By item id, if the server checks reasoning. */
   readonly bindings: Map<string, ReasoningBinding>;
   readonly prompts: PromptCache;
-  /** What compaction items stand for, by their ids, where the server makes them itself. */
+  /** The items that compaction items replace, by their ids, if the server itself makes them. */
   readonly compacted: Map<string, readonly JsonObject[]>;
-  /** The same ids in the same order for the same seed. */
+  /** The same seed gives the same ids in the same order. */
   nextId(prefix: string): string;
-  /** Gives scripted items what a server adds: ids, call ids. */
+  /** Adds to scripted items what a server adds: ids, call ids. */
   finish(output: readonly ScriptedItem[]): readonly { readonly item: JsonObject; readonly isEncrypted: boolean }[];
-  /** Takes the items of an output into account for later requests. */
+  /** Records the items of an output for later requests. */
   issue(output: readonly { readonly item: JsonObject; readonly isEncrypted: boolean }[], isStored: boolean): void;
-  /** Makes a response unusable, and the items that it gave out. */
+  /** Makes a response unusable, and the items that it issued. */
   forget(responseId: string): void;
-  /** Items as they go out: a new ciphertext each time, where one was asked for. */
+  /** Items in the form in which they are sent, with a new ciphertext each time if ciphertexts were requested. */
   deliver(output: readonly JsonObject[], withCiphertexts: boolean): readonly JsonObject[];
 }
 

@@ -4,7 +4,7 @@ import type { ChatServerDialect } from "./chat/dialects.ts";
 import type { Fault } from "./faults.ts";
 import type { Json, JsonObject } from "./wire.ts";
 
-/** What a model reads for one request. `readItems(reading.items, reading)` makes lines of it. */
+/** What a model reads for one request. `readItems(reading.items, reading)` turns it into lines. */
 export interface Reading {
   /** Verbatim, oldest first. */
   readonly items: readonly JsonObject[];
@@ -12,18 +12,18 @@ export interface Reading {
   readonly tools: readonly JsonObject[];
 }
 
-/** What a script knows when it answers. */
+/** The input of a script for its answer. */
 export interface AnswerInput {
-  /** Counts the inference requests that were accepted, from 0. */
+  /** The number of this inference request among the accepted ones, from 0. */
   readonly request: number;
-  /** Counts every HTTP request and frame, from 0: the `index` in `server.requests`. */
+  /** The number of this HTTP request or frame among all, from 0: the `index` in `server.requests`. */
   readonly arrival: number;
   readonly body: JsonObject;
-  /** Made when it is asked for. */
+  /** Created on demand. */
   readonly reading: Reading;
 }
 
-/** One HTTP request, or one frame of a WebSocket, as it came, and what became of it. */
+/** One HTTP request, or one frame of a WebSocket, as received, and its result. */
 export interface ReceivedRequest {
   readonly index: number;
   readonly method: string;
@@ -32,39 +32,39 @@ export interface ReceivedRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The exact body, or the exact frame. */
   readonly bodyText: string;
-  /** Undefined where the body is no JSON. */
+  /** Undefined if the body is not JSON. */
   readonly body: Json | undefined;
-  /** Of the answer; 0 while there is none, and for ever where the socket was destroyed before one. */
+  /** The status of the answer; 0 before there is one, and forever if the socket was destroyed first. */
   readonly status: number;
   readonly responseId: string | undefined;
-  /** Milliseconds by the server's clock. */
+  /** In milliseconds, by the server's clock. */
   readonly at: number;
-  /** The WebSocket that it came on, counted from 0; undefined over HTTP. */
+  /** The WebSocket that carried it, numbered from 0; undefined over HTTP. */
   readonly socket: number | undefined;
-  /** Whether an injected fault did something: loops over "cut after n bytes" end when it did not. */
+  /** Whether an injected fault had an effect: loops over "cut after n bytes" end when it had none. */
   readonly hasFaultFired: boolean;
 }
 
-/** How the server differs from an OpenAI server with everything on. */
+/** How the server differs from an OpenAI server with all features on. */
 export interface DialectOptions {
-  /** Azure OpenAI: who asks is looked at, answers tell what content filters found. */
+  /** Azure OpenAI: keys are checked, and answers report the findings of content filters. */
   readonly azure?: AzureOptions;
-  /** Zero data retention: ids are refused over HTTP. */
+  /** Zero data retention: ids are rejected over HTTP. */
   readonly zdr?: boolean;
-  /** Chaining is refused as the ChatGPT backend or llama.cpp do, or the id is ignored (Perplexity). */
+  /** Chaining is rejected as in the ChatGPT backend or llama.cpp, or the id is ignored (Perplexity). */
   readonly noChain?: "http-detail" | "llama.cpp" | "ignored";
   /** false: there are no conversation objects. */
   readonly hasConversations?: boolean;
-  /** How an unknown id is refused. */
+  /** How an unknown id is rejected. */
   readonly notFound?: "openai" | "vllm";
-  /** vLLM leaves out the `system` messages of earlier turns. */
+  /** vLLM omits the `system` messages of earlier turns. */
   readonly dropsSystem?: boolean;
   /** vLLM without its store: `store: true` silently becomes false. */
   readonly neverStores?: boolean;
-  /** Whether an incomplete response may be continued: true when left out. */
+  /** Whether a request may continue from an incomplete response. Default: true. */
   readonly chainsFromIncomplete?: boolean;
   readonly acceptsEmptyInput?: boolean;
-  /** The input items of a chained response begin with all that it goes on from; no source says that any server does so. */
+  /** The input items of a chained response include those of its ancestors; no source says that any server does so. */
   readonly listsAncestors?: boolean;
   /** Parameters that this model does not support. */
   readonly unsupported?: readonly string[];
@@ -78,24 +78,25 @@ export interface DialectOptions {
   readonly models?: readonly string[];
   /** Size of the context window in the server's own tokens (four characters each). */
   readonly maxContextTokens?: number;
-  /** Delivers ciphertexts without being asked. */
+  /** Sends ciphertexts even if not requested. */
   readonly encryptsAlways?: boolean;
   /**
-   * Reasoning is taken only behind what stood before it when it was made (instructions, tools, items), and by the model that
-   * made it; what is not is kept from the model and told (`input_transformations`), or the request is refused. At the Messages API a
-   * request says by itself that thinking be dropped and told (`thinking.block_binding`); `refuses` is for those that do not say it.
+   * Reasoning is accepted only after the prefix that produced it (instructions, tools, items), and only by the model that
+   * produced it. Other reasoning is withheld from the model and reported (`input_transformations`), or the request is rejected. At the
+   * Messages API, a request itself may ask that such thinking be dropped and reported (`thinking.block_binding`); `refuses` applies to
+   * requests that do not ask.
    */
   readonly checksReasoning?: "withholds" | "refuses";
   /**
-   * Compacts where a request asks for it (`context_management`) and its context has more tokens than that: the answer begins with a
-   * compaction item, which a later reading shows as what it stands for.
+   * Compacts if a request asks for it (`context_management`) and its context has more tokens than the request's threshold: the answer
+   * begins with a compaction item, for which a later reading shows the items that it replaces.
    */
   readonly compacts?: boolean;
-  /** false: takes ciphertexts and signatures of other servers, for replays of recorded requests. */
+  /** false: accepts ciphertexts and signatures of other servers, for replays of recorded requests. */
   readonly verifiesCiphertexts?: boolean;
-  /** Whose Chat Completions it speaks at `/v1/chat/completions`; `openai` when left out. */
+  /** The dialect of Chat Completions at `/v1/chat/completions`. Default: `openai`. */
   readonly chat?: ChatServerDialect;
-  /** Which OAuth tokens it takes at `/v1internal:generateContent`, where it speaks as Code Assist does; every one when left out. */
+  /** Which OAuth tokens it accepts at `/v1internal:generateContent`, as Code Assist. Default: all. */
   readonly takesToken?: (token: string) => boolean;
   /** How its WebSockets differ. */
   readonly webSocket?: SocketOptions;
@@ -103,45 +104,45 @@ export interface DialectOptions {
 
 /** How the WebSockets of a server differ from OpenAI's. */
 export interface SocketOptions {
-  /** Every upgrade is refused with this status: 426 is that of an endpoint without WebSockets. */
+  /** Every upgrade is rejected with this status: 426 is that of an endpoint without WebSockets. */
   readonly refused?: number;
-  /** `none`: one response in flight, `stream_id` is no member (Azure). `ignored`: as if it were not there, one after another. */
+  /** `none`: one response in flight, `stream_id` is an unknown member (Azure). `ignored`: `stream_id` has no effect, answers come one by one. */
   readonly lanes?: "none" | "ignored";
-  /** The shape of error frames: as documented; without type and param, as seen on the wire; flat and without a status. */
+  /** The shape of error frames: as documented; without type and param, as on the real wire; flat and without a status. */
   readonly errors?: "documented" | "bare" | "flat";
-  /** `always`: `generate: false` is not known, and answered as any other request. */
+  /** `always`: `generate: false` is unknown, so such a request is answered like any other. */
   readonly generates?: "always";
 }
 
 /** Options of `startReferenceServer`. */
 export interface ReferenceServerOptions extends DialectOptions {
-  /** 0, the default, takes a free port. */
+  /** Default: 0, a free port. */
   readonly port?: number;
   /**
-   * A seed: answers say the same as servers of each wire really say it, drawn anew for each. Calls without arguments or ids, numbers as texts, usage that is null,
-   * late or absent, one index for all, members that no client knows, events without data.
+   * A seed for untidy answers: the same content in forms that servers of each wire really use, drawn for each answer. Calls without
+   * arguments or ids, numbers as texts, usage that is null, late or absent, one index for all, unknown members, events without data.
    */
   readonly untidy?: string;
-  /** Answers by request number; wins over `answer`. */
+  /** Answers by request number; takes precedence over `answer`. */
   readonly script?: readonly ScriptedAnswer[];
-  /** Without both, every request is answered by one short message. */
+  /** Without `script` and `answer`, every request gets one short message as its answer. */
   readonly answer?: (input: AnswerInput) => ScriptedAnswer | Promise<ScriptedAnswer>;
-  /** Asked for every request when no injected fault waits. */
+  /** Called for every request if no injected fault is pending. */
   readonly faults?: (request: ReceivedRequest) => Fault | undefined;
-  /** Makes ids and ciphertexts; random when left out, so that two servers never share an id. */
+  /** Determines ids and ciphertexts. Default: random, so that two servers never share an id. */
   readonly seed?: string;
-  /** Milliseconds; the real clock when left out. */
+  /** In milliseconds. Default: the real clock. */
   readonly now?: () => number;
   /** Characters in one streamed delta. */
   readonly deltaLength?: number;
-  /** What is longer is answered 413; 512 MiB when left out. */
+  /** A longer body gets a 413. Default: 512 MiB. */
   readonly maxBodyBytes?: number;
   /**
-   * How many requests are kept, and how many responses: the oldest go first, and ids of theirs are unknown from then on.
-   * 10,000 when left out.
+   * How many requests, and how many responses, to keep: the oldest are dropped first, and their ids are then unknown.
+   * Default: 10,000.
    */
   readonly maxKept?: number;
-  /** Bytes of the bodies of the requests that are kept; 256 MiB when left out. The newest is kept whatever its size. */
+  /** How many bytes of request bodies to keep. Default: 256 MiB. The newest is always kept. */
   readonly maxKeptBytes?: number;
 }
 
@@ -162,9 +163,10 @@ const optionNames: { readonly [Name in keyof ReferenceServerOptions]-?: true } =
 };
 
 /**
- * Refuses a misspelt option: a script that nobody reads would be answered by the default.
+/**
+ * Rejects a misspelt option: otherwise an unread script would be silently replaced by the default.
  *
- * @throws {TypeError} for an option that there is not, and for a script that is no list.
+ * @throws {TypeError} if an option is unknown, or the script is not a list.
  */
 export function checkServerOptions(options: ReferenceServerOptions): void {
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(optionNames, name));

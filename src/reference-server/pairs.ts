@@ -4,7 +4,7 @@ import { type JsonObject, stringOf, typeOf } from "./wire.ts";
 interface Family {
   readonly call: string;
   readonly result: string;
-  /** As error messages call it. */
+  /** Its name in error messages. */
   readonly label: string;
 }
 
@@ -23,23 +23,23 @@ const families: readonly Family[] = [
 const familyByCall = new Map(families.map((family) => [family.call, family]));
 const familyByResult = new Map(families.map((family) => [family.result, family]));
 
-/** A call that waits for a result. */
+/** A call without a result. */
 export interface Call {
   readonly callId: string;
   readonly type: string;
   readonly label: string;
-  /** Need not be answered by the next request: declared async, or an approval that nobody has given yet. */
+  /** Need not be answered by the next request: declared async, or an approval that was not given yet. */
   readonly isOptional: boolean;
 }
 
-/** What answers a call. `callId` is absent where the client left it out. */
+/** A result of a call. `callId` is absent if the client omitted it. */
 export interface CallResult {
   readonly callId: string | undefined;
   readonly type: string;
   readonly label: string;
 }
 
-/** Undefined for everything that is not a client's to answer: hosted calls are complete in themselves. */
+/** Undefined for items that the client does not answer: hosted calls are complete in themselves. */
 export function callOf(item: JsonObject): Call | undefined {
   const family = familyByCall.get(typeOf(item));
   if (family === undefined || isServersOwn(item)) return undefined;
@@ -55,8 +55,8 @@ export function resultOf(item: JsonObject): CallResult | undefined {
 }
 
 /**
- * Where in `open` stands the call that a result answers: the nearest earlier unanswered one with its id. -1: there is
- * none. Ids may come again in a conversation (48 of 695 recorded calls do), so the position decides.
+ * The index in `open` of the call that a result answers: the nearest earlier unanswered one with its id; -1 if there is
+ * none. Ids may repeat in a conversation (48 of 695 recorded calls do), so the position decides.
  */
 export function answeredBy(result: CallResult, open: readonly Call[]): number {
   if (result.callId === undefined) return open.length === 1 ? 0 : -1;
@@ -66,7 +66,7 @@ export function answeredBy(result: CallResult, open: readonly Call[]): number {
   );
 }
 
-// A tool search is the client's only where it says so; a hosted one has a null call id.
+// A tool search belongs to the client only if it says so; a hosted one has a null call id.
 function isServersOwn(item: JsonObject): boolean {
   return typeOf(item).startsWith("tool_search") && item["execution"] !== "client";
 }

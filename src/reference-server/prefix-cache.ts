@@ -1,24 +1,24 @@
 import { createHash } from "node:crypto";
 import type { Json } from "./wire.ts";
 
-/** The beginnings of earlier prompts that a server still has. */
+/** The prefixes of earlier prompts that a server still has. */
 export interface PrefixCache {
-  /** How many units this prompt begins with that an earlier one began with too. */
+  /** How many leading units this prompt shares with an earlier one. */
   known(units: readonly string[]): number;
-  /** Keeps every beginning of a prompt, up to so many units. */
+  /** Stores every prefix of a prompt, up to this many units. */
   keep(units: readonly string[], upTo?: number): void;
-  /** Reads a prompt of these units and keeps its beginnings, unless it has more than so many tokens. */
+  /** Reads a prompt and stores its prefixes, unless it has more than `maxTokens` tokens. */
   read(units: readonly Json[], maxTokens: number): PromptTokens & { readonly isTooLong: boolean };
   clear(): void;
 }
 
-/** What a prompt counts as, and how much of it was read from the cache. */
+/** The tokens of a prompt, and how many of them came from the cache. */
 export interface PromptTokens {
   readonly prompt: number;
   readonly cached: number;
 }
 
-/** A unit is what a server caches whole: a tool, the instructions, a message. */
+/** A unit is what a server caches as a whole: a tool, the instructions, a message. */
 export function createPrefixCache(): PrefixCache {
   const kept = new Set<string>();
   const known = (units: readonly string[]): number => {
@@ -50,7 +50,7 @@ export function createPrefixCache(): PrefixCache {
 
 const maxKept = 100_000;
 
-/** A size that depends on nothing but the text: four characters make a token. */
+/** A size that depends only on the text: four characters are a token. */
 export const tokensIn = (texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + Math.ceil(text.length / 4), 0);
 

@@ -4,39 +4,39 @@ import { readItems } from "./readings.ts";
 import { type JsonObject, typeOf } from "./wire.ts";
 
 /**
- * What a server still has of the prompts that it has read, chained or sent whole: the beginning of a prompt is the same where its
- * settings and its items read the same, whatever ids and ciphertexts they carry (OpenAI's guide to prompt caching). Fronts, which
- * get every prompt whole, have `prefix-cache.ts`.
+ * The prompts that a server has read and still caches, chained or sent in full. Two prompts share a prefix if its settings and items
+ * read the same, whatever their ids and ciphertexts (OpenAI's guide to prompt caching). Fronts, which always get the full prompt, use
+ * `prefix-cache.ts`.
  */
 export interface PromptCache {
-  /** How many tokens of its items a context begins with that were read before, under these settings. */
+  /** How many tokens of leading items in a context were read before with these settings. */
   cachedTokens(context: Link, settings: string): number;
-  /** Keeps every beginning of a context. */
+  /** Stores every prefix of a context. */
   keep(context: Link, settings: string): void;
   clear(): void;
 }
 
-/** A place in a prompt: what stands before it, and its length. */
+/** A place in a prompt: a digest of everything before it, and its length. */
 interface Beginning {
   readonly digest: string;
   readonly tokens: number;
 }
 
-/** The places behind the items of a link. */
+/** The places after the items of a link. */
 interface Piece {
   readonly places: readonly Beginning[];
   readonly end: Beginning;
-  /** A compaction item stands in it: what came before is not read any more. */
+  /** It contains a compaction item: the model no longer reads anything before that. */
   readonly isFresh: boolean;
 }
 
 export function createPromptCache(): PromptCache {
   const known = new Set<string>();
-  // Of every link once for each settings: a chain of a thousand steps is not read a thousand times.
+  // Computed once per link and settings, so that a chain of a thousand steps is not read a thousand times.
   const pieces = new WeakMap<Link, Map<string, Piece>>();
   let kept = new WeakSet<Piece>();
 
-  /** The pieces of a context, the newest first, up to the one that a compaction begins. */
+  /** The pieces of a context, newest first, back to the one that starts with a compaction. */
   function* piecesOf(context: Link, settings: string): Generator<Piece> {
     const unread: Link[] = [];
     let read: Link | undefined = context;

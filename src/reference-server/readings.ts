@@ -15,31 +15,31 @@ export interface LineFields {
   readonly kind: string;
   readonly phase?: string | undefined;
   readonly name?: string | undefined;
-  /** Ordinal of the call in the context, from 0; "?" for a result of no call. */
+  /** The index of the call in the context, from 0; "?" for a result without a call. */
   readonly call?: number | "?" | undefined;
-  /** Of the text or media; omitted for things that have neither. */
+  /** The text or media; omitted for items without either. */
   readonly content?: string | undefined;
 }
 
-/** `role | kind | phase | name | call#n | content`: one line for each thing that a model reads. */
+/** `role | kind | phase | name | call#n | content`: one line for each item that a model reads. */
 export function lineOf(fields: LineFields): string {
   const call = fields.call === undefined ? "-" : `call#${fields.call}`;
   const cells = [fields.role, fields.kind, fields.phase, fields.name, call, fields.content];
   return cells.map((cell) => cell ?? "-").join(" | ");
 }
 
-/** What a model reads of these wire items under these settings: instructions first, then tools, then the items. */
+/** What a model reads of these wire items with these settings: instructions first, then tools, then the items. */
 export function readItems(items: readonly JsonObject[], settings: ReadingSettings = {}): readonly string[] {
   const instructions = settings.instructions ?? "";
   const lines = instructions === "" ? [] : [lineOf({ kind: "instructions", content: hashOf(instructions) })];
   lines.push(...(settings.tools ?? []).map((tool) => toolLine(tool, undefined)));
   const calls: Open = { open: [], ordinals: [], count: 0 };
-  // A compaction item stands for all items before it: the model reads them no more.
+  // A compaction item replaces all items before it: the model no longer reads them.
   for (const item of sinceCompaction(items)) lines.push(...readItem(item, calls));
   return lines;
 }
 
-/** Calls that wait for their result, by position; both lists run in parallel. */
+/** Calls without a result, by position; both lists run in parallel. */
 interface Open {
   readonly open: Call[];
   readonly ordinals: number[];
@@ -114,7 +114,7 @@ function readResult(item: JsonObject, calls: Open): readonly string[] {
   });
 }
 
-// A hosted item is known by its id: what it says besides depends on what the client asked to include.
+// A hosted item is identified by its id: its other members depend on what the client asked to include.
 function readHosted(item: JsonObject, type: string): string {
   const id = stringOf(item["id"]);
   const content = id === undefined ? bodyHash(item) : `id:${id}`;
@@ -142,7 +142,7 @@ function readPart(part: JsonObject): { kind: string; name?: string | undefined; 
   }
 }
 
-// "auto" is what a server takes when nothing stands there.
+// "auto" is the server's default.
 function detailOf(part: JsonObject): string | undefined {
   const detail = stringOf(part["detail"]);
   return detail === "auto" ? undefined : detail;
@@ -161,6 +161,6 @@ function isBlank(value: Json): boolean {
   );
 }
 
-/** The tools of a request that has its functions under `function`, as the Responses API has them. */
+/** The tools of a request that has its functions under `function`, in the form of the Responses API. */
 export const functionsOf = (body: JsonObject): readonly JsonObject[] =>
   objectsOf(body["tools"]).map(({ function: called, ...tool }) => ({ ...tool, ...objectsOf([called ?? null])[0] }));

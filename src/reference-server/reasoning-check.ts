@@ -7,7 +7,7 @@ import { badReasoning, type Refusal } from "./refusals.ts";
 import { instructionsOf } from "./request-schema.ts";
 import { isObject, type JsonObject, objectsOf, stringOf, typeOf } from "./wire.ts";
 
-/** What stood before a reasoning item where it was made: what it is bound to. */
+/** The prefix that a reasoning item was produced after, and to which it is bound. */
 export interface ReasoningBinding {
   readonly model: string;
   /** Instructions, tools and all items before it but reasoning, as a model reads them. */
@@ -23,10 +23,10 @@ export interface Withheld {
 }
 
 /**
- * What a server that checks reasoning makes of the reasoning of a context: it reads no other
- * model's, nor that of earlier turns where the request asks for the current one only, and it takes an item only behind what
- * stood before it when it was made: the instructions, the tools and every item. The oldest reasoning may be missing. A model's own
- * words and ids of calls are compared as the model reads them.
+ * Which reasoning of a context a server that checks reasoning withholds. It never reads another model's reasoning, nor that of
+ * earlier turns if the request asks only for the current one. It accepts an item only after the prefix that produced it: the
+ * instructions, the tools and every item. The oldest reasoning may be missing. A model's own
+ * words and call ids are compared as the model reads them.
  */
 export function checkReasoning(
   context: Link,
@@ -51,7 +51,7 @@ interface Bound {
   readonly bindings: ReadonlyMap<string, ReasoningBinding>;
 }
 
-/** Binds the reasoning of an output to what stands before it. */
+/** Binds the reasoning of an output to the prefix before it. */
 export function bindReasoning(
   bindings: Map<string, ReasoningBinding>,
   {
@@ -99,11 +99,11 @@ function mismatch(
   return isSame ? undefined : "prefix_mismatch";
 }
 
-/** Whether the model does not get an item. */
+/** Whether an item is withheld from the model. */
 export const isWithheld = (item: JsonObject, withheld: readonly Withheld[]): boolean =>
   typeOf(item) === "reasoning" && withheld.some(({ id }) => id === reasoningId(item));
 
-/** What `input_transformations` says; with a `reason` of a fault, of all reasoning. */
+/** The content of `input_transformations`; if a fault gives a `reason`, for all reasoning. */
 export function transformationsOf(
   { before, withheld }: { readonly before: Link; readonly withheld: readonly Withheld[] },
   reason?: string,
@@ -114,7 +114,7 @@ export function transformationsOf(
   return all.map((item) => ({ ...told, id: item["id"] ?? null, reason }));
 }
 
-/** The id under which the server gave a reasoning item out, whether or not it comes back with it. */
+/** The id under which the server issued a reasoning item, even if it is sent back without it. */
 function reasoningId(item: JsonObject): string | undefined {
   return stringOf(item["id"]) ?? sealedItemId(stringOf(item["encrypted_content"]) ?? "");
 }

@@ -1,10 +1,10 @@
 import type { Json, JsonObject } from "./wire.ts";
 
 /**
- * An answer that says no: the status and the exact body.
+ * A rejection: the status and the exact body.
  *
- * Texts, codes and params are those of the Responses API as measured live and as users report them; where a source
- * exists only for the text, code is null, as it is on the wire.
+ * Texts, codes and params are those of the Responses API, as measured live and as users report them. If a source
+ * gives only the text, code is null, as on the wire.
  */
 export interface Refusal {
   readonly status: number;
@@ -67,7 +67,7 @@ export const mutuallyExclusive = (): Refusal =>
 export const conversationNotFound = (id: string): Refusal =>
   refusal(`Conversation with id '${id}' not found.`, { status: 404 });
 
-/** Its text is an inference. */
+/** The text is inferred, not recorded. */
 export const conversationItemNotFound = (itemId: string, id: string): Refusal =>
   refusal(`Item with id '${itemId}' not found in conversation with id '${id}'.`, { status: 404 });
 
@@ -104,7 +104,7 @@ export const itemNotFound = (id: string): Refusal =>
     { status: 404, param: "input" },
   );
 
-/** With an item id the wording of 2026, without one that of 2025. */
+/** With an item id, the wording of 2026; without one, that of 2025. */
 export const badCiphertext = (id: string | undefined, blob: string): Refusal => {
   const cut = blob.length > 12 ? `${blob.slice(0, 4)}...${blob.slice(-4)}` : blob;
   const text =
@@ -114,7 +114,7 @@ export const badCiphertext = (id: string | undefined, blob: string): Refusal => 
   return refusal(text, { code: "invalid_encrypted_content" });
 };
 
-/** Authentic, and bound to another conversation than the one that it stands in. */
+/** Authentic, but bound to another conversation. */
 export const badReasoning = (id: string): Refusal =>
   refusal(
     `The encrypted content for item ${id} could not be verified. Reason: It is bound to a different conversation.`,
@@ -186,7 +186,7 @@ export const badLane = (): Refusal =>
     { code: "invalid_stream_id", param: "stream_id" },
   );
 
-/** A server without lanes that is asked while it answers (vLLM's code; Azure documents one response in flight). */
+/** The server has no lanes, and got a request while it was answering (vLLM's code; Azure documents one response in flight). */
 export const concurrentRequest = (): Refusal =>
   refusal("Another response is in progress on this connection.", { status: 409, code: "concurrent_request" });
 

@@ -11,7 +11,7 @@ import {
 } from "./refusals.ts";
 import { isArray, isObject, type Json, type JsonObject, stringOf } from "./wire.ts";
 
-/** Top-level fields, from ResponseCreateParams of openai 7.57.0, and `client_metadata`, which the codex client sends with every request. */
+/** Top-level fields, from ResponseCreateParams of openai 7.57.0, and `client_metadata`, which the codex client always sends. */
 const fields =
   "access_programs background client_metadata context_management conversation image include input instructions max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user".split(
     " ",
@@ -22,7 +22,7 @@ const booleans = "background parallel_tool_calls store stream";
 const objects = "client_metadata metadata moderation prompt prompt_cache_options reasoning stream_options text";
 const arrays = "context_management include tools";
 
-/** A rule for each field whose shape is known: null is as good as nothing. */
+/** A rule for each field with a known shape; null counts as absent. */
 const shapes: readonly {
   readonly name: string;
   readonly expected: string;
@@ -49,7 +49,7 @@ const minima = [
   { name: "top_p", what: "decimal", min: 0 },
 ] as const;
 
-/** What of the server's settings the shape of a request is checked against. */
+/** The server settings that affect the shape of a request. */
 export interface RequestRules {
   /** Undefined: every model exists. */
   readonly models: readonly string[] | undefined;
@@ -60,7 +60,7 @@ export interface RequestRules {
 
 /**
  * What is wrong with a body by itself, in the order measured live (2026-08-30): model presence, unknown top-level
- * keys, schema of the input items, schemas of the other fields. State and capabilities come later.
+ * keys, schema of the input items, schemas of the other fields. State and capabilities are checked later.
  */
 export function checkRequest(body: JsonObject, rules: RequestRules): Refusal | undefined {
   const model = body["model"];
@@ -76,7 +76,7 @@ export function inputOf(body: JsonObject): readonly JsonObject[] {
   return isArray(input) ? input.filter(isObject) : [];
 }
 
-/** What the instructions say: a text, or the texts of messages; null where there are none. */
+/** The text of the instructions, or of their messages; null if there are none. */
 export function instructionsOf({ instructions }: JsonObject): string | null {
   if (!isArray(instructions)) return stringOf(instructions) ?? null;
   const textsOf = (content: Json | undefined): readonly string[] =>
@@ -87,7 +87,7 @@ export function instructionsOf({ instructions }: JsonObject): string | null {
     .join("\n\n");
 }
 
-/** The first field that is none of these. */
+/** Rejects the first unknown field. */
 export function checkFieldNames(body: JsonObject, known: readonly string[]): Refusal | undefined {
   const unknown = Object.keys(body).find((key) => !known.includes(key));
   if (unknown === undefined) return undefined;
@@ -142,7 +142,7 @@ function checkTools(tools: Json | undefined): Refusal | undefined {
   return undefined;
 }
 
-/** Levenshtein: how many letters must change. */
+/** Levenshtein distance: how many letters must change. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [i, letter] of Array.from(a).entries()) {

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "./wire.ts";
 
-/** What a response says about itself, without its output. */
+/** The members of a response except its output. */
 export interface ResponseHead {
   readonly id: string;
   readonly body: JsonObject;
@@ -14,9 +14,9 @@ export interface ResponseHead {
   readonly error: JsonObject | null;
   readonly incompleteDetails: JsonObject | null;
   readonly usage: JsonObject;
-  /** Reasoning that was kept from the model (`input_transformations`), if any. */
+  /** Reasoning that was withheld from the model (`input_transformations`), if any. */
   readonly transformations: readonly JsonObject[];
-  /** What Azure's filters found. */
+  /** The findings of Azure's filters. */
   readonly contentFilters?: Json;
 }
 
@@ -62,13 +62,13 @@ export function responseBody(head: ResponseHead, output: readonly JsonObject[]):
   };
 }
 
-/** The response while nothing of it is there yet. */
+/** The response before any of it exists. */
 export function startedBody(head: ResponseHead, status: "in_progress" | "queued" = "in_progress"): JsonObject {
   const started = { ...head, status, error: null, incompleteDetails: null, transformations: [] };
   return { ...responseBody(started, []), usage: null };
 }
 
-/** What a request cost, computed from sizes alone, so that it is the same in every run. */
+/** The usage of a request, computed only from sizes, so that it is the same in every run. */
 export function usageOf(
   tokens: { readonly input: number; readonly cached: number; readonly output: number; readonly reasoning: number },
   given: JsonObject = {},

@@ -1,10 +1,10 @@
 import { countsSaid, givenSaid, idSaid, noise, strangersIn, type Untidy, withMember } from "./untidy.ts";
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
-/** Members that servers which speak the Responses API like OpenAI leave out of a response. */
+/** Members that servers which imitate OpenAI's Responses API omit from a response. */
 const seldomSaid = ["incomplete_details", "error", "metadata", "tools", "text", "truncation", "completed_at", "user"];
 
-/** A response as such servers say it. */
+/** A response in the form of such servers. */
 export function untidyResponse(untidy: Untidy, body: JsonObject): JsonObject {
   const all = objectsOf(body["output"]);
   const output = all.map((item) => itemSaid(untidy, item, mayLackIds(all)));
@@ -13,7 +13,7 @@ export function untidyResponse(untidy: Untidy, body: JsonObject): JsonObject {
   return withMember({ ...said, output, ...strangersIn(untidy) }, "usage", countsSaid(untidy, body["usage"]));
 }
 
-/** Items of other types go back under their ids, and those that belong to them as well. */
+/** Items of other types, and items that belong to them, are sent back under their ids. */
 const mayLackIds = (items: readonly JsonObject[]): boolean =>
   items.every(({ type }) => type === "message" || type === "function_call");
 
@@ -41,8 +41,8 @@ function partSaid(untidy: Untidy, { annotations, logprobs, ...part }: JsonObject
 }
 
 /**
- * The events of a stream the same way: numbers that are texts, all alike or not there, events that announce or end a part left out, no
- * deltas, an end whose output is empty, and events that no client knows.
+ * The same for the events of a stream: numbers as texts, all equal or absent, no events that announce or end a part, no
+ * deltas, an end with empty output, and unknown events.
  */
 export function untidyEvents(untidy: Untidy, frames: readonly JsonObject[]): readonly JsonObject[] {
   const numbers = untidy.pick(["tidy", "texts", "zero", "absent"] as const);
@@ -94,8 +94,8 @@ function numbered(
 }
 
 /**
- * Events as text, with or without their names, and what comes between them. Nothing stands behind the last: a cut there would leave the
- * client with an answer that the server takes for broken off.
+ * Events as text, with or without their names, with lines without data in between. Nothing follows the last event: after a cut there,
+ * the client would have a complete answer that the server considers broken off.
  */
 export function untidyStream(untidy: Untidy, frames: readonly JsonObject[]): string {
   const isNamed = untidy.pick([true, false]);

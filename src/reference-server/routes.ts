@@ -22,7 +22,7 @@ import { compact, countInput } from "./unanswered.ts";
 import { untidyFor } from "./untidy.ts";
 import { isObject, type JsonObject } from "./wire.ts";
 
-/** What a server saw, and what waits for its next requests. */
+/** What a server has received, and what waits for its next requests. */
 interface Traffic {
   readonly requests: Received[];
   readonly arrivals: Arrivals;
@@ -32,17 +32,17 @@ interface Traffic {
   readonly underWay: UnderWay;
 }
 
-/** What a request is handled with. */
+/** What is needed to handle a request. */
 export interface Parts extends Traffic {
   readonly memory: Memory;
   readonly inference: Inference;
   readonly script: Script;
-  /** The other dialects that it speaks. */
+  /** The other dialects of the server. */
   readonly fronts: readonly Front[];
   readonly options: ReferenceServerOptions;
 }
 
-/** Answers one HTTP request, whatever comes. */
+/** Answers one HTTP request, even if handling it fails. */
 export async function handle(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const bodyText = await readBody(request, parts.options.maxBodyBytes ?? 512 * 2 ** 20);
   const received = arrived(parts, request, { bodyText: bodyText ?? "" });
@@ -56,7 +56,7 @@ export async function handle(parts: Parts, request: IncomingMessage, response: S
   }
 }
 
-/** Takes note of a request, or of a frame on a socket. */
+/** Records a request, or a frame on a socket. */
 export function arrived(
   parts: Parts,
   { method = "", url = "", headers }: IncomingMessage,
@@ -64,7 +64,7 @@ export function arrived(
 ): Received {
   const { options, requests, arrivals } = parts;
   const received: Received = {
-    // A frame stands for what is posted over HTTP.
+    // A frame counts as a POST over HTTP.
     ...{ index: arrivals.count, method: socket === undefined ? method : "POST", path: url, headers, bodyText, socket },
     body: bodyOf(bodyText),
     status: 0,
@@ -118,17 +118,17 @@ async function route(parts: Parts, exchange: Exchange): Promise<void> {
   await finish(exchange, isById ? byId(parts, received, url) : refused(noRoute(received)), fault);
 }
 
-/** What is asked about a request that is not made. */
+/** Questions about a request that is not made. */
 const questions: ReadonlyMap<string, (parts: Parts, body: JsonObject) => Outgoing> = new Map([
   ["/v1/responses/input_tokens", countInput],
   ["/v1/responses/compact", compact],
 ]);
 
-/** A conversation object is made, changed, or looked at. */
+/** Creates, changes or returns a conversation object. */
 async function converse(parts: Parts, exchange: Exchange, url: URL): Promise<void> {
   const { memory, inference, options } = parts;
   const { received } = exchange;
-  // Those that were injected are for requests for answers.
+  // Injected faults are for requests for answers.
   const { fault, isAnswered } = await firstFault({ faults: [], options }, exchange);
   if (isAnswered) return;
   const now = (options.now ?? Date.now)();
@@ -169,14 +169,14 @@ async function infer(
   received.responseId = held.head.id;
   parts.readings.set(held.head.id, accepted.reading);
   const outgoing = outgoingOf(held, fault, parts);
-  // What is made in the background goes on without a listener.
+  // A background response continues without a client.
   const isLost = !held.isBackground && isCut(fault, Buffer.byteLength(outgoing.text)) && fault.isActed !== true;
   if (!isLost && fault?.kind !== "stream-error") parts.inference.commit(held);
   forgetOldest(parts);
   await finish(exchange, outgoing, fault);
 }
 
-/** Answers at once that the response is queued, and makes it meanwhile; a stream goes on when it is made. */
+/** Answers immediately that the response is queued, and makes it meanwhile; a stream continues once it is made. */
 async function inferAside(
   parts: Parts,
   exchange: Exchange,
@@ -215,7 +215,7 @@ function outgoingOf(
   parts: Pick<Parts, "memory" | "options">,
 ): Outgoing & { readonly text: string } {
   const { head } = held;
-  // What is made in the background is asked for again, by the numbers of its events.
+  // Clients fetch a background response again by the numbers of its events, so it stays tidy.
   const untidy = held.isBackground ? undefined : untidyFor(parts.options.untidy, head.id);
   if (head.body["stream"] === true) {
     const events = eventsOf(held, fault, parts);

@@ -3,7 +3,7 @@ import type { Fault } from "./faults.ts";
 import type { Reading, ReferenceServerOptions } from "./options.ts";
 import type { JsonObject } from "./wire.ts";
 
-/** An accepted request, in whatever dialect it came. */
+/** An accepted request, in any dialect. */
 interface Asked {
   readonly body: JsonObject;
   readonly reading: () => Reading;
@@ -11,7 +11,7 @@ interface Asked {
   readonly fault: Fault | undefined;
 }
 
-/** What the model says: one script for all dialects of a server, counted together. */
+/** The model's answers: one script for all dialects of a server, with one numbering. */
 export interface Script {
   answer(asked: Asked): Promise<ScriptedAnswer>;
   clear(): void;
@@ -56,7 +56,7 @@ function doubled(output: readonly ScriptedItem[]): readonly ScriptedItem[] {
   return [...output.slice(0, at), twin, twin, ...output.slice(at + 1)];
 }
 
-/** @throws {TypeError} for an item as a wire has it: the server would say nothing of it. */
+/** @throws {TypeError} if an item is in the form of a wire: the server would ignore it. */
 function checkItems(answer: ScriptedAnswer, where: string): void {
   for (const [index, scripted] of answer.output.entries()) {
     if ("item" in scripted) continue;

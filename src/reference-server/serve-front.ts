@@ -13,7 +13,7 @@ interface Serving {
   readonly options: ReferenceServerOptions;
 }
 
-/** Answers one request in the dialect of a front, with what goes wrong in every dialect. */
+/** Answers one request in the dialect of a front, with the faults that all dialects share. */
 export async function serveFront(
   parts: Serving,
   exchange: Exchange,
@@ -51,7 +51,7 @@ export async function serveFront(
   await finish(exchange, { ...outgoing, text }, fault);
 }
 
-/** The answer reaches the client with another first letter than the model said. */
+/** The answer with another first letter than the model's. */
 function wrong({ output, ...answer }: ScriptedAnswer): ScriptedAnswer {
   const items = corrupted(output.map(({ item }) => item));
   return { ...answer, output: output.map((scripted, index) => ({ ...scripted, item: items[index] ?? scripted.item })) };

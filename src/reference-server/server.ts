@@ -38,41 +38,41 @@ export { type LineFields, lineOf, type ReadingSettings, readItems } from "./read
 export type { ServerSockets } from "./web-socket.ts";
 export type { Json, JsonObject } from "./wire.ts";
 
-/** A running server, and everything that a test may ask it. */
+/** A running server, and everything that a test may ask about it. */
 export interface ReferenceServer extends AsyncDisposable {
   /** `http://127.0.0.1:<port>`. */
   readonly url: string;
-  /** With `/v1`, as clients want it. */
+  /** With `/v1`, as clients expect it. */
   readonly baseUrl: string;
-  /** The requests that arrived, refused ones included; the oldest are forgotten (`maxKept`). */
+  /** The received requests, including rejected ones; the oldest are dropped (`maxKept`). */
   readonly requests: readonly ReceivedRequest[];
-  /** What the model read for that response, or for the request of that index. Undefined where there was no inference. */
+  /** What the model read for that response, or for the request with that index. Undefined if there was no inference. */
   reading(of: string | number): Reading | undefined;
-  /** Input and output of everything that the response holds, verbatim. */
+  /** Input and output of the response's whole context, verbatim. */
   context(responseId: string): readonly JsonObject[] | undefined;
-  /** The response as a retrieve would deliver it. */
+  /** The response as a retrieve returns it. */
   response(responseId: string): JsonObject | undefined;
-  /** Of all responses that were made, usable or not, oldest first. */
+  /** The ids of all responses, usable or not, oldest first. */
   responseIds(): readonly string[];
-  /** The faults of the next requests, one each; `undefined` lets one pass. Streams that are resumed count; other retrieves and deletes do not. */
+  /** The faults of the next requests, one each; `undefined` skips one. Resumed streams count; other retrieves and deletes do not. */
   inject(...faults: readonly (Fault | undefined)[]): void;
-  /** As if the response had expired: ids of it are unknown from now on. */
+  /** Expires a response: its ids are unknown from now on. */
   forget(responseId: string): void;
-  /** Takes a response of a real server as stored here, with its own ids. */
+  /** Stores a response of a real server here, with its own ids. */
   adopt(response: JsonObject, input: readonly JsonObject[]): void;
-  /** The items of a conversation object, as a listing has them; undefined where there is none of this id. */
+  /** The items of a conversation object, as in a listing; undefined if the id is unknown. */
   conversation(conversationId: string): readonly JsonObject[] | undefined;
-  /** Makes a conversation known, empty. */
+  /** Creates an empty conversation object with this id. */
   adoptConversation(conversationId: string): void;
-  /** Its WebSockets: how many are open, and what goes wrong with them. */
+  /** Its WebSockets: how many are open, and their faults. */
   readonly sockets: ServerSockets;
-  /** Forgets everything, requests included; ids go on, request numbers begin again. */
+  /** Forgets everything, including requests. Ids continue; request numbers start again. */
   clear(): void;
 }
 
 /**
- * Starts a Responses API server on the loopback interface that keeps state and refuses what the real one refuses. It speaks
- * Chat Completions too, at `/v1/chat/completions`, and answers from the same script.
+ * Starts a Responses API server on the loopback interface that keeps state and rejects what the real one rejects. It also speaks
+ * Chat Completions, at `/v1/chat/completions`, with answers from the same script.
  */
 export async function startReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
   checkServerOptions(options);
@@ -84,9 +84,9 @@ export async function startReferenceServer(options: ReferenceServerOptions = {})
   const arrivals = { count: 0, bytes: 0 };
   const traffic = { requests: [], arrivals, readings: new Map(), faults: [], underWay: new Map() };
   const parts: Parts = { memory, inference, script, fronts, options, ...traffic };
-  // A connection that a busy client comes back to late is still there.
+  // Keeps idle connections open, because a busy client may return to one late.
   const http = createServer({ keepAliveTimeout: 0 }, (request, response) => {
-    // A client that goes away in mid-upload is no news.
+    // The client may disconnect during an upload.
     handle(parts, request, response).catch(() => response.destroy());
   });
   const sockets = serveSockets(http, parts);

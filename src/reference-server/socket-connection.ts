@@ -21,14 +21,14 @@ import {
 import { arrived, eventsOf, type Parts } from "./routes.ts";
 import { isObject, type JsonObject, stringOf } from "./wire.ts";
 
-/** Requests of one name are answered in their order; the newest answer can be continued from while the connection lasts. */
+/** Requests with one name are answered in order. While the connection lasts, a request can continue from the newest answer. */
 interface Lane {
   readonly name: string | undefined;
   last: Promise<void>;
   cached: string | undefined;
 }
 
-/** One WebSocket, and what is remembered of it for as long as it is open. */
+/** One WebSocket, and what is remembered while it is open. */
 export class SocketConnection {
   readonly #parts: Parts;
   readonly #request: IncomingMessage;
@@ -140,7 +140,7 @@ export class SocketConnection {
     const named = lane.name === undefined ? {} : { stream_id: lane.name };
     const texts = eventsOf(held, fault, this.#parts).map((event) => JSON.stringify({ ...event, ...named }));
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-    // What breaks off is not finished, nor is what went wrong on the way.
+    // An answer that breaks off, or has an error in it, is not finished.
     const isBroken = fault?.kind === "stream-error" || fault?.kind === "frame";
     const isLost = this.#isGone || isBroken || (isCut(fault, bytes) && fault.isActed !== true);
     if (!isLost) inference.commit(held);
@@ -150,7 +150,7 @@ export class SocketConnection {
     await this.#deliver(texts, fault);
   }
 
-  /** A lane keeps its newest response; a continuation that fails takes away what it continued from. */
+  /** A lane keeps its newest response; if a continuation fails, its parent is dropped. */
   #remember(lane: Lane, what: HeldResponse | { readonly failed: string | null }): void {
     if ("failed" in what) {
       if (what.failed !== null && lane.cached === what.failed) lane.cached = undefined;
@@ -185,7 +185,7 @@ export class SocketConnection {
     }
   }
 
-  // A destroyed socket loses what was not handed over, so the frames before a cut are waited for.
+  // A destroyed socket drops unsent data, so wait for the frames before a cut.
   #flushed(): Promise<void> {
     return new Promise((resolve) => {
       this.#webSocket.ping(undefined, undefined, () => {
@@ -225,7 +225,7 @@ export class SocketConnection {
   }
 }
 
-/** Documented: 60 minutes, 16 responses in flight, 32 names, and what a name may be. */
+/** Documented limits: 60 minutes, 16 responses in flight, 32 names, and the form of a name. */
 const limitMs = 60 * 60 * 1000;
 const maxInFlight = 16;
 const maxLanes = 32;
@@ -236,7 +236,7 @@ function frameRefusal(frame: JsonObject): Refusal | undefined {
   return frame["background"] === true ? notOnSocket("background") : undefined;
 }
 
-/** The body that a frame stands for: as over HTTP, and always streamed. */
+/** The request body in a frame: as over HTTP, and always streamed. */
 function bodyIn(
   frame: JsonObject,
   { generates }: SocketOptions = {},

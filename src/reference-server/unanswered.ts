@@ -11,7 +11,7 @@ import { usageOf } from "./response-body.ts";
 import { createScript } from "./script.ts";
 import { type JsonObject, objectsOf, stringOf, typeOf } from "./wire.ts";
 
-/** What answers questions about a request that is not made: the model is asked nothing, and nothing is stored. */
+/** Answers questions about a request without making it: the model is not asked, and nothing is stored. */
 interface Asking {
   readonly memory: Memory;
   readonly options: ReferenceServerOptions;
@@ -39,7 +39,7 @@ export function countInput(asking: Asking, body: JsonObject): Outgoing {
   }));
 }
 
-/** The context as a client goes on with it elsewhere: what the user said, and a ciphertext of all the rest. */
+/** The context in a form that a client can continue elsewhere: the user's messages, and a ciphertext of the rest. */
 export function compact(asking: Asking, body: JsonObject): Outgoing {
   const { memory, options } = asking;
   if ((body["model"] ?? null) === null) return refused(missingParameter("model"));
@@ -66,7 +66,7 @@ export function compact(asking: Asking, body: JsonObject): Outgoing {
   });
 }
 
-/** What a request says is checked as if it asked the model; one that only continues is whole without an input. */
+/** Checks a request as if it asked the model, except that it may continue without an input. */
 function about({ memory, options }: Asking, body: JsonObject, told: (accepted: Accepted) => JsonObject): Outgoing {
   const inference = createInference(memory, { ...options, acceptsEmptyInput: true }, createScript({}));
   const accepted = inference.accept(body, undefined);

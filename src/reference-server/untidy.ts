@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { isArray, isObject, type Json, type JsonObject, parseJson } from "./wire.ts";
 
-/** Draws how one answer is untidy: the same of one seed and name. */
+/** Draws how one answer is untidy: the same for the same seed and name. */
 export interface Untidy {
-  /** One of these. */
+  /** One item of a non-empty list. */
   pick<T>(list: readonly [T, ...T[]]): T;
 }
 
-/** How the answer of this name is untidy; undefined where servers are asked to be tidy. */
+/** How the answer of this name is untidy; undefined if the server should be tidy. */
 export function untidyFor(seed: string | undefined, name: string): Untidy | undefined {
   if (seed === undefined) return undefined;
   let drawn = 0;
@@ -22,7 +22,7 @@ export function untidyFor(seed: string | undefined, name: string): Untidy | unde
 
 type Form = "absent" | "null" | "nothing" | "blank" | "object" | "text" | "tidy";
 
-/** What a call is given, as the member of an object that says it: no arguments in each form in which servers say none. */
+/** The arguments of a call, as a member of its object. Empty arguments take each form that servers use for them. */
 export function givenSaid(
   untidy: Untidy,
   name: string,
@@ -49,7 +49,7 @@ export function givenSaid(
   }
 }
 
-/** Counts of tokens: numbers, the same as texts, null, or none at all. */
+/** Token counts as numbers, as texts, as null, or absent. */
 export function countsSaid(untidy: Untidy, counts: Json | undefined): Json | undefined {
   const form = untidy.pick(["tidy", "texts", "null", "absent"]);
   if (form === "absent") return undefined;
@@ -73,13 +73,13 @@ export const strangersIn = (untidy: Untidy): JsonObject =>
     { provider: "somebody" },
   ]);
 
-/** The object without a member that is undefined. */
+/** The object with a member set, or without it if the value is undefined. */
 export const withMember = (object: JsonObject, name: string, value: Json | undefined): JsonObject => {
   const { [name]: _, ...others } = object;
   return value === undefined ? others : { ...others, [name]: value };
 };
 
-/** Without its id, with one that is null or empty, or as it is. */
+/** The object without its id, with a null or empty id, or unchanged. */
 export const idSaid = (untidy: Untidy, object: JsonObject, name: string): JsonObject =>
   withMember(
     object,
@@ -87,6 +87,6 @@ export const idSaid = (untidy: Untidy, object: JsonObject, name: string): JsonOb
     untidy.pick<Json | undefined>([undefined, null, "", object[name] ?? null, object[name] ?? null]),
   );
 
-/** What comes between the events of a stream and says nothing. */
+/** Lines between the events of a stream that carry no data. */
 export const noise = (untidy: Untidy | undefined): string =>
   untidy?.pick(["", "event: ping\n\n", "data:\n\n", ": still here\n\n", "event: ping\ndata: \n\n"]) ?? "";

@@ -7,11 +7,11 @@ import { type Refusal, refusal, upgradeRefused } from "./refusals.ts";
 import type { Parts } from "./routes.ts";
 import { SocketConnection } from "./socket-connection.ts";
 
-/** The WebSockets of a server, as tests see them. */
+/** The WebSockets of a server, for tests. */
 export interface ServerSockets {
-  /** Destroys every connection, as a network does that goes away. */
+  /** Destroys every connection, like a network failure. */
   cut(): void;
-  /** The statuses that the next upgrades are refused with, one each. */
+  /** Rejects the next upgrades with these statuses, one each. */
   refuse(...statuses: readonly number[]): void;
   /** How many connections are open. */
   readonly open: number;
@@ -28,7 +28,7 @@ export function serveSockets(http: Server, parts: Parts): Sockets {
   const refused: number[] = [];
   let count = 0;
   http.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    // A client that is gone by now is no news.
+    // The client may already be gone.
     socket.on("error", () => undefined);
     const status = refused.shift() ?? options.webSocket?.refused;
     const { azure } = options;

@@ -1,4 +1,4 @@
-/** JSON as it stands on the wire. The reference server has its own words for it: it shares no code with what it judges. */
+/** JSON on the wire. The reference server has its own types for it, because it shares no code with what it judges. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 
 /** One object of the wire: an item, a part, a body. */
@@ -6,7 +6,7 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/** For bodies and frames: throws a SyntaxError like `JSON.parse`, but hands out a type instead of `any`. */
+/** Parses bodies and frames: throws a SyntaxError like `JSON.parse`, but returns a type instead of `any`. */
 export function parseJson(text: string): Json {
   const value: unknown = JSON.parse(text);
   if (!isJson(value)) throw new SyntaxError("not JSON");
@@ -21,7 +21,7 @@ export function isArray(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** The objects of a list; anything else in it is left out. */
+/** The objects of a list; other values in it are omitted. */
 export function objectsOf(value: Json | undefined): readonly JsonObject[] {
   return isArray(value) ? value.filter(isObject) : [];
 }
@@ -30,12 +30,12 @@ export function stringOf(value: Json | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** `message` may be left out where a role stands (easy input messages). */
+/** `message` may be omitted if there is a role (easy input messages). */
 export function typeOf(item: JsonObject): string {
   return stringOf(item["type"]) ?? ("role" in item ? "message" : "id" in item ? "item_reference" : "");
 }
 
-/** The same text for the same value, whatever the order of keys: for hashes of values whose key order says nothing. */
+/** The same text for the same value, whatever the order of its keys: for hashes of values whose key order is meaningless. */
 export function sortedText(value: Json): string {
   if (isArray(value)) return `[${value.map(sortedText).join(",")}]`;
   if (!isObject(value)) return JSON.stringify(value);
@@ -43,7 +43,7 @@ export function sortedText(value: Json): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${sortedText(member)}`).join(",")}}`;
 }
 
-// JSON.parse makes nothing but JSON, so there is nothing to look at.
+// JSON.parse returns only JSON, so no check is needed.
 function isJson(value: unknown): value is Json {
   return value !== undefined;
 }

@@ -9,22 +9,22 @@ import type { Entry } from "./entries.ts";
 import type { RehearsalParts, RehearsalPlayer, RehearsalServer, RehearsalTransport } from "./ports.ts";
 import { editingLayer, measuringLayer, type Stage } from "./stage.ts";
 
-/** A provider that takes part in a rehearsal, with what is known of it. */
+/** A provider that takes part in a rehearsal, and its properties. */
 export type Player = {
-  /** What each request's mode is drawn from; null where all are the engine's. */
+  /** The modes to draw from for each request; null if the engine's mode is used for all. */
   readonly modes: readonly [Mode, ...Mode[]] | null;
   readonly engine: Engine;
-  /** Goes on with another engine, as another process does: connections are gone with the one before it. */
+  /** Continues with another engine, as another process would: earlier connections are gone. */
   readonly renew: () => Promise<void>;
   readonly server: RehearsalServer;
   readonly showsReasoning: boolean;
-  /** What is on record of a thing that its model answered. */
+  /** The recorded form of an entry that its model answered. */
   readonly records: (answered: Entry) => readonly Entry[];
-  /** What it is told of an entry; null: nothing. */
+  /** The part of an entry that it receives; null: nothing. */
   readonly takes: (entry: Entry) => Entry | null;
 };
 
-/** Those that take part in one conversation. */
+/** The players of one conversation. */
 export type Cast = readonly [Player, ...Player[]];
 
 type PlayersOptions = {
@@ -33,11 +33,11 @@ type PlayersOptions = {
   readonly switchModes?: boolean;
   readonly sources?: Pick<EngineConfig, "clock" | "newId">;
   readonly stage: Stage;
-  /** What the model says next, whoever is asked. */
+  /** The model's next answer, for any player. */
   readonly answer: () => readonly Entry[];
 };
 
-/** Starts a server and an engine for each provider that takes part; they end together. */
+/** Starts a server and an engine for each provider; they end together. */
 export async function openPlayers(
   parts: RehearsalParts,
   options: PlayersOptions,
@@ -68,7 +68,7 @@ async function openPlayer(
   const open = (): Engine => {
     const provider = part.provider(server, transport);
     const middleware = [editingLayer(stage), measuringLayer(stage, provider)];
-    // One of several that cannot do what is asked for takes part as it can.
+    // If one of several providers does not support the mode, it takes part in `stateless`.
     const own = isAlone || modeProblem(mode, provider) === null ? mode : "stateless";
     const engine = createEngine({ provider, mode: own, middleware, ...sources });
     expectWholeTurns(engine);
@@ -89,15 +89,15 @@ async function openPlayer(
   };
 }
 
-/** The modes that a rehearsal switches between: those that the endpoint can do. */
+/** The modes that a rehearsal switches between: those that the endpoint supports. */
 function modesOf(provider: Provider): readonly [Mode, ...Mode[]] {
   return ["auto", ...modes.filter((mode) => mode !== "auto" && modeProblem(mode, provider) === null)];
 }
 
-/** How many providers a conversation is handed between: so few that it comes back to those that it has left. */
+/** The maximum number of providers in a conversation: few enough that it returns to earlier ones. */
 const maxCast = 3;
 
-/** Who takes part in a conversation: the first, and some that are drawn. The conversation begins with any of them. */
+/** The players of a conversation: the first, and some that are drawn. Any of them may begin. */
 export function castOf([first, ...others]: Cast, seed: string, conversation: string): Cast {
   const draw = drawFrom("cast", seed, conversation);
   const left = [...others];
@@ -108,7 +108,7 @@ export function castOf([first, ...others]: Cast, seed: string, conversation: str
   return [one, ...rest];
 }
 
-/** Who is asked next: for half of the requests another provider than before. */
+/** The player for the next request: for half of the requests another one than before. */
 export function drawPlayer(
   cast: Cast,
   at: { readonly seed: string; readonly conversation: string; readonly request: number },

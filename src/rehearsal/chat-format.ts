@@ -62,17 +62,17 @@ export type ChatFileMessage = z.infer<typeof chatMessage>;
 /** One recorded conversation. */
 export type ChatDocument = { readonly id: string; readonly messages: readonly ChatFileMessage[] };
 
-/** What a line of a file held: a conversation, or what is wrong with it. Lines count from 1. */
+/** The content of a line in a file: a conversation, or what is wrong with it. Lines count from 1. */
 export type ChatLine =
   | { readonly status: "document"; readonly line: number; readonly document: ChatDocument }
   | { readonly status: "malformed"; readonly line: number; readonly message: string };
 
 /**
- * Reads recorded conversations: one JSON document a line, `{id, messages}` with Chat Completions messages. A malformed
- * line is told and does not stop the rest; blank lines are passed over. Resolves once the file could be read, so that
- * nothing need be begun for one that is not there.
+ * Reads recorded conversations: one JSON document per line, `{id, messages}` with Chat Completions messages. A malformed
+ * line is reported and does not stop the rest; blank lines are ignored. Resolves once the file could be opened, so that
+ * a missing file is noticed before any work starts.
  *
- * @throws the error of `node:fs` when the file cannot be read.
+ * @throws the error of `node:fs` if the file cannot be read.
  */
 export async function readChatFile(path: string): Promise<AsyncIterable<ChatLine>> {
   const lines = readChatLines(createReadStream(path, { encoding: "utf8" }));
@@ -85,12 +85,12 @@ async function* startingWith(first: ChatLine, rest: AsyncGenerator<ChatLine>): A
     yield first;
     yield* rest;
   } finally {
-    // A reader that has enough after the first line leaves the file open otherwise.
+    // Otherwise a reader that stops after the first line would leave the file open.
     await rest.return(undefined);
   }
 }
 
-/** The same, from text that comes in pieces. */
+/** The same, from text in pieces. */
 export async function* readChatLines(pieces: AsyncIterable<string>): AsyncGenerator<ChatLine> {
   let number = 0;
   for await (const text of linesOf(pieces)) {
@@ -116,7 +116,7 @@ function readLine(text: string, line: number): ChatLine {
   return { status: "document", line, document: { id, messages } };
 }
 
-/** Where a tool message stands that no call of the assistant message before it is left for; null when none does. */
+/** The index of a tool message without an open call in the assistant message before it; null if there is none. */
 function unpairedResult(messages: readonly ChatFileMessage[]): number | null {
   let open = 0;
   for (const [index, message] of messages.entries()) {

@@ -17,17 +17,17 @@ import { shape } from "../engine/planning/shape.ts";
 import { type Answer, abortedResult, type Codec, type RequestParts, type Settings } from "../engine/stack/codec.ts";
 import { untidied } from "./untidy-answers.ts";
 
-/** What a codec is checked with. */
+/** The samples for checking a codec. */
 export type CodecSamples = {
-  /** Answers as the server gives them: of each kind that it has, with calls among them. */
+  /** Answers from the server: of each kind that it has, including calls. */
   readonly answers: readonly JsonObject[];
-  /** Settings of a request; `{ model: "any" }` when absent. */
+  /** Settings of a request. Default: `{ model: "any" }`. */
   readonly settings?: Settings;
-  /** Requests that the codec has once encoded, with the exact body: it never changes under one name. */
+  /** Requests that the codec once encoded, with the exact body, which must never change for a codec's name. */
   readonly requests?: readonly { readonly parts: RequestParts; readonly body: string }[];
 };
 
-/** What every codec does, used as `eventStoreChecks` is: `for (const { name, run } of codecChecks(codec, samples)) test(name, run)`. */
+/** The promises of every codec; use it like `eventStoreChecks`: `for (const { name, run } of codecChecks(codec, samples)) test(name, run)`. */
 export function codecChecks(
   codec: Codec,
   { answers, settings = { model: "any" }, requests = [] }: CodecSamples,
@@ -53,7 +53,7 @@ export function codecChecks(
       ...{ anchor: null, transport: "json" },
     });
 
-  /** A codec may say in words of its own what it cannot read: that ends the run. What breaks by itself is no such word. */
+  /** A codec may throw its own error for an answer that it cannot read, which ends the run. Any other error is a bug. */
   const isRead = (answer: JsonObject): boolean => {
     try {
       read(answer);
@@ -167,7 +167,7 @@ export function codecChecks(
   ];
 }
 
-/** What is sent as it stands needs no repairs but those that say nothing of it, or in which words it is sent. */
+/** Unchanged content needs no repairs, except `restate` and the one named in `but`. */
 function mustNeed(repairs: readonly Repair[], but: string, what: string): void {
   const other = repairs.find(({ rule }) => rule !== but && rule !== "restate");
   const why = other === undefined ? "" : `${other.rule} (${JSON.stringify(other.detail)})`;
@@ -193,7 +193,7 @@ const blockId = (n: number) => blockIdSchema.parse(`blk_${String(n).padStart(16,
 const first = user("Please.").withId(blockId(1));
 const last = user("Well?").withId(blockId(2));
 
-/** The blocks of an answer, as the log gives them back. */
+/** The blocks of an answer, as read back from the log. */
 function stored(answer: Answer): readonly Block[] {
   let ids = 100;
   const newBlockId = () => {

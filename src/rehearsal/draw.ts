@@ -1,18 +1,18 @@
 import { sha256Hex } from "../base/sha256.ts";
 
-/** Chance that repeats: the same name draws the same things in the same order, on every machine. */
+/** Repeatable chance: the same name draws the same values in the same order, on every machine. */
 export type Draw = {
   /** A whole number from 0 to `limit` - 1. */
   readonly below: (limit: number) => number;
   /** True with this probability. */
   readonly chance: (probability: number) => boolean;
-  /** One of a list that is not empty. */
+  /** One item of a non-empty list. */
   readonly pick: <T>(list: readonly [T, ...T[]]) => T;
-  /** A text that no other draw gives. */
+  /** A text that no other draw returns. */
   readonly nonce: () => string;
 };
 
-/** What a name stands for: `(seed, conversation, request number)` for an edit, so that no edit moves another. */
+/** The draw of a name: `(seed, conversation, request number)` for an edit, so that no edit affects another. */
 export function drawFrom(...name: readonly (string | number)[]): Draw {
   const text = JSON.stringify(name);
   let drawn = 0;
@@ -20,7 +20,7 @@ export function drawFrom(...name: readonly (string | number)[]): Draw {
     drawn += 1;
     return sha256Hex(`${text} ${drawn}`);
   };
-  // 13 hexadecimal digits are 52 bits: what a double holds exactly.
+  // 13 hexadecimal digits are 52 bits, which a double holds exactly.
   const fraction = (): number => Number.parseInt(digest().slice(0, 13), 16) / 2 ** 52;
   const below = (limit: number): number => Math.floor(fraction() * limit);
   return {

@@ -2,10 +2,10 @@ import type { Turn } from "../domain/turn.ts";
 import { type Draw, drawFrom } from "./draw.ts";
 import { blockOf, type Entry, type MadeEntry, messageOf, type Part } from "./entries.ts";
 
-/** Which edits are drawn: those that stay, insertions for one request, or both. */
+/** Which edits are drawn: persistent ones, insertions for one request, or both. */
 export type EditChoice = "all" | "persistent" | "once";
 
-/** A change of a list, by places, so that it can be made to the source document and to a Turn. */
+/** A change of a list, by indexes, so that it applies to the source document and to a Turn. */
 export type Change =
   | { readonly type: "replace"; readonly index: number; readonly text: string }
   | { readonly type: "remove"; readonly index: number }
@@ -35,7 +35,7 @@ export function drawEdit(
   return { change: changeOf(kind, entries, draw), isOnce: kind === "once" };
 }
 
-/** The source document with a change. What is edited leaves the answer it came in. */
+/** The source document after a change. An edited entry no longer belongs to its answer. */
 export function changeEntries(entries: readonly Entry[], change: Change): readonly Entry[] {
   switch (change.type) {
     case "replace":
@@ -51,7 +51,7 @@ export function changeEntries(entries: readonly Entry[], change: Change): readon
   }
 }
 
-/** The same change as a layer makes it, with the helpers that layers have. */
+/** The same change, made with the methods that layers use. */
 export function editTurn(turn: Turn, change: Change): Turn {
   if (change.type === "insert") {
     const { key, index } = change;
@@ -97,8 +97,8 @@ function changeOf(kind: Kind, entries: readonly Entry[], draw: Draw): Change {
 }
 
 /**
- * Where an edit is made: anywhere behind the system prompt, which has an edit of its own. `to` is another place than
- * `index`; null where there is none.
+ * The place of an edit: anywhere after the system prompt, which has its own kind of edit. `to` is another place than
+ * `index`; null if there is none.
  */
 function placesIn(entries: readonly Entry[], draw: Draw) {
   const { length } = entries;
@@ -137,7 +137,7 @@ function inserted(draw: Draw, nonce: string): readonly MadeEntry[] {
   ]);
 }
 
-/** The text of an entry with a note in front: an edit changes something and leaves the rest, sizes too. */
+/** The text of an entry with a note in front: an edit keeps most of the text, and so its size. */
 function editedText(entry: Entry | undefined, note: string): string {
   switch (entry?.kind) {
     case "message":
@@ -165,7 +165,7 @@ function withText(entry: Entry, text: string): Entry {
   }
 }
 
-/** Another text stands where the first one stood; images, files and audio stay. */
+/** Replaces the first text, and removes the others; images, files and audio stay. */
 function retold(parts: readonly Part[], text: string): readonly Part[] {
   const isSaid = ({ type }: Part): boolean => type === "text" || type === "refusal";
   const first = Math.max(0, parts.findIndex(isSaid));

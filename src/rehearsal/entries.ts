@@ -2,7 +2,7 @@ import type { Block } from "../domain/block.ts";
 import { assistant, audio, file, system, text, toolCall, toolResult, user } from "../domain/make-block.ts";
 import type { ChatFileMessage } from "./chat-format.ts";
 
-/** A piece of a message, as the source document has it. */
+/** A part of a message, as in the source document. */
 export type Part =
   | { readonly type: "text" | "refusal"; readonly text: string }
   | { readonly type: "image"; readonly source: string; readonly detail?: string }
@@ -11,10 +11,10 @@ export type Part =
 
 export type Role = "user" | "system" | "developer" | "assistant";
 
-/** Which answer of the model an entry came in, its place there, and how many there were. */
+/** The answer of an entry, its index in it, and the number of entries. */
 export type EntryPlace = { readonly answer: number; readonly index: number; readonly size: number };
 
-/** One thing that was said, in the words of the source document. What came in no answer, or was edited, has no place. */
+/** One entry of the source document. An entry that is in no answer, or was edited, has no place. */
 export type Entry = (
   | { readonly kind: "message"; readonly role: Role; readonly parts: readonly Part[] }
   | { readonly kind: "call"; readonly callId: string; readonly name: string; readonly arguments: string }
@@ -22,7 +22,7 @@ export type Entry = (
   | { readonly kind: "reasoning"; readonly text: string }
 ) & { readonly place?: EntryPlace };
 
-/** An entry that a client can make: reasoning comes from servers only. */
+/** An entry that a client can make: reasoning comes only from servers. */
 export type MadeEntry = Exclude<Entry, { readonly kind: "reasoning" }>;
 
 export const messageOf = (role: Role, words: string): MadeEntry => ({
@@ -32,9 +32,9 @@ export const messageOf = (role: Role, words: string): MadeEntry => ({
 });
 
 /**
- * What a message says, one entry for each item of a request: an assistant message becomes a message if it has text, then
- * its calls, arguments verbatim. `open` holds the ids of calls that wait for their result, in order: the n-th tool message
- * answers the n-th call, whatever ids it names, for ids repeat in recorded conversations.
+ * The entries of a message, one for each item of a request: an assistant message becomes a message if it has text, then
+ * its calls, with unchanged arguments. `open` holds the ids of calls without a result, in order: the n-th tool message
+ * answers the n-th call, whatever its id, because ids repeat in recorded conversations.
  */
 export function entriesOf(message: ChatFileMessage, open: string[]): readonly Entry[] {
   switch (message.role) {
@@ -57,7 +57,7 @@ export function entriesOf(message: ChatFileMessage, open: string[]): readonly En
   }
 }
 
-/** The block that says it, as a client makes it. */
+/** The block of an entry, as a client makes it. */
 export function blockOf(entry: MadeEntry): Block {
   switch (entry.kind) {
     case "message": {
@@ -107,7 +107,7 @@ function partOf(part: Exclude<Content, string>[number]): Part {
 const refusalOf = (refusal: string | null): NonNullable<Assistant["content"]> =>
   refusal === null ? [] : [{ type: "refusal", refusal }];
 
-/** Two calls of one id in one answer could not be told apart by anybody: the later one gets another. */
+/** Two calls with one id in one answer are ambiguous, so the later one gets another id. */
 function callsOf(calls: NonNullable<Assistant["tool_calls"]>): readonly Extract<Entry, { readonly kind: "call" }>[] {
   const used = new Set<string>();
   return calls.map(({ id, function: called }) => {
@@ -125,7 +125,7 @@ function partJson(part: Part) {
     case "refusal":
       return { type: "refusal", refusal: part.text };
     case "image":
-      // What a recorded chat has as an address is sent as it stands.
+      // Addresses in recorded chats are sent unchanged.
       return { type: "image", url: part.source, detail: part.detail ?? "auto" };
     case "file":
       return part.filename === undefined

@@ -2,26 +2,26 @@ import type { ChatDocument, ChatFileMessage } from "./chat-format.ts";
 import { type Draw, drawFrom } from "./draw.ts";
 import { type Entry, entriesOf } from "./entries.ts";
 
-/** One request: what is appended before it, and what the model answers. */
+/** One request: what is appended before it, and the model's answer. */
 type Exchange = { readonly appended: readonly Entry[]; readonly answer: readonly Entry[] };
 
-/** A document as it is played: one request for each assistant message, and what follows the last one. */
+/** A document as it is played: one request for each assistant message, and the rest after the last one. */
 export type Play = { readonly exchanges: readonly Exchange[]; readonly rest: readonly Entry[] };
 
 export type PlayOptions = {
   readonly seed: string;
-  /** Puts reasoning before half of the answers. */
+  /** Adds reasoning before half of the answers. */
   readonly reasoning: boolean;
-  /** Makes neighbouring calls parallel ones. */
+  /** Makes neighbouring calls parallel. */
   readonly parallel: boolean;
 };
 
-/** How many calls one answer may hold once neighbouring ones are merged. */
+/** The maximum number of calls in one answer after merging. */
 const maxParallel = 4;
 
 /**
- * Cuts a document into requests. An answer before anything was said is appended: there was nothing to ask. A model that runs its tools
- * by itself says in one answer all that stands between two messages of others, with the results of its calls.
+ * Divides a document into requests. A leading answer, with nothing before it, is appended, because there was no request. A model that
+ * runs its own tools answers, in one go, everything between two messages of others, including the results of its calls.
  */
 export function playOf(
   document: ChatDocument,
@@ -55,7 +55,7 @@ export function playOf(
 const placed = (answer: number, entries: readonly Entry[]): readonly Entry[] =>
   entries.map((entry, index): Entry => ({ ...entry, place: { answer, index, size: entries.length } }));
 
-/** Answers that only call, directly behind the results of calls, become part of the answer that made those. */
+/** Merges answers that contain only calls, directly after the results of calls, into the answer that made those calls. */
 function mergeCalls(messages: readonly ChatFileMessage[], draw: Draw): readonly ChatFileMessage[] {
   const merged: ChatFileMessage[] = [];
   let maxCalls = 2 + draw.below(maxParallel - 1);

@@ -1,12 +1,12 @@
 import type { Entry, EntryPlace, Part, Role } from "./entries.ts";
 
-/** One thing that the model is meant to read, in the judge's words. */
+/** One item that the model should read, in the judge's form. */
 export type Expected =
   | {
       readonly kind: "text" | "refusal";
       readonly role: Role;
       readonly text: string;
-      /** Of a system message at the beginning of the Turn, which a provider may take as instructions: which of those it is, from 0. */
+      /** For a system message at the beginning of the Turn, which a provider may take as instructions: its number, from 0. */
       readonly leads?: number;
     }
   | { readonly kind: "image"; readonly role: Role; readonly source: string; readonly detail?: string }
@@ -17,11 +17,11 @@ export type Expected =
       readonly audio: { readonly data: string; readonly format: string };
     }
   | { readonly kind: "call"; readonly name: string; readonly arguments: string }
-  /** `call`: the ordinal, from 0, of the call among all calls. */
+  /** `call`: the index, from 0, of the call among all calls. */
   | { readonly kind: "result"; readonly call: number; readonly text: string }
   | { readonly kind: "reasoning"; readonly text: string };
 
-/** What a request says where a call has no result (rule: Planning and shaping). */
+/** The output that a request has for a call without a result (rule: Planning and shaping). */
 const abortedOutput = "aborted";
 
 /** What the model must read for a list of entries. */
@@ -34,7 +34,7 @@ export function expectedOf(entries: readonly Entry[], wire: EntryRules = {}): re
   });
 }
 
-/** The system messages that may be instructions: those at the beginning, of text alone, unless there is nothing else. */
+/** The system messages that may be instructions: those at the beginning, with text only, unless there is nothing else. */
 export function leadingSystem(entries: readonly Entry[]): readonly Entry[] {
   const end = entries.findIndex((entry) => !isSystem(entry) || entry.parts.some(({ type }) => type !== "text"));
   return entries.slice(0, Math.max(end, 0));
@@ -43,7 +43,7 @@ export function leadingSystem(entries: readonly Entry[]): readonly Entry[] {
 const isSystem = (entry: Entry): entry is Extract<Entry, { readonly kind: "message" }> =>
   entry.kind === "message" && (entry.role === "system" || entry.role === "developer");
 
-/** What a provider takes as instructions, a text for each message, and what is left for the conversation. */
+/** The texts that a provider takes as instructions, one per message, and the rest of the conversation. */
 export function instructionsIn(expected: readonly Expected[]) {
   const isTaken = (each: Expected): boolean => each.kind === "text" && each.leads !== undefined;
   const texts: string[] = [];
@@ -52,27 +52,27 @@ export function instructionsIn(expected: readonly Expected[]) {
   return { texts: texts.filter((text) => text !== ""), rest: expected.filter((each) => !isTaken(each)) };
 }
 
-/** What a wire takes of entries. */
+/** What a wire requires of entries. */
 export type EntryRules = {
-  /** All results of an answer's calls stand together: behind one of them an open call is answered, whatever comes. */
+  /** All results of an answer's calls must be together: after one of them, open calls are answered before anything else. */
   readonly resultsStandTogether?: boolean | undefined;
-  /** Whether it takes the entry at all; everything when absent. */
+  /** Whether it accepts the entry at all. Default: everything. */
   readonly takes?: ((entry: Entry) => boolean) | undefined;
 };
 
 /** An entry of a legal request. */
 export type LegalEntry = {
   readonly entry: Entry;
-  /** Of a call, and of a result: the ordinal, from 0, of the call among all calls. */
+  /** For a call or a result: the index, from 0, of the call among all calls. */
   readonly call: number | null;
 };
 
 /**
- * What a request says of a list of entries, by the rules of planning and shaping, written anew: the judge's side shares nothing with
- * the shaping that it judges.
+ * The entries of a legal request for a list of entries, by the rules of planning and shaping, written independently: the judge shares
+ * no code with the shaping that it judges.
  *
- * Reasoning is read where its answer stands as it was given. An open call is answered before the next entry outside its
- * group, and at the end; a result that comes after that is a message of the user, once, and one without a call of its id is not read.
+ * Reasoning is read if its answer is complete and unchanged. An open call is answered before the next entry outside its
+ * group, and at the end. A later result becomes one message of the user; a result without a call of its id is omitted.
  */
 export function legalEntries(
   entries: readonly Entry[],
@@ -106,7 +106,7 @@ export function legalEntries(
       }
       open = open.filter((call) => call !== answered);
       legal.push({ entry, call: answered.call });
-      // What no answer groups stands together only where nothing comes between.
+      // Ungrouped entries are together only if nothing comes between them.
       if (resultsStandTogether || group === "ungrouped") group = null;
       continue;
     }
@@ -125,7 +125,7 @@ export function legalEntries(
 
 const aborted = (callId: string): Entry => ({ kind: "result", callId, output: abortedOutput });
 
-/** What the user says where the answer to a call comes when others have spoken: which call it was, and what it gave. */
+/** The user message for a result that comes too late: which call it was for, and its output. */
 function lateMessage(
   { output }: Extract<Entry, { readonly kind: "result" }>,
   { name, arguments: given }: Pick<OpenCall, "name" | "arguments">,
@@ -143,7 +143,7 @@ type OpenCall = {
   readonly arguments: string;
 };
 
-/** An answer by its number; what only a model says and no answer groups; null for what stands alone. */
+/** An answer, by its number; `ungrouped` for entries of a model outside any answer; null for all others. */
 type Group = number | "ungrouped" | null;
 
 function groupOf(entry: Entry): Group {
@@ -151,7 +151,7 @@ function groupOf(entry: Entry): Group {
   return entry.kind === "message" && entry.role !== "assistant" ? null : "ungrouped";
 }
 
-/** The answers whose entries all stand together, in their order, and unchanged; what is not taken stands between, too. */
+/** The answers whose entries are all together, in order and unchanged; an entry that is not accepted interrupts its answer. */
 function wholeAnswers(entries: readonly Entry[], takes: (entry: Entry) => boolean): ReadonlySet<number> {
   const whole = new Set<number>();
   let before: EntryPlace | undefined;

@@ -2,9 +2,9 @@ import type { ChatDocument, ChatFileMessage } from "./chat-format.ts";
 import { type Draw, drawFrom } from "./draw.ts";
 
 /**
- * Conversations of the shape of recorded ones, for where none are at hand: a system prompt of 6 KB, short messages of a
- * user, answers of one call or of a few sentences, results of up to 1 KB (now and then 8), up to 62 messages. The measure
- * was 120 recorded conversations of an airline's agent (tau-bench): 27 messages on the average, 47 % of the answers a
+ * Conversations shaped like recorded ones, for use when there are none: a system prompt of 6 KB, short user messages,
+ * answers of one call or of a few sentences, results of up to 1 KB (sometimes 8), up to 62 messages. The model
+ * was 120 recorded conversations of an airline's agent (tau-bench): 27 messages on average, 47 % of the answers a
  * call, 7 % of the calls under an id that was used before. The same seed makes the same conversations.
  */
 export function* generateDocuments(seed: string, count: number): Iterable<ChatDocument> {
@@ -56,7 +56,7 @@ function result(draw: Draw): string {
   return JSON.stringify({ reference: draw.nonce(), status: "found", notes: sentences(draw, length) });
 }
 
-/** Plain sentences of about so many characters. */
+/** Plain sentences of about this many characters. */
 function sentences(draw: Draw, length: number): string {
   const words: string[] = [];
   for (let written = 0; written < length; ) {

@@ -17,7 +17,7 @@ import { expectedOf } from "./expected.ts";
 import { withoutElsewhere } from "./read-otherwise.ts";
 import type { Stage } from "./stage.ts";
 
-/** What is counted over all conversations of a rehearsal. */
+/** Counts over all conversations of a rehearsal. */
 export type RehearsalCounts = ReturnType<typeof noCounts>;
 
 export const noCounts = () => ({
@@ -25,23 +25,23 @@ export const noCounts = () => ({
   switches: 0,
   /** How often a request went to another provider than the one before it. */
   handoffs: 0,
-  /** Bodies sent for answers, refused ones included. */
+  /** Bodies of requests for answers, including rejected ones. */
   requests: 0,
   chained: 0,
   rebased: 0,
   full: 0,
   /** Requests of warm-ups, which ask for no answer. */
   warmUps: 0,
-  /** What was asked of conversation objects besides: made, listed, items deleted. */
+  /** Other requests about conversation objects: creating, listing, deleting items. */
   objectCalls: 0,
   coherent: 0,
-  /** Requests that read something else, were refused, missing, one too many, or not judged. */
+  /** Requests that the model read differently, or that were rejected, missing, superfluous or not judged. */
   incoherent: 0,
   events: 0,
   bytesSent: 0,
 });
 
-/** One request that was not what it had to be. */
+/** One request that was wrong. */
 export type Incoherence = {
   readonly conversation: string;
   /** Counted from 0 within the conversation. */
@@ -63,8 +63,8 @@ export type Playing = {
 };
 
 /**
- * Plays one conversation: appends what the document says, edits, asks, and judges each request against the document with
- * the same edits. A run that fails ends the conversation: the requests that are left count as missing.
+ * Plays one conversation: appends what the document says, edits, runs the engine, and judges each request against the document with
+ * the same edits. A failed run ends the conversation: the remaining requests count as missing.
  */
 export async function playConversation(playing: Playing): Promise<void> {
   const { conversation, document, play, stage, cast, counts, edits } = playing;
@@ -74,7 +74,7 @@ export async function playConversation(playing: Playing): Promise<void> {
   let mode: Mode | undefined;
   let [player] = cast;
   const answeredBy: Player[] = [];
-  /** What was sent and answered last, for a warm-up to send again. */
+  /** The entries last sent and answered, for a warm-up to send again. */
   let held: readonly Entry[] = [];
   let entries: readonly Entry[] = [];
   try {
@@ -123,7 +123,7 @@ export async function playConversation(playing: Playing): Promise<void> {
   }
 }
 
-/** Folds what was recorded since: what was decided, and what the planner knows next. */
+/** Folds the events recorded since: the decisions, and what the planner knows next. */
 async function foldFrom(first: number, { conversation, stage, counts }: Playing): Promise<number> {
   let next = first;
   for await (const recorded of conversation.events(first)) {
@@ -139,14 +139,14 @@ async function foldFrom(first: number, { conversation, stage, counts }: Playing)
 
 async function append(conversation: Conversation, entries: readonly Entry[], key: string): Promise<void> {
   const blocks = entries.flatMap((entry) => (entry.kind === "reasoning" ? [] : [blockOf(entry)]));
-  // Committed as they are: a document may have results that answer nothing, and a request leaves them out.
+  // Committed directly: a document may have results without calls, which a request leaves out.
   const events = blocks.map((block, index) =>
     blockAppending(block.withId(keyedBlockId(conversation.id, `rehearse ${key}`, index))),
   );
   await conversation.commit(events.map((event) => ({ event, actor: { kind: "user" } })));
 }
 
-/** Runs the engine; gives what the run failed with, in one sentence. What the store or the caller ends goes on up. */
+/** Runs the engine and returns a run's error in one sentence. Errors of the store and aborts of the caller are thrown. */
 async function ask({ conversation, signal }: Playing, engine: Engine, mode?: Mode): Promise<string | null> {
   try {
     await conversation.run(engine, { signal, again: true, ...(mode === undefined ? {} : { mode }) });
@@ -157,11 +157,11 @@ async function ask({ conversation, signal }: Playing, engine: Engine, mode?: Mod
   }
 }
 
-/** A draw of its own, so that other modes change no edit. */
+/** A separate draw, so that other modes change no edit. */
 const drawMode = ({ document, edits }: Playing, { modes }: Player, request: number): Mode | undefined =>
   modes === null ? undefined : drawFrom("mode", edits.seed, document.id, request).pick(modes);
 
-/** What the log has of an answer: without reasoning where the server shows none. */
+/** The answer as it is in the log: without reasoning if the server shows none. */
 function recordOf(answer: readonly Entry[], { showsReasoning, records }: Player): readonly Entry[] {
   const shown = answer.filter(({ kind }) => showsReasoning || kind !== "reasoning").flatMap(records);
   return shown.map(({ place, ...recorded }, index): Entry => {
@@ -171,19 +171,19 @@ function recordOf(answer: readonly Entry[], { showsReasoning, records }: Player)
 
 type Sent = {
   readonly request: number;
-  /** What the model has to read. */
+  /** What the model must read. */
   readonly outgoing: readonly Entry[];
   readonly answeredBy: readonly Player[];
 };
 
-/** What is wrong with a request; null when nothing is. */
+/** What is wrong with a request; null if nothing is. */
 function verdict({ cast }: Playing, player: Player, sent: Sent): string | null {
   const made = cast.reduce((sum, { server }) => sum + server.requests.length, 0);
   if (made !== sent.request + 1) return `${made} requests were sent so far, not ${sent.request + 1}`;
   return wrongIn(player, sent);
 }
 
-/** Now and then another process goes on, with a connection that is warmed up: what is wrong with that; null when nothing is. */
+/** At random, continues as another process with a warmed-up connection. Returns what is wrong with that; null if nothing is. */
 async function warmUp(playing: Playing, player: Player, held: Sent): Promise<string | null> {
   const { conversation, document, edits, warmUpRate, signal } = playing;
   if (!drawFrom("warm-up", edits.seed, document.id, held.request).chance(warmUpRate)) return null;
@@ -197,7 +197,7 @@ async function warmUp(playing: Playing, player: Player, held: Sent): Promise<str
   return wrong === null ? null : `its warm-up: ${wrong}`;
 }
 
-/** What is wrong with the newest request of a kind; null when nothing is. */
+/** What is wrong with the newest request of a kind; null if nothing is. */
 function wrongIn(player: Player, { outgoing, answeredBy }: Sent, kind?: "warmUps"): string | null {
   const { engine, server } = player;
   const sent = server[kind ?? "requests"];
@@ -205,10 +205,10 @@ function wrongIn(player: Player, { outgoing, answeredBy }: Sent, kind?: "warmUps
   const status = sent[last]?.status;
   if (status !== 200) return `the server answered ${status ?? "nothing"}`;
   const { resultsStandTogether } = engine.options.provider.codec;
-  // Reasoning is its endpoint's: it stays out of what any other reads.
+  // Reasoning belongs to its endpoint: requests to others omit it.
   const isOwn = ({ kind, place }: Entry): boolean =>
     kind !== "reasoning" || place === undefined || answeredBy[place.answer] === player;
-  // An id of a file is good where the file is: at the first that answered behind it.
+  // A file id is valid where the file is: at the first endpoint that answered after it.
   const isKept = (at: number): boolean => {
     const answered = outgoing.slice(at + 1).find(({ place }) => place !== undefined)?.place;
     return answered === undefined || answeredBy[answered.answer] === player;

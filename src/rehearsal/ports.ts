@@ -3,22 +3,22 @@ import type { Provider } from "../engine/stack/provider.ts";
 import type { Entry } from "./entries.ts";
 import type { Expected } from "./expected.ts";
 
-/** A server that plays answers, keeps state as a real one does, and tells what its model read. */
+/** A server that plays answers, keeps state as a real one does, and reports what its model read. */
 export interface RehearsalServer extends AsyncDisposable {
-  /** Where it is, as providers want it: with `/v1`. */
+  /** Its address for providers, with `/v1`. */
   readonly baseUrl: string;
-  /** Every request for an answer that arrived since the last `clear`, refused ones included. */
+  /** Every request for an answer since the last `clear`, including rejected ones. */
   readonly requests: readonly { readonly bodyText: string; readonly status: number }[];
-  /** Requests since then that asked for no answer, but for what the next one continues from to be held. */
+  /** Requests since then that asked for no answer, but prepared the context of the next one. */
   readonly warmUps: readonly { readonly bodyText: string; readonly status: number }[];
-  /** The others since then: what was asked of conversation objects. */
+  /** The other requests since then, about conversation objects. */
   readonly calls: readonly { readonly method: string; readonly path: string; readonly bodyText: string }[];
   /**
-   * Where what the model read differs from what it was meant to read, in one sentence; null where it does not, undefined
-   * where there was no inference. A number counts `requests`, or those of the kind that is named.
+   * How what the model read differs from what it should have read, in one sentence; null if it does not, undefined
+   * if there was no inference. The number is an index in `requests`, or in those of the given kind.
    */
   difference(request: number, expected: readonly Expected[], kind?: "warmUps"): string | null | undefined;
-  /** Forgets everything, so that the next conversation finds it new. */
+  /** Forgets everything, so that the next conversation starts fresh. */
   clear(): void;
 }
 
@@ -27,7 +27,7 @@ export type RehearsalTransport = (typeof rehearsalTransports)[number];
 
 export const rehearsalTransports = ["json", "sse", "websocket"] as const;
 
-/** The providers that rehearsals are played with, by the name that the command line has for them. */
+/** The providers for rehearsals, by their name on the command line. */
 export const rehearsalProviders = [
   "responses",
   "chat",
@@ -43,31 +43,31 @@ export const rehearsalProviders = [
 
 export type RehearsalProvider = (typeof rehearsalProviders)[number];
 
-/** What is known of a provider that a rehearsal asks. */
+/** The properties of a provider in a rehearsal. */
 export interface PlayerTraits {
-  /** The model runs its tools by itself: calls and their results come with its answer. */
+  /** The model runs its own tools: calls and their results come with its answer. */
   readonly hasOwnTools?: true;
-  /** False where the server shows no reasoning: none is added to its answers. */
+  /** False if the server shows no reasoning: then none is added to its answers. */
   readonly showsReasoning?: false;
-  /** What it is told of an entry: parts that have no form on its wire are left out. Null: nothing; all of it when absent. */
+  /** The part of an entry that it receives, without parts that its wire has no form for. Null: nothing. Default: all of it. */
   readonly takes?: (entry: Entry) => Entry | null;
-  /** What is on record of a thing that the model answered, where the dialect says it otherwise. */
+  /** The recorded form of an entry that the model answered, if the dialect changes it. */
   readonly records?: (answered: Entry) => readonly Entry[];
 }
 
-/** Whom a rehearsal asks: a server, and a provider that speaks to it. */
+/** A player: a server, and a provider for it. */
 export interface RehearsalPlayer extends PlayerTraits {
-  /** `answer` gives what the model says to the n-th request since `clear`; it throws where there is nothing to say. */
+  /** `answer` returns the model's answer to the n-th request since `clear`; it throws if there is none. */
   startServer(answer: (request: number) => readonly Entry[]): Promise<RehearsalServer>;
-  /** A provider that speaks to that server. */
+  /** A provider for that server. */
   provider(server: RehearsalServer, transport: RehearsalTransport): Provider;
 }
 
-/** What a rehearsal is played with, put together by a floor that may know servers, providers and stores. */
+/** The parts of a rehearsal, assembled on a floor that may import servers, providers and stores. */
 export interface RehearsalParts extends RehearsalPlayer {
-  /** Who takes part besides: then each conversation is handed over between some of them, at random requests. */
+  /** Other players: then each conversation is handed over between some of them, at random requests. */
   readonly others?: readonly RehearsalPlayer[];
-  /** The store of one conversation; the same one every time, or a new one. */
+  /** The store of one conversation; always the same one, or a new one. */
   openStore(): Promise<TurnlogStore>;
   closeStore(store: TurnlogStore): Promise<void>;
 }

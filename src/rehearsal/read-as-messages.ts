@@ -2,8 +2,8 @@ import type { Expected } from "./expected.ts";
 import { withoutDetail, withParsedArguments } from "./read-otherwise.ts";
 
 /**
- * What the model reads where all that one role says without a word of another in between is one message: what it thought, then its
- * images (their content alone), then its texts as one, then its calls, whose arguments are objects (Ollama's wire, said anew on the judge's side).
+ * What the model reads if consecutive entries of one role are one message: its reasoning, then its images (their content only), then its
+ * texts as one, then its calls, whose arguments are objects (Ollama's wire, written independently for the judge).
  */
 export function readAsMessages(expected: readonly Expected[]): readonly Expected[] {
   const runs: Expected[][] = [];
@@ -16,8 +16,8 @@ export function readAsMessages(expected: readonly Expected[]): readonly Expected
 }
 
 /**
- * What the model reads on the wire of Chat Completions: a message of its own has its thoughts first, as one, then texts, then calls, and what is said
- * behind a call, before the results, stands in the message of that call.
+ * What the model reads on the wire of Chat Completions. A model's message has its reasoning first, as one, then texts, then calls.
+ * Entries of the model after a call and before the results belong to the message of that call.
  */
 export function readAsChat(
   expected: readonly Expected[],
@@ -43,7 +43,7 @@ export function readAsChat(
   });
 }
 
-/** Results stand by themselves, but for the parts of one. */
+/** Results are separate messages, except for the parts of one. */
 function speakerOf(expected: Expected): string {
   if (expected.kind === "result") return `result ${expected.call}`;
   if (!("role" in expected)) return "assistant";

@@ -2,8 +2,8 @@ import { type Expected, instructionsIn } from "./expected.ts";
 import { isElsewhere, takesParts, withoutDetail, withoutDeveloper, withParsedArguments } from "./read-otherwise.ts";
 
 /**
- * A system message behind the beginning is a text of the user in tags, which every model of the Messages API takes; behind the words
- * of the model, and where nobody else speaks, the user has to say something.
+ * A system message after the beginning becomes a user text in tags, which every model of the Messages API accepts. After a message of
+ * the model, and if there is no other message, a user message is added.
  */
 export function readAsMessagesApi(expected: readonly Expected[]): readonly Expected[] {
   const all = expected.map((each) => withoutDetail(withParsedArguments(withoutDeveloper(each))));
@@ -18,14 +18,14 @@ export function readAsMessagesApi(expected: readonly Expected[]): readonly Expec
   return isModels ? [...said, { kind: "text", role: "user", text: "Continue." }] : said;
 }
 
-/** Leading system messages are one text that is added to the system prompt of the CLI; arguments are values. */
+/** Leading system messages become one text, added to the CLI's system prompt; arguments are values. */
 export function readByClaudeCli(expected: readonly Expected[]): readonly Expected[] {
   const { texts, rest } = instructionsIn(expected);
   const system = texts.length === 0 ? [] : [{ kind: "text", role: "system", text: texts.join("\n\n") } as const];
   return [...system, ...rest.map((each) => withoutDetail(withParsedArguments(each)))];
 }
 
-/** A model and a system say texts, others images and files too: those that the server keeps, PDFs, and images. */
+/** Model and system have texts only; others also images and files: those that the server keeps, PDFs, and images. */
 export const takenByMessagesApi = takesParts((part, role) => {
   if (part.type === "text") return true;
   if (role !== "user") return false;
@@ -34,5 +34,5 @@ export const takenByMessagesApi = takesParts((part, role) => {
 
 const isDocument = /^data:(application\/pdf|image\/[^;,]+);base64,/;
 
-/** A user says texts and images; a transcript has everything that others said. */
+/** A user has texts and images; a transcript has everything from the others. */
 export const takenByClaudeCli = takesParts(({ type }, role) => role !== "user" || type === "text" || type === "image");

@@ -2,7 +2,7 @@ import type { Entry } from "./entries.ts";
 import { type Expected, instructionsIn } from "./expected.ts";
 import { isInline, withoutDetail, withoutElsewhere, withParsedArguments } from "./read-otherwise.ts";
 
-/** What a model reads of `generateContent`: results stand in the order of their calls, and each is one text. */
+/** What a model reads of `generateContent`: results come in the order of their calls, and each is one text. */
 export function readByGemini(expected: readonly Expected[]): readonly Expected[] {
   const inOrder: Expected[] = [];
   for (const each of joinedResults(readByGoogle(expected)).map(asItsMediaType)) {
@@ -13,7 +13,7 @@ export function readByGemini(expected: readonly Expected[]): readonly Expected[]
   return inOrder;
 }
 
-/** What is at an address is an image where the address ends as those do, and else a file: there is no other word for it. */
+/** The address's ending decides whether it is an image or a file, because the wire does not say. */
 function asItsMediaType(expected: Expected): Expected {
   if ((expected.kind !== "image" && expected.kind !== "file") || isInline(expected.source)) return expected;
   const { role, source } = expected;
@@ -38,8 +38,8 @@ export function readByInteractions(expected: readonly Expected[]): readonly Expe
 }
 
 /**
- * Instructions stand before the conversation, and within it they are the user's; a refusal is a text; what says nothing is not sent;
- * arguments are JSON objects, whose text is not kept; images have no size, and files no name.
+ * Leading instructions come before the conversation; later ones become user messages. A refusal is a text. Empty texts are not sent.
+ * Arguments are JSON objects, whose text is not kept. Images have no size, and files no name.
  */
 function readByGoogle(
   expected: readonly Expected[],
@@ -63,7 +63,7 @@ const isInstruction = ({ role }: { readonly role: string }): boolean => role ===
 const isAfter = (other: Expected, { call }: { readonly call: number }): boolean =>
   other.kind === "result" && other.call > call;
 
-/** What a message says but files that another server keeps; null where that is nothing. */
+/** A message without files that another server keeps; null if nothing else is left. */
 export function takenByGoogle(entry: Entry): Entry | null {
   const taken = withoutElsewhere(entry);
   const isSaid = taken?.kind !== "message" || taken.parts.some((part) => !("text" in part) || part.text !== "");

@@ -19,10 +19,10 @@ import { type RehearsalFigures, type RehearsalOptions, rehearse } from "./rehear
 import { type RehearsedProvider, rehearsedProviders } from "./rehearsed-providers.ts";
 
 /**
- * What a rehearsal is played with: the reference server, which judges it, and a provider for one of the dialects that it speaks; for
- * several, one of each, which hand the conversations over to one another.
+ * The parts of a rehearsal: the reference server, which judges it, and a provider for one of the dialects that it speaks. For
+ * several dialects, one of each, which hand the conversations over to one another.
  *
- * Without a store each conversation gets a memory store of its own, so that a long rehearsal takes no more memory than
+ * Without a store each conversation gets its own memory store, so that a long rehearsal needs no more memory than
  * its longest conversation.
  */
 export function rehearsalParts(
@@ -56,10 +56,10 @@ const withoutReasoning =
     answer(request).filter(({ kind }) => kind !== "reasoning");
 
 /**
- * Plays recorded conversations, in the format of Chat Completions, through the real engine to a reference server, with random
- * edits before a fifth of the requests unless told otherwise, and judges every request.
+ * Plays recorded conversations, in the format of Chat Completions, through the real engine to a reference server, and judges every
+ * request. By default, random edits come before a fifth of the requests.
  *
- * @throws {TurnlogError} what a store throws; what a run fails with counts as incoherent.
+ * @throws {TurnlogError} for errors of a store; a failed run counts as incoherent.
  */
 export const rehearseChats = (
   documents: Iterable<ChatDocument> | AsyncIterable<ChatDocument>,
@@ -76,9 +76,9 @@ async function startServer(
 ): Promise<RehearsalServer> {
   const server = await startReferenceServer({
     ...dialect,
-    // Ids are in the bodies: with the same ones the same rehearsal sends the same bytes.
+    // Ids are part of the bodies: with the same ids, the same rehearsal sends the same bytes.
     seed: "rehearsal",
-    // All requests of a conversation are counted, and then cleared.
+    // All requests of a conversation are counted, then cleared.
     ...{ maxKept: Number.POSITIVE_INFINITY, maxKeptBytes: Number.POSITIVE_INFINITY },
     answer: ({ request }) => ({ output: answer(request).map(itemOf) }),
   });
@@ -113,11 +113,11 @@ async function startServer(
   };
 }
 
-/** All else is asked of conversation objects. */
+/** All other requests are about conversation objects. */
 const isAsked = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
   method === "POST" && !path.startsWith("/v1/conversations");
 
-/** An entry as a reference server is told to say it. */
+/** An entry as the script of a reference server. */
 export function itemOf(entry: Entry): ScriptedItem {
   switch (entry.kind) {
     case "call":

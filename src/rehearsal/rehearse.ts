@@ -15,25 +15,25 @@ export type RehearsalOptions = PlayOptions &
     readonly mode: Mode;
     /** Over WebSocket nothing is stored: requests continue from what their connection remembers. */
     readonly transport?: RehearsalTransport | undefined;
-    /** Other modes that the endpoint can do take its place at random requests. */
+    /** Uses other modes that the endpoint supports at random requests. */
     readonly switchModes?: boolean;
-    /** Before how many requests, from 0 to 1, a new connection is warmed up; over WebSocket only. */
+    /** The fraction of requests, from 0 to 1, before which a new connection is warmed up; over WebSocket only. */
     readonly warmUpRate?: number;
-    /** For tests: a clock and ids that repeat. */
+    /** For tests: a repeatable clock and ids. */
     readonly sources?: Pick<EngineConfig, "clock" | "newId">;
     readonly signal?: AbortSignal;
     readonly onIncoherence?: (incoherence: Incoherence) => void;
-    /** After each conversation, with how many there were. */
+    /** Called after each conversation, with the number so far. */
     readonly onConversation?: (done: number) => void;
   };
 
-/** What a rehearsal came to. Bytes are of UTF-8 request bodies, without headers. */
+/** The result of a rehearsal. Bytes are those of UTF-8 request bodies, without headers. */
 export type RehearsalFigures = Readonly<RehearsalCounts> & {
-  /** As it was asked for. */
+  /** The requested mode. */
   readonly mode: Mode;
   readonly transport: RehearsalTransport;
   readonly conversations: number;
-  /** The same requests, planned full. */
+  /** The same requests, each planned in full. */
   readonly bytesFull: number;
   /** The same requests, planned with the newest response as the only candidate. */
   readonly bytesLastOnly: number;
@@ -41,10 +41,10 @@ export type RehearsalFigures = Readonly<RehearsalCounts> & {
 };
 
 /**
- * Plays recorded conversations through the real engine, over HTTP or WebSocket, with random edits, and has every request judged: what
- * the model read is held against the source document with the same edits, by rules that share no code with the engine.
+ * Plays recorded conversations through the real engine, over HTTP or WebSocket, with random edits, and judges every request: what
+ * the model read is compared with the source document after the same edits, by rules that share no code with the engine.
  *
- * @throws what the store throws, and when the signal aborts; what a run fails with counts as incoherent.
+ * @throws errors of the store, and the signal's reason when it aborts; a failed run counts as incoherent.
  */
 export async function rehearse(
   documents: AsyncIterable<ChatDocument> | Iterable<ChatDocument>,

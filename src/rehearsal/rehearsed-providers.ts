@@ -29,38 +29,38 @@ import {
   withoutDeveloper,
 } from "./read-otherwise.ts";
 
-/** A dialect as rehearsals play it. */
+/** How rehearsals play a dialect. */
 export type RehearsedProvider = PlayerTraits & {
-  /** How the reference server differs. */
+  /** Different options for the reference server. */
   readonly server?: Partial<ReferenceServerOptions>;
-  /** A provider that speaks to the reference server at this address, which ends with `/v1`. */
+  /** A provider for the reference server at this address, which ends with `/v1`. */
   readonly provider: (baseUrl: string, transport: RehearsalTransport) => Provider;
-  /** The mode that it is played in unless told otherwise; `chained` when absent. */
+  /** The default mode. Default: `chained`. */
   readonly mode?: Mode;
-  /** How it is played where it is told to continue, which it does only where its server is asked to keep something. */
+  /** The provider to play instead if requests should continue, for a dialect that continues only if its server stores something. */
   readonly chainedAs?: RehearsalProvider;
-  /** Why its server shows no reasoning, where it shows some elsewhere. */
+  /** Why its server shows no reasoning, if it shows some elsewhere. */
   readonly whyNoReasoning?: string;
-  /** What the model reads of a thing in this dialect; null: nothing. Absent, it reads everything as it was said. */
+  /** What the model reads of one entry in this dialect; null: nothing. Default: everything as it was said. */
   readonly reads?: (expected: Expected) => Expected | null;
-  /** The same of all that it reads, where one thing is not read by itself. */
+  /** The same for all entries, if they cannot be read one by one. */
   readonly readsAll?: (expected: readonly Expected[]) => readonly Expected[];
-  /** Whether the provider goes over WebSocket too. */
+  /** Whether the provider also supports WebSocket. */
   readonly hasWebSocket?: true;
-  /** How strictly reasoning is held; exactly when absent. */
+  /** How strictly reasoning is judged. Default: exactly. */
   readonly judging?: JudgeOptions;
 };
 
-/** The Messages API, whatever its server keeps. */
+/** The Messages API, with or without threads. */
 const messages = { readsAll: readAsMessagesApi, takes: takenByMessagesApi, records: recordedAsTexts } as const;
 
-/** Every provider that a rehearsal can be played with: one line each. */
+/** All providers for rehearsals. */
 export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedProvider>> = {
   responses: { provider: responses, hasWebSocket: true },
   chat: chat("vllm"),
   "chat-openai": { ...chat("openai"), showsReasoning: false, reads: (expected) => expected },
   "chat-deepseek": chat("deepseek"),
-  // Thoughts are parts of a message there, each by itself.
+  // Here reasoning is made of separate parts of a message.
   "chat-mistral": { ...chat("mistral"), readsAll: (all) => readAsChat(all, { joinsThoughts: false }) },
   "chat-groq": {
     ...chat("groq"),
@@ -94,7 +94,7 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
   "google-interactions": {
     provider: (baseURL, transport) =>
       googleInteractions({
-        // Answers name the model: a key within that name would be masked there, and nothing be continued.
+        // Answers contain the model's name. If it contained the key, it would be masked, and no request could continue.
         ...{ model: "gemini-3-rehearsal", apiKey: "AIza-of-nobody", baseURL, store: true },
         transport: overHttp(transport),
       }),
@@ -107,7 +107,7 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
     server: { checksReasoning: "refuses" },
     mode: "stateless",
     provider: anthropicAt,
-    // What is behind an edit is left out, and the server refuses it.
+    // Reasoning after an edit is omitted, because the server rejects it.
     judging: { reasoning: "subset" },
   },
   "claude-cli": {
@@ -115,7 +115,7 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
     readsAll: readByClaudeCli,
     ...{ takes: takenByClaudeCli, records: recordedAsTexts },
     hasOwnTools: true,
-    // A session has its own reasoning, and none that came before it.
+    // A session has its own reasoning, and none from before it.
     judging: { reasoning: "subset" },
   },
   "anthropic-threads": {
@@ -125,7 +125,7 @@ export const rehearsedProviders: Readonly<Record<RehearsalProvider, RehearsedPro
   },
 };
 
-/** Most are asked over HTTP only. */
+/** Most providers use HTTP only. */
 const overHttp = (transport: RehearsalTransport) => (transport === "json" ? ("json" as const) : ("sse" as const));
 
 const asked = { model: "rehearsal", apiKey: "rehearsal" };
@@ -144,7 +144,7 @@ function anthropicAt(baseUrl: string, transport: RehearsalTransport, options: { 
   return anthropic({ ...asked, ...options, baseURL, transport: overHttp(transport) });
 }
 
-/** Of parts that the wire has a form for, what the servers of a dialect take. */
+/** Which of the parts with a form on the wire the servers of a dialect accept. */
 function takenByChat({ lacks = [] }: ChatDialect): NonNullable<RehearsedProvider["takes"]> {
   const kinds = { image: "images", file: "files", audio: "audio" } as const;
   return takesParts(({ type }, role) => {
@@ -162,7 +162,7 @@ function chat(dialect: ChatDialectName): RehearsedProvider {
   };
 }
 
-/** Those between which a rehearsal hands conversations over: a model that runs its tools by itself cuts them into other exchanges. */
+/** The providers for handovers, without models that run their own tools: those divide a conversation into other exchanges. */
 export const handedBetween: readonly RehearsalProvider[] = rehearsalProviders.filter(
   (name) => rehearsedProviders[name].hasOwnTools !== true,
 );

@@ -7,29 +7,29 @@ import type { Entry, Part, Role } from "./entries.ts";
 import { expectedOf, leadingSystem } from "./expected.ts";
 import { takesParts } from "./read-otherwise.ts";
 
-/** Judges each request of an engine by what the model read for it. */
+/** Judges each request of an engine by what the model read. */
 export type RequestJudge = {
-  /** Goes last in `middleware`, so that it sees the Turn that all other layers hand on. */
+  /** Put it last in `middleware`, so that it sees the Turn after all other layers. */
   readonly layer: Layer;
   /** How many requests were judged. */
   readonly judged: number;
   /**
-   * How many were not: their Turn holds what the judge has no words for (hosted items, custom tools, images in results, phases of messages,
-   * a file of which it cannot tell whether this server keeps it, a part that not all wires have a form for).
+   * How many requests were not judged, because their Turn holds something that the judge cannot express (hosted items, custom tools, images
+   * in results, phases of messages, a file that may be on another server, a part that not all wires have a form for).
    */
   readonly unjudged: number;
-  /** What each request got wrong, in one sentence with its number at the server; empty is what a test asks for. */
+  /** What each request got wrong, in one sentence with its number at the server; a test expects it to be empty. */
   readonly incoherences: readonly string[];
 };
 
 export type RequestJudgeOptions = {
-  /** As the provider has it. */
+  /** As the provider sets it. */
   readonly systemAs?: "input" | "instructions";
 };
 
 /**
- * A judge for the tests of an agent: of every request that the reference server took, what its model read has to be the Turn
- * that left the last layer, by rules that share no code with the engine. It takes one run of one conversation at a time.
+ * A judge for tests of an agent: for every request that the reference server accepted, the model must have read the Turn
+ * that left the last layer, by rules that share no code with the engine. It judges one run of one conversation at a time.
  */
 export function createRequestJudge(
   server: Pick<ReferenceServer, "requests" | "reading" | "baseUrl">,
@@ -74,7 +74,7 @@ export function createRequestJudge(
 
 type Heard = { readonly reading: Reading; readonly baseUrl: string; readonly path: string };
 
-/** Null where the model read the blocks; undefined where that cannot be told. */
+/** Null if the model read the blocks; undefined if that cannot be decided. */
 function differenceOf(blocks: readonly Block[], heard: Heard, systemAs: string): string | null | undefined {
   const answers = new Map<string, number>();
   const lost = new Set<Entry>();
@@ -92,28 +92,28 @@ function differenceOf(blocks: readonly Block[], heard: Heard, systemAs: string):
   if (known.length < entries.length) return undefined;
   const asked = systemAs === "instructions" ? known.slice(leadingSystem(known).length) : known;
   const lines = readItems(heard.reading.items, { instructions: null, tools: [] });
-  // A thought that nobody can read is told by its id, which the Turn's rules do not speak of.
+  // Encrypted reasoning is identified by its id, which the Turn's rules do not include.
   const isSealed = known.some((entry) => entry.kind === "reasoning" && entry.text === "");
   const expected = expectedReading(expectedOf(asked, { takes: (entry) => !lost.has(entry) }));
   const judgement = judge(expected, lines, { reasoning: isSealed ? "ignore" : "subset" });
   return judgement.coherent ? null : judgement.summary;
 }
 
-/** A message without what another server keeps under an id; null where nobody can tell whose that is. */
+/** A message without files that another server keeps by id; null if their server is unknown. */
 function withoutElsewhere(block: Block, isHere: boolean | null): Block | null {
   const left = block.parts.filter(({ fileId }) => typeof fileId !== "string");
   if (isHere === true || left.length === block.parts.length) return block;
   return isHere === null ? null : block.withPayload({ ...block.payload, content: left });
 }
 
-/** The Responses API has texts and refusals of a model, and everything but refusals of others. */
+/** The Responses API accepts only texts and refusals from a model, and everything but refusals from others. */
 const takenByResponses = takesParts(({ type }, role) =>
   role === "assistant" ? type === "text" || type === "refusal" : type !== "refusal",
 );
 
 /**
- * Whether what a block names by an id is kept by this server: by the endpoint that the block says, else by the first that answered
- * behind it; while nobody has, it goes to whoever is asked. Null where that endpoint is another part, or account, of this server.
+ * Whether this server keeps what a block names by an id. The endpoint in the block decides, else the first that answered after it;
+ * before any answer, it goes to the endpoint that is asked. Null if that endpoint is another part, or account, of this server.
  */
 function isKeptHere(blocks: readonly Block[], place: number, { baseUrl }: Heard): boolean | null {
   const answer = blocks

@@ -8,15 +8,15 @@ import type { Provider } from "../engine/stack/provider.ts";
 import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
 import { type DrawnEdit, editTurn } from "./edits.ts";
 
-/** What the layers of a rehearsal know of the request that comes next, and what they measured of it. */
+/** What the layers of a rehearsal know about the next request, and what they measured of it. */
 export type Stage = {
-  /** Made to the next request. */
+  /** The edit before the next request. */
   edit: DrawnEdit | null;
   /** Its conversation's stream. */
   stream: string;
-  /** The conversation as its events tell it, up to the run that is open. */
+  /** The conversation from its events, up to the open run. */
   view: ConversationView;
-  /** What the requests so far would have cost if each were planned otherwise, in UTF-8 bytes of the bodies. */
+  /** What the requests so far would have cost if each were planned in another way, in UTF-8 bytes of the bodies. */
   bytesFull: number;
   bytesLastOnly: number;
 };
@@ -29,7 +29,7 @@ export const emptyStage = (): Stage => ({
   bytesLastOnly: 0,
 });
 
-/** Makes the edit of the request. An insertion that holds for this request only is taken back on the way out. */
+/** Makes the edit of the request. An insertion for this request only is removed on the way out. */
 export const editingLayer = (stage: Stage): Layer =>
   defineMiddleware({ name: "rehearsal-edits", version: "1.0.0" }, (next) => async (turn) => {
     const { edit } = stage;
@@ -40,7 +40,7 @@ export const editingLayer = (stage: Stage): Layer =>
     return (await next(edited)).remove(...inserted);
   });
 
-/** Plans each request in the two ways that a rehearsal compares with. It stands innermost, and changes nothing. */
+/** Plans each request in the two ways that a rehearsal compares with. It is the innermost layer, and changes nothing. */
 export const measuringLayer = (stage: Stage, provider: Provider): Layer =>
   defineMiddleware({ name: "rehearsal-measure", version: "1.0.0" }, (next) => async (turn, ctx) => {
     const { view, stream } = stage;
@@ -60,7 +60,7 @@ type Measured = {
   readonly now: number;
 };
 
-/** The size of the body that a request would have, planned in this way. */
+/** The size of a request's body if it is planned in this way. */
 const bodyBytes = (
   { turn, settings, provider, view, stream, now }: Measured,
   way: Pick<PlanRequest, "full" | "candidates">,
@@ -68,7 +68,7 @@ const bodyBytes = (
   const capabilities = learnedCapabilities(provider, view);
   const asking = { endpoint: provider, capabilities, connection: provider.connection?.(stream, capabilities), ...way };
   return buildRequest(
-    // What the Turn says by the instructions is in them.
+    // Blocks sent as instructions are included.
     newRequest(view, turn, { ...asking, settings: () => settings, now: new Date(now).toISOString() }),
   ).bytes;
 };

@@ -1,15 +1,15 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 
-/** An answer as a server might say it that is less strict than its documentation, and what is otherwise in it. */
+/** An answer as a server that is less strict than its documentation might send it, and how it differs. */
 export type UntidyAnswer = { readonly how: string; readonly answer: JsonObject };
 
 /**
- * An answer with each of its members left out, null and empty in turn, with its numbers as texts, and with a member in each object that no
- * client knows.
+ * Variants of an answer: with each of its members in turn absent, null and empty, with its numbers as texts, and with an unknown member
+ * in each object.
  */
 export function* untidied(answer: JsonObject): Generator<UntidyAnswer> {
   for (const { path, value } of membersOf(answer, [])) {
-    // What stands in a list is there, or the list is shorter.
+    // An absent list item would only make the list shorter.
     if (typeof path.at(-1) === "number") continue;
     const named = path.join(".");
     const otherwise: readonly (readonly [string, JsonValue | undefined])[] = [

@@ -4,7 +4,7 @@ import { isAside } from "../domain/frame.ts";
 import type { RecordedAnswers } from "./recorded-answers.ts";
 import type { RecordedRun } from "./recorded-runs.ts";
 
-/** What one layer did to the Turn on the way to a request. */
+/** The edits of one layer to the Turn of a request. */
 export type StepEdit = {
   readonly layer: string;
   readonly direction: "request" | "response";
@@ -12,23 +12,23 @@ export type StepEdit = {
   readonly operations: readonly string[];
 };
 
-/** How a step was, or would have been, asked. */
+/** How a request was sent, or would have been sent. */
 export type StepFacts = Pick<Decision, "strategy" | "reason" | "sendFrom"> & {
-  /** Of the recorded ones. */
+  /** Only for recorded steps. */
   readonly revision: number | null;
   readonly frame: string;
   readonly anchor: string | null;
   readonly blocks: number;
   readonly bytes: number;
   readonly requestDigest: string;
-  /** Since the request before. */
+  /** Since the previous request. */
   readonly edits: readonly StepEdit[];
 };
 
-/** A step as it would have been asked, and the body that it would have sent; null unless bodies were asked for. */
+/** A step as it would have been, and the body that it would have sent; null unless bodies were requested. */
 export type OtherStep = StepFacts & { readonly bodyText: string | null };
 
-/** A step as it was recorded and as it would have been; null on the side that did not make it. */
+/** A step as recorded and as it would have been; null on the side that did not make it. */
 export type CounterfactualStep = {
   readonly runId: string;
   readonly recorded: StepFacts | null;
@@ -36,16 +36,16 @@ export type CounterfactualStep = {
   /** Whether both sent the same bytes. */
   readonly isSame: boolean;
   /**
-   * Whether the model reads the same, whatever was sent of it: the same Turn, under the same settings. The same bytes behind a context
-   * that is another now are read otherwise.
+   * Whether the model reads the same, however it was sent: the same Turn, with the same settings. If a context
+   * differs, the same bytes after it do not read the same.
    */
   readonly readsSame: boolean;
 };
 
-/** What the other stack was given, and the bodies that it would have sent, by their digests. */
+/** The answers of the other stack, and the bodies that it would have sent, by digest. */
 type Other = { readonly answers: RecordedAnswers; readonly bodies: ReadonlyMap<string, string> };
 
-/** Puts the steps of a run beside those that another stack made of its answers. */
+/** Pairs the steps of a run with those that another stack made of its answers. */
 export function compareSteps(
   run: RecordedRun,
   events: readonly RecordedEvent[],
@@ -70,15 +70,15 @@ export function compareSteps(
   return [...pairs, ...unused.map((before) => ({ runId: run.id, recorded: before, ...notMade }))];
 }
 
-/** A step, and what the model reads of it, as one digest of its Turn and its settings. */
+/** A step, and a digest of what the model reads of it: its Turn and its settings. */
 type ReadStep = { readonly facts: StepFacts; readonly reading: string };
 
-/** One for each step: of several attempts the last. */
+/** One for each step: the last of its attempts. */
 function factsOf(events: readonly RecordedEvent[]): readonly ReadStep[] {
   const all: ReadStep[] = [];
   let edits: StepEdit[] = [];
   for (const { event, actor, revision, frame } of events) {
-    // What a layer asked beside the conversation is no step.
+    // An aside is not a step.
     if (isAside(frame)) continue;
     if (event.type === "TurnEdited" && actor.kind === "middleware") {
       const { name: layer, direction } = actor;

@@ -25,18 +25,18 @@ import { RecordedOrder } from "./recorded-order.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
 import { checkReplay, type RecordedConversation } from "./replay-options.ts";
 
-/** What to leave out of what was, or how far to go. */
+/** What to leave out, and how far to go. */
 export type WhatIfOptions = {
-  /** What recorded answers are read with, by name, where it is not what the conversation's store has. */
+  /** The codecs that read recorded answers, by name. Default: those of the conversation's store. */
   readonly codecs?: Codecs;
   readonly to?: number;
-  /** What layers and tools are given as `ctx.context`: no log has it. */
+  /** The `ctx.context` for layers and tools: the log does not have it. */
   readonly context?: unknown;
-  /** The layer of the engine's stack that is to be left out. */
+  /** The layer of the engine's stack to leave out. */
   readonly without?: string | null;
-  /** Keeps the body that each step would have sent, as `otherwise.bodyText`; they may be long, so only who asks has them. */
+  /** Keeps the body that each step would have sent, as `otherwise.bodyText`. Off by default, because they may be long. */
   readonly bodies?: boolean;
-  /** Told of every event of the recording that was passed: how many there are by then. */
+  /** Called for every event of the recording, with the number of events so far. */
   readonly onProgress?: (events: number) => void;
 };
 
@@ -44,16 +44,16 @@ const whatIfOptions = optionsOf<WhatIfOptions>(
   allOf(anything, "codecs", "to", "context", "without", "bodies", "onProgress"),
 );
 
-/** Where the recording does not answer any more. */
+/** The first step that the recording cannot answer. */
 export type UnansweredStep = { readonly runId: string; readonly frame: string; readonly what: string };
 
-/** What another stack would have made of a conversation, as far as its log tells. */
+/** What another stack would have done with a conversation, as far as its log can answer. */
 export type Counterfactual = {
-  /** Every request of either, in order. */
+  /** Every request of either stack, in order. */
   readonly steps: readonly CounterfactualStep[];
-  /** From here on nobody knows; null where the recording answered to the end. */
+  /** The result is unknown from this step on; null if the recording answered everything. */
   readonly unknown: UnansweredStep | null;
-  /** The Turn that there would be. */
+  /** The resulting Turn. */
   readonly turn: Turn;
 };
 
@@ -65,16 +65,16 @@ function layerNotFound(name: string, layers: EngineOptions["layers"]): TurnlogEr
 }
 
 /**
- * What would have been with another stack, or without one layer of it: the runs are made anew, in a store in memory, and whatever they
- * ask outside is answered from the log. They plan, edit and record as every run does, on the ids, the numbers and the time that they had
- * then, so that what is shown is what would have happened. Nobody is asked, no tool runs, and the conversation stays as it is.
+ * What would have happened with another stack, or without one layer of it. The runs are made again, in a memory store, with answers
+ * from the log. They plan, edit and record as every run does, with the recorded ids, numbers and times, so that the result is what
+ * would have happened. No provider is asked, no tool runs, and the conversation does not change.
  *
  *     const { steps } = await whatIf(conversation, engine, { without: "shorten-results" });
  *     console.log(steps.map(({ recorded, otherwise }) => [recorded?.bytes, otherwise?.bytes]));
  *
- * @throws {TurnlogError} `layer-not-found` when there is no layer of that name.
- * @throws {TurnlogError} `revision-not-found` when there is no such revision.
- * @throws {TypeError} for what is no conversation or engine, and for a misspelt option.
+ * @throws {TurnlogError} `layer-not-found` if there is no layer of that name.
+ * @throws {TurnlogError} `revision-not-found` if there is no such revision.
+ * @throws {TypeError} if the conversation or the engine is not one, or an option is misspelt.
  */
 export function whatIf(
   conversation: RecordedConversation,
@@ -84,7 +84,7 @@ export function whatIf(
   return playOtherwise(conversation, engine, options, createMemoryStore);
 }
 
-/** The same in a store of the caller's, which is closed when the answer is there. */
+/** The same in a store that the caller creates; it is closed when the result is ready. */
 export async function playOtherwise(
   source: RecordedConversation,
   made: AnyEngine,
@@ -94,7 +94,7 @@ export async function playOtherwise(
   checkReplay("whatIf", source, options, whatIfOptions);
   const { id, log: reader } = source;
   const own = checkedEngine("whatIf", made);
-  // What the model was told of runs that broke off is in the recording.
+  // Notes to the model about interrupted runs are already in the recording.
   const engine = { ...own, context: options.context ?? own.context, output: null, interruptionNote: null };
   const { codecs = source.codecs, to: wanted = -1, without = null, bodies = false, onProgress } = options;
   const stream = conversationStream(id);
@@ -112,7 +112,7 @@ export async function playOtherwise(
   for await (const { recorded, run, view } of historyOf(reader, stream, to)) {
     events += 1;
     onProgress?.(events);
-    // What came while a run was open came after it had begun: the other run is told so when it comes to it.
+    // Blocks appended during a run came after it began, so the time of the other run advances only when it reaches them.
     if (run !== null) clock.now = Math.max(clock.now, run.startedAt);
     else if (view.client.run === null) clock.now = Math.max(clock.now, Date.parse(recorded.at));
     const { event, actor } = recorded;
@@ -133,7 +133,7 @@ export async function playOtherwise(
       if (played.unknown !== null) return { steps, unknown: played.unknown, turn: await world.conversation.turn() };
       clock.now = Math.max(clock.now, Date.parse(recorded.at));
     }
-    // What was said while a run was open stands after it.
+    // Blocks appended during a run come after it.
     if (view.client.run === null || run !== null) for (const say of pending.splice(0)) await say();
     committed = view.client.committed.digest;
   }
@@ -141,10 +141,10 @@ export async function playOtherwise(
 }
 
 /**
- * Keeps a Turn that might have been as a conversation of its own: its blocks, by import. No server holds what it says, so
- * nothing is continued from; the first request of it sends everything.
+ * Saves a counterfactual Turn as a new conversation, by importing its blocks. No server holds its content, so its first request
+ * continues from nothing and sends everything.
  *
- * @throws {TurnlogError} `conversation-exists` when `conversation` came from somewhere else.
+ * @throws {TurnlogError} `conversation-exists` if `conversation` has another origin.
  */
 export async function saveCounterfactual(
   conversation: { readonly commit: (entries: readonly ProposedEvent[]) => Promise<unknown> },
@@ -187,7 +187,7 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
       return give();
     }
     const what = { inference: "what the model answers", tool: "what the tool gives", effect: "what the effect gives" };
-    // Where the recorded run was cut off, this one is: nobody waits for more.
+    // If the recorded run was cut off here, so is this one, and nothing is missing.
     if (!isCutOff(run) || answers.unused.length > 0)
       unknowns.push({ runId: run.id, frame: stop.frame, what: what[stop.kind] });
     const reason = new Error("the recording ends here");
@@ -207,12 +207,12 @@ async function playRun(world: World, run: RecordedRun, view: ConversationView): 
     if (recorded.runId === run.id && !isHole(recorded)) events.push(recorded);
   const steps = compareSteps(run, events, { answers, bodies });
   const [unknown = null] = unknowns;
-  // What it was about to ask when it was cut off is no step of either.
+  // The request that it was about to send when it was cut off is not a step of either stack.
   const isCut = end.signal.aborted && unknown === null;
   return { steps: isCut ? steps.filter(({ recorded }) => recorded !== null) : steps, unknown };
 }
 
-/** The other stack at the recorded endpoint, on the recorded time. */
+/** The other stack at the recorded endpoint, with the recorded times. */
 function otherEngine({ engine, clock, routes }: World, run: RecordedRun): EngineOptions {
   let inferences = 0;
   const asked = engineWith(engine, run.started.options ?? {});
@@ -220,9 +220,9 @@ function otherEngine({ engine, clock, routes }: World, run: RecordedRun): Engine
     ...asked,
     ...atRecordedEndpoints(asked, run, routes),
     ...policiesOf(run.started),
-    // It asks nobody.
+    // Nothing is spent.
     budget: null,
-    // The recording has one answer for a step: what came of its last attempt.
+    // The recording has one answer for a step, from its last attempt.
     retry: { ...engine.retry, maxRetries: 0, unknownOutcome: 0 },
     clock: () => clock.now,
     newId(prefix) {
@@ -237,8 +237,8 @@ function otherEngine({ engine, clock, routes }: World, run: RecordedRun): Engine
 }
 
 /**
- * The stack with a layer in the place of one that hands on what it gets: frames keep their numbers, so that the layers within
- * draw the ids and numbers that they drew, and get the answers that they got.
+ * The stack with a layer replaced by one that passes everything on. Frames keep their numbers, so that the layers inside
+ * generate the same ids and numbers as before, and get the same answers.
  */
 function withoutLayer(layers: EngineOptions["layers"], name: string): EngineOptions["layers"] {
   const index = layers.findIndex((layer) => layer.name === name);

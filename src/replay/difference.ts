@@ -2,23 +2,23 @@ import type { JsonValue } from "../base/json.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type DifferentField, differenceWords } from "../engine/planning/checked-fold.ts";
 
-/** Where a replay parts from the log: the first place at which it says something else. */
+/** The first place where a replay diverges from the log. */
 export type ReplayDifference = {
   readonly stream: string;
-  /** The event that says otherwise; null where the log has none. */
+  /** The event that differs; null if the log has none. */
   readonly revision: number | null;
   readonly frame: string | null;
-  /** The layer whose doing it is, where it is one's. */
+  /** The layer that caused it; null if none did. */
   readonly layer: string | null;
-  /** What differs: a member of the event (`decision.anchor`, `after`), or `answer` where the log has none to give. */
+  /** What differs: a member of the event (`decision.anchor`, `after`), or `answer` if the log has none. */
   readonly field: string;
   readonly recorded: JsonValue;
   readonly replayed: JsonValue;
-  /** The same in words. */
+  /** The difference in words. */
   readonly message: string;
 };
 
-/** The difference at an event, told by its values unless it is told in words. */
+/** The difference at an event, described by its values unless words are given. */
 export function differenceAt(
   { stream, revision, frame, actor }: Pick<RecordedEvent, "stream" | "revision" | "frame" | "actor">,
   { field, recorded, replayed }: DifferentField,

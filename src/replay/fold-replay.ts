@@ -19,24 +19,24 @@ import { differenceAt, type ReplayDifference } from "./difference.ts";
 import { checkReplay, type RecordedConversation } from "./replay-options.ts";
 
 export type FoldReplayOptions = {
-  /** What recorded requests are made again with, by name, where it is not what the conversation's store has. */
+  /** The codecs that encode recorded requests again, by name. Default: those of the conversation's store. */
   readonly codecs?: Codecs;
-  /** The last revision of its own stream; counted from the end when negative. */
+  /** The last revision of its own stream; a negative one counts from the end. */
   readonly to?: number;
-  /** Told of every event that was replayed: how many there are by then. */
+  /** Called for every replayed event, with the number of events so far. */
   readonly onProgress?: (events: number) => void;
 };
 
 const replayOptions = optionsOf<FoldReplayOptions>({ codecs: anything, to: anything, onProgress: anything });
 
-/** What a fold replay has looked at, and the first place where it parts from the log. */
+/** The result of a fold replay, and the first place where it diverges from the log. */
 export type FoldReplay = {
   readonly stream: string;
   /** The last revision that was replayed. */
   readonly to: number;
   /** Events of the whole lineage. */
   readonly events: number;
-  /** Turns whose digests were compared: what runs began with, what layers handed on, what runs ended with. */
+  /** Turns whose digests were compared: at the start of runs, after layers, and at the end of runs. */
   readonly turns: number;
   /** Requests that were planned, shaped and encoded again. */
   readonly requests: number;
@@ -45,11 +45,11 @@ export type FoldReplay = {
 
 /**
  * Replays a conversation without any of the code that made it: folds its events, and plans, shapes and encodes every
- * request again on what was known before it. Everything recorded that can be computed is computed and compared.
+ * request again from what was known before it. Compares everything recorded that can be computed.
  *
- * @throws {TurnlogError} `revision-not-found` when there is no such revision.
- * @throws {ConversationDamagedError} at an event that cannot be read: an unknown type or version among them.
- * @throws {TurnlogError} `unknown-codec` when a request was encoded by another provider's codec: give it as `openStore(url, { codecs })`.
+ * @throws {TurnlogError} `revision-not-found` if there is no such revision.
+ * @throws {ConversationDamagedError} at an event that cannot be read, including one of an unknown type or version.
+ * @throws {TurnlogError} `unknown-codec` if another provider's codec encoded a request: pass it as `openStore(url, { codecs })`.
  */
 export async function replayFolds(
   conversation: RecordedConversation,
@@ -72,7 +72,7 @@ export async function replayFolds(
       }
     });
   } catch (error) {
-    // A fold that fails has said where; and what was written over may not even be JSON: the chain has named it.
+    // A failed fold has already reported the place. If an event was overwritten, the chain has, too, and the text may not even be JSON.
     const isNamed = folds.difference !== null || changed !== null;
     if (!isNamed || !(error instanceof ConversationDamagedError)) throw error;
   }
@@ -80,7 +80,7 @@ export async function replayFolds(
   return { stream, to, events, turns, requests, difference: earlier(folds.difference, changed, stream) };
 }
 
-/** The first event that is not what was written there, by the hash chain: some of what it says no other digest covers. */
+/** The first event that differs from what was written, by the hash chain: no other digest covers all of it. */
 async function firstChanged(reader: EventReader, stream: string, to: number): Promise<ReplayDifference | null> {
   const isKnown = (envelope: StoredEnvelope): Promise<boolean> => isSkippedAsFound(reader, envelope);
   const broken = await firstBreak(reader.store, stream, { to, isKnown });
@@ -89,7 +89,7 @@ async function firstChanged(reader: EventReader, stream: string, to: number): Pr
   return differenceAt(placeOf(broken.envelope), found, broken.reason);
 }
 
-/** Of one event the member that differs says more than the chain does. */
+/** If both are at one event, the differing member says more than the chain. */
 function earlier(
   folded: ReplayDifference | null,
   changed: ReplayDifference | null,
@@ -100,12 +100,12 @@ function earlier(
   return isFirst ? folded : changed;
 }
 
-/** Folds events one by one, and compares each with what those before it give. */
+/** Folds events one by one, and compares each with the result of those before it. */
 class FoldComparison {
   readonly #folds: CheckedFold;
-  /** Whom the newest request of each frame of a run went to, by the router's name, and how it failed there. */
+  /** For each frame of a run: the route of its newest request, and how that failed. */
   readonly #asked = new Map<string | null, { readonly route: string | null; failure: InferenceFailedData | null }>();
-  /** Whom the router chose for a frame of the run, where that stands before its requests. */
+  /** The router's choice for each frame of the run, if it was recorded before the requests. */
   readonly #chosen = new Map<string | null, RouterChoice>();
   events = 0;
   turns = 0;
@@ -121,7 +121,7 @@ class FoldComparison {
     const wrong = this.#folds.take(recorded);
     if (wrong !== null) {
       this.#differ(recorded, wrong);
-      // Unless an operator skipped the event, this is where the replay ends.
+      // Unless an operator skipped the event, the replay ends here.
       if (wrong.cause instanceof ConversationDamagedError) throw wrong.cause;
       return;
     }
@@ -139,12 +139,12 @@ class FoldComparison {
     const failure = attempt > 0 ? (asked?.failure ?? null) : null;
     const next = attempt > 0 ? failure?.next : this.#chosen.get(frame);
     const isAsSaid = next === undefined || (next !== null && "route" in next && next.route === route);
-    // Whoever refused to continue is sent everything from then on; what one refused says nothing of another.
+    // A provider that refused to continue gets everything from then on. A refusal of one provider says nothing about others.
     const hasRefused = failure !== null && asked?.route === route && decision.reason === "refused";
     this.#asked.set(frame, { route, failure: null });
     const decide = (request: PlanRequest) => {
       const planned = plan(request);
-      // Or it failed otherwise, and what an earlier refusal says of the contexts led to the same.
+      // Or it failed for another reason, and an earlier refusal led to the same plan.
       const isPlanned = !hasRefused || firstOtherDigest(decision, planned, "decision") === null;
       return isPlanned ? planned : plan({ ...request, full: "refused" });
     };
@@ -152,13 +152,13 @@ class FoldComparison {
     if (other !== null) this.#differ(recorded, other);
   }
 
-  /** Two values show more than words do. */
+  /** Shows two values if there are two; otherwise words. */
   #differ(recorded: RecordedEvent, mismatch: Mismatch): void {
     this.difference = differenceAt(recorded, mismatch, mismatch.replayed === null ? mismatch.words : undefined);
   }
 }
 
-/** What stands before a request says who is asked. */
+/** The event before a request names its provider. */
 const routeMismatch = (route: string | null, next: NextProvider): Mismatch => ({
   ...{ field: "route", recorded: route, replayed: null },
   words: `it went to ${route ?? "the engine's own provider"}, and what stands before it says ${JSON.stringify(next)}`,

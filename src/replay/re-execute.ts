@@ -25,7 +25,7 @@ import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
 import { checkReplay, type RecordedConversation } from "./replay-options.ts";
 import { stepComparison } from "./step-comparison.ts";
 
-/** What a re-execution has gone through, and the first place where it parts from the log. */
+/** The progress of a re-execution, and the first place where it diverges from the log. */
 export type Reexecution = {
   readonly runs: number;
   readonly steps: number;
@@ -33,24 +33,24 @@ export type Reexecution = {
 };
 
 export type ReexecuteOptions<Context = unknown> = {
-  /** The newest revision that is looked at; the conversation's newest when absent. */
+  /** The last revision to check. Default: the conversation's newest. */
   readonly to?: number;
-  /** Told of every event that was passed: how many there are by then. */
+  /** Called for every event, with the number of events so far. */
   readonly onProgress?: (events: number) => void;
-  /** What layers and tools are given as `ctx.context`: no log has it. */
+  /** The `ctx.context` for layers and tools: the log does not have it. */
   readonly context?: Context;
 };
 
 const reexecuteOptions = optionsOf<ReexecuteOptions>({ to: anything, onProgress: anything, context: anything });
 
 /**
- * Executes the layers of every run of a conversation's own stream again, ended ones included, on what the log answers: a
- * recovery whose next append is looked at instead of written. Nothing is sent, run or stored.
+ * Executes the layers of every run in a conversation's own stream again, including ended runs, on answers from the log: like a
+ * recovery whose next append is compared instead of written. Nothing is sent, run or stored.
  *
- * @throws {TurnlogError} `stack-changed` when a run's stack was another one.
- * @throws {TurnlogError} `tool-missing` when the engine does not have a tool that a run called.
- * @throws {TurnlogError} `context-missing` when a run was begun with a context, and none is given here.
- * @throws {TurnlogError} `revision-not-found` when there is no such revision.
+ * @throws {TurnlogError} `stack-changed` if a run had another stack.
+ * @throws {TurnlogError} `tool-missing` if the engine does not have a tool that a run called.
+ * @throws {TurnlogError} `context-missing` if a run was started with a context, and none is given here.
+ * @throws {TurnlogError} `revision-not-found` if there is no such revision.
  */
 export async function reexecute<Context>(
   conversation: RecordedConversation,
@@ -82,7 +82,7 @@ export async function reexecute<Context>(
 const isStep = ({ event, frame }: RecordedEvent): boolean =>
   event.type === "InferenceRequested" && event.data.attempt === 0 && !isAside(frame);
 
-/** What cannot be compared is told before anything is executed. */
+/** Throws before anything is executed if the run cannot be compared. */
 function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions): void {
   const difference = stackDifference(run.started.stack, engine.layers);
   if (difference !== null) {
@@ -102,7 +102,7 @@ function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions
   if (missing.length > 0) throw toolMissing(run.id, [...new Set(missing)], "called");
 }
 
-/** Settings that are others than the run's from the beginning are told as such, and blamed on no layer. */
+/** If the settings differ from the run's from the start, reports that without naming a layer. */
 function startDifference(run: RecordedRun, view: ConversationView, engine: EngineOptions): ReplayDifference | null {
   const { options = {} } = run.started;
   const settings = requestSettings(
@@ -160,7 +160,7 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: ReplayPlace
   throw new Error(`the re-execution of ${runId} came to no end`);
 }
 
-/** Would be written next: nothing is. */
+/** The code would write next, but a replay writes nothing. */
 class WouldWriteError extends Error {
   override readonly name = "WouldWriteError";
   readonly entries: readonly ProposedEvent[];
@@ -177,13 +177,13 @@ const readOnlyStream = (name: string, view: ConversationView): RunStream => ({
   owner: () => Promise.resolve(thisProcess),
   lastAt: null,
   lastRunRevision: null,
-  // That the run goes on is no event of the recording: an acknowledgement that never came due asks for it to be written first.
+  // The recording has no event for resuming the run, but an acknowledgement that was never due writes one first.
   commit: async (entries): Promise<CommitResult> => {
     if (entries.some(({ event }) => event.type !== "RunResumed")) throw new WouldWriteError(entries);
     return { status: "committed", events: [] };
   },
   dropProposed: () => Promise.resolve(),
-  // All of it was read.
+  // Everything was already read.
   turnReader: () => () => Promise.resolve(view.client.committed),
   readAll: () => Promise.resolve(),
 });
@@ -195,7 +195,7 @@ function divergence(error: ReplayDivergedError, { stream }: Stack): ReplayDiffer
   return { stream, revision, frame, layer, field, recorded: null, replayed: null, message };
 }
 
-/** What the re-execution came to, beside the end that the log has. */
+/** Compares the result of the re-execution with the end in the log. */
 function endDifference(run: RecordedRun, entries: readonly ProposedEvent[], place: Stack): ReplayDifference | null {
   const { end } = run;
   if (end === null || isCutOff(run)) return null;
@@ -229,7 +229,7 @@ function newsDifference(
   return { stream, revision: end.revision, frame, layer, field, recorded: null, replayed: null, message };
 }
 
-/** What happened with an event that the log does not tell of; null for what follows from what it tells. */
+/** What happened in an event that the log does not have, in words; null if it follows from what the log has. */
 function newsWords(event: ConversationEvent): string | null {
   switch (event.type) {
     case "TurnEdited":

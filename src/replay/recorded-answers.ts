@@ -15,35 +15,35 @@ import { rebuildResponse } from "../engine/planning/response.ts";
 import type { Breakpoint, Injected } from "../engine/session/breakpoint.ts";
 import { isSuspect } from "../projections/server-contexts.ts";
 
-/** A step of a recorded run: what was asked at last, and what came of it. */
+/** A step of a recorded run: its last request, and the result of that. */
 export type RecordedStep = {
   readonly frame: string;
   request: RecordedEvent & { readonly event: { readonly data: InferenceRequestedData } };
   answer: (CameAt & { readonly data: ResponseReceivedData | InferenceFailedData }) | null;
 };
 
-/** When something came, and where it stands in the log. */
+/** When a result came, and its place in the log. */
 export type CameAt = { readonly at: number; readonly revision: number };
 
-/** An answer from the log, and when it came; null where nobody waits for it. */
+/** An answer from the log, and when it came; null if no code waits for it. */
 export type ReplayedAnswer = {
   readonly came: CameAt | null;
-  /** @throws {ProviderError} where the recorded step failed. */
+  /** @throws {ProviderError} if the recorded step failed. */
   readonly give: () => Injected;
 };
 
-/** What a layer's effect gave; null until the log tells it. */
+/** The result of a layer's effect; null until it is found in the log. */
 type RecordedEffect = { answer: ReplayedAnswer | null };
 
 type Options = { readonly codecs: Codecs; readonly settings: ReadonlyMap<string, JsonObject> };
 
 /**
- * What a recorded run knows, given out to another stack: a step gets the answer of its own frame, else the oldest that
- * nobody got; a tool call the result of the same call of that answer; an effect what the same one of its frame gave.
+ * Gives the answers of a recorded run to another stack. A step gets the answer of its own frame, or else the oldest
+ * unused one. A tool call gets the result of the same call of that answer. An effect gets the result of the same effect of its frame.
  */
 export class RecordedAnswers {
   readonly #steps: RecordedStep[] = [];
-  /** What layers asked beside the conversation, by frame: no step gets an answer of these. */
+  /** Asides, by frame: no step gets their answers. */
   readonly #asides = new Map<string, RecordedStep>();
   readonly #ofInference = new Map<string, RecordedStep>();
   readonly #given = new Map<string, RecordedStep>();
@@ -58,32 +58,32 @@ export class RecordedAnswers {
     for (const recorded of events) this.#note(recorded);
   }
 
-  /** The recorded step whose answer a frame was given. */
+  /** The recorded step whose answer a frame got. */
   stepOf(frame: string): RecordedStep | null {
     return this.#given.get(frame) ?? null;
   }
 
-  /** Steps whose answers nobody asked for. */
+  /** Steps whose answers were not used. */
   get unused(): readonly RecordedStep[] {
     const used = new Set(this.#given.values());
     return this.#steps.filter((step) => !used.has(step) && step.answer !== null);
   }
 
-  /** What takes the place of an effect that would begin; null where the recording does not tell. */
+  /** The recorded result of an effect that would begin; null if the recording has none. */
   answer(stop: Exclude<Breakpoint, { readonly kind: "append" }>): ReplayedAnswer | null {
     switch (stop.kind) {
       case "inference":
         return this.#response(stop.frame, stop.request);
       case "tool": {
         const id = idOf(stop.call);
-        // The n-th block of an answer is named so, whichever frame got it.
+        // The id ends with the index of the block in its answer, whichever frame got it.
         const index = Number(id.slice(id.lastIndexOf("/") + 1));
         const data = this.#given.get(id.split("/")[1] ?? "")?.answer?.data;
         const call = data !== undefined && "output" in data ? data.output[index]?.id : undefined;
         return this.#results.get(call ?? "") ?? null;
       }
       case "effect":
-        // What a layer does after an answer is not done; nobody waits for what it gives.
+        // An effect after an answer is not executed, and no code waits for its result.
         if (stop.name === "acknowledged") return { came: null, give: () => ({ answer: null }) };
         return this.#effects.get(`${stop.frame} ${stop.name}`)?.shift()?.answer ?? ofObject(stop.name);
     }
@@ -93,7 +93,7 @@ export class RecordedAnswers {
     const step = isAside(frame)
       ? this.#asides.get(frame)
       : (this.#given.get(frame) ?? this.unused.find((each) => each.frame === frame) ?? this.unused[0]);
-    // What one dialect has answered, another does not read.
+    // A dialect cannot read the answers of another.
     if (step?.answer == null || step.request.event.data.encoder !== asked.encoder) return null;
     if (!isAside(frame)) this.#given.set(frame, step);
     const { data, ...came } = step.answer;
@@ -108,7 +108,7 @@ export class RecordedAnswers {
     if (!("output" in data)) throw failureOf(data);
     const settings = this.#options.settings.get(request.settingsDigest) ?? {};
     const isEchoed = data.echo !== undefined && Object.hasOwn(data.echo, "anchor") && !isSuspect(request, data);
-    // A server that did what it was asked then would do so now, and say so.
+    // If the server continued from the requested anchor then, it would do so now, and say so.
     const echo = isEchoed ? { echo: { ...data.echo, anchor: asked.decision.anchor?.id ?? null } } : {};
     const parts = { data: { ...data, ...echo }, blocks: data.output.map(blockFromJson) };
     return rebuildResponse(parts, settings, codecOf(request, this.#options.codecs));
@@ -126,7 +126,7 @@ export class RecordedAnswers {
       case "InferenceFailed": {
         const step = this.#ofInference.get(event.data.inferenceId);
         const isLast = step?.request.event.data.inferenceId === event.data.inferenceId;
-        // That nobody knows what became of a request is no answer to another one.
+        // An interrupted request, whose outcome is unknown, is no answer to another one.
         const isTold = event.type === "ResponseReceived" || event.data.kind !== "interrupted";
         if (step !== undefined && isLast && isTold) step.answer = { ...came, data: event.data };
         return;
@@ -151,7 +151,7 @@ export class RecordedAnswers {
     }
   }
 
-  /** One that is done again after a crash began when it began first. */
+  /** An effect repeated after a crash counts from its first begin. */
   #begin(key: string, { effectId }: ConversationEventOf<"EffectStarted">["data"]): void {
     if (this.#effectById.has(effectId)) return;
     const effect: RecordedEffect = { answer: null };
@@ -161,7 +161,7 @@ export class RecordedAnswers {
     else same.push(effect);
   }
 
-  /** A later attempt takes the place of those before: what refused them belonged to how they were sent. */
+  /** A later attempt replaces earlier ones: their failures depended on how they were sent. */
   #ask(request: RecordedStep["request"], frame: string): void {
     const last = isAside(frame) ? this.#asides.get(frame) : this.#steps.at(-1);
     const { attempt, inferenceId } = request.event.data;
@@ -175,7 +175,7 @@ export class RecordedAnswers {
   }
 }
 
-/** What the server would have said of a conversation object that the recording has not: an object is made, and is empty. */
+/** The server's answer about a conversation object that the recording does not have: it is created, and is empty. */
 function ofObject(name: string): ReplayedAnswer | null {
   const answer = objectAnswers.get(name);
   return answer === undefined ? null : { came: null, give: () => ({ answer }) };

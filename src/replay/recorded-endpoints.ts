@@ -6,7 +6,7 @@ import type { EventReader } from "../log/codec/event-log.ts";
 import { readSoundHistory } from "../log/history/folded-history.ts";
 import type { RecordedRun } from "./recorded-runs.ts";
 
-/** The endpoints of a router's providers, by their names: of one that a run did not ask, other runs tell. */
+/** The endpoints of a router's providers, by name. Other runs supply those of providers that a run did not ask. */
 export async function recordedRoutes(reader: EventReader, stream: string, to: number): Promise<Map<string, string>> {
   const scopes = new Map<string, string>();
   for await (const { event } of readSoundHistory(reader, stream, to)) {
@@ -16,7 +16,7 @@ export async function recordedRoutes(reader: EventReader, stream: string, to: nu
   return scopes;
 }
 
-/** Who is asked, each at the endpoint that was recorded. A router is asked anew, and chooses from those that it knows. */
+/** The providers, each at its recorded endpoint. The router chooses again, among the providers that it knows. */
 export function atRecordedEndpoints(
   engine: EngineOptions,
   run: RecordedRun,
@@ -50,11 +50,11 @@ export function atRecordedEndpoints(
   return { provider, routing };
 }
 
-/** The provider at the endpoint that was recorded. The recording answers for it: nobody is asked. */
+/** The provider at its recorded endpoint. It answers from the recording and sends nothing. */
 function recordedEndpoint(provider: Provider, scope: string, capabilities: Capabilities): Provider {
   const { name, codec, transport, settings, systemAs = "input" } = provider;
   const infer = (): Promise<never> => Promise.reject(new Error("what was recorded asks no provider"));
-  // Whether there are any its capabilities say.
+  // Its capabilities say whether it has any.
   const conversations = { create: infer, newestItems: infer, deleteItem: infer };
   const endpoint = { name, scope, codec, capabilities, transport, settings, systemAs, infer, conversations };
   return provider.waitFor === undefined ? endpoint : { ...endpoint, waitFor: infer };

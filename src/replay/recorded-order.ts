@@ -2,20 +2,20 @@ import type { CameAt } from "./recorded-answers.ts";
 
 type Waiting = { readonly came: CameAt; readonly go: () => void };
 
-/** How many turns of the event loop a durable write is waited for before an answer goes all the same. */
+/** How many turns of the event loop an answer waits for a durable write before it is released anyway. */
 const maxWritingTurns = 1_000;
 
 /**
- * Lets answers go in the order in which they came when the run was recorded: what several effects at once gave, and when, is
- * then as it was, whichever was asked for first. The earliest of those that wait goes once nothing else moves, for until then
- * one that came earlier may still be asked for; those that came at once, with nothing between them, go together.
+ * Releases answers in the order in which they came when the run was recorded, so that concurrent effects get the recorded
+ * results and times, whatever the order of their requests. Releases the earliest waiter once the event loop is idle, because until then
+ * an earlier one may still be requested. Answers that came at once, with nothing between them, are released together.
  */
 export class RecordedOrder {
   readonly #waiting: Waiting[] = [];
   #writes = 0;
   #turns: number | null = null;
 
-  /** Resolves when it is the turn of what came then. */
+  /** Resolves when it is the turn of a result that came then. */
   turnOf(came: CameAt): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push({ came, go: resolve });
@@ -23,7 +23,7 @@ export class RecordedOrder {
     });
   }
 
-  /** A durable write begins or has ended: code that waits for it may ask for something then. */
+  /** A durable write begins or has ended: code that awaits it may then request something. */
   noteWrite(phase: "before" | "after"): void {
     this.#writes += phase === "before" ? 1 : -1;
   }

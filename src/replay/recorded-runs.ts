@@ -5,7 +5,7 @@ import { foldedHistory } from "../log/history/folded-history.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { OpenRun } from "../projections/open-run.ts";
 
-/** A run as the log has it, from its first event to its end, or as far as it got. */
+/** A run in the log, from its first event to its end, or to its last event so far. */
 export type RecordedRun = {
   readonly id: string;
   readonly startedRevision: number;
@@ -18,25 +18,25 @@ export type RecordedRun = {
   readonly end: RecordedEvent | null;
 };
 
-/** An event, and the run that ends with it: there the folds still know all that the run knew, and nothing later. */
+/** An event, and the run that it ends: at that event the folds still have everything the run knew, and nothing later. */
 type HistoryStep = {
   readonly recorded: RecordedEvent;
   readonly run: RecordedRun | null;
-  /** The folds after the event; the code that takes the next step finds them changed. */
+  /** The folds after the event; the next step changes them. */
   readonly view: ConversationView;
 };
 
 /**
- * The history of a conversation, event by event, with each of its runs at the event that ends it; one that is open comes
+ * The history of a conversation, event by event. Each run comes with the event that ends it; an open run comes
  * with the last event.
  */
 export async function* historyOf(reader: EventReader, stream: string, to: number): AsyncGenerator<HistoryStep> {
-  /** The events of the run that is open. */
+  /** The events of the open run. */
   let events: RecordedEvent[] = [];
   let begun: OpenRun | null = null;
   for await (const { recorded, view, isLast } of foldedHistory(reader, stream, to)) {
     const { run } = view.client;
-    // Folds that began anew have another object for the same run.
+    // After the folds have started over, another object represents the same run.
     if (run !== null) {
       if (begun?.id !== run.id) events = [];
       begun = run;
@@ -51,7 +51,7 @@ export async function* historyOf(reader: EventReader, stream: string, to: number
 
 type Opened = { readonly run: OpenRun; readonly events: RecordedEvent[] };
 
-/** A fork leaves its parent's open run, and so does what comes after a skipped event of one: that has no end of its own. */
+/** A fork ends its parent's open run, and a skipped event ends its own; such a run has no end event. */
 function runOf({ run, events }: Opened, last: RecordedEvent | null): RecordedRun {
   const { id, startedRevision, startedAt, started, turns } = run;
   const end = last?.runId === id && last.event.type !== "EventSkipped" ? last : null;
@@ -59,8 +59,8 @@ function runOf({ run, events }: Opened, last: RecordedEvent | null): RecordedRun
 }
 
 /**
- * Whether a run ended by something that its layers did not bring about: someone cancelled it, its process died, or it took
- * too long. What it would have done next nobody knows.
+ * Whether a run was ended by something other than its layers: it was cancelled, its process died, or it took
+ * too long. What it would have done next is unknown.
  */
 export function isCutOff({ end }: RecordedRun): boolean {
   if (end === null || end.event.type === "RunCancelled" || end.actor.kind === "recovery") return true;

@@ -4,7 +4,7 @@ import type { ConversationId } from "../domain/ids.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 
-/** A conversation to be gone through again: `store.conversation(id)` gives one. */
+/** A conversation to replay: `store.conversation(id)` returns one. */
 export type RecordedConversation = {
   readonly id: ConversationId;
   readonly log: EventReader;
@@ -12,9 +12,9 @@ export type RecordedConversation = {
 };
 
 /**
- * Whether a conversation can be replayed by what was given.
+ * Checks the arguments of a replay.
  *
- * @throws {TypeError} for what is no conversation, for an option that is none, and for codecs that are none.
+ * @throws {TypeError} if the conversation is not one, an option is unknown, or the codecs are invalid.
  */
 export function checkReplay(
   where: string,

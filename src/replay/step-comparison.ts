@@ -9,16 +9,16 @@ import { ReplayDivergedError } from "../engine/session/divergence.ts";
 import { differenceAt, type ReplayDifference } from "./difference.ts";
 import type { RecordedRun } from "./recorded-runs.ts";
 
-/** Looks at the steps of a re-execution, and keeps the first difference. */
+/** Compares the steps of a re-execution, and keeps the first difference. */
 type StepComparison = {
   readonly look: (step: SingleStep) => void;
   readonly difference: ReplayDifference | null;
 };
 
 /**
- * Compares what a step is about to ask with the requests that the log has of its frame: the settings, which layers change
- * by instructions, and the very bytes, which say more than the digests of blocks. What differs in the Turn itself is the
- * journal's affair.
+ * Compares the request of a step with the recorded requests of its frame: the settings, which layers change
+ * through instructions, and the exact bytes, which show more than the digests of blocks. The journal compares the
+ * Turn itself.
  */
 export function stepComparison({ events }: RecordedRun): StepComparison {
   const recordedByFrame = Map.groupBy(events.filter(isRequest), ({ frame }) => frame ?? "0");
@@ -36,7 +36,7 @@ export function stepComparison({ events }: RecordedRun): StepComparison {
         if (difference === null) continue;
         const { message, field, revision } = difference;
         const error = new ReplayDivergedError(message, { frame, field, revision });
-        // A layer may catch what comes out of `next`, and must not go on with it.
+        // A layer may catch what `next` throws, but must not continue with it.
         session.recorder.fail(error);
         throw error;
       }
@@ -65,7 +65,7 @@ function stepDifference(
     const at = differenceAt(recorded, words ?? declared);
     return { ...at, layer: words === null ? null : instructingLayer(scope, before, { events, digest }) };
   }
-  // The engine may be at another endpoint: what was sent to the recorded one is compared.
+  // The engine may be at another endpoint: compare with what was sent to the recorded one.
   const then = { ...asked, scope: endpoint };
   const found =
     firstOtherDigest(encoder, asked.codec.name, "encoder") ??
@@ -75,7 +75,7 @@ function stepDifference(
 
 type Declared = { readonly events: readonly RecordedEvent[]; readonly digest: string };
 
-/** The layer that adds other instructions than it did; else the one that added some and does not any more. */
+/** The layer that adds other instructions than before, or else the one that no longer adds any. */
 function instructingLayer(
   { instructions }: SingleStep["scope"],
   before: unknown,

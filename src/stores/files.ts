@@ -14,17 +14,17 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
-/** The file that a path stands for, links followed to their end: what is renamed to it replaces the file, not the link. */
+/** The file that a path resolves to, through all links: a rename to it replaces the file, not the link. */
 export function namedFile(path: string): string {
   const real = orMissing(() => realpathSync(path));
   if (real !== null) return real;
-  // Nothing is there yet; a link may say where it is to be.
+  // The file does not exist yet; a link may name its place.
   const link = orMissing(() => readlinkSync(path));
-  // It is said from where the link stands, and its folder may be named by a link as well.
+  // The target is relative to the link, and the link's folder may itself be reached by a link.
   return link === null ? path : namedFile(resolve(realpathSync(dirname(path)), link));
 }
 
-/** What stands at a path, links followed; what is none of the others is a pipe or a device. */
+/** The kind of what is at a path, through links; `stream` is a pipe or a device. */
 export function kindAt(path: string): "nothing" | "file" | "folder" | "stream" {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return "nothing";
@@ -41,25 +41,25 @@ function orMissing(look: () => string): string | null {
   }
 }
 
-/** Only the user who makes a file reads it: conversations are nobody else's business. */
+/** Only the user who creates a file can read it, because conversations are private. */
 export const privateMode = 0o600;
 
-/** Makes an empty file beside `target`, under a name that nobody can know before, and opens none that is there. */
+/** Creates an empty file beside `target`, with an unpredictable name, and never opens an existing one. */
 export function createBeside(target: string): string {
   const path = `${target}.${process.pid}.${crypto.randomUUID()}.tmp`;
   closeSync(openSync(path, "wx", privateMode));
   return path;
 }
 
-/** The `target` of a file that `createBeside` made, for messages; any other path as it is. */
+/** The `target` of a file from `createBeside`, for messages; other paths stay as they are. */
 export const targetBeside = (path: string): string => path.replace(besideName, "");
 
 const besideName = /(?:\.(\d+))?\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
 
-/** A file that takes longer to be written than this is still written to. */
+/** A file modified within this time may still be in use. */
 const abandonedAfterMs = 60_000;
 
-/** Deletes files in the folder of `target` that `createBeside` made in a process that is gone; answers their paths. */
+/** Deletes files beside `target` that `createBeside` created in a process that is gone, and returns their paths. */
 export function removeAbandoned(target: string): readonly string[] {
   const folder = dirname(target);
   const removed: string[] = [];
@@ -67,7 +67,7 @@ export function removeAbandoned(target: string): readonly string[] {
     const path = join(folder, name);
     const pid = Number(besideName.exec(name)?.[1] ?? Number.NaN);
     const found = Number.isNaN(pid) ? undefined : statSync(path, { throwIfNoEntry: false });
-    // A number says nothing of processes of other machines and containers: a copy that grows is somebody's.
+    // The number says nothing about processes of other machines and containers: a growing copy is in use.
     if (found === undefined || isRunning(pid) || Date.now() - found.mtimeMs < abandonedAfterMs) continue;
     for (const end of ["", "-journal", "-wal", "-shm"]) rmSync(`${path}${end}`, { force: true });
     removed.push(path);
@@ -85,14 +85,14 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * Gives a finished file the name of `target`, and makes that durable. Its mode and owner become those of `model`, by default
+ * Renames a finished file to `target`, durably. Its mode and owner become those of `model`, by default
  * of the file that it replaces.
  */
 export function putInPlace(path: string, target: string, model = target): void {
   const found = statSync(model, { throwIfNoEntry: false });
   if (found !== undefined && process.platform !== "win32") takeAfter(path, found);
   renameSync(path, target);
-  // Windows has no such thing, and needs none.
+  // Windows has no such call, and needs none.
   if (process.platform !== "win32") syncPath(dirname(target));
 }
 
@@ -106,16 +106,16 @@ export function syncPath(path: string): void {
   }
 }
 
-/** Gives a new file the mode of another one, and its owner and group as far as the system lets this user. */
+/** Gives a new file the mode of another one, and its owner and group if the system allows this user to. */
 export function takeAfter(path: string, { mode, uid, gid }: Stats): void {
   const own = statSync(path);
   if (own.uid !== uid) tryTo(() => chownSync(path, uid, own.gid));
   const isOfItsGroup = own.gid === gid || tryTo(() => chownSync(path, statSync(path).uid, gid));
-  // What the old group might do, another one may not.
+  // Another group must not get the rights of the old group.
   chmodSync(path, mode & (isOfItsGroup ? 0o777 : 0o707));
 }
 
-/** Whether this user may do it: a file can be given away only by root, and to a group only by who is in it. */
+/** Whether this user may do it: only root can give away a file, and only a member can give it to a group. */
 function tryTo(change: () => void): boolean {
   try {
     change();

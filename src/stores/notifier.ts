@@ -2,7 +2,7 @@
 export type Notifier = {
   /** Wakes all sleepers. */
   readonly notify: () => void;
-  /** Resolves at the next ring or when the signal aborts. The caller has looked for news in the same turn. */
+  /** Resolves at the next `notify` or when the signal aborts. The caller must have checked for news in the same turn. */
   readonly wait: (signal?: AbortSignal) => Promise<void>;
 };
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { sha256Schema } from "../domain/ids.ts";
 import type { Head } from "../log/ports/event-store.ts";
 
-/** Heads kept outside a store: what shows that the store lost its newest events. */
+/** Heads kept outside a store, to show whether the store lost its newest events. */
 export type SavedHeads = { readonly storeId: string; readonly heads: ReadonlyMap<string, Head> };
 
 /** The newest event of a whole log. */
@@ -11,20 +11,20 @@ export type LogEnd = z.infer<typeof endSchema>;
 const format = "turnlog-heads";
 const headerSchema = z.strictObject({ format: z.literal(format), version: z.literal(1), storeId: z.string() });
 const headSchema = z.strictObject({ stream: z.string(), revision: z.int().nonnegative(), digest: sha256Schema });
-/** Up to where all heads were saved. */
+/** The end of the log when all heads were saved. */
 const endSchema = z.strictObject({ position: z.string().regex(/^\d+$/), digest: z.string() });
 const lineSchema = z.union([headSchema, endSchema]);
 
-/** What every file of heads begins with. */
+/** The beginning of every file of heads. */
 export const headsBegin = `{"format":"${format}",`;
 
-/** The first line of a file of heads. A later line of a stream stands for an earlier one, so a file can be added to. */
+/** The first line of a file of heads. A later line of a stream replaces an earlier one, so lines can be appended. */
 export const headerLine = (storeId: string): string =>
   lineOf({ format, version: 1, storeId } satisfies z.infer<typeof headerSchema>);
 export const headLine = (stream: string, { revision, digest }: Head): string => lineOf({ stream, revision, digest });
 export const endLine = ({ position, digest }: LogEnd): string => lineOf({ position, digest });
 
-/** What a file of heads says, with the lines that say nothing counted; null for another file. */
+/** Parses a file of heads, and counts invalid lines; null if it is another kind of file. */
 export function parseHeads(
   text: string,
 ): (SavedHeads & { readonly end: LogEnd | null; readonly unreadable: number }) | null {

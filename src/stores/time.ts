@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A clock that only ever goes on, whatever the time of day is set to, and waits by it. */
+/** A monotonic clock, independent of the time of day, and waits measured by it. */
 export type Time = {
   readonly nowMs: () => number;
   /** An abort ends the wait early, without an error. */
@@ -12,7 +12,7 @@ export const realTime: Time = {
   wait: (ms, signal) => sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => undefined),
 };
 
-/** The same time, for waits that keep no process alive. */
+/** The same time, with waits that do not keep the process alive. */
 export const backgroundTime: Time = {
   ...realTime,
   wait: (ms, signal) =>

@@ -15,14 +15,14 @@ import { quote, textLength } from "./shown-text.ts";
 import { sideNotesOf } from "./side-notes.ts";
 import { budgetWords, compactionWords } from "./token-limits.ts";
 
-/** An event in words, for a reader who has followed those up to it. */
+/** Describes an event for a reader who knows the events before it. */
 export const describeEvent = (view: BlockLabels, { event, frame }: RecordedEvent): string =>
   [
     isAside(frame) && event.type === "TurnEdited" ? askedWords(event) : wordsOf(view, event),
     ...sideNotesOf(event),
   ].join("; ");
 
-/** What a layer asks beside the conversation ends with its question. */
+/** In an aside, the Turn of a layer ends with its question. */
 function askedWords(event: ConversationEventOf<"TurnEdited">): string {
   const question = blocksIn(event).at(-1);
   return `asks the model ${question === undefined ? "about a part of the Turn" : quote(blockFromJson(question))}`;
@@ -124,7 +124,7 @@ function namingWords({ title, labels = {} }: ConversationEventOf<"ConversationRe
   return parts.length === 0 ? "labelled" : parts.join(", ");
 }
 
-/** What an effect gave: a text in quotes, like what a tool gave, else as JSON. Nothing of one that gave nothing. */
+/** The value of an effect: a text in quotes, like a tool's output, otherwise JSON. Empty if there is none. */
 function valueWords(value: JsonValue): string {
   if (value === null) return "";
   return typeof value === "string"
@@ -144,7 +144,7 @@ const settlementWords = {
   abandon: "the model is told that it is in doubt",
 } as const;
 
-/** Where a conversation came from: `fork of cnv_8f3k@12`; null for one that came from nowhere. */
+/** Where a conversation came from: `fork of cnv_8f3k@12`; null if it has no origin. */
 export function describeOrigin(origin: ConversationOrigin): string | null {
   switch (origin.type) {
     case "new":

@@ -110,18 +110,18 @@ const routeWords = (route: string | null): string => (route === null ? "the engi
 export const describeStrategy = ({ strategy, back }: Decision): string =>
   strategy === "rebased" ? `rebased (${counted(back, "answer")} back)` : strategy;
 
-/** An anchor by its id, and by its kind where that is no response. */
+/** An anchor by its id, and by its kind if it is not a response. */
 export const describeAnchor = ({ kind, id }: AnchorId): string =>
   kind === "response" ? id : `${inOneLine(kind)} ${id}`;
 
-/** Where a context stopped being a beginning of the Turn, and by whose doing. */
+/** Where a context stops being a prefix of the Turn, and who caused that. */
 export function describeDivergence({ index, change, actor }: Divergence): string {
   return actor === null
     ? `block ${index} was ${changedWords[change]}`
     : `${actorLabel(actor)} ${changeWords[change]} block ${index}`;
 }
 
-/** As differences say it: added, removed, modified, moved. */
+/** The words for differences: added, removed, modified, moved. */
 const changeWords = {
   edited: "modified",
   removed: "removed",

@@ -1,12 +1,12 @@
 import { inOneLine } from "../base/printable.ts";
 
 /**
- * Why a request did not continue from a context, in words: the reasons of decisions, of contexts that cannot be used, and of
- * those that were compared with the one that was taken. A reason of another program's is given as it is.
+ * Why a request did not continue from a context, in words: the reasons in decisions, of unusable contexts, and of
+ * contexts that lost against the chosen one. An unknown reason is returned as it is.
  */
 export const describeReason = (reason: string): string => reasonWords.get(reason) ?? inOneLine(reason);
 
-/** The same of a request: a context that it did not continue from was given up for one of several reasons. */
+/** The same for a request: if it gave up a context, there are several possible reasons. */
 export const describeRequestReason = (reason: string): string =>
   reason === "refused" ? "what its server held was given up: it was refused, lost or deleted" : describeReason(reason);
 

@@ -7,7 +7,7 @@ import { blocksIn } from "../domain/events/blocks-in.ts";
 import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 
-/** What a block is, in a word or two: `user`, `tool_call weather`, `reasoning`, `web_search_call`. */
+/** A block's kind in a word or two: `user`, `tool_call weather`, `reasoning`, `web_search_call`. */
 export function blockLabel(block: Block): string {
   if (block.kind === "other") return excerpt(block.type, 40);
   return block.kind === "tool_call" ? `tool_call ${excerpt(block.name ?? block.type, 40)}` : block.kind;
@@ -20,27 +20,27 @@ export function actorLabel(actor: Actor): string {
   return excerpt(actor.name, 40);
 }
 
-/** An endpoint as its scope begins, provider and place, without who asks: `openai-responses https://api.openai.com/v1`. */
+/** An endpoint by the beginning of its scope, provider and place, without the account: `openai-responses https://api.openai.com/v1`. */
 export function endpointLabel(scope: string): string {
   const words = scope.split(" ");
   const end = words.findIndex((word) => word.includes("="));
   return excerpt(words.slice(0, end < 0 ? words.length : Math.max(1, end)).join(" "), 80);
 }
 
-/** The beginning of an id that somebody else made, as long as it takes to tell it from others; it names it as well. */
+/** The beginning of a foreign id, long enough to distinguish it from others, and accepted in its place. */
 export const shortId = (id: string): string => excerpt(id, 1_000).slice(0, 20);
 
-/** What it takes to put an event into words. */
+/** What is needed to describe events. */
 export type BlockLabels = {
-  /** What each block is, for the events that only name it. */
+  /** The label of each block, for events that only refer to it. */
   readonly labels: Map<string, string>;
-  /** The run that is open. */
+  /** The open run. */
   openRun: string | null;
 };
 
 export const noLabels = (): BlockLabels => ({ labels: new Map(), openRun: null });
 
-/** Follows the events without putting each into words, which takes longer than all the rest. */
+/** Follows events without describing them, which takes longer than everything else. */
 export function noteLabels(view: BlockLabels, { event, runId }: RecordedEvent): void {
   for (const json of blocksIn(event)) view.labels.set(json.id, labelOf(blockFromJson(json), event, view));
   if (event.type === "RunStarted") view.openRun = runId;
@@ -50,11 +50,11 @@ export function noteLabels(view: BlockLabels, { event, runId }: RecordedEvent): 
   if (isRunEnd(event)) view.openRun = null;
 }
 
-/** What a block is in a word or two, whether or not an event has named it. */
+/** A block's label, whether or not an event has contained the block. */
 export const labelIn = (labels: BlockLabels["labels"], block: Block): string =>
   labels.get(block.id ?? "") ?? blockLabel(block);
 
-/** A tool's result is named by its tool, for a reader who looks for it. */
+/** A tool's result is labelled with its tool, for readers who look for it. */
 function labelOf(block: Block, event: ConversationEvent, { labels }: BlockLabels): string {
   if (event.type !== "ToolFinished")
     return block.kind === "tool_result" ? (labels.get(block.id ?? "") ?? block.kind) : blockLabel(block);

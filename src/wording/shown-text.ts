@@ -5,7 +5,7 @@ import type { Block } from "../domain/block.ts";
 import { resultParts, saidIn } from "../domain/message-content.ts";
 
 /**
- * What a block says, as people are shown it: its text, and in brackets on a line of its own each part that is none:
+ * A block's content as people see it: its text, and each other part in brackets on its own line:
  * `[image: image/png, 4,096 characters]`, `[file: report.pdf]`.
  */
 export function shownText(block: Block): string {
@@ -33,7 +33,7 @@ function partWords({ type, ...members }: JsonObject): string {
   return `[${[typeof type === "string" ? type : "part", ...(told.length === 0 ? [] : [told.join(", ")])].join(": ")}]`;
 }
 
-/** An address as it is; of content that stands in the place of one, what it is and how long. */
+/** An address unchanged; for content in place of one, its type and length. */
 function addressWords(address: JsonValue | undefined): string | null {
   if (typeof address !== "string") return null;
   const media = /^data:([^;,]*)/.exec(address)?.[1];
@@ -41,7 +41,7 @@ function addressWords(address: JsonValue | undefined): string | null {
   return `${media === undefined || media === "" ? "" : `${media}, `}${counted(address.length, "character")}`;
 }
 
-/** Longer than a line of most terminals: the printer cuts it where the terminal's ends. */
+/** Longer than a line of most terminals: the printer cuts it at the terminal's width. */
 export const textLength = 160;
-/** What a block says, as the reader of one line gets it. */
+/** A block's content in one line. */
 export const quote = (block: Block): string => `“${excerpt(shownText(block), textLength)}”`;

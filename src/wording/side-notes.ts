@@ -8,7 +8,7 @@ import type { LayerTiming } from "../domain/events/shared.ts";
 import { entersTurn } from "../projections/apply-to-turns.ts";
 import { blockLabel } from "./labels.ts";
 
-/** What an event says beside what it is about: what did not get through, and what layers did that no Turn shows. */
+/** Notes about an event beside its description: what did not get through, and what layers did that no Turn shows. */
 export function sideNotesOf(event: ConversationEvent): readonly string[] {
   switch (event.type) {
     case "InferenceRequested":
@@ -43,7 +43,7 @@ export function layerNotes({ layer, withoutNext, swallowed = [] }: LayerTiming):
   return withoutNext === true ? [`${name} answered by itself, without calling next`] : errors;
 }
 
-/** More repairs than these are counted. */
+/** Further repairs are only counted. */
 const shownRepairs = 2;
 
 function repairNotes(repairs: readonly Repair[]): readonly string[] {
@@ -55,7 +55,7 @@ function repairNotes(repairs: readonly Repair[]): readonly string[] {
 const wordOf = (value: JsonValue | undefined): string =>
   typeof value === "string" ? value : JSON.stringify(value ?? null);
 
-/** A change that kept a request legal, in words. */
+/** A change that made a request acceptable, in words. */
 export function repairWords(repair: Repair): string {
   const { rule, index, detail } = repair;
   const say = (name: string): string => excerpt(wordOf(detail[name]), 40);

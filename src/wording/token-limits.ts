@@ -3,7 +3,7 @@ import { excerpt } from "../base/printable.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { Compaction } from "../domain/events/shared.ts";
 
-/** How and why a Turn was made shorter, in words. */
+/** How and why a Turn was shortened, in words. */
 export function compactionWords({ how, because, tokens, limit }: Compaction): string {
   const what = compactedWords.get(how) ?? `made the Turn shorter (${excerpt(how, 40)})`;
   const counts =
@@ -11,7 +11,7 @@ export function compactionWords({ how, because, tokens, limit }: Compaction): st
   return `${what} (${compactedBecause.get(because) ?? excerpt(because, 40)}${counts})`;
 }
 
-/** How many tokens a run may use, in words. */
+/** A run's token budget, in words. */
 export function budgetWords({ maxInputTokens, maxTotalTokens, onExceeded }: Budget): string {
   const limits = [
     ...(maxInputTokens === undefined ? [] : [`${grouped(maxInputTokens)} tokens in a request`]),

@@ -7,7 +7,7 @@ import { entersTurn } from "../projections/apply-to-turns.ts";
 import { byStream, type Projection } from "../projections/projection.ts";
 import { shownText } from "./shown-text.ts";
 
-/** One thing that was said, as it was said: middleware changes the Turn, not what happened. */
+/** One message as it was originally given: middleware changes the Turn, not the transcript. */
 type Utterance = {
   readonly stream: string;
   readonly revision: number;
@@ -15,7 +15,7 @@ type Utterance = {
   readonly actor: Actor;
   readonly blockId: string | null;
   readonly kind: BlockKind;
-  /** The tool that a call names, or that gave a result. */
+  /** The tool that a call names, or that returned a result. */
   readonly name: string | null;
   readonly text: string;
 };
@@ -26,7 +26,7 @@ export type TranscriptView = {
   readonly tools: Map<string, string>;
 };
 
-/** The conversation as people read it: everything that was said, in the order of the log. */
+/** The conversation for people: all messages, calls and results, in the order of the log. */
 export const transcript: Projection<TranscriptView> = {
   name: "transcript",
   version: 1,

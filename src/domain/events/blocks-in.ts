@@ -29,7 +29,7 @@ export const blockAppending = (block: Block): ConversationEventOf<"BlockAppended
   data: { block: blockToJson(block) },
 });
 
-/** What makes a conversation of blocks that came from somewhere else. */
+/** The events that create a conversation from imported blocks. */
 export function importOf(source: string, blocks: readonly Block[], title?: string): readonly ProposedEvent[] {
   const data = { origin: { type: "import" as const, source }, ...(title === undefined ? {} : { title }) };
   const started: ProposedEvent["event"] = { type: "ConversationStarted", version: 1, data };

@@ -9,21 +9,21 @@ const revisionSchema = z.int().nonnegative();
 /** Where a conversation came from (rule: Lineage). Nothing of its parent is copied into it. */
 export const originSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("new") }),
-  /** It goes on from this event of its parent, whose digest stands for all that came before. */
+  /** It continues from this event of its parent, whose digest covers everything before. */
   z.strictObject({
     type: z.literal("fork"),
     conversationId: conversationIdSchema,
     revision: revisionSchema,
     digest: sha256Schema,
   }),
-  /** A tool call of its parent opened it; it inherits nothing. */
+  /** A tool call of its parent opened it. It inherits nothing. */
   z.strictObject({
     type: z.literal("child"),
     conversationId: conversationIdSchema,
     runId: runIdSchema,
     blockId: blockIdSchema,
   }),
-  /** `head` is that of the stream it was read from, where that had one. */
+  /** `head` is the head of the source stream, if there was one. */
   z.strictObject({
     type: z.literal("import"),
     source: z.string(),
@@ -47,12 +47,12 @@ export const conversationRelabelled = z.strictObject({
   version: z.literal(1),
   data: z.strictObject({
     title: z.exactOptional(z.string()),
-    /** Null takes a label away. */
+    /** Null removes a label. */
     labels: z.exactOptional(z.record(z.string(), z.string().nullable())),
   }),
 });
 
-/** A block by user, app or import. While a run is open it waits: the run's result comes first. */
+/** A block from a user, an app or an import. While a run is open, the block waits: the run's result comes first. */
 export const blockAppended = z.strictObject({
   type: z.literal("BlockAppended"),
   version: z.literal(1),
@@ -60,8 +60,8 @@ export const blockAppended = z.strictObject({
 });
 
 /**
- * Request settings, once per digest: what a request names by digest. All of them; or, where most are those of an earlier declaration that
- * has all, the members that differ from that one. `settings` has the `model` either way.
+ * Request settings, recorded once per digest; requests refer to the digest. Either all settings, or, if most equal those of an earlier
+ * complete declaration, only the members that differ from it. `settings` has the `model` either way.
  */
 export const settingsDeclared = z.strictObject({
   type: z.literal("SettingsDeclared"),
@@ -69,24 +69,24 @@ export const settingsDeclared = z.strictObject({
   data: z.strictObject({
     digest: sha256Schema,
     settings: jsonObjectSchema,
-    /** The declaration that these differ from, by its digest: one that has all. */
+    /** The digest of the complete declaration that these settings differ from. */
     base: z.exactOptional(sha256Schema),
-    /** Members of the base that these do not have. */
+    /** Members of the base that are absent here. */
     without: z.exactOptional(z.array(z.string())),
-    /** With a base: the UTF-8 bytes of all settings as JSON. */
+    /** With a base: the size of all settings as JSON, in UTF-8 bytes. */
     bytes: z.exactOptional(z.int().nonnegative()),
   }),
 });
 
 /**
- * The Turn is again what it was at a revision, or where an exchange ended: what came since stays in the log. One that is
- * too big for one event is written as several, each against what the one before made.
+ * Restores the Turn of an earlier revision, or of the end of an exchange. Everything since stays in the log. A change that is too large
+ * for one event is written as several, each against the result of the one before.
  */
 export const turnReverted = z.strictObject({
   type: z.literal("TurnReverted"),
   version: z.literal(1),
   data: z.strictObject({
-    /** Whose Turn it is again, in this conversation; null where an exchange was named. */
+    /** The revision of this conversation whose Turn it restores; null if an exchange was named. */
     toRevision: revisionSchema.nullable(),
     edits: z.array(editSchema),
     after: sha256Schema,
@@ -94,8 +94,8 @@ export const turnReverted = z.strictObject({
 });
 
 /**
- * An operator has looked at a damaged event: folds go on as if it were not there. In the envelope stands the run that the event
- * was one of: where that is open, it is over.
+ * An operator has examined a damaged event: folds continue as if it did not exist. The envelope names the run of the damaged event; if
+ * that run is open, it ends.
  */
 export const eventSkipped = z.strictObject({
   type: z.literal("EventSkipped"),
@@ -103,15 +103,15 @@ export const eventSkipped = z.strictObject({
   data: z.strictObject({
     revision: revisionSchema,
     reason: z.string(),
-    /** The digest of what the store held of the event then: a later change of it is told from the damage that was looked at. */
+    /** The digest of what the store then held of the event: a later change is distinguished from the damage that was examined. */
     found: z.exactOptional(sha256Schema),
   }),
 });
 
-/** A server's answer to being asked to compact a response and all before it: but for its items, which the edits have. */
+/** A server's answer to a request to compact a response and everything before it, without its items: the edits have them. */
 const serverWindowSchema = z.strictObject({
   scope: z.string(),
-  /** The response that it was asked to compact. */
+  /** The response to compact. */
   of: z.string(),
   id: z.string().nullable(),
   model: z.exactOptional(z.string()),
@@ -123,8 +123,8 @@ const serverWindowSchema = z.strictObject({
 export type RecordedWindow = z.infer<typeof serverWindowSchema>;
 
 /**
- * The engine made the Turn shorter while no run was open: the blocks as they were stay in the log, and what was answered stays
- * answered. One that is too big for one event is written as several, each against what the one before made.
+ * The engine shortened the Turn while no run was open. The original blocks stay in the log, and answered messages stay answered.
+ * A change that is too large for one event is written as several, each against the result of the one before.
  */
 export const turnCompacted = z.strictObject({
   type: z.literal("TurnCompacted"),
@@ -133,7 +133,7 @@ export const turnCompacted = z.strictObject({
     edits: z.array(editSchema),
     after: sha256Schema,
     compaction: compactionSchema,
-    /** What the server said that compacted it, where one did; in the first of several. */
+    /** The answer of the server that compacted it, if one did; only in the first of several events. */
     window: z.exactOptional(serverWindowSchema),
   }),
 });

@@ -93,13 +93,13 @@ export type RunEnd = ConversationEventOf<"RunCompleted" | "RunFailed" | "RunCanc
 export const isRunEnd = (event: ConversationEvent): event is RunEnd =>
   event.type === "RunCompleted" || event.type === "RunFailed" || event.type === "RunCancelled";
 
-/** A provider call, of a run or to ready a connection. */
+/** A provider call, of a run or for a warm-up. */
 export type RequestEvent = ConversationEventOf<"InferenceRequested" | "WarmUpRequested">;
 
 export const isRequest = (event: ConversationEvent): event is RequestEvent =>
   event.type === "InferenceRequested" || event.type === "WarmUpRequested";
 
-/** An event type or version that this turnlog does not know, or data that is not of its schema. Never skipped. */
+/** This turnlog does not know the event's type or version, or the data does not match its schema. Never skipped silently. */
 export class UnreadableEventError extends TurnlogError<"unreadable-event"> {
   override readonly name = "UnreadableEventError";
 
@@ -108,7 +108,7 @@ export class UnreadableEventError extends TurnlogError<"unreadable-event"> {
   }
 }
 
-/** An event that could not be read again: somebody gave a value that types would have refused. Nothing was recorded. */
+/** The event could not be read back: a caller passed a value that the types forbid. Nothing was recorded. */
 export class InvalidEventError extends TurnlogError<"invalid-event"> {
   override readonly name = "InvalidEventError";
 
@@ -117,14 +117,14 @@ export class InvalidEventError extends TurnlogError<"invalid-event"> {
   }
 }
 
-/** An event to be written, and who made it. */
+/** An event to write, and who made it. */
 type Made = { readonly event: ConversationEvent; readonly actor: Actor };
 
 /**
- * What is written of an event: the event, or where it has members that are undefined, what JSON makes of it. What is not of
- * its schema would damage the conversation for good.
+ * The form of an event that is written: the event itself, or without its undefined members, as JSON omits them. An event that does
+ * not match its schema would damage the conversation for good.
  *
- * @throws {InvalidEventError} when it, or who is said to have made it, is not of its schema.
+ * @throws {InvalidEventError} if the event or its actor does not match its schema.
  */
 export function recordable(event: ConversationEvent, actor: Actor): Made {
   return isConversationEvent(event) && isKnownActor(actor) ? { event, actor } : stripped(event, actor);
@@ -150,9 +150,9 @@ const refused = (type: string, why: string): InvalidEventError =>
   new InvalidEventError(`${type} cannot be recorded${why}`);
 
 /**
- * Reads a stored event, whatever its version.
+ * Reads a stored event of any version.
  *
- * @throws {UnreadableEventError} for an unknown type or version, or data that is not of its schema.
+ * @throws {UnreadableEventError} for an unknown type or version, or data that does not match its schema.
  */
 export function parseConversationEvent(type: string, version: number, data: JsonObject): ConversationEvent {
   const current: unknown = upcast({ type, version, data });
@@ -164,7 +164,7 @@ export function parseConversationEvent(type: string, version: number, data: Json
   );
 }
 
-// The schema is asked for what is wrong, and where.
+// Only the schema can say what is wrong, and where.
 const isConversationEvent = compileValidator(conversationEventSchema);
 const isKnownActor = compileValidator(actorSchema);
 

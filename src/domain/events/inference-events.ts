@@ -5,17 +5,17 @@ import { blockJsonSchema } from "../block-json.ts";
 import { inferenceIdSchema, sha256Schema } from "../ids.ts";
 import { jsonObjectSchema, jsonValueSchema, layerTimingSchema, usageSchema } from "./shared.ts";
 
-/** One change that shaping makes to a request so that the server takes it (rule: Planning and shaping). It never touches the Turn. */
+/** One change that shaping makes to a request so that the server accepts it (rule: Planning and shaping). It never changes the Turn. */
 const repairSchema = z.strictObject({
   /** `omit`, `omit-id`, `omit-parts`, `rename-call`, `answer`, `stand-in`. */
   rule: z.string(),
-  /** The block that it is about, by its place in the Turn. */
+  /** The index in the Turn of the block concerned. */
   index: z.number().int(),
   detail: jsonObjectSchema,
 });
 export type Repair = Readonly<z.infer<typeof repairSchema>>;
 
-/** Where a context stops being a prefix of the Turn, and who made it so. */
+/** Where a context stops being a prefix of the Turn, and who caused that. */
 export const divergenceSchema = z.strictObject({
   index: z.number().int(),
   blockId: z.string().nullable(),
@@ -25,28 +25,28 @@ export const divergenceSchema = z.strictObject({
 export type Divergence = z.infer<typeof divergenceSchema>;
 
 /**
- * The planner's decision for one request, as the rule "Planning and shaping" lists it. Reasons, rules, transports and capabilities are names:
- * a new one is no new version. What a request holds beyond the Turn and the settings stands here.
+ * The planner's decision for one request, as the rule "Planning and shaping" lists it. Reasons, rules, transports and capabilities are
+ * names: a new name needs no new version. Everything that a request holds beyond the Turn and the settings is recorded here.
  */
 export const decisionSchema = z.strictObject({
   strategy: z.enum(["chained", "rebased", "full"]),
-  /** Why it is not chained from the newest context; null when it is. */
+  /** Why the request does not continue from the newest context; null if it does. */
   reason: z.string().nullable(),
   anchor: z
     .strictObject({
       ...anchorSchema.shape,
-      /** What was asked when the server came to hold it; null where an object holds nothing yet. */
+      /** The request after which the server held it; null if an object holds nothing yet. */
       inferenceId: z.string().nullable(),
       length: z.number().int(),
     })
     .nullable(),
   /** How the request is sent: `json`, `sse`, `websocket`. */
   transport: z.string(),
-  /** The open connection that it goes out on: an anchor that ends with a connection was continued from on this one only. */
+  /** The open connection that carries the request: an anchor that ends with a connection can only be used on it. */
   lives: z.exactOptional(jsonObjectSchema),
-  /** What else its body holds, for its codec. */
+  /** What else the request body contains, for its codec. */
   details: z.exactOptional(jsonObjectSchema),
-  /** The index of the first block of the outgoing Turn that is sent. */
+  /** The index in the outgoing Turn of the first block sent. */
   sendFrom: z.number().int(),
   /** How many ancestors back the anchor is from the newest context of this conversation. */
   back: z.number().int(),
@@ -64,11 +64,11 @@ export const decisionSchema = z.strictObject({
 });
 export type Decision = z.infer<typeof decisionSchema>;
 
-/** What an answer's reasoning is bound to: what the server holds before it. */
+/** The prefix that an answer's reasoning is bound to: what the server holds before it. */
 const boundSchema = z.strictObject({
-  /** The context digest of all but reasoning. */
+  /** The context digest of all blocks but reasoning. */
   others: sha256Schema,
-  /** How many reasoning blocks there are, and the digest of the newest: the oldest may be left out later. */
+  /** The number of reasoning blocks, and the digest of the newest: the oldest may be omitted later. */
   reasoning: z.int(),
   newest: z.nullable(sha256Schema),
 });
@@ -86,56 +86,56 @@ const requested = {
     turn: sha256Schema,
     held: sha256Schema,
     blocks: z.number().int(),
-    /** Of the whole Turn, where the instructions say its first blocks and `turn` is of those after them. */
+    /** Of the whole Turn, if its first blocks are sent as instructions; `turn` is then the digest of the blocks after them. */
     outgoing: z.exactOptional(sha256Schema),
-    /** Where the endpoint refuses reasoning behind anything but what it was made from. */
+    /** Present if the endpoint rejects reasoning after any other prefix than the one that produced it. */
     bound: z.exactOptional(boundSchema),
   }),
   requestDigest: sha256Schema,
   requestBytes: z.number().int(),
 };
 
-/** One provider call, durable before it begins. With the settings and the Turn it says the exact body. */
+/** One provider call, recorded before it begins. With the settings and the Turn it determines the exact request body. */
 export const inferenceRequested = z.strictObject({
   type: z.literal("InferenceRequested"),
   version: z.literal(1),
   data: z.strictObject({
-    ...requested /** The name of the provider that the engine's router chose; absent, where it is the engine's own. */,
+    ...requested /** The name of the provider that the engine's router chose; absent for the engine's own provider. */,
     route: z.exactOptional(z.string()),
     timings: z.exactOptional(z.array(layerTimingSchema)),
   }),
 });
 export type InferenceRequestedData = z.infer<typeof inferenceRequested>["data"];
 
-/** The server works on a response that can be fetched by its id, whatever becomes of the caller (background). */
+/** The server works on a response that can be fetched by its id, whatever happens to the caller (background). */
 export const responseStarted = z.strictObject({
   type: z.literal("ResponseStarted"),
   version: z.literal(1),
   data: z.strictObject({
     inferenceId: inferenceIdSchema,
     responseId: z.string(),
-    /** The number of the last event of its stream that was read when this was written: the stream goes on after it. */
+    /** The number of the last stream event read before this was written: reading resumes after it. */
     cursor: z.exactOptional(z.int()),
-    /** What the server said of the response first, as `ResponseReceived` has what it said last. */
+    /** What the server first said about the response; `ResponseReceived` has what it said last. */
     first: z.exactOptional(z.strictObject({ rest: jsonObjectSchema, echoed: z.array(z.string()) })),
   }),
 });
 export type ResponseStartedData = z.infer<typeof responseStarted>["data"];
 
-/** Reasoning of the request that its server kept from the model, and why: a name. */
+/** Reasoning in the request that its server withheld from the model, and why: a name. */
 const withheldSchema = z.strictObject({
-  /** The id under which the server had given the item out; null where it does not say. */
+  /** The id under which the server had issued the item; null if it does not say. */
   itemId: z.string().nullable(),
-  /** `prefix`, `model`, `turn-boundary`, `organization`, `end-user`, or as the server says it. */
+  /** `prefix`, `model`, `turn-boundary`, `organization`, `end-user`, or the server's own reason. */
   reason: z.string(),
 });
 export type Withheld = Readonly<z.infer<typeof withheldSchema>>;
 
-/** What the content filters of a server found in one text: that of the prompt, or of the answer. */
+/** What a server's content filters found in one text, the prompt or the answer. */
 export const contentFilterSchema = z.strictObject({
   /** `prompt`, `completion`. */
   source: z.string(),
-  /** The server let nothing of it through. */
+  /** The server blocked the whole text. */
   blocked: z.boolean(),
   /** By category: `hate`, `jailbreak` and so on. `severity` is `safe`, `low`, `medium` or `high`. */
   results: z.record(
@@ -149,7 +149,7 @@ export const contentFilterSchema = z.strictObject({
 });
 export type ContentFilter = z.infer<typeof contentFilterSchema>;
 
-/** A response, in parts that together are the whole of it. */
+/** A response, in members that together restore all of it. */
 export const responseReceived = z.strictObject({
   type: z.literal("ResponseReceived"),
   version: z.literal(1),
@@ -157,27 +157,27 @@ export const responseReceived = z.strictObject({
     inferenceId: inferenceIdSchema,
     responseId: z.string().nullable(),
     status: z.string().nullable(),
-    /** Whether this status means, in the endpoint's dialect, that the answer is whole. */
+    /** Whether this status means, in the endpoint's dialect, that the answer is complete. */
     isComplete: z.boolean(),
-    /** Something that the server said was a secret and is masked here, so that the server holds other bytes than the log. */
+    /** The response contained a secret, which is masked here: the server holds other bytes than the log. */
     isMasked: z.exactOptional(z.literal(true)),
-    /** What a later request may name to continue from it; `unusable` says why that would be refused. Absent: there is nothing. */
+    /** The anchor for later requests; `unusable` says why a server would reject it. Absent if there is none. */
     anchor: z.exactOptional(z.strictObject({ ...anchorSchema.shape, unusable: z.exactOptional(z.string()) })),
-    /** What the answer says of the request: `anchor` is the id that it continued from, or null. */
+    /** What the answer says about the request: `anchor` is the id that it continued from, or null. */
     echo: z.exactOptional(jsonObjectSchema),
-    /** What went wrong, where the answer says that something did. */
+    /** The error that the answer reports, if any. */
     failure: z.exactOptional(z.strictObject({ message: z.string(), code: z.string().nullable() })),
     output: z.array(blockJsonSchema),
     usage: z.exactOptional(usageSchema),
-    /** Reasoning of the request that the model did not get, as the server says. */
+    /** Reasoning in the request that the model did not get, according to the server. */
     withheld: z.exactOptional(z.array(withheldSchema)),
-    /** What the server's content filters found, where it says so. */
+    /** What the server's content filters found, if it says so. */
     contentFilters: z.exactOptional(z.array(contentFilterSchema)),
     /** Every other member of the response, as its codec keeps it. */
     rest: jsonObjectSchema,
-    /** Members of the response that equal the request's, and so are not stored again. */
+    /** Members of the response that equal the request's, and are therefore not stored again. */
     echoed: z.array(z.string()),
-    /** What the provider calls the request. */
+    /** The provider's id of the request. */
     requestId: z.exactOptional(z.string()),
   }),
 });
@@ -186,32 +186,32 @@ export type ResponseReceivedData = z.infer<typeof responseReceived>["data"];
 const failure = {
   inferenceId: inferenceIdSchema,
   kind: z.string(),
-  /** Whether the server refused the request before it acted, or may have acted. */
+  /** Whether the server rejected the request before it acted, or the outcome is unknown. */
   outcome: z.enum(["rejected", "unknown"]),
   message: z.string(),
   status: z.number().int().nullable(),
   code: z.string().nullable(),
   param: z.string().nullable(),
-  /** The error body as it came, or the response that says that it failed. */
+  /** The error body as received, or the response that reports the failure. */
   body: z.exactOptional(jsonValueSchema),
   partial: z.array(jsonObjectSchema),
-  /** What the server's content filters found, where they are why it refused. */
+  /** What the server's content filters found, if they are the reason. */
   contentFilters: z.exactOptional(z.array(contentFilterSchema)),
-  /** How long the server asked to wait. */
+  /** How long the server asked the client to wait. */
   retryAfterMs: z.exactOptional(z.number()),
-  /** What the server said about sending the request again. */
+  /** Whether the server allows sending the request again. */
   shouldRetry: z.exactOptional(z.boolean()),
   requestId: z.exactOptional(z.string()),
 };
 
-/** Whom a step is given to, by the router's word: a provider by its name, null for the engine's own; and why, where it gave none. */
+/** The router's choice for a step: a provider by its name, or null for the engine's own; an error if it chose none. */
 const choiceSchema = z.union([z.strictObject({ route: z.string().nullable() }), z.strictObject({ error: z.string() })]);
 export type RouterChoice = Readonly<z.infer<typeof choiceSchema>>;
 
-/** Whom the router chose for a step that ended, or did something else, before a request of it could tell that. */
+/** The router's choice for a step that ended, or did something else, before a request could record it. */
 export const stepRouted = z.strictObject({ type: z.literal("StepRouted"), version: z.literal(1), data: choiceSchema });
 
-/** The router's word after a failure; null where nobody takes the step over. */
+/** The router's choice after a failure; null if no provider takes over the step. */
 const nextSchema = choiceSchema.nullable();
 export type NextProvider = z.infer<typeof nextSchema>;
 
@@ -220,17 +220,17 @@ export const inferenceFailed = z.strictObject({
   version: z.literal(1),
   data: z.strictObject({
     ...failure,
-    /** The step is asked again so many milliseconds after this: the next attempt. Absent, the failure is the answer. */
+    /** The next attempt starts this many milliseconds later. Absent: the failure is final. */
     retryInMs: z.exactOptional(z.int().nonnegative()),
-    /** Who is asked next; absent where no router was asked. */
+    /** The next provider; absent if no router was asked. */
     next: z.exactOptional(nextSchema),
   }),
 });
 export type InferenceFailedData = z.infer<typeof inferenceFailed>["data"];
 
 /**
- * A request that readies a connection, durable before it begins: it is not to be answered, and a later request may continue from it. It
- * is made outside of runs, of the Turn that the endpoint answered last: settings and Turn say its body, as of every request.
+ * A request that prepares a connection, recorded before it begins. It gets no answer, and a later request may continue from it. It
+ * is made outside runs, of the Turn that the endpoint answered last. Settings and Turn determine its body, as for every request.
  */
 export const warmUpRequested = z.strictObject({
   type: z.literal("WarmUpRequested"),
@@ -238,7 +238,7 @@ export const warmUpRequested = z.strictObject({
   data: z.strictObject(requested),
 });
 
-/** What the endpoint said to it: a response of which the output is empty. */
+/** The endpoint's answer to a warm-up: a response with empty output. */
 export const warmUpAnswered = z.strictObject({
   type: z.literal("WarmUpAnswered"),
   version: z.literal(1),

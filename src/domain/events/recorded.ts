@@ -1,20 +1,20 @@
 import type { Actor } from "../actor.ts";
 import type { ConversationEvent, ConversationEventOf } from "./event.ts";
 
-/** What a caller wants to happen, and who does it in which run and frame; `decide` says whether it does. */
+/** An event that a caller proposes, with its actor, run and frame; `decide` accepts or rejects it. */
 export type ProposedEvent = {
-  /** A damaged event is skipped without a decision: there is no state to decide on. */
+  /** Without `EventSkipped`: a damaged event is skipped without a decision, because there is no state to decide on. */
   readonly event: Exclude<ConversationEvent, ConversationEventOf<"EventSkipped">>;
   readonly actor: Actor;
   readonly runId?: string | undefined;
   readonly frame?: string | undefined;
-  /** When it happened, in milliseconds, where layers were told a time; by default now, never before the event before. */
+  /** When it happened, in milliseconds, if layers have already seen a time. Default: now, but never before the previous event. */
   readonly at?: number | undefined;
-  /** The id that it gives was drawn at random for it: no earlier event is asked whether it has that already. */
+  /** Its id was generated at random for it, so earlier events need not be searched for that id. */
   readonly isIdNew?: boolean | undefined;
 };
 
-/** What its envelope says of an event. */
+/** The part of an event that comes from its envelope. */
 export type EventPlace = {
   readonly stream: string;
   readonly revision: number;
@@ -23,25 +23,25 @@ export type EventPlace = {
   readonly actor: Actor;
   readonly runId: string | null;
   readonly frame: string | null;
-  /** Stands for the event, and for all before it in its stream. */
+  /** Covers the event and all events before it in its stream. */
   readonly digest: string;
 };
 
-/** An event as projections see it: read, current, and with its place. */
+/** An event as projections see it: parsed, in its current version, and with its place. */
 export type RecordedEvent = EventPlace & { readonly event: ConversationEvent };
 
-/** Who skipped a damaged event (rule: Damage), why, and the revision of the event that says so, in the same stream. */
+/** Who skipped a damaged event (rule: Damage), why, and the revision of the `EventSkipped` in the same stream. */
 export type SkippedBy = { readonly by: Actor; readonly reason: string; readonly skippedAt: number };
 
-/** What a reader gets in place of a skipped event, whose data is not read. */
+/** Replaces a skipped event, whose data is not read. */
 export type EventHole = Omit<EventPlace, "actor"> & {
-  /** Who made the event; null where that is damaged, too. */
+  /** Who made the event; null if that is damaged, too. */
   readonly actor: Actor | null;
   readonly event: SkippedBy & { readonly type: "skipped" };
 };
 
-/** An event as it is read from a conversation, or the hole that a skip left. */
+/** An event read from a conversation, or the hole that a skip left. */
 export type ReadEvent = RecordedEvent | EventHole;
 
-/** Whether nothing is read of an event, because an operator skipped it. */
+/** Whether the event's data is not read, because an operator skipped it. */
 export const isHole = (read: ReadEvent): read is EventHole => read.event.type === "skipped";

@@ -4,8 +4,8 @@ import { blockIdSchema, sha256Schema } from "../ids.ts";
 import { compactionSchema, jsonObjectSchema, layerTimingSchema } from "./shared.ts";
 
 /**
- * Which process owns a run. Whether it is still alive can be asked of the operating system on the same boot, in the same pid
- * namespace. `processId` is random: two threads, or two copies of turnlog, in one process are two owners.
+ * The process that owns a run. On the same boot and in the same pid namespace, the operating system can say whether it is alive.
+ * `processId` is random: two threads, or two copies of turnlog, in one process are two owners.
  */
 const ownerSchema = z.strictObject({
   processId: z.string(),
@@ -14,7 +14,7 @@ const ownerSchema = z.strictObject({
   pid: z.number().int(),
   startedAt: z.string(),
   pidNamespace: z.string(),
-  /** By which the store tells whether the owner lives, and the id of that store: a copy of the events elsewhere cannot ask it. */
+  /** The owner's lease, and the id of the store that knows it: a copy of the events in another store cannot check it. */
   lease: z.exactOptional(z.strictObject({ storeId: z.string(), id: z.string() })),
 });
 export type Owner = z.infer<typeof ownerSchema>;
@@ -22,24 +22,24 @@ export type Owner = z.infer<typeof ownerSchema>;
 const layerSchema = z.strictObject({ name: z.string(), version: z.string(), configDigest: sha256Schema });
 export type LayerDescription = z.infer<typeof layerSchema>;
 
-/** When a request continues from an earlier response, as the caller has it (rule: Settings). */
+/** When a request continues from an earlier response, as the caller set it (rule: Settings). */
 const chainPolicySchema = z.strictObject({
   /** `chained`, `stateless`, `conversation`. */
   mode: z.string(),
-  /** The caller left the choice of the mode to the engine (`auto`), which made it for this reason. */
+  /** The caller left the mode to the engine (`auto`), which chose it for this reason. */
   chosen: z.exactOptional(z.string()),
-  /** What cannot be chained is not sent. */
+  /** A request that cannot be chained is not sent. */
   require: z.exactOptional(z.literal(true)),
   /** `fallback`, `throw`. */
   onRefused: z.string(),
   maxAgeMs: z.number(),
   /** `chain`, `full`. */
   onSettingsChange: z.record(z.string(), z.string()),
-  /** Encrypted reasoning of older answers is not sent. */
+  /** Encrypted reasoning of answers older than this is not sent. */
   keepReasoningMs: z.exactOptional(z.number()),
 });
 
-/** What a model is asked otherwise than its provider is set to, in turnlog's own words: a codec translates them. */
+/** Settings of a request that differ from the provider's, in turnlog's vocabulary: a codec translates them. */
 const adjustmentsSchema = z.strictObject({
   model: z.exactOptional(z.string()),
   instructions: z.exactOptional(z.string()),
@@ -50,22 +50,22 @@ const adjustmentsSchema = z.strictObject({
   parallelToolCalls: z.exactOptional(z.boolean()),
   /** `auto`, `none`, `required`, or one tool. */
   toolChoice: z.exactOptional(z.union([z.string(), z.strictObject({ tool: z.string() })])),
-  /** The JSON Schema that the answer is to be of. */
+  /** The JSON Schema of the answer. */
   output: z.exactOptional(jsonObjectSchema),
 });
 export type Adjustments = Readonly<z.infer<typeof adjustmentsSchema>>;
 
-/** What the caller of a run said otherwise than its engine does: it holds when the run is taken up or replayed, too. */
+/** Options of a run that differ from the engine's. They also apply when the run is resumed or replayed. */
 const runOptionsSchema = z.strictObject({
-  /** Of its requests, in turnlog's own words. */
+  /** Settings of its requests, in turnlog's vocabulary. */
   settings: z.exactOptional(adjustmentsSchema),
   maxSteps: z.exactOptional(z.int().positive()),
-  /** A context was given to layers and tools; what it is stands nowhere. */
+  /** Layers and tools got a context; its value is not recorded. */
   hasContext: z.exactOptional(z.literal(true)),
 });
 export type RecordedRunOptions = Readonly<z.infer<typeof runOptionsSchema>>;
 
-/** How many tokens the caller lets the run use, as endpoints count them. */
+/** How many tokens the run may use, as endpoints count them. */
 const budgetSchema = z.strictObject({
   maxInputTokens: z.exactOptional(z.int().positive()),
   maxTotalTokens: z.exactOptional(z.int().positive()),
@@ -73,7 +73,7 @@ const budgetSchema = z.strictObject({
   onExceeded: z.string(),
 });
 
-/** When and how the engine makes Turns of the run shorter (rule: Settings). */
+/** When and how the engine shortens Turns of the run (rule: Settings). */
 const compactPolicySchema = z.strictObject({
   /** Tokens, as endpoints count them. */
   beforeRequest: z.exactOptional(z.int().positive()),
@@ -91,11 +91,11 @@ const compactPolicySchema = z.strictObject({
   ),
   /** `shrink`, `fail`. */
   onTooLong: z.string(),
-  /** The run does this and asks for no answer: it stands between two that do. */
+  /** The run only compacts, between two runs, and asks for no answer. */
   only: z.exactOptional(z.literal(true)),
 });
 
-/** Opens a run and its first epoch. `base` is the context digest of the Turn that the outermost frame is given. */
+/** Opens a run and its first epoch. `base` is the context digest of the Turn that the outermost frame receives. */
 export const runStarted = z.strictObject({
   type: z.literal("RunStarted"),
   version: z.literal(1),
@@ -107,7 +107,7 @@ export const runStarted = z.strictObject({
     settingsDigest: sha256Schema,
     chain: chainPolicySchema,
     base: sha256Schema,
-    /** The caller wanted another answer although nothing waited for one. */
+    /** The caller asked for another answer although no message was unanswered. */
     again: z.exactOptional(z.literal(true)),
     options: z.exactOptional(runOptionsSchema),
     budget: z.exactOptional(budgetSchema),
@@ -115,14 +115,14 @@ export const runStarted = z.strictObject({
   }),
 });
 
-/** Opens the next epoch of a run whose owner is gone: from here on the new owner's appends count. */
+/** Opens the next epoch of a run whose owner is gone: from here on only the new owner's appends count. */
 export const runResumed = z.strictObject({
   type: z.literal("RunResumed"),
   version: z.literal(1),
   data: z.strictObject({ epoch: z.number().int(), owner: ownerSchema, stack: z.array(layerSchema) }),
 });
 
-/** The run stays open without an owner until these effects, of which nobody knows whether they happened, are settled. */
+/** The run stays open without an owner until these effects, whose outcome is unknown, are settled. */
 export const runParked = z.strictObject({
   type: z.literal("RunParked"),
   version: z.literal(1),
@@ -130,8 +130,8 @@ export const runParked = z.strictObject({
 });
 
 /**
- * Someone else wants the run to end: the envelope's actor. Its owner ends it as cancelled when it sees this; where none lives, the end
- * stands beside it.
+ * The envelope's actor, not the owner, wants the run to end. A living owner ends it as cancelled when it sees this; without one, the
+ * end is appended together with this event.
  */
 export const runCancelRequested = z.strictObject({
   type: z.literal("RunCancelRequested"),
@@ -142,11 +142,10 @@ export const runCancelRequested = z.strictObject({
 const turnNameSchema = z.string().regex(/^((given|result)\/\d+(\.\d+)*(\.a\d+)?|empty)$/);
 
 /**
- * What a layer handed on, written against an earlier Turn of the run. In the request direction the envelope's frame is
- * the frame that was called, in the response direction the frame that returned. Turns are named `given/<frame>` (what a
- * frame received) and `result/<frame>` (what it returned); what is asked beside the conversation is written against those, or
- * against the Turn without blocks (`empty`). A pass that is too big for one event is written as several, each
- * against what the one before made of the same Turn.
+ * The Turn that a layer passed on, as edits of an earlier Turn of the run. In the request direction the envelope's frame is the frame
+ * that was called; in the response direction it is the frame that returned. Turns are named `given/<frame>` (what a frame received)
+ * and `result/<frame>` (what it returned). The Turn of an aside is an edit of those, or of the Turn without blocks (`empty`).
+ * A change that is too large for one event is written as several, each against the result of the one before.
  */
 export const turnEdited = z.strictObject({
   type: z.literal("TurnEdited"),
@@ -154,18 +153,18 @@ export const turnEdited = z.strictObject({
   data: z.strictObject({
     direction: z.enum(["request", "response"]),
     from: turnNameSchema,
-    /** The Turn that this one descends from, where it is written against another: what is missing of it was removed. */
+    /** The Turn that this one descends from, if it is written against another one: blocks of it that are missing were removed. */
     base: z.exactOptional(turnNameSchema),
     edits: z.array(editSchema),
     after: sha256Schema,
-    /** The engine made it shorter. */
+    /** The engine shortened it. */
     compaction: z.exactOptional(compactionSchema),
   }),
 });
 
 /**
- * How a run that completed left its Turn: `calls-open`, where the model called what no tool of the engine answers;
- * `incomplete`, where the last answer broke off at a limit of the model or of its server.
+ * How a completed run left its Turn. `calls-open`: the model called something that no tool of the engine answers.
+ * `incomplete`: the last answer stopped at a limit of the model or its server.
  */
 const runStatusSchema = z.enum(["completed", "calls-open", "incomplete"]);
 export type RunStatus = z.infer<typeof runStatusSchema>;
@@ -186,10 +185,10 @@ export const runFailed = z.strictObject({
   data: z.strictObject({
     kind: z.string(),
     message: z.string(),
-    /** The layer that threw what ended the run, and the frame of its call; absent where none did. */
+    /** The layer that threw the error that ended the run, and the frame of its call; absent if none did. */
     thrownBy: z.exactOptional(z.strictObject({ layer: z.string(), frame: z.string() })),
     after: sha256Schema,
-    /** Tools that ran in branches that are not part of the result. */
+    /** Tools that ran in branches that did not become part of the result. */
     discardedTools: z.exactOptional(z.array(blockIdSchema)),
     timings: z.exactOptional(z.array(layerTimingSchema)),
   }),

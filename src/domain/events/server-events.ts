@@ -8,14 +8,14 @@ export const anchorInvalidated = z.strictObject({
   version: z.literal(1),
   data: z.strictObject({
     scope: z.string(),
-    /** One anchor, or all that the endpoint holds. */
+    /** One anchor, or everything that the endpoint holds. */
     anchor: anchorSchema.nullable(),
     /** `not-found`, `expired`, `deleted`, `not-stored`, `refused`, `continued`, `evicted`, `suspect`. */
     reason: z.string(),
   }),
 });
 
-/** A response was deleted at the server by a user of the conversation, whose `AnchorInvalidated` stands before it. */
+/** A user of the conversation deleted a response at the server. Its `AnchorInvalidated` comes before this event. */
 export const responseDeleted = z.strictObject({
   type: z.literal("ResponseDeleted"),
   version: z.literal(1),
@@ -27,7 +27,7 @@ export const responseDeleted = z.strictObject({
   }),
 });
 
-/** The same of a conversation object, with the items in it. */
+/** A user of the conversation deleted a conversation object at the server, with its items. */
 export const serverConversationDeleted = z.strictObject({
   type: z.literal("ServerConversationDeleted"),
   version: z.literal(1),
@@ -39,18 +39,18 @@ export const serverConversationDeleted = z.strictObject({
   }),
 });
 
-/** What a server said that it holds under a response, which no request of this conversation made. */
+/** What a server says it holds under a response that no request of this conversation produced. */
 export const contextImported = z.strictObject({
   type: z.literal("ContextImported"),
   version: z.literal(1),
   data: z.strictObject({
     scope: z.string(),
-    /** The blocks of the response are a group by this name. */
+    /** The group that the response's blocks have by this id. */
     inferenceId: inferenceIdSchema,
     responseId: z.string(),
     anchor: anchorSchema,
     settingsDigest: sha256Schema,
-    /** Context digest of the Turn that it holds, and the number of its blocks, without and with the response's own. */
+    /** The context digest of the Turn that it holds, and its number of blocks, without and with the response's own. */
     turn: sha256Schema,
     inputLength: z.int().nonnegative(),
     length: z.int().nonnegative(),
@@ -59,7 +59,7 @@ export const contextImported = z.strictObject({
   }),
 });
 
-/** What an endpoint was seen to do. */
+/** A behaviour that an endpoint showed. */
 export const capabilityLearned = z.strictObject({
   type: z.literal("CapabilityLearned"),
   version: z.literal(1),
@@ -67,19 +67,19 @@ export const capabilityLearned = z.strictObject({
     scope: z.string(),
     capability: z.string(),
     value: jsonValueSchema,
-    /** The model that it was seen of; absent where it is the endpoint's own. */
+    /** The model that showed it; absent if it is a capability of the endpoint. */
     model: z.exactOptional(z.string()),
     reason: z.string(),
   }),
 });
 
-/** What a capability is known by: of one model, or of the endpoint. */
+/** The name of a capability of one model, or of the endpoint. */
 export const learnedName = ({ capability, model }: { readonly capability: string; readonly model?: string }): string =>
   model === undefined ? capability : `${capability} of ${model}`;
 
 /**
- * What becomes of a conversation object at a server: it was made, or (durable before the first call) items are deleted from its
- * end. Between that and the next answer nobody knows for sure what it holds.
+ * A change of a conversation object at a server: it was created, or items are deleted from its end (recorded before the first call).
+ * From then until the next answer its content is not known for sure.
  */
 export const serverConversationChanged = z.strictObject({
   type: z.literal("ServerConversationChanged"),
@@ -88,14 +88,14 @@ export const serverConversationChanged = z.strictObject({
     scope: z.string(),
     anchor: anchorSchema,
     change: z.enum(["made", "cut"]),
-    /** How many of its exchanges, a request with its answer each, stay; absent where it was made. */
+    /** How many exchanges (a request with its answer) it keeps; absent if it was created. */
     keeps: z.exactOptional(z.int().nonnegative()),
-    /** The ids of the items that are deleted, in that order. */
+    /** The ids of the deleted items, in the order of deletion. */
     items: z.exactOptional(z.array(z.string())),
   }),
 });
 
-/** A reasoning item that the provider refused: it stays in the Turn and is not sent again. */
+/** A reasoning item that the provider rejected: it stays in the Turn and is not sent again. */
 export const reasoningQuarantined = z.strictObject({
   type: z.literal("ReasoningQuarantined"),
   version: z.literal(1),

@@ -3,7 +3,7 @@ import { blockJsonSchema } from "../block-json.ts";
 import { blockIdSchema } from "../ids.ts";
 import { jsonValueSchema } from "./shared.ts";
 
-/** A tool call begins; a call is named by its block. */
+/** A tool call begins. Its block names the call. */
 export const toolStarted = z.strictObject({
   type: z.literal("ToolStarted"),
   version: z.literal(1),
@@ -19,19 +19,19 @@ export const toolFinished = z.strictObject({
     result: blockJsonSchema,
     outcome: z.enum(["ok", "error", "timeout", "aborted", "in-doubt"]),
     durationMs: z.number(),
-    /** It came back when its run waited for it no more, and changes no Turn. */
+    /** It came back after its run had stopped waiting for it. It changes no Turn. */
     late: z.exactOptional(z.literal(true)),
   }),
 });
 
-/** Nobody knows whether this call, or effect of a layer, happened: it is not begun again before someone settles it. */
+/** The outcome of this call, or of a layer's effect, is unknown. It does not begin again before it is settled. */
 export const toolParked = z.strictObject({
   type: z.literal("ToolParked"),
   version: z.literal(1),
   data: z.strictObject({ blockId: blockIdSchema, name: z.string() }),
 });
 
-/** What becomes of a call in doubt: its output is known, it may run once more, or the model is told that it is in doubt. */
+/** How a call with an unknown outcome is settled: its output is given, it may run once more, or the model reads that it is in doubt. */
 const settlementSchema = z.discriminatedUnion("how", [
   z.strictObject({ how: z.literal("result"), output: jsonValueSchema }),
   z.strictObject({ how: z.literal("rerun") }),
@@ -45,7 +45,7 @@ export const toolSettled = z.strictObject({
   data: z.strictObject({ blockId: blockIdSchema, settlement: settlementSchema }),
 });
 
-/** A layer reaches outside; an effect has an id of its frame, as blocks do, so that it can be parked and settled. */
+/** A layer begins an effect outside the log. Like a block, it has an id of its frame, so that it can be parked and settled. */
 export const effectStarted = z.strictObject({
   type: z.literal("EffectStarted"),
   version: z.literal(1),
@@ -53,12 +53,12 @@ export const effectStarted = z.strictObject({
     effectId: blockIdSchema,
     name: z.string(),
     idempotencyKey: z.string(),
-    /** Doing it twice with one key does what doing it once does: it is begun again where nobody knows whether it happened. */
+    /** Repeating it with the same key has no further effect, so an effect with an unknown outcome begins again. */
     idempotent: z.exactOptional(z.literal(true)),
   }),
 });
 
-/** What came of it, and what it answers from now on: a value, or the message of its failure. */
+/** The result of an effect, which repeated calls return: a value, or the message of its failure. */
 export const effectFinished = z.strictObject({
   type: z.literal("EffectFinished"),
   version: z.literal(1),

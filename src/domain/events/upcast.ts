@@ -4,11 +4,11 @@ type VersionedEvent = { readonly type: string; readonly version: number; readonl
 
 /** Steps from a released version of an event to the next, by type and version. */
 const stepsByType: ReadonlyMap<string, ReadonlyMap<number, (event: VersionedEvent) => VersionedEvent>> = new Map([
-  // The first version has all settings, as the second may.
+  // Version 1 always has all settings; version 2 may have them.
   ["SettingsDeclared", new Map([[1, (event: VersionedEvent) => ({ ...event, version: 2 })]])],
 ]);
 
-/** Brings an event to its current version, one step at a time; an event without a step is returned as it is. */
+/** Brings an event to its current version, one step at a time. An event without a step is returned unchanged. */
 export function upcast(event: VersionedEvent): VersionedEvent {
   const steps = stepsByType.get(event.type);
   let current = event;

@@ -3,21 +3,21 @@ import { type BlobText, decodeData } from "./data.ts";
 import type { NewEvent } from "./prepare.ts";
 import { type BlobReference, blobReferenceTo } from "./references.ts";
 
-/** Appends to a stream and tells whether it was in time, as `EventLog.append` does. */
+/** Appends to a stream and reports conflicts, as `EventLog.append` does. */
 export type AppendEvents = (
   stream: string,
   head: Head | null,
   events: readonly NewEvent[],
 ) => Promise<{ readonly status: "appended" | "conflict" }>;
 
-/** The stream that holds a blob's chunks: beside the stream whose events name it, and by content. */
+/** The stream of a blob's chunks, named by the stream whose events refer to it and by its content. */
 export function blobStream(stream: string, reference: BlobReference): string {
   return `blob-${stream.slice(stream.indexOf("-") + 1)}-${reference.$blob.sha256}`;
 }
 
 /**
- * Makes a blob durable. One that is there already is not written again, and one that a crash or another writer left
- * half-written is continued: all writers cut a text in the same way.
+ * Makes a blob durable. A complete blob is not written again. One that a crash or another writer left incomplete is
+ * continued, because all writers split a text in the same way.
  */
 export async function writeBlob(
   store: EventStore,
@@ -26,7 +26,7 @@ export async function writeBlob(
 ): Promise<void> {
   const chunks = cutText(blob.text);
   const target = blobStream(stream, blob.reference);
-  // Each round writes the rest, or finds that another writer has come further: there are as many as chunks at most.
+  // Each round writes the rest, or finds that another writer got further: there are at most as many rounds as chunks.
   for (let maxPresent = -1; ; ) {
     const head = await store.head(target);
     const present = head === null ? 0 : head.revision + 1;
@@ -43,7 +43,7 @@ export async function writeBlob(
 /**
  * The text behind a reference that an event of `stream` holds.
  *
- * @throws {StoreCorruptedError} when it is not there as it was written.
+ * @throws {StoreCorruptedError} if it is missing or changed.
  */
 export async function readBlob(store: EventStore, stream: string, reference: BlobReference): Promise<string> {
   const target = blobStream(stream, reference);
@@ -65,7 +65,7 @@ export async function readBlob(store: EventStore, stream: string, reference: Blo
   return whole;
 }
 
-/** Of UTF-16 units: so short that a chunk stays within the event's bound when every unit is escaped, and never a blob itself. */
+/** In UTF-16 units: a chunk stays within the event's bound even if every unit is escaped, and never becomes a blob itself. */
 const maxChunkUnits = 20 * 1024;
 
 function cutText(text: string): readonly string[] {

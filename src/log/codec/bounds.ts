@@ -7,7 +7,7 @@ import {
   type PreparedAppend,
 } from "../ports/event-store.ts";
 
-/** The UTF-8 bytes of an envelope as JSON: what the bounds are about. */
+/** The UTF-8 bytes of an envelope as JSON: the size that the bounds limit. */
 export function envelopeBytes(envelope: Envelope): number {
   return utf8Length(JSON.stringify(envelope));
 }
@@ -16,9 +16,9 @@ export function envelopeBytes(envelope: Envelope): number {
 export const escapedBytes = (text: string): number => utf8Length(JSON.stringify(text)) - 2;
 
 /**
- * Whether an append keeps to the bounds; remembered, because both the writer that prepares and the store ask.
+ * Whether an append is within the bounds. The result is cached, because both the writer and the store check.
  *
- * @param atMost - What each event takes at most, where the writer knows: nothing is counted when that is little enough.
+ * @param atMost - An upper bound for each event's size, if the writer knows one: if it is small enough, nothing is counted.
  */
 export function isWithinBounds(prepared: PreparedAppend, atMost?: readonly number[]): boolean {
   if (prepared === lastWithin) return true;
@@ -29,9 +29,9 @@ export function isWithinBounds(prepared: PreparedAppend, atMost?: readonly numbe
 }
 
 /**
- * Holds a prepared append to the bounds; every store asks before it writes.
+ * Checks the bounds of a prepared append; every store calls this before it writes.
  *
- * @throws {EventTooLargeError} for an event or a sum that is over.
+ * @throws {EventTooLargeError} if an event or the sum is over its bound.
  */
 export function checkBounds(prepared: PreparedAppend): void {
   if (isWithinBounds(prepared)) return;
@@ -47,7 +47,7 @@ export function checkBounds(prepared: PreparedAppend): void {
   throw new EventTooLargeError(`an append to ${stream} has ${total} bytes, the most is ${maxAppendBytes}`);
 }
 
-// A prepared append is never changed, so what was found holds. A store asks right after the writer: one is enough.
+// A prepared append never changes, so the result stays valid. A store checks right after the writer, so one result is enough.
 let lastWithin: PreparedAppend | null = null;
 
 const areWithin = (bytes: readonly number[]): boolean =>
@@ -56,8 +56,8 @@ const areWithin = (bytes: readonly number[]): boolean =>
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /**
- * An upper bound that takes a third of the time. Data is JSON text already: as a string in JSON some of its characters of one
- * byte are doubled. A UTF-16 unit takes three bytes at most.
+ * An upper bound, three times as fast to compute. Data is already JSON text: as a string in JSON, some of its one-byte characters
+ * double. A UTF-16 unit takes at most three bytes.
  */
 const bytesAtMost = ({ data, ...frame }: Envelope): number =>
   utf8Length(data) * 2 + JSON.stringify(frame).length * 3 + '"data":"",'.length;

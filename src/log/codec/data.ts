@@ -15,27 +15,27 @@ import { escapedBytes } from "./bounds.ts";
 import { BlobReference, blobReferenceTo, SecretReference } from "./references.ts";
 import { chooseStructures, type Structure } from "./structures.ts";
 
-/** A text that is stored beside the event that names it: a string of its data, or the JSON of a list or an object. */
+/** A text stored beside the event that names it: a string of its data, or the JSON of a list or an object. */
 export type BlobText = { readonly reference: BlobReference; readonly text: string };
 
 export type EncodedData = { readonly text: string; readonly blobs: readonly BlobText[] };
 
 /**
- * Writes an event's data as text: strings over 64 KiB become blobs, then the longest ones left, then lists and objects, until
- * the text takes no more than `room()` bytes inside the envelope. Own keys that would look like a reference get one more `$`.
+ * Writes an event's data as text. Strings over 64 KiB become blobs, then the longest remaining ones, then lists and objects, until
+ * the text takes at most `room()` bytes inside the envelope. Own keys that look like a reference's get one more `$`.
  *
- * @throws {EventTooLargeError} for data that is nested too deeply to be read again.
+ * @throws {EventTooLargeError} if the data is nested too deeply to be read back.
  */
 export function encodeData(data: JsonObject, room: () => number): EncodedData {
   const text = textOf(data);
   if (hasReservedKey(text)) return encodeWithBlobs(data, room());
-  // A UTF-16 unit takes three bytes at most: a short text needs no count, and there is room for it in every event.
+  // A UTF-16 unit takes at most three bytes: a short text needs no count, and fits into every event.
   if (text.length * 3 <= blobBytesMin) return { text, blobs: [] };
   const isSmall = utf8Length(text) <= blobBytesMin && escapedBytes(text) <= room();
   return isSmall ? { text, blobs: [] } : encodeWithBlobs(data, room());
 }
 
-/** Reads what `encodeData` wrote, blobs as `BlobReference`s, which are listed beside. Equal parts are not copied. */
+/** Reads what `encodeData` wrote. Blobs become `BlobReference`s, which it also lists. Unchanged parts are not copied. */
 export function decodeData(text: string): { readonly data: JsonObject; readonly blobs: readonly BlobReference[] } {
   const blobs: BlobReference[] = [];
   const data = readJson(text, blobs);
@@ -44,7 +44,7 @@ export function decodeData(text: string): { readonly data: JsonObject; readonly 
   return { data, blobs };
 }
 
-/** The data with each reference replaced by what it stands for. */
+/** The data with each reference replaced by the text or structure that it refers to. */
 export function fillBlobs(data: JsonObject, textBySha256: ReadonlyMap<string, string>): JsonObject {
   const filled = mapJson(data, (object) => {
     if (!(object instanceof BlobReference)) return object;
@@ -64,7 +64,7 @@ function encodeWithBlobs(data: JsonObject, maxBytes: number): EncodedData {
     blobs.set(reference.$blob.sha256, { reference, text });
     return reference;
   };
-  // A blob names no other: what stands in a structure that is stored is stored with it.
+  // A blob never refers to another: references inside a stored structure are stored with it.
   const stay = (structure: Structure): BlobReference | null => {
     if (!structures.has(structure)) return null;
     const text = JSON.stringify(withReferences(structure));
@@ -77,7 +77,7 @@ function encodeWithBlobs(data: JsonObject, maxBytes: number): EncodedData {
   return { text: JSON.stringify(replaced), blobs: [...blobs.values()] };
 }
 
-/** Strings over 64 KiB, and the longest ones left while the rest is too big. */
+/** Strings over 64 KiB, and the longest of the others while the rest is too big. */
 function chooseTexts(data: JsonObject, maxBytes: number): ReadonlyMap<string, BlobReference> {
   const countByText = countStrings(data);
   const texts = [...countByText.keys()].map((text) => ({ text, bytes: utf8Length(text) }));
@@ -94,7 +94,7 @@ function chooseTexts(data: JsonObject, maxBytes: number): ReadonlyMap<string, Bl
   return chosen;
 }
 
-/** A blob is a stream of its own: where many short strings are what is too much, they are stored together. */
+/** A blob is a stream of its own. If many short strings are too much together, the structure that holds them becomes a blob. */
 const textBytesMin = 4 * 1024;
 
 function countStrings(data: JsonValue): ReadonlyMap<string, number> {
@@ -108,7 +108,7 @@ function countStrings(data: JsonValue): ReadonlyMap<string, number> {
   return countByText;
 }
 
-/** The value as it is written, with what takes the place of some structures and texts; names that look like a reference's get one more `$`. */
+/** The value as written, with some structures and texts replaced. Names that look like a reference's get one more `$`. */
 const withReferences = (
   value: JsonValue,
   mapStructure: (structure: Structure) => JsonValue | null = () => null,
@@ -125,12 +125,12 @@ const isReference = (value: object): value is BlobReference | SecretReference =>
   value instanceof BlobReference || value instanceof SecretReference;
 
 type Outside = {
-  /** What takes the place of a list or an object; null where it is gone through. */
+  /** Returns the replacement of a list or an object, or null to descend into it. */
   readonly mapStructure?: (structure: Structure) => JsonValue | null;
   readonly mapText?: (text: string) => JsonValue;
 };
 
-/** Maps the strings and then, from the inside out, the objects of a value; what stays equal stays the same object. */
+/** Maps the strings and then, inside out, the objects of a value. Unchanged parts stay the same objects. */
 function mapJson(
   value: JsonValue,
   mapObject: (object: JsonObject) => JsonValue,
@@ -171,7 +171,7 @@ function renameKeys(object: JsonObject, rename: (key: string) => string): JsonOb
   return renamed;
 }
 
-// JSON.stringify escapes neither `$` nor letters, so a reserved key is always visible in the text.
+// JSON.stringify escapes neither `$` nor letters, so a reserved key always shows in the text.
 const hasReservedKey = (text: string): boolean =>
   text.includes("$") && (text.includes("$blob") || text.includes("$secret"));
 
@@ -191,7 +191,7 @@ function readReference(object: JsonObject): BlobReference | SecretReference | nu
   throw new StoreCorruptedError("an event's data has a reference that says nothing");
 }
 
-/** A text that was written here: its references as such, which are listed, and its names as they were. */
+/** Parses a text that `encodeData` wrote, collects its references, and restores escaped names. */
 function readJson(text: string, blobs: BlobReference[]): JsonValue {
   const parsed = parse(text);
   if (!hasReservedKey(text)) return parsed;
@@ -213,7 +213,7 @@ function parse(text: string): JsonValue {
 function textOf(data: JsonObject): string {
   try {
     const text = JSON.stringify(data);
-    // Each level takes two characters at least.
+    // Each level takes at least two characters.
     if (text.length <= 2 * maxStoredNesting || !isNestedDeeper(data, maxStoredNesting)) return text;
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;

@@ -6,7 +6,7 @@ import { type Actor, actorSchema } from "../../domain/actor.ts";
 import { sha256Schema } from "../../domain/ids.ts";
 import type { Envelope, EventStore, Head, StoredEnvelope } from "../ports/event-store.ts";
 
-/** An envelope where it comes from outside; `cat` tells its members where they are damaged, too. */
+/** The schema of an envelope from outside. `cat` also uses it to show the members of a damaged one. */
 export const envelopeSchema = z.strictObject({
   id: z.string(),
   stream: z.string(),
@@ -27,10 +27,10 @@ export const envelopeSchema = z.strictObject({
   digest: sha256Schema,
 });
 
-/** The members of an envelope that its digest covers, `data` through its own digest. */
+/** The members of an envelope that its digest covers; `data` is covered through its own digest. */
 export type HashedEnvelope = Omit<Envelope, "data" | "digest">;
 
-/** The digest that ties an event to everything before it in its stream. */
+/** The digest that chains an event to everything before it in its stream. */
 export const chainDigest = (previous: string, envelope: HashedEnvelope): string =>
   sha256Hex(chainText(previous, envelope));
 
@@ -38,16 +38,16 @@ export const chainDigest = (previous: string, envelope: HashedEnvelope): string 
 export const chainText = (previous: string, envelope: HashedEnvelope): string =>
   `turnlog/event/v1\n${previous}\n${canonicalText(envelope)}`;
 
-/** The digest of what a store holds of an event, whether it is what was written or not. */
+/** The digest of what a store holds of an event, whether or not that is what was written. */
 export function foundDigest(envelope: Envelope | StoredEnvelope): string {
   const { position: _, ...held } = { position: "", ...envelope };
   return sha256Hex(canonicalJson(held));
 }
 
-/** What stands in for the previous digest at a stream's first event. */
+/** The previous digest of a stream's first event. */
 export const firstPrevious = (stream: string): string => sha256Hex(`turnlog/stream/v1\n${stream}`);
 
-/** Whether an event is the one that was written after `previous`; answers the head it makes, or what is wrong with it. */
+/** Checks that an event was written after `previous`. Returns the new head, or what is wrong with the event. */
 export function checkEnvelope(previous: Head | null, envelope: Envelope): Result<Head, { readonly reason: string }> {
   const due = previous === null ? 0 : previous.revision + 1;
   if (envelope.revision !== due) return err({ reason: `revision ${envelope.revision} stands where ${due} is due` });
@@ -58,17 +58,17 @@ export function checkEnvelope(previous: Head | null, envelope: Envelope): Result
   return ok({ revision: envelope.revision, digest });
 }
 
-/** An event that is not what was written there, and why. */
+/** An event that differs from what was written there, and why. */
 type BrokenEvent = { readonly envelope: StoredEnvelope; readonly reason: string };
 
 type BreakOptions = {
-  /** The last revision that is looked at. */
+  /** The last revision to check. */
   readonly to?: number;
-  /** Whether an operator has looked at an event that is not what was written: what comes after it follows from its stored digest. */
+  /** Whether an operator has examined an event that differs from what was written: the next event then follows from its stored digest. */
   readonly isKnown?: (envelope: StoredEnvelope) => Promise<boolean>;
 };
 
-/** The first event of a stream, up to a revision, that is not what was written. It may read as well as before: folds do not verify. */
+/** The first event of a stream, up to a revision, that differs from what was written. Folds may still read it: they do not verify. */
 export async function firstBreak(
   store: EventStore,
   stream: string,
@@ -84,8 +84,8 @@ export async function firstBreak(
 }
 
 /**
- * `canonicalJson` of the hashed members, which are named here in its order so that one call writes them. `actor` is the
- * first of them, and the only one that is not flat.
+ * `canonicalJson` of the hashed members. They are listed here in its order, so that one call writes them. `actor` is the
+ * first of them, and the only nested one.
  */
 function canonicalText(envelope: HashedEnvelope): string {
   const rest = JSON.stringify({
@@ -107,11 +107,11 @@ function canonicalText(envelope: HashedEnvelope): string {
   return `{"actor":${canonicalActor(envelope.actor)},${rest.slice(1)}`;
 }
 
-/** How many actors are remembered: few write a conversation, and a layer is another one in each frame. */
+/** How many actors to cache: a conversation has few writers, but a layer counts once per frame. */
 const maxActors = 256;
 const canonicalByJson = new Map<string, string>();
 
-/** `canonicalJson` of an actor. Its members are sorted once, and not for each of its events. */
+/** `canonicalJson` of an actor. Its members are sorted once, not for each of its events. */
 function canonicalActor(actor: Actor): string {
   const json = JSON.stringify(actor);
   const known = canonicalByJson.get(json);

@@ -3,21 +3,21 @@ import { isJsonObject, textOrNull } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Envelope, StoredEnvelope } from "../ports/event-store.ts";
 
-/** The type of the event that stands behind all erased events of a conversation. */
+/** The type of the event that follows all erased events of a conversation. */
 export const contentErased = "ContentErased";
 
-/** What it says: which order erased how many events before it, and what of them was kept. */
+/** Its data: the order, the number of events erased before it, and what was kept of them. */
 export const contentErasedSchema = z.strictObject({
   orderId: z.string(),
   events: z.int().nonnegative(),
   kept: z.enum(["skeleton", "digests"]),
 });
 
-/** The conversation was erased: nothing of it can be read, and nothing can be appended to it. */
+/** The conversation was erased: it can be neither read nor appended to. */
 export class ConversationErasedError extends TurnlogError<"conversation-erased"> {
   override readonly name = "ConversationErasedError";
   readonly stream: string;
-  /** The order that asked for it; null where the event that tells is damaged. */
+  /** The erasure order; null if the event that names it is damaged. */
   readonly orderId: string | null;
 
   constructor({ stream, data }: Pick<Envelope, "stream" | "data">) {
@@ -29,14 +29,14 @@ export class ConversationErasedError extends TurnlogError<"conversation-erased">
   }
 }
 
-/** Whether an event is one of a conversation that was erased: one that was emptied, or the one that says so. */
+/** Whether an event belongs to an erased conversation: an emptied event, or the `ContentErased`. */
 export const isErased = ({ encoding, type }: Pick<Envelope, "encoding" | "type">): boolean =>
   encoding === "erased" || type === contentErased;
 
-/** What stands in the place of the data of an erased event. */
+/** The data of an erased event. */
 export const erasedData = (orderId: string): string => JSON.stringify({ erasedBy: orderId });
 
-/** The order that an erased event, or the event that says so, names; null where it names none. */
+/** The order that an erased event or a `ContentErased` names; null if it names none. */
 export function orderIdIn(data: string): string | null {
   try {
     const value: unknown = JSON.parse(data);
@@ -46,7 +46,7 @@ export function orderIdIn(data: string): string | null {
   }
 }
 
-/** What is left of an event. */
+/** The rest of an event after erasure. */
 export function erasedEnvelope(
   { stream, revision, position, digest, type, version, at }: StoredEnvelope,
   { orderId, kept }: { readonly orderId: string; readonly kept: "skeleton" | "digests" },

@@ -15,26 +15,26 @@ import type { EventIds } from "./ids.ts";
 import { recordedAs } from "./place.ts";
 import { type NewEvent, prepareAppend } from "./prepare.ts";
 
-/** A conflict names the head that the stream has instead, and gives the events of a split append that were written before. */
+/** A conflict has the stream's actual head, and the events of a split append that were already written. */
 export type LogAppendResult<Event> = { readonly events: readonly (EventPlace & { readonly event: Event })[] } & (
   | { readonly status: "appended"; readonly head: Head }
   | { readonly status: "conflict"; readonly actual: Head | null }
 );
 
-/** Events of conversations, to be read. What reads them is in `log/history`: nothing of the engine, of conversations or of replays reads a store's events by itself. */
+/** Reads events of conversations. Only `log/history` reads a store's events through this: the engine, conversations and replays use that. */
 export type EventReader = {
   readonly store: EventStore;
-  /** @internal Is given each event as it is stored, before it is read. */
+  /** @internal Receives each stored event before it is read. */
   readonly look?: (envelope: StoredEnvelope) => void;
 };
 
-/** The same, to be written: preparation, blobs, and repeats after an unknown outcome. */
+/** Also appends: prepares events, writes blobs, and repeats an append after an unknown outcome. */
 export type EventLog = EventReader & {
   /**
-   * Appends events after a head: all of them, or none unless they had to be split.
+   * Appends events after a head: all or none, unless they had to be split.
    *
-   * @throws {StoreUnavailableError} when the store stays unavailable; the events may have been written.
-   * @throws {EventTooLargeError} when an event is too big although its long strings are stored apart.
+   * @throws {StoreUnavailableError} if the store stays unavailable; the events may have been written.
+   * @throws {EventTooLargeError} if an event is too big even without its long strings.
    */
   append<Event extends NewEvent["event"]>(
     stream: string,
@@ -51,13 +51,13 @@ export type EventLogSources = {
   readonly pause?: (repeat: number) => Promise<void>;
 };
 
-/** How often one append is sent while the store says that it is unavailable. */
+/** How often to send one append while the store is unavailable. */
 export const maxAppendAttempts = 5;
 
-/** Streams whose newest time is remembered; of others it is read. */
+/** How many streams to remember the newest time of; for others it is read. */
 const maxRememberedStreams = 1_000;
 
-/** @param nowMs - By which the store's deadline is kept: a clock that only ever goes on. */
+/** @param nowMs - A monotonic clock that measures the store's deadline. */
 export function createEventLog(store: EventStore, sources: EventLogSources, nowMs = () => performance.now()): EventLog {
   const { clock, newEventId, pause = (repeat) => sleep(10 * 4 ** repeat) } = sources;
   const newest = createNewestTimes();
@@ -67,7 +67,7 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     head: Head | null,
     events: readonly NewEvent<Event>[],
   ): Promise<LogAppendResult<Event>> {
-    // What is at hand is not waited for: an append is little more than its wait for the disk.
+    // Await only promises: besides waiting for the disk, an append has little to do.
     const known = newest.timeAt(stream, head);
     const lastAt = known === undefined ? await storedTime(store, stream, head) : known;
     const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, clock, newEventId });
@@ -96,14 +96,14 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
 }
 
 type Repeating = {
-  /** What the first try failed with. */
+  /** The error of the first attempt. */
   readonly error: unknown;
   readonly pause: (repeat: number) => Promise<void>;
-  /** Whether the store's deadline is over: it has repeated the append itself for as long. */
+  /** Whether the store's deadline has passed: the store itself has retried the append for that long. */
   readonly isOver: () => boolean;
 };
 
-/** Sends an append again that has failed with an error, while that says that the store is unavailable and there is time. */
+/** Repeats a failed append while the store is unavailable and time is left. */
 async function repeatAppend(
   store: EventStore,
   prepared: PreparedAppend,
@@ -115,7 +115,7 @@ async function repeatAppend(
     await pause(repeat);
     try {
       const result = await store.append(prepared);
-      // After an unknown outcome a conflict may be with the events that were sent before.
+      // After an unknown outcome, the conflict may be with the events of an earlier attempt.
       return result.status === "conflict" ? await lookAgain(store, prepared, result.actual) : result;
     } catch (caught) {
       error = caught;
@@ -131,16 +131,16 @@ async function lookAgain(store: EventStore, prepared: PreparedAppend, actual: He
   return resolveHeadMismatch(prepared, actual, present);
 }
 
-/** The `at` of the head's event; null when that is not in the stream, and an append will be refused. */
+/** The `at` of the head's event; null if the stream does not have that event, so that the append will conflict. */
 async function storedTime(store: EventStore, stream: string, head: Head | null): Promise<string | null> {
   return head === null ? null : ((await envelopeAt(store, stream, head.revision))?.at ?? null);
 }
 
-/** The `at` of each stream's newest event, so that an append need not read it. Forgets the stream that came first. */
+/** The `at` of each stream's newest event, so that an append need not read it. When full, it forgets the stream added first. */
 function createNewestTimes() {
   const newestByStream = new Map<string, { digest: string; at: string }>();
   return {
-    /** The `at` of the head's event, null where there is no head; undefined when it is not remembered. */
+    /** The `at` of the head's event; null for a stream without events; undefined if it is not remembered. */
     timeAt(stream: string, head: Head | null): string | null | undefined {
       if (head === null) return null;
       const newest = newestByStream.get(stream);

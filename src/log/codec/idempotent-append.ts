@@ -1,15 +1,15 @@
 import { type AppendResult, type Head, type PreparedAppend, StoreCorruptedError } from "../ports/event-store.ts";
 import { headOf } from "./prepare.ts";
 
-/** What a store holds at one revision of an append's place. */
+/** The event that a store holds at one revision of an append's place. */
 export type PresentEvent = { readonly id: string; readonly digest: string; readonly position: string };
 
 /**
- * What a store answers when a stream is not at the expected head: `appended` if this very append is already there, else
+ * A store's result if a stream is not at the expected head: `appended` if this very append is already there, otherwise
  * a conflict.
  *
- * @param present - The stream's events from the append's first revision on, as many as it has events or fewer.
- * @throws {StoreCorruptedError} when an id stands at its revision with another digest.
+ * @param present - The stream's events from the append's first revision on: as many as the append has, or fewer.
+ * @throws {StoreCorruptedError} if an id is at its revision with another digest.
  */
 export function resolveHeadMismatch(
   prepared: PreparedAppend,
@@ -39,6 +39,6 @@ export function resolveHeadMismatch(
 export const isSameHead = (left: Head | null, right: Head | null): boolean =>
   left?.revision === right?.revision && left?.digest === right?.digest;
 
-/** The first revision that an append takes. */
+/** The revision of an append's first event. */
 export const firstRevision = ({ expectedHead: expected }: PreparedAppend): number =>
   expected === null ? 0 : expected.revision + 1;

@@ -7,7 +7,7 @@ const draw = customAlphabet(letters, 21);
 /** A new id: the prefix, `_`, and 21 characters. */
 export const randomId = (prefix: string): string => `${prefix}_${draw()}`;
 
-/** Draws event ids: random UUIDs of version 7, each greater as a text than the one before in this process. */
+/** Generates event ids: random UUIDs of version 7, each greater as a text than the one before in this process. */
 export type EventIds = () => string;
 
 export type EventIdSources = {
@@ -18,8 +18,8 @@ export type EventIdSources = {
 };
 
 /**
- * Makes a generator. Ids of one millisecond are told apart by a 12-bit counter in the place of `rand_a` (RFC 9562, 6.2,
- * method 1); a clock that stands still or goes back is run ahead of, so the order holds.
+ * Creates a generator. A 12-bit counter in place of `rand_a` orders the ids of one millisecond (RFC 9562, 6.2, method 1). If the
+ * clock stops or goes back, the generator runs ahead of it, so the order holds.
  */
 export function createEventIds(sources: EventIdSources = {}): EventIds {
   const { clock = Date.now, randomUuid = () => crypto.randomUUID() } = sources;
@@ -42,10 +42,10 @@ export function createEventIds(sources: EventIdSources = {}): EventIds {
   };
 }
 
-/** How many random tails are drawn at once: one UUID alone, right after a wait for the disk, takes several times as long. */
+/** How many random tails to generate at once: a single UUID, right after a wait for the disk, takes several times as long. */
 const tailsAtOnce = 64;
 
-/** Cuts random UUIDs down to what follows `rand_a`: the dash, the variant and the last 62 random bits. */
+/** Reduces random UUIDs to the part after `rand_a`: the dash, the variant and the last 62 random bits. */
 function createTails(randomUuid: () => string): () => string {
   let tails = "";
   let next = 0;

@@ -1,7 +1,7 @@
 import type { EventPlace } from "../../domain/events/recorded.ts";
 import type { Envelope } from "../ports/event-store.ts";
 
-/** An event whose content is at hand, at its place. It names the members of `placeOf` so that it makes one object per event. */
+/** An event with its place. Lists the members of `placeOf` explicitly, so that it creates one object per event. */
 export const recordedAs = <Event>(envelope: Envelope, event: Event): EventPlace & { readonly event: Event } => ({
   stream: envelope.stream,
   revision: envelope.revision,
@@ -14,7 +14,7 @@ export const recordedAs = <Event>(envelope: Envelope, event: Event): EventPlace 
   event,
 });
 
-/** The place of an event, which no damage to its content hides. */
+/** The place of an event, which is known even if its content is damaged. */
 export const placeOf = (envelope: Envelope): EventPlace => ({
   stream: envelope.stream,
   revision: envelope.revision,

@@ -7,21 +7,21 @@ import { type BlobText, encodeData } from "./data.ts";
 import { chainText, firstPrevious } from "./envelope.ts";
 import type { EventIds } from "./ids.ts";
 
-/** A proposed event whose content this layer does not look at. */
+/** A proposed event whose content does not matter to this layer. */
 export type NewEvent<Event extends AnyEvent = AnyEvent> = Omit<ProposedEvent, "event"> & { readonly event: Event };
 
 export type AnyEvent = {
   readonly type: string;
   readonly version: number;
-  /** May hold `BlobReference`s that were read before and `SecretReference`s. */
+  /** May contain `SecretReference`s, and `BlobReference`s from earlier reads. */
   readonly data: JsonObject;
 };
 
 export type PrepareOptions = {
   readonly stream: string;
-  /** The head that the events are to follow. */
+  /** The head after which the events follow. */
   readonly head: Head | null;
-  /** The `at` of the head's event: time never runs backwards in a stream. */
+  /** The `at` of the head's event: time never goes back in a stream. */
   readonly lastAt: string | null;
   readonly events: readonly NewEvent[];
   /** Milliseconds since 1970. */
@@ -30,16 +30,16 @@ export type PrepareOptions = {
 };
 
 export type Preparation = {
-  /** One append, or several in order where one would be too big: the last event then stands in the last one, alone. */
+  /** One append, or several in order if one would be too big: the last of them then has only the last event. */
   readonly appends: readonly PreparedAppend[];
-  /** To be durable before the first append. */
+  /** Must be durable before the first append. */
   readonly blobs: readonly BlobText[];
 };
 
 /**
- * Fixes ids, time, place and digests of events that are to follow a head.
+ * Assigns ids, times, places and digests to events that follow a head.
  *
- * @throws {EventTooLargeError} for an event that is over its bound without its long strings.
+ * @throws {EventTooLargeError} if an event is over its bound even without its long strings.
  */
 export function prepareAppend(options: PrepareOptions): Preparation {
   const { stream, head, events, newEventId } = options;
@@ -63,7 +63,7 @@ export function prepareAppend(options: PrepareOptions): Preparation {
   return { appends: splitAppend({ stream, expectedHead: head, envelopes }, bytesAtMost), blobs };
 }
 
-/** Now, or when what comes after an event is known to have happened. */
+/** For each event: now, or its own or a later event's known time if that is earlier. */
 function latestTimes(events: readonly NewEvent[], now: string): readonly string[] {
   const times: string[] = [];
   let latest = now;
@@ -79,11 +79,11 @@ type EnvelopePlace = Pick<Envelope, "id" | "stream" | "revision" | "at"> & { rea
 type SealedEvent = {
   readonly envelope: Envelope;
   readonly blobs: readonly BlobText[];
-  /** What `envelopeBytes` would count, or more. */
+  /** An upper bound of what `envelopeBytes` counts. */
   readonly bytesAtMost: number;
 };
 
-// Runs for every event, so it makes few objects and spreads nothing.
+// Runs for every event, so it creates few objects and spreads nothing.
 function sealEvent(proposed: NewEvent, place: EnvelopePlace): SealedEvent {
   const { event, actor, runId, frame } = proposed;
   const envelope: { -readonly [Member in keyof Envelope]: Envelope[Member] } = {
@@ -106,8 +106,8 @@ function sealEvent(proposed: NewEvent, place: EnvelopePlace): SealedEvent {
   envelope.dataDigest = sha256Hex(text);
   const chained = chainText(place.previous, envelope);
   envelope.digest = sha256Hex(chained);
-  // What is hashed is JSON of all members but data and digest, and longer than a digest besides. No UTF-16 unit takes more
-  // than three bytes, also where the data, which is JSON text already, is a string in JSON.
+  // The hashed text is JSON of all members but data and digest, plus more than a digest. A UTF-16 unit takes at most three bytes, also
+  // when the data, which is already JSON text, becomes a string in JSON.
   return { envelope, blobs, bytesAtMost: (chained.length + text.length) * 3 };
 }
 
@@ -140,13 +140,13 @@ function splitAppend(whole: PreparedAppend, bytesAtMost: readonly number[]): rea
   });
 }
 
-/** The head that a stream has once these envelopes are its newest. */
+/** The head of a stream whose newest events are these envelopes. */
 export function headOf(envelopes: readonly Envelope[]): Head | null {
   const last = envelopes.at(-1);
   return last === undefined ? null : { revision: last.revision, digest: last.digest };
 }
 
-// An append formats the time of now, and what it shares with the append before, down to the second, takes longest.
+// An append formats the current time. The part down to the second takes longest, and appends share it.
 let formattedSecond = Number.NaN;
 let secondText = "";
 

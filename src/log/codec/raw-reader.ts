@@ -9,16 +9,16 @@ import type { EventReader } from "./event-log.ts";
 import { type BlobReading, readEvent } from "./recorded.ts";
 
 export type ReadEventsOptions = ReadStreamOptions & {
-  /** The last revision to give, in the direction of reading. */
+  /** The last revision to read, in the direction of reading. */
   readonly to?: number | undefined;
   readonly blobs?: BlobReading | undefined;
 };
 
 /**
- * The events of a stream, all of them. It knows nothing of skips and of ancestors: who reads a conversation reads it by `log/history`.
+ * All events of a stream. This does not know about skips and ancestors: to read a conversation, use `log/history`.
  *
- * @throws {StoreCorruptedError} at one that is no JSON, or whose blob is not there as it was written.
- * @throws {UnreadableEventError} at one that this turnlog does not know.
+ * @throws {StoreCorruptedError} at an event that is not JSON, or whose blob is missing or changed.
+ * @throws {UnreadableEventError} at an event that this turnlog does not know.
  */
 export async function* rawEvents(
   reader: EventReader,
@@ -32,20 +32,20 @@ export async function* rawEvents(
     const { revision } = envelope;
     if (to !== undefined && (isBackwards ? revision < to : revision > to)) return;
     look?.(envelope);
-    // Most events name no blob: what is at hand is not waited for.
+    // Most events name no blob: await only promises, because each wait costs time.
     const recorded = rawEvent(store, envelope, blobs);
     yield recorded instanceof Promise ? await recorded : recorded;
     if (revision === to) return;
   }
 }
 
-/** The event of a stream at a revision; null when it is not there. */
+/** The event of a stream at a revision; null if there is none. */
 export async function rawEventAt(reader: EventReader, stream: string, revision: number): Promise<RecordedEvent | null> {
   for await (const recorded of rawEvents(reader, stream, { from: revision, to: revision })) return recorded;
   return null;
 }
 
-/** What an envelope says; what cannot be read is named by its place. */
+/** Reads the event in an envelope. An error names the event's place. */
 export function rawEvent(
   store: EventStore,
   envelope: StoredEnvelope,
@@ -64,7 +64,7 @@ function throwNamed({ revision, stream }: StoredEnvelope, cause: unknown): never
   throw new StoreCorruptedError(`event ${revision} of ${stream} cannot be read: ${cause.message}`, { cause });
 }
 
-/** How many events a range has at most, so that a store at the end of a wire sends no more. */
+/** The maximum number of events in a range, so that a remote store sends no more. */
 export function limitOf({ from, to, limit = Number.POSITIVE_INFINITY }: ReadEventsOptions): {
   readonly limit?: number;
 } {

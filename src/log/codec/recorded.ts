@@ -15,16 +15,16 @@ import { decodeData, fillBlobs } from "./data.ts";
 import { ConversationErasedError, isErased } from "./erased.ts";
 import { recordedAs } from "./place.ts";
 
-/** `resolve` puts the texts of blobs back into the data (the default); `keep` leaves `BlobReference`s in it. */
+/** `resolve` (the default) puts the texts of blobs back into the data; `keep` leaves `BlobReference`s in it. */
 export type BlobReading = "resolve" | "keep";
 
 /**
- * A stored event as projections see it: validated, in its current version. At once, where it names no blobs that the store has
- * to be asked for: a fold of many events waits for none of those.
+ * A stored event as projections see it: validated, in its current version. Returns a promise only if it has to read blobs from the
+ * store, so that a fold of many events need not wait for the others.
  *
- * @throws {StoreCorruptedError} when it is no JSON, or a blob is not there as it was written.
- * @throws {UnreadableEventError} for an unknown type or version, data that is not of its schema, or an actor that is none.
- * @throws {ConversationErasedError} when its conversation was erased.
+ * @throws {StoreCorruptedError} if it is not JSON, or a blob is missing or changed.
+ * @throws {UnreadableEventError} for an unknown type or version, or if the data or the actor does not match its schema.
+ * @throws {ConversationErasedError} if its conversation was erased.
  */
 export function readEvent(
   store: EventStore,
@@ -53,13 +53,13 @@ function parse(envelope: Envelope, data: JsonObject): RecordedEvent {
   return recordedAs(envelope, parseConversationEvent(envelope.type, envelope.version, data));
 }
 
-/** An event as a view sees it, or why it cannot be read. */
+/** An event for a view, or the error that prevents reading it. */
 export type Reading = RecordedEvent | Error;
 
 /**
- * An event for views, which show a bad event and go on (rule: Nothing is lost).
+ * Reads an event for views, which show a bad event and continue (rule: Nothing is lost).
  *
- * @throws {StoreUnavailableError} when the store cannot tell now.
+ * @throws {StoreUnavailableError} if the store is unavailable.
  */
 export function tryToRead(store: EventStore, envelope: Envelope): Reading | Promise<Reading> {
   try {
@@ -70,18 +70,18 @@ export function tryToRead(store: EventStore, envelope: Envelope): Reading | Prom
   }
 }
 
-/** Why an event cannot be read, if that is the event's fault: what the store cannot do now is thrown. */
+/** Returns the error if the event is at fault, and throws it if the store is unavailable. */
 export function asReading(error: unknown): Error {
   if (!(error instanceof Error) || isOfTheStore(error)) throw error;
   return error;
 }
 
-/** Whether an error says that the store cannot be read now, and nothing about what it holds. */
+/** Whether an error means that the store cannot be read now, which says nothing about its content. */
 export const isOfTheStore = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "store-unavailable" || error.code === "store-closed");
 
 /**
- * The events of a stream from a revision on, then every one as it comes, from any writer, once it is durable, until the
+ * The events of a stream from a revision on, then every new one from any writer, once it is durable, until the
  * signal aborts.
  */
 export async function* followEnvelopes(
@@ -89,7 +89,7 @@ export async function* followEnvelopes(
   stream: string,
   { from = 0, signal }: { readonly from?: number; readonly signal: AbortSignal },
 ): AsyncIterable<StoredEnvelope> {
-  // The stream is read after the log's end was asked for, so nothing of it that lies before that is left to be looked for.
+  // Ask for the log's end before reading the stream: then the subscription need not search anything before that end.
   const end = (await store.end?.()) ?? null;
   let last = from === 0 ? null : await envelopeAt(store, stream, from - 1);
   for await (const envelope of store.readStream(stream, { from })) {
@@ -103,7 +103,7 @@ export async function* followEnvelopes(
     if (envelope.revision >= from) yield envelope;
 }
 
-/** The later of two positions; null where there is none. */
+/** The later of two positions; null if there is none. */
 function later(one: string | null, other: string | null): string | null {
   if (one === null || other === null) return one ?? other;
   return comparePositions(one, other) < 0 ? other : one;

@@ -5,12 +5,12 @@ import { type Sha256, sha256Hex } from "../../base/sha256.ts";
 import { utf8Length } from "../../base/utf8.ts";
 
 /**
- * Stands in an event's data for a long string, or for a big list or object, that is stored beside the event. As JSON it is
- * `{"$blob": {sha256, bytes}}`, of a list or an object `{"$blob": {sha256, bytes, json: true}}` with digest and length of its
- * JSON text; an object of that look that a caller made is ordinary data, so ask `instanceof`.
+ * Replaces, in an event's data, a long string or a big list or object that is stored beside the event. As JSON it is
+ * `{"$blob": {sha256, bytes}}`, for a list or an object `{"$blob": {sha256, bytes, json: true}}` with digest and length of its
+ * JSON text. A caller's object of that form is ordinary data, so check with `instanceof`.
  */
 export class BlobReference {
-  // Lets data hold a reference wherever it holds a JSON object.
+  // Lets data hold a reference in place of any JSON object.
   readonly [member: string]: JsonValue | undefined;
   readonly $blob: { readonly sha256: Sha256; readonly bytes: number; readonly json?: true };
 
@@ -24,7 +24,7 @@ export class BlobReference {
   }
 }
 
-/** Stands in an event's data for a secret that is never stored, by its name. As JSON it is `{"$secret": name}`. */
+/** Names, in an event's data, a secret that is never stored. As JSON it is `{"$secret": name}`. */
 export class SecretReference {
   readonly [member: string]: JsonValue | undefined;
   readonly $secret: string;
@@ -40,20 +40,20 @@ export class SecretReference {
 }
 
 /**
- * Stands for a secret in a provider's settings, its headers or its key: `secret("CRM")`, with the value under that name in the
- * provider's `secrets`. What is recorded is the name.
+ * A reference to a secret in a provider's settings, headers or key: `secret("CRM")`, with the value under that name in the provider's
+ * `secrets`. The log records only the name.
  *
- * @throws {TypeError} for a name that is none.
+ * @throws {TypeError} if the name is not a text, or is empty.
  */
 export function secretReference(name: string): SecretReference {
-  // Callers may have no types.
+  // JavaScript callers have no types.
   if (typeof name === "string" && name !== "") return new SecretReference(name);
   throw new TypeError(`secret takes the name of a secret, not ${kindOf(name)}: secret("CRM")`);
 }
 
 /**
- * The reference to a text. A text with a lone surrogate has no UTF-8 form, so it goes by its JSON text instead: hashed as
- * it is, it would share a digest with the text that has U+FFFD in that place.
+ * The reference to a text. A text with a lone surrogate has no UTF-8 form, so its JSON text is hashed instead: hashed directly,
+ * it would share a digest with the text that has U+FFFD in that place.
  */
 export function blobReferenceTo(text: string, holds: "text" | "json" = "text"): BlobReference {
   return new BlobReference(sha256Hex(text.isWellFormed() ? text : JSON.stringify(text)), utf8Length(text), holds);

@@ -5,7 +5,7 @@ import { BlobReference, SecretReference } from "./references.ts";
 /** A list or an object of an event's data. */
 export type Structure = JsonObject | readonly JsonValue[];
 
-/** What takes the place of parts of an event's data. */
+/** The replacements of parts of an event's data. */
 type Replacements = {
   readonly texts: ReadonlyMap<string, BlobReference>;
   readonly structures: ReadonlyMap<Structure, BlobReference>;
@@ -15,9 +15,9 @@ type Measured = { readonly bytes: number; readonly structures: readonly Candidat
 type Candidate = { readonly structure: Structure; readonly bytes: number };
 
 /**
- * Chooses the lists and objects of data that are stored beside it until the rest takes no more than `maxBytes` bytes inside
- * the envelope: each time the smallest one that is enough, so that what is read without it is as much as can be, and where
- * none is, the biggest.
+ * Chooses the lists and objects of data to store beside it, until the rest takes at most `maxBytes` bytes inside the envelope.
+ * Each time it takes the smallest one that is enough, so that as much as possible can be read without blobs; if none is enough,
+ * the biggest.
  */
 export function chooseStructures(
   data: JsonObject,
@@ -27,25 +27,25 @@ export function chooseStructures(
   const chosen = new Map<Structure, BlobReference>();
   for (;;) {
     const { bytes, structures } = measure(data, { texts, structures: chosen });
-    // The last one is the data itself, which an event has in any case.
+    // The last one is the data itself, which always stays in the event.
     const worth = structures.slice(0, -1).filter((candidate) => candidate.bytes > maxReferenceBytes);
     if (bytes <= maxBytes || worth.length === 0) return chosen;
     const smallestFirst = worth.toSorted((left, right) => left.bytes - right.bytes);
     const enough = bytes - maxBytes + maxReferenceBytes;
     const next = smallestFirst.find((candidate) => candidate.bytes >= enough) ?? smallestFirst.at(-1);
     if (next === undefined) return chosen;
-    // Its text is only wanted when it is written; here its length is what counts.
+    // Its text is needed only for writing; here its length counts.
     chosen.set(next.structure, longestReference);
   }
 }
 
-// As long as a reference can be, so that it is worth it whatever its text turns out to be.
+// As long as any reference, so that replacing a structure always saves space.
 const longestReference = new BlobReference("0".repeat(64), 0, "json");
 const maxReferenceBytes = escapedBytes(JSON.stringify(longestReference)) + 16;
 
 /**
- * The bytes of data inside the envelope, and of each list and object in it, inner ones first; those that hold a reference
- * which was read stay where they are, so that no blob names another.
+ * The bytes of data inside the envelope, and of each list and object in it, inner ones first. Structures that hold a reference
+ * that was read stay in place, so that no blob refers to another.
  */
 function measure(data: JsonObject, { texts, structures }: Replacements): Measured {
   const found: Candidate[] = [];
@@ -66,7 +66,7 @@ function measure(data: JsonObject, { texts, structures }: Replacements): Measure
     for (const [name, value] of Object.entries(object)) {
       if (value === undefined) continue;
       const { bytes, mayMove } = bytesOf(value);
-      // With its colon; a name that looks like a reference's gets one more `$`.
+      // Includes the colon. A name that looks like a reference's gets one more `$`.
       members.push({ bytes: bytes + escapedBytes(JSON.stringify(name)) + 2, mayMove });
     }
     return members;

@@ -16,25 +16,25 @@ import type { Head } from "../ports/event-store.ts";
 import { type NameEntry, type NameKind, Names } from "./names.ts";
 
 /**
- * All that the events of a conversation make: what decides commands, and what people and planning look at. It begins with
- * the first event, or with a snapshot: then blocks are outlines, and settings known by their place, until they are read.
+ * Everything derived from a conversation's events: the state that decides commands, and the view for people and planning. It starts with
+ * the first event or with a snapshot. After a snapshot, blocks are outlines and settings are known by place until they are read.
  */
 export class ConversationFold {
   readonly stream: string;
   readonly names: Names;
   readonly view: ConversationView;
-  /** How far each ancestor's stream goes into it, or was looked at. */
+  /** The last revision of each ancestor's stream that it includes or has checked. */
   readonly ancestors: Map<string, number>;
   readonly skipped: SkippedEvents;
-  /** The snapshot that it began with, in this stream or in an ancestor's: the next one shares lists with it. */
+  /** The snapshot that it started from, in this stream or an ancestor's: the next one shares lists with it. */
   base: StreamRevision | null = null;
-  /** Of the newest event of the stream that was folded, from any writer: set by anything else, an event would be folded twice. */
+  /** The newest folded event of the stream, from any writer. Only folding sets it: otherwise an event would be folded twice. */
   head: Head | null = null;
-  /** The event that was folded last; null where that was before the snapshot. */
+  /** The event folded last; null if that was before the snapshot. */
   last: RecordedEvent | null = null;
-  /** The latest time that an event has. */
+  /** The latest time of any event. */
   lastAt: string | null = null;
-  /** The newest event of the run that is open: its last sign of life. */
+  /** The newest event of the open run: its last sign of life. */
   lastOfRun: { readonly revision: number; readonly at: string } | null = null;
 
   constructor(stream: string, of: Partial<Pick<ConversationFold, "names" | "ancestors" | "skipped">> = {}) {
@@ -52,7 +52,7 @@ export class ConversationFold {
     this.view = { ...view, client: { ...view.client, blame: null, answers } };
   }
 
-  /** The fold of a fork, which begins where this one ends. */
+  /** The fold with which a fork starts: a copy of this one. */
   asOfFork(stream: string): ConversationFold {
     const { names, skipped, view, lastAt, head } = this;
     const ancestors = new Map([...this.ancestors, [this.stream, head?.revision ?? -1]]);
@@ -62,7 +62,7 @@ export class ConversationFold {
     return fork;
   }
 
-  /** @param applied - The Turns of the event's run, where this process applied the event to them when it recorded it. */
+  /** @param applied - The Turns of the event's run, if this process already applied the event to them when it recorded it. */
   apply(recorded: RecordedEvent, applied: RunTurns | null = null): void {
     const { event, stream, revision, digest, runId, at } = recorded;
     applyToConversation(this.view, recorded, applied);
@@ -70,14 +70,14 @@ export class ConversationFold {
     for (const name of namesIn(event, runId)) this.names.set(...name, { stream, numbers: [revision] });
     if (stream === this.stream) this.head = { revision, digest };
     else this.ancestors.set(stream, revision);
-    // A tool of an earlier run may come back in the middle of this one.
+    // A tool of an earlier run may finish in the middle of this one.
     const { run } = this.view.client;
     if (run === null) this.lastOfRun = null;
     else if (runId === run.id) this.lastOfRun = { revision, at };
     if (this.lastAt === null || at > this.lastAt) this.lastAt = at;
   }
 
-  /** What `decide` asks. Of names that a snapshot left aside, it knows those that were looked up. */
+  /** The facts for `decide`. Of the names before the snapshot, it knows only those that were looked up. */
   get facts(): ConversationFacts {
     const { names } = this;
     const { client, server, origin, title, labels } = this.view;
@@ -93,7 +93,7 @@ export class ConversationFold {
     };
   }
 
-  /** The digest of settings that an event is understood with, and that were not read; null where nothing is lacking. */
+  /** The digest of settings that an event needs and that were not read; null if none are missing. */
   lacks({ event }: RecordedEvent): string | null {
     const digest = settingsAskedFor(event);
     if (digest === null) return null;
@@ -101,7 +101,7 @@ export class ConversationFold {
     return declared.has(digest) && !settings.has(digest) ? digest : null;
   }
 
-  /** Puts settings into the view that were declared before its snapshot. False when they are not where that has them. */
+  /** Reads settings declared before the snapshot into the view. Returns false if they are not where the snapshot says. */
   async readSettings(reader: EventReader, digest: string): Promise<boolean> {
     const { settings, declared } = this.view.server;
     const place = declared.get(digest);
@@ -114,7 +114,7 @@ export class ConversationFold {
   }
 }
 
-/** The settings that an event is of, or differs from. */
+/** The settings that an event uses or differs from. */
 function settingsAskedFor(event: ConversationEvent): string | null {
   if (event.type === "SettingsDeclared") return event.data.base ?? null;
   return isRequest(event) || event.type === "RunStarted" ? event.data.settingsDigest : null;
@@ -141,7 +141,7 @@ const answered = (names: Names, kind: NameKind): AnswersView["byTurn"] => ({
   },
 });
 
-/** The run that an entry of a Turn, or of an answered block, stands for. */
+/** The run that an entry of a Turn, or of an answered block, refers to. */
 export function completedRun({ stream, numbers }: NameEntry, runId: string): CompletedRun {
   const [from = 0, to = 0, brought = 0] = numbers;
   return { runId, stream, from, to, brought };

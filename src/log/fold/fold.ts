@@ -7,7 +7,7 @@ import { recordedAt } from "../history/read-events.ts";
 import { foldAround, type SkippedEvents } from "../history/skipped-events.ts";
 import type { ConversationFold } from "./conversation-fold.ts";
 
-/** A fold, and what follows it as it goes on; null for nothing. */
+/** A fold, and an optional follower of its events. */
 export type FollowedFold = {
   readonly fold: ConversationFold;
   readonly snapshotWriter: { readonly note: (recorded: RecordedEvent) => void } | null;
@@ -16,7 +16,7 @@ export type FollowedFold = {
 /** A conversation folded up to an event. */
 export type Folded = { readonly view: ConversationView; readonly last: RecordedEvent };
 
-/** The fold of all events up to a revision, its ancestors' too: it begins anew at damage that was skipped. */
+/** The fold of all events up to a revision, including ancestors. It starts over at damage that was skipped. */
 export function foldAll<Open extends FollowedFold>(
   log: EventReader,
   stream: string,
@@ -33,9 +33,9 @@ export function foldAll<Open extends FollowedFold>(
 }
 
 /**
- * The fold goes on with an event. False when its snapshot was wrong about what the event is understood with: a fold of all events goes on.
+ * Applies an event to the fold. Returns false if its snapshot had wrong settings for the event: the caller then folds all events.
  *
- * @param applied - The Turns of the event's run, where this process applied the event to them when it recorded it.
+ * @param applied - The Turns of the event's run, if this process already applied the event to them when it recorded it.
  */
 export async function takeEvent(
   log: EventReader,
@@ -50,14 +50,14 @@ export async function takeEvent(
   return true;
 }
 
-/** Told of each event of a fold, and of the view that has taken it in: the next event changes that. */
+/** Called with each event of a fold and the view after it: the next event changes that view. */
 export type Follower = (recorded: RecordedEvent, view: ConversationView) => void;
 
 /**
- * All events up to a revision that is there, as people and planning look at them, with who made and changed what: nothing of what
- * it takes to go on with the conversation.
+ * Folds all events up to an existing revision into the view for people and planning, including blame, but not into the state needed to
+ * continue the conversation.
  *
- * @param follow - Called when the fold begins, and when it begins anew because of an event that was skipped.
+ * @param follow - Called when the fold starts, and again when it starts over because of a skipped event.
  */
 export function foldWhole(
   log: EventReader,

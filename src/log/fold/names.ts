@@ -1,17 +1,17 @@
 import type { EventNameKind } from "../../domain/names.ts";
 
-/** Where the log tells of a name: an event, or of a completed run its first and its last one, and how many blocks it brought. */
+/** Where the log has a name: an event; for a completed run its first and last event, and how many blocks it added. */
 export type NameEntry = {
   readonly stream: string;
   readonly numbers: readonly number[];
-  /** At hand where the entry was made by this fold. */
+  /** Known only if this fold created the entry. */
   readonly runId?: string;
 };
 
-/** What events name, and what runs leave behind: a Turn that a run left, a block that a run answered. */
+/** Names in events, and two kinds that runs leave: the Turn that a run left, and a block that a run answered. */
 export type NameKind = EventNameKind | "turn" | "answer";
 
-/** The names that a fold has come to: of a fold that began with a snapshot, those since then. */
+/** The names in a fold; if it started from a snapshot, the names since then. */
 export class Names {
   readonly #entries = new Map<string, NameEntry>();
 

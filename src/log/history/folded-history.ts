@@ -5,19 +5,19 @@ import type { EventReader } from "../codec/event-log.ts";
 import { foldHistory, readHistory } from "./lineage.ts";
 import { noteSkip, SkippedEvents } from "./skipped-events.ts";
 
-/** An event, and the folds that have just taken it in: the next event changes them. */
+/** An event, and the folds right after they applied it: the next event changes them. */
 export type FoldedEvent = {
   readonly recorded: RecordedEvent;
   readonly view: ConversationView;
-  /** Nothing comes after it. */
+  /** No event follows. */
   readonly isLast: boolean;
 };
 
 /**
- * What a conversation is read as, up to a revision of its own stream, with the folds after each event, once: where they come to damage
- * that was skipped they begin anew without that event, and the events that were given before are not given again.
+ * A conversation's history up to a revision of its own stream, with the folds after each event. Each event is yielded once: if the folds
+ * find damage that was skipped, they start over without that event, and events already yielded are not yielded again.
  *
- * @throws {ConversationDamagedError} at damage that was not skipped, after all events before it were yielded.
+ * @throws {ConversationDamagedError} at damage that was not skipped, after yielding all events before it.
  */
 export async function* foldedHistory(reader: EventReader, stream: string, to?: number): AsyncGenerator<FoldedEvent> {
   let given = 0;
@@ -43,7 +43,7 @@ export async function* foldedHistory(reader: EventReader, stream: string, to?: n
   }
 }
 
-/** The same without the folds: what is damaged and was skipped is left out. */
+/** The same without the folds, and without damaged events that were skipped. */
 export async function* readSoundHistory(
   reader: EventReader,
   stream: string,
@@ -52,7 +52,7 @@ export async function* readSoundHistory(
   for await (const { recorded } of foldedHistory(reader, stream, to)) yield recorded;
 }
 
-/** What folds of a conversation leave out; of one that stops at damage, what they leave out before. */
+/** What folds of a conversation leave out; if they stop at damage, what they leave out before it. */
 export async function skippedIn(reader: EventReader, stream: string): Promise<SkippedEvents> {
   const skipped = new SkippedEvents();
   for (;;) {

@@ -9,25 +9,25 @@ import { envelopeAt } from "../ports/event-store.ts";
 import { damageAt } from "./damage.ts";
 import { type SkippedEvents, skipsOf } from "./skipped-events.ts";
 
-/** An event of a parent from which a fork goes on. */
+/** The event of a parent after which a fork continues. */
 export type ForkPoint = { readonly stream: string; readonly revision: number; readonly digest: string };
 
 type HistoryRange = {
-  /** The first revision of the conversation's own stream; its ancestors are read when it is the first of all. */
+  /** The first revision of the conversation's own stream. Ancestors are read only if this is 0. */
   readonly from?: number;
   /** The last revision of its own stream. */
   readonly to?: number | undefined;
   readonly skipped?: SkippedEvents | undefined;
-  /** The events of its own stream only, those left out that an operator skipped. */
+  /** Only events of its own stream, without those that an operator skipped. */
   readonly own?: boolean;
 };
 
 /**
- * What a conversation is read as (rule: Lineage): the events of its ancestors up to each fork, the oldest first, under their own
- * streams and revisions, then its own. Nothing of them is copied, and nobody else reads them together.
+ * The whole history of a conversation (rule: Lineage): the events of its ancestors up to each fork, the oldest first, under their own
+ * streams and revisions, then its own. Nothing is copied, and no other function reads them together.
  *
- * @throws {ConversationDamagedError} at an event that cannot be read, unless it was skipped, and for an ancestor that is
- * not there as it was when it was forked.
+ * @throws {ConversationDamagedError} at an event that cannot be read, unless it was skipped, and if an ancestor is missing or has
+ * changed since the fork.
  */
 export async function* readHistory(
   reader: EventReader,
@@ -36,7 +36,7 @@ export async function* readHistory(
 ): AsyncGenerator<RecordedEvent> {
   let due = from;
   try {
-    // What is skipped may be no JSON: it is read around. One loop for all, because each event passes it.
+    // A skipped event may not be JSON, so the reads leave it out. One loop serves all cases, because each event passes it.
     for (const range of skipped?.around(stream, { from, to }) ?? [{ from, to }]) {
       due = range.from;
       const bounds = range.to === undefined ? {} : { to: range.to };
@@ -51,7 +51,7 @@ export async function* readHistory(
   }
 }
 
-/** The events that a conversation with this first event goes on from; none when it is no fork. */
+/** The ancestors' events of a conversation with this first event; none if it is not a fork. */
 export async function* readAncestors(
   reader: EventReader,
   first: RecordedEvent,
@@ -65,13 +65,13 @@ export async function* readAncestors(
   }
 }
 
-/** Where the lineage of a conversation left each of its ancestors, the oldest first; none when it is no fork. */
+/** Where the lineage of a conversation left each of its ancestors, the oldest first; empty if it is not a fork. */
 export async function forksOf(reader: EventReader, stream: string): Promise<readonly ForkPoint[]> {
   const fork = await forkPoint(reader, stream);
   return fork === null ? [] : [...(await forksBefore(reader, fork)), fork];
 }
 
-/** Where a conversation left its parent; null when it is no fork. */
+/** Where a conversation left its parent; null if it is not a fork. */
 export async function forkPoint(reader: EventReader, stream: string): Promise<ForkPoint | null> {
   const fork = await statedFork(reader, stream);
   if (fork !== null) await checkFork(reader, stream, fork);
@@ -79,8 +79,8 @@ export async function forkPoint(reader: EventReader, stream: string): Promise<Fo
 }
 
 /**
- * The same as the conversation says it: whether its parent is there, and as it was then, is not looked at. One whose first event was
- * skipped goes on from nothing.
+ * The same as the conversation states it, without checking that the parent exists and is unchanged. A conversation whose first event
+ * was skipped has no parent.
  */
 export async function statedFork(reader: EventReader, stream: string): Promise<ForkPoint | null> {
   try {
@@ -91,7 +91,7 @@ export async function statedFork(reader: EventReader, stream: string): Promise<F
   return null;
 }
 
-/** Whether a conversation goes on from another with this event. */
+/** Whether this event starts a fork. */
 export const isFork = (event: ConversationEvent): boolean => forkPointOf(event) !== null;
 
 function forkPointOf(event: ConversationEvent): ForkPoint | null {
@@ -108,7 +108,7 @@ async function forksBefore(reader: EventReader, fork: ForkPoint): Promise<readon
   return forks;
 }
 
-/** The digest of the event stands for all before it: nothing that the fork goes on from has changed. */
+/** The event's digest covers all events before it: if it matches, nothing that the fork inherits has changed. */
 async function checkFork(reader: EventReader, stream: string, fork: ForkPoint): Promise<void> {
   const there = await envelopeAt(reader.store, fork.stream, fork.revision);
   if (there?.digest === fork.digest) return;
@@ -121,7 +121,7 @@ async function checkFork(reader: EventReader, stream: string, fork: ForkPoint): 
 
 const placeOf = ({ stream, revision }: ForkPoint): string => `${stream.replace(/^conversation-/, "")}@${revision}`;
 
-/** Folds what a conversation is read as, for the damage that it may come to. */
+/** Folds a conversation's history only to find damage. */
 export async function foldHistory(reader: EventReader, stream: string, range: HistoryRange): Promise<void> {
   let view = conversationView.initial(stream);
   for await (const recorded of readHistory(reader, stream, range)) view = conversationView.apply(view, recorded);

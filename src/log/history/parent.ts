@@ -3,7 +3,7 @@ import { type ConversationId, conversationIdSchema, conversationStream } from ".
 import { decodeData } from "../codec/data.ts";
 import { type EventStore, envelopeAt } from "../ports/event-store.ts";
 
-/** The conversation that one began from, as a fork or a child: what it says first is the same in every version. */
+/** The parent of a fork or a child conversation, from its first event, which is the same in every version. */
 export async function parentOf(store: EventStore, stream: string): Promise<ConversationId | null> {
   const first = await envelopeAt(store, stream, 0);
   const origin = first === null ? null : decodeData(first.data).data["origin"];
@@ -11,7 +11,7 @@ export async function parentOf(store: EventStore, stream: string): Promise<Conve
   return id?.success === true ? id.data : null;
 }
 
-/** When the newest event of a conversation happened; null where there is none. */
+/** The time of a conversation's newest event; null if it has none. */
 export async function lastAtOf(store: EventStore, id: ConversationId): Promise<string | null> {
   const newest = store.readStream(conversationStream(id), { direction: "backwards", limit: 1 });
   for await (const { at } of newest) return at;

@@ -9,15 +9,15 @@ import { damageAt } from "./damage.ts";
 import { type RecordedSkip, type SkippedEvents, skipAt } from "./skipped-events.ts";
 
 type ReadOptions = ReadEventsOptions & {
-  /** What folds leave out: they know it. */
+  /** The events that folds leave out, as far as they know. */
   readonly skipped: SkippedEvents;
 };
 
 /**
- * The one reader of a conversation's own events: each as it was recorded, and a hole where an operator skipped one, of which nothing is
- * read. Whoever folds a conversation reads its lineage by `readHistory`, which leaves out the same events.
+ * The only reader of a conversation's own events: each as recorded, with a hole in place of each event that an operator skipped, whose
+ * data is not read. To fold a conversation, read its lineage with `readHistory`, which leaves out the same events.
  *
- * @throws {ConversationDamagedError} at an event that cannot be read, and was not skipped.
+ * @throws {ConversationDamagedError} at an event that cannot be read and was not skipped.
  */
 export async function* readEvents(
   reader: EventReader,
@@ -33,7 +33,7 @@ export async function* readEvents(
   }
 }
 
-/** The same from a revision on, then each event as it comes, from any writer, once it is durable, until the signal aborts. */
+/** The same from a revision on, then every new event from any writer, once it is durable, until the signal aborts. */
 export async function* followEvents(
   reader: EventReader,
   stream: string,
@@ -43,7 +43,7 @@ export async function* followEvents(
     yield await readAs(reader, envelope, { skipped });
 }
 
-/** An event that a fold has taken in, read again; null when it is not there. */
+/** Reads again an event that a fold has applied; null if it is gone. */
 export async function recordedAt(reader: EventReader, stream: string, revision: number): Promise<RecordedEvent | null> {
   try {
     return await rawEventAt(reader, stream, revision);
@@ -53,9 +53,9 @@ export async function recordedAt(reader: EventReader, stream: string, revision: 
 }
 
 /**
- * An event for those who show a bad one and go on (rule: Nothing is lost): why it cannot be read, where it cannot.
+ * An event for views that show a bad one and continue (rule: Nothing is lost): the event, or the error that prevents reading it.
  *
- * @throws {StoreUnavailableError} when the store cannot tell now.
+ * @throws {StoreUnavailableError} if the store is unavailable.
  */
 export async function lookAt({ store }: EventReader, envelope: StoredEnvelope): Promise<RecordedEvent | Error> {
   try {
@@ -65,7 +65,7 @@ export async function lookAt({ store }: EventReader, envelope: StoredEnvelope): 
   }
 }
 
-/** What the operator said who skipped an event; null for one that folds take in. */
+/** Who skipped an event, and why; null if folds apply it. */
 export async function skipOf(
   reader: EventReader,
   { stream, revision }: StoredEnvelope,

@@ -4,10 +4,10 @@ import { conversationOfStream } from "../../domain/ids.ts";
 import type { EventStore } from "../ports/event-store.ts";
 
 /**
- * The number of a revision that is there; a negative one counts from the end.
+ * The number of an existing revision; a negative one counts from the end.
  *
- * @throws {TurnlogError} `revision-not-found` when it is not.
- * @throws {TypeError} for what is no number.
+ * @throws {TurnlogError} `revision-not-found` if it does not exist.
+ * @throws {TypeError} if it is not a number.
  */
 export async function existingRevision(store: EventStore, stream: string, wanted: number): Promise<number> {
   const given: unknown = wanted;

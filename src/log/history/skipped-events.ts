@@ -9,9 +9,9 @@ import type { StoredEnvelope } from "../ports/event-store.ts";
 
 type Range = { readonly from: number; readonly to: number | undefined };
 
-/** Damaged events that an operator decided to go on without (rule: Damage), by stream. */
+/** Damaged events that an operator skipped (rule: Damage), by stream. */
 export class SkippedEvents {
-  /** The revision of the event that says so, by that of the one that was skipped. */
+  /** The revision of the `EventSkipped`, by the revision of the skipped event. */
   readonly #byStream = new Map<string, Map<number, number>>();
 
   add(stream: string, revision: number, skippedAt: number): void {
@@ -23,7 +23,7 @@ export class SkippedEvents {
     return this.skippedAt(stream, revision) !== undefined;
   }
 
-  /** The revision of the event that skipped one; undefined for one that was not skipped. */
+  /** The revision of the event that skipped this one; undefined if it was not skipped. */
   skippedAt(stream: string, revision: number): number | undefined {
     return this.#byStream.get(stream)?.get(revision);
   }
@@ -33,7 +33,7 @@ export class SkippedEvents {
       for (const [revision, skippedAt] of revisions) yield [stream, revision, skippedAt];
   }
 
-  /** The parts of a range that lie between skipped events. */
+  /** The parts of a range between skipped events. */
   around(stream: string, { from, to }: Range): readonly Range[] {
     const revisions = [...(this.#byStream.get(stream)?.keys() ?? [])].toSorted((left, right) => left - right);
     const ranges: Range[] = [];
@@ -47,10 +47,10 @@ export class SkippedEvents {
 }
 
 /**
- * A fold that decides. Where it finds damage at an event that was skipped, it begins anew without that event; only what is
- * damaged is ever left out, so that a skip of a sound event changes nothing.
+ * Runs a fold and decides what it leaves out. If it finds damage at a skipped event, it starts over without that event. Only damaged
+ * events are ever left out, so skipping a sound event changes nothing.
  *
- * @throws {ConversationDamagedError} at damage that nobody skipped.
+ * @throws {ConversationDamagedError} at damage that was not skipped.
  */
 export async function foldAround<T>(reader: EventReader, fold: (skipped: SkippedEvents) => Promise<T>): Promise<T> {
   const skipped = new SkippedEvents();
@@ -63,7 +63,7 @@ export async function foldAround<T>(reader: EventReader, fold: (skipped: Skipped
   }
 }
 
-/** Whether what a fold failed with is damage that was skipped, and that it did not go around: from then on it does. */
+/** Whether a fold failed at damage that was skipped but that it had not left out; from now on it leaves it out. */
 export async function noteSkip(reader: EventReader, error: unknown, skipped: SkippedEvents): Promise<boolean> {
   if (!(error instanceof ConversationDamagedError)) return false;
   const { stream, revision } = error;
@@ -73,29 +73,29 @@ export async function noteSkip(reader: EventReader, error: unknown, skipped: Ski
   return skip !== undefined;
 }
 
-/** That an operator skipped an event: who and why, and (of those who said so) what the store held of it then. */
+/** The skip of an event: who and why, and (if recorded) what the store then held of it. */
 export type RecordedSkip = SkippedBy & Pick<ConversationEventOf<"EventSkipped">["data"], "found">;
 
-/** What operators said who skipped this event, in later ones; none when nobody did. */
+/** The skips of this event, from later events; empty if there are none. */
 export async function skipsOf(reader: EventReader, stream: string, revision: number): Promise<readonly RecordedSkip[]> {
   const skips: RecordedSkip[] = [];
   for await (const envelope of reader.store.readStream(stream, { from: revision + 1 })) {
     if (envelope.type !== "EventSkipped") continue;
     const reading = await tryToRead(reader.store, envelope);
-    // One that is damaged itself skips nothing, until another one does.
+    // A damaged skip has no effect until another skip covers the same event.
     const skip = reading instanceof Error ? null : skipIn(reading);
     if (skip?.revision === revision) skips.push(skip);
   }
   return skips;
 }
 
-/** Whether an operator skipped an event as it is stored now: a change since then is nothing that anybody looked at. */
+/** Whether an operator skipped an event as it is stored now: nobody has examined a later change. */
 export async function isSkippedAsFound(reader: EventReader, envelope: StoredEnvelope): Promise<boolean> {
   const found = foundDigest(envelope);
   return (await skipsOf(reader, envelope.stream, envelope.revision)).some((skip) => skip.found === found);
 }
 
-/** What the event at a revision says of a skip. */
+/** The skip that the event at a revision records. */
 export async function skipAt(reader: EventReader, stream: string, skippedAt: number): Promise<RecordedSkip> {
   const recorded = await rawEventAt(reader, stream, skippedAt);
   const skip = recorded === null ? null : skipIn(recorded);

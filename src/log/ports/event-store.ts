@@ -8,96 +8,96 @@ import type { ViewStore } from "./view-store.ts";
 export type Head = { readonly revision: number; readonly digest: string };
 
 /**
- * An event as it is stored, before its data is parsed. Every member but `position` and `data` is hashed into `digest`;
- * `data` is hashed into `dataDigest`. Nothing but `data` holds content of a conversation.
+ * An event as it is stored, before its data is parsed. `digest` hashes every member but `position` and `data`; `dataDigest` hashes
+ * `data`. Only `data` holds content of a conversation.
  */
 export type Envelope = {
-  /** A random, time-ordered UUID (version 7), drawn when the append was prepared. */
+  /** A random, time-ordered UUID (version 7), generated when the append is prepared. */
   readonly id: string;
   readonly stream: string;
   /** Place in the stream, from 0 and without gaps. */
   readonly revision: number;
   readonly type: string;
   readonly version: number;
-  /** ISO 8601 in UTC with milliseconds, never before the `at` of the previous event, unless it is a run's (decision 0006). */
+  /** ISO 8601 in UTC with milliseconds. Never before the `at` of the previous event, except for events of a run (decision 0006). */
   readonly at: string;
-  /** What was stored in its place where that is damaged: who reads events looks (`isActor`). */
+  /** The stored value, even if it is damaged: readers check it with `isActor`. */
   readonly actor: Actor;
   readonly runId?: string;
   readonly frame?: string;
   readonly causationId?: string;
-  /** Reserved, and hashed from the first version on. */
+  /** Reserved. Part of the hash from the first version on. */
   readonly tenant?: string;
   readonly keyId?: string;
   readonly nonce?: string;
-  /** How `data` is written. Of an event that was erased (`erased`) only its place, its digest and what the erasure kept are left. */
+  /** How `data` is written. An erased event (`erased`) keeps only its place, its digest and what the erasure kept. */
   readonly encoding: "json" | "erased";
-  /** `JSON.stringify` output, written once and copied as it is. Of an erased event: which order erased it (`erasedBy`). */
+  /** `JSON.stringify` output, written once and copied unchanged. For an erased event: the order that erased it (`erasedBy`). */
   readonly data: string;
   readonly dataDigest: string;
   readonly digest: string;
 };
 
-/** An envelope with its place in the whole log: an opaque text that orders with `comparePositions`. */
+/** An envelope with its position in the whole log: an opaque text; compare two with `comparePositions`. */
 export type StoredEnvelope = Envelope & { readonly position: string };
 
 /**
- * Events whose ids, times, digests and place are fixed. It is never changed: the same writer may repeat it after an
- * unknown outcome; a known conflict ends it, and a caller who goes on prepares a new one.
+ * Events with fixed ids, times, digests and place. It never changes. After an unknown outcome the same writer may append it again.
+ * After a conflict it is of no use: to go on, the caller prepares a new one.
  */
 export type PreparedAppend = {
   readonly stream: string;
-  /** The head that the stream must still have; null for a stream without events. */
+  /** The head that the stream must still have; null if the stream must have no events. */
   readonly expectedHead: Head | null;
   readonly envelopes: readonly Envelope[];
 };
 
-/** A conflict is a value, so that every caller looks at it. `position` is that of the head's event. */
+/** A conflict is a value, so that every caller handles it. `position` is the position of the head's event. */
 export type AppendResult =
   | { readonly status: "appended"; readonly head: Head; readonly position: string }
   | { readonly status: "conflict"; readonly actual: Head | null };
 
 export type ReadStreamOptions = {
-  /** The first revision to give; by default 0 forwards and the head backwards. */
+  /** The first revision to read. Default: 0 forwards, the head backwards. */
   readonly from?: number;
   readonly direction?: "forwards" | "backwards";
-  /** At most so many events. */
+  /** The maximum number of events. */
   readonly limit?: number;
-  /** Ends the read with the signal's reason: an end without an error would look like the end of the stream. */
+  /** Ends the read by throwing the signal's reason: without an error, the reader would take it for the end of the stream. */
   readonly signal?: AbortSignal;
 };
 
 export type ReadLogOptions = {
-  /** Only events after this position; from the beginning when absent. */
+  /** Only events after this position. Default: from the beginning of the log. */
   readonly after?: string;
-  /** Only events of streams whose name begins so. */
+  /** Only events of streams whose name has this prefix. */
   readonly streamPrefix?: string;
   /**
-   * The one stream that a subscriber wants, whose name is the prefix then: `authorize` is asked for that stream alone. A store may still
-   * give events of other streams with the prefix, so use `ofStream`.
+   * The only stream that a subscriber wants; the prefix is then its name. `authorize` is asked about this stream alone. A store may
+   * still give events of other streams with the prefix, so filter with `ofStream`.
    */
   readonly stream?: string;
   readonly limit?: number;
   readonly signal?: AbortSignal;
 };
 
-/** Whole streams whose content is taken out of a store (rule: Erasure). */
+/** Whole streams to erase from a store (rule: Erasure). */
 export type StreamErasure = {
-  /** The order that asks for it: every erased event names it. */
+  /** The id of the erasure order: every erased event names it. */
   readonly orderId: string;
   /**
-   * One append for each stream, at the head that it must still have: the event in it says that all events before it were erased.
+   * One append per stream, at the head that the stream must still have. Its event says that all events before it were erased.
    */
   readonly fences: readonly PreparedAppend[];
-  /** What stays of each erased event beside its place and digest: its type, version and time, or nothing. */
+  /** What each erased event keeps besides its place and digest: its type, version and time, or nothing. */
   readonly kept: "skeleton" | "digests";
-  /** Streams that go with their events, their heads and their names: blobs, whose names tell what they hold. */
+  /** Streams to remove with their events, heads and names: blobs, because their names reveal their content. */
   readonly removed: readonly string[];
-  /** Keys of rows that go, in all builds of all projections. */
+  /** Keys of the rows to delete, in all builds of all projections. */
   readonly rows: readonly string[];
 };
 
-/** What was erased, in counts. A conflict names the stream that is not at the expected head: then nothing was erased. */
+/** Counts of what was erased. A conflict names the stream that is not at the expected head; nothing was erased then. */
 export type ErasureResult =
   | {
       readonly status: "erased";
@@ -105,125 +105,125 @@ export type ErasureResult =
       readonly removedEvents: number;
       readonly snapshots: number;
       readonly rows: number;
-      /** The projections that keep rows here: those of other keys may still hold words of what was erased. */
+      /** The projections that keep rows here: their other rows may still contain erased text. */
       readonly projections: readonly string[];
     }
   | { readonly status: "conflict"; readonly stream: string };
 
-/** Whether what was erased is gone from the store's files; `busy`: a reader holds on to an older state of them, so call it again. */
+/** Whether the erased data is gone from the store's files. `busy`: a reader holds an older state of them, so call it again. */
 export type ScrubResult = { readonly status: "done" | "busy"; readonly isRewritten: boolean };
 
-/** Events that no stream has any more, so that no reading gives them: damage. `place` is what the store knows of where. */
+/** Events that belong to no stream, so that no read returns them: damage. `place` is what the store knows about where they are. */
 export type OrphanEvents = { readonly place: string; readonly revision: number; readonly events: number };
 
 /**
- * Where events live. The port moves envelopes as they are; parsing, upcasting and the hash chain stand above it.
+ * Stores events. The port moves envelopes unchanged; the layers above it parse, upcast and verify the hash chain.
  *
- * - An append is all or nothing, and durable when it has resolved (the memory store excepted).
- * - An append of no events writes nothing. It answers `appended` when the stream is at the expected head, else
- *   `conflict`; a stream without events is never at one.
- * - An append whose ids and digests are all stored already, at their revisions, answers `appended` with its own last
- *   event as head, whatever came after: a repeat after a lost acknowledgement is harmless. The same id at the same
- *   revision with another digest is a `StoreCorruptedError`; a partial overlap is a conflict.
- * - An unknown stream reads as empty and has the head null.
- * - Events of one stream are given in the order of their revisions, and of the whole log in the order of their positions;
- *   a reader that has seen a position never later finds an event before it.
- * - Positions are never used again.
- * - After `close` every call throws `StoreClosedError` (an iterable when it is iterated), and open subscriptions end.
- *   Appends that were called before are still written and answered.
+ * - An append is all or nothing. It is durable once it has resolved (except in the memory store).
+ * - An append of no events writes nothing. It returns `appended` if the stream is at the expected head, otherwise
+ *   `conflict`. A stream without events is never at an expected head.
+ * - If all ids and digests of an append are already stored at their revisions, it returns `appended` with its own last
+ *   event as head, whatever came after: repeating an append after a lost acknowledgement is harmless. The same id at the same
+ *   revision with another digest throws `StoreCorruptedError`. A partial overlap is a conflict.
+ * - An unknown stream reads as empty; its head is null.
+ * - Reads return the events of one stream in the order of their revisions, and the whole log in the order of its positions.
+ *   A reader that has seen a position never later finds an event before it.
+ * - Positions are never reused.
+ * - After `close` every call throws `StoreClosedError` (an iterable throws when it is iterated), and open subscriptions end.
+ *   Appends called before `close` are still written and still resolve.
  */
 export interface EventStore extends AsyncDisposable {
   /**
-   * Drawn when the store was created: tells another store from this one. A restored backup is this store at an earlier
-   * time and has the same id; a reader who had seen more finds another event at that position, or none.
+   * Generated when the store was created; distinguishes this store from others. A restored backup has the same id: it is this store at
+   * an earlier time. A reader that had read further finds another event at its position, or none.
    */
   readonly storeId: string;
 
   /**
-   * How many milliseconds a call goes on trying before it throws StoreUnavailableError, and a reading without progress; what
-   * repeats a call stays within it, too. Absent where nothing is waited for.
+   * For how many milliseconds a call retries before it throws StoreUnavailableError, and a read without progress. Callers that repeat
+   * a call stay within it, too. Absent if the store never waits.
    */
   readonly deadlineMs?: number;
 
-  /** A disposable cache beside the events, where the store has room for one. */
+  /** A disposable cache beside the events, if the store has one. */
   readonly snapshots?: SnapshotStore;
 
-  /** Where projections keep their rows, disposable as well. */
+  /** Where projections keep their rows; disposable, too. */
   readonly views?: ViewStore;
 
-  /** Tells whether the processes live that own runs; without it, others judge an owner by its process, and else wait. */
+  /** Tells whether the owners of runs are alive. Without it, other processes check the owner's process, or else wait. */
   readonly liveness?: Liveness;
 
   /**
    * Appends all events or none, provided the stream is still at `prepared.expected`.
    *
-   * @throws {EventTooLargeError} before anything is sent, for an event over 256 KiB or an append over 896 KiB.
-   * @throws {StoreUnavailableError} when the outcome is unknown: the events may have been written.
-   * @throws {StoreReplacedError} when the store's place holds another store by now, or none, or less than this process has seen.
+   * @throws {EventTooLargeError} before anything is sent, if an event is over 256 KiB or the append over 896 KiB.
+   * @throws {StoreUnavailableError} if the outcome is unknown: the events may have been written.
+   * @throws {StoreReplacedError} if the store's place now holds another store, none, or less than this process has seen.
    */
   append(prepared: PreparedAppend): Promise<AppendResult>;
 
-  /** The events of one stream; what is appended while it is read may or may not be given. */
+  /** The events of one stream. Events appended during the read may be missing. */
   readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<StoredEnvelope>;
 
-  /** The events of the whole log in the order of their positions, to the end as it is when the reading gets there. */
+  /** The events of the whole log in the order of their positions, up to the end of the log when the read reaches it. */
   readLog(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
 
-  /** As `readLog`, then every event as it comes, until the signal aborts (which ends it without an error) or `close`. */
+  /** As `readLog`, then every new event, until the signal aborts (which ends the subscription without an error) or `close`. */
   subscribe(options?: ReadLogOptions): AsyncIterable<StoredEnvelope>;
 
   /**
-   * The position of the newest event of the whole log that can be read now; null where there is none. Nothing that comes later is
-   * before it. A follower of one stream asks for it, reads the stream, and subscribes from there, instead of having the store search
-   * its log.
+   * The position of the newest event of the whole log that can be read now; null if there is none. No later event comes before it.
+   * A follower of one stream takes this position, reads the stream, and subscribes from there, so that the store need not search its
+   * log.
    */
   end?(): Promise<string | null>;
 
   head(stream: string): Promise<Head | null>;
 
   /**
-   * All streams whose name begins so, in the order of their names' UTF-8 bytes, with the heads that the store keeps
+   * All streams whose name has the prefix, in the order of their names' UTF-8 bytes, with the heads that the store keeps
    * beside them.
    */
   heads(streamPrefix?: string): AsyncIterable<{ readonly stream: string; readonly head: Head }>;
 
   /**
-   * The stream of the newest event among the streams whose name begins so; null when there is none. Only of stores that find
+   * The stream of the newest event among the streams whose name has the prefix; null if there is none. Only for stores that find
    * it without reading their log.
    */
   newestStream?(streamPrefix: string): Promise<string | null>;
 
-  /** Looks for events of no stream, in a store whose streams are kept apart from their events. */
+  /** Finds events that belong to no stream, in a store that keeps its streams apart from their events. */
   orphanEvents?(): Promise<readonly OrphanEvents[]>;
 
-  /** Heads that the store keeps apart from its events, for `verify`: what a store has lost whose end was cut in silence. */
+  /** Heads that the store keeps apart from its events. `verify` compares them, to find a store whose end was cut silently. */
   savedHeads?(): Promise<ReadonlyMap<string, Head>>;
 
-  /** Saves the heads of now in their place, once all events were found to be sound; where they cannot be kept, that is told. */
+  /** Saves the current heads, after all events were found sound. If they cannot be saved, the store warns. */
   saveHeads?(): Promise<void>;
 
   /**
-   * Erases streams as a whole, all or nothing, in one transaction: appends the fences, empties the events before them, removes the
-   * `removed` streams, the snapshots of all these streams and the rows, and moves the checkpoint of each build whose event is gone to
-   * the newest event before it that is left, so that no other row is made again. Each build counts as saved once more: a projector that
-   * has read what is gone cannot save it. Absent of stores that cannot take anything out.
+   * Erases whole streams in one transaction, all or nothing. It appends the fences and empties the events before them, then deletes the
+   * `removed` streams, the snapshots of all these streams, and the rows. If the event of a build's checkpoint is gone, it moves the
+   * checkpoint to the newest remaining event before it, so that no other row has to be rebuilt. It counts as one more save of each
+   * build, so a projector that has read erased events cannot save. Absent if the store cannot erase.
    */
   erase?(erasure: StreamErasure): Promise<ErasureResult>;
 
   /**
-   * Takes what was erased out of the store's files: logs are cut off, saved heads are written anew, and a file that once deleted without
-   * overwriting (`force`: any file) is written anew as a whole.
+   * Removes erased data from the store's files: truncates logs, rewrites saved heads, and rewrites each file that once deleted without
+   * overwriting (with `force`: every file).
    */
   scrub?(options?: { readonly force?: boolean }): Promise<ScrubResult>;
 
-  /** May be called again, to no effect. */
+  /** May be called again without effect. */
   close(): Promise<void>;
 }
 
-/** A store that takes things out of what it holds. */
+/** A store that can erase. */
 export type ErasingStore = EventStore & Required<Pick<EventStore, "erase" | "scrub">>;
 
-/** The event of a stream at a revision; null when it is not there. */
+/** The event of a stream at a revision; null if there is none. */
 export async function envelopeAt(store: EventStore, stream: string, revision: number): Promise<StoredEnvelope | null> {
   for await (const envelope of store.readStream(stream, { from: revision, limit: 1 })) {
     return envelope.revision === revision ? envelope : null;
@@ -231,7 +231,7 @@ export async function envelopeAt(store: EventStore, stream: string, revision: nu
   return null;
 }
 
-/** The events of one stream: a prefix is the beginning of other names, too. */
+/** The events of one stream only: a prefix also matches longer names. */
 export async function* ofStream(events: AsyncIterable<StoredEnvelope>, stream: string): AsyncIterable<StoredEnvelope> {
   for await (const event of events) if (event.stream === stream) yield event;
 }
@@ -241,13 +241,13 @@ export function comparePositions(left: string, right: string): number {
   return left.length - right.length || (left < right ? -1 : left > right ? 1 : 0);
 }
 
-/** Bound of an event on every store: the UTF-8 bytes of its envelope as JSON, `data` being a string in it. */
+/** Largest event that any store accepts: the UTF-8 bytes of its envelope as JSON, with `data` as a string in it. */
 export const maxEventBytes = 256 * 1024;
 
-/** Bound of an append on every store: the sum over its events. */
+/** Largest append that any store accepts: the sum over its events. */
 export const maxAppendBytes = 896 * 1024;
 
-/** The store cannot be reached or used; for an append, its outcome is unknown. */
+/** The store cannot be reached or used. The outcome of an append is unknown. */
 export class StoreUnavailableError extends TurnlogError<"store-unavailable"> {
   override readonly name = "StoreUnavailableError";
 
@@ -256,7 +256,7 @@ export class StoreUnavailableError extends TurnlogError<"store-unavailable"> {
   }
 }
 
-/** There is no store at this place, and the caller asked not to create one. */
+/** This place holds no store, and the caller asked not to create one. */
 export class StoreNotFoundError extends TurnlogError<"store-not-found"> {
   override readonly name = "StoreNotFoundError";
 
@@ -265,7 +265,7 @@ export class StoreNotFoundError extends TurnlogError<"store-not-found"> {
   }
 }
 
-/** The store was closed by this process. */
+/** This process has closed the store. */
 export class StoreClosedError extends TurnlogError<"store-closed"> {
   override readonly name = "StoreClosedError";
 
@@ -274,7 +274,7 @@ export class StoreClosedError extends TurnlogError<"store-closed"> {
   }
 }
 
-/** Another store, or none, stands where this one was opened: nothing was written, and nothing can be from here. */
+/** The place where this store was opened now holds another store, or none. Nothing was written, and this store object cannot write. */
 export class StoreReplacedError extends TurnlogError<"store-replaced"> {
   override readonly name = "StoreReplacedError";
 
@@ -283,7 +283,7 @@ export class StoreReplacedError extends TurnlogError<"store-replaced"> {
   }
 }
 
-/** What the store holds contradicts itself: damage, or two writers with one id. */
+/** The store contradicts itself: damage, or two writers with one id. */
 export class StoreCorruptedError extends TurnlogError<"store-corrupted"> {
   override readonly name = "StoreCorruptedError";
 
@@ -301,7 +301,7 @@ export class StoreTooNewError extends TurnlogError<"store-too-new"> {
   }
 }
 
-/** An event or an append is over its bound; nothing was sent. */
+/** An event or an append is over its limit; nothing was sent. */
 export class EventTooLargeError extends TurnlogError<"event-too-large"> {
   override readonly name = "EventTooLargeError";
 

@@ -1,34 +1,34 @@
 /**
- * Tells whether the processes live that own runs of a store. A process holds a *lease* from its first run until it closes the store or
- * ends, however it ends, and the log names the lease beside the run.
+ * Tells whether the owners of runs are alive. A process holds a *lease* from its first run until it closes the store or ends, for
+ * whatever reason. The log records the lease with the run.
  *
- * - A lease lives as long as the store object that holds it: not a moment less, whatever its process does meanwhile, and not after
+ * - A lease lives exactly as long as the store object that holds it: through anything its process does meanwhile, but not after
  *   `close`.
- * - How soon others see that a lease ended without `close` is the store's: SQLite knows at once, a reader of a server once it has
- *   itself waited `deadAfterMs` for a sign of the holder. After `close` everyone knows at once.
- * - No clock is asked, neither the holder's nor a server's. While a server cannot be reached no lease on it ends.
- * - Leases belong to one store object: two threads, or two objects of one process, have two.
+ * - How soon others see that a lease ended without `close` depends on the store. SQLite knows at once; a reader of a server knows once
+ *   it has itself waited `deadAfterMs` for a sign of the holder. After `close` every process knows at once.
+ * - No clock is compared, neither the holder's nor a server's. While a server cannot be reached, no lease on it ends.
+ * - A lease belongs to one store object: two threads, or two objects of one process, hold two.
  */
 export interface Liveness {
   /**
-   * Holds the lease of this store object, and gives its id; the same one every time. Null where none can be held: then the log names
-   * no lease, and others judge the owner by its process.
+   * Acquires the lease of this store object and returns its id, always the same one. Null if it cannot hold one: the log then records
+   * no lease, and other processes check the owner's process.
    */
   hold(): Promise<string | null>;
 
   /**
-   * Whether the holder of a lease lives. True also while it cannot be known yet: a run that is taken from a living owner is paid for
-   * twice. A lease that was never held, and one of a holder that is gone, are not alive.
+   * Whether the holder of a lease is alive. Also true while this is not known yet, because taking over a run from a living owner pays
+   * for it twice. False for a lease that was never held, and for one whose holder is gone.
    */
   isAlive(leaseId: string): Promise<boolean>;
 
-  /** For how long a reader waits at least before it takes a holder for dead that gives no sign; absent where `isAlive` always knows. */
+  /** How long a reader waits, at least, before it considers a silent holder dead. Absent if `isAlive` always knows. */
   readonly deadAfterMs?: number;
 
   /**
-   * As `isAlive`, once it is known: waits for a sign of the holder, up to `deadAfterMs`. Absent where `isAlive` always knows.
+   * As `isAlive`, but waits for a sign of the holder, up to `deadAfterMs`, until the answer is known. Absent if `isAlive` always knows.
    *
-   * @throws the signal's reason when it aborts.
+   * @throws the signal's reason if it aborts.
    */
   whenKnown?(leaseId: string, signal?: AbortSignal): Promise<boolean>;
 }

@@ -1,21 +1,21 @@
-/** What a snapshot is of: one projection, in one version of its meaning, over one stream. */
+/** What a snapshot was taken of: one version of one projection, over one stream. */
 export type SnapshotKey = { readonly stream: string; readonly projection: string; readonly version: number };
 
-/** A saved fold of a stream up to and with a revision; `data` is the projection's own text. */
+/** A saved fold of a stream, up to and including a revision. Only the projection reads `data`. */
 export type Snapshot = { readonly revision: number; readonly data: string };
 
 /**
- * Where saved folds live, beside the events. All of it is disposable: a reader that finds nothing folds from the start,
- * and a caller who doubts a snapshot deletes them all, whoever has conversations open.
+ * Stores snapshots beside the events. All of them are disposable: without one, a reader folds from the first event. A caller who
+ * doubts a snapshot may delete them all, even while other processes have conversations open.
  *
- * A store that cannot keep or give one (full, locked, damaged) throws `StoreUnavailableError` or `StoreCorruptedError`. Its readers
- * take that for a miss: they fold events, and try again to keep a snapshot when the next one is due.
+ * A store that cannot save or return a snapshot (full, locked, damaged) throws `StoreUnavailableError` or `StoreCorruptedError`. Its
+ * readers treat that as a miss: they fold events, and save again when the next snapshot is due.
  */
 export interface SnapshotStore {
   /** The newest snapshot at or before a revision. */
   get(key: SnapshotKey, atMost: number): Promise<Snapshot | null>;
 
-  /** Keeps a snapshot; one of the same key and revision is replaced. */
+  /** Saves a snapshot, and replaces one with the same key and revision. */
   put(key: SnapshotKey, snapshot: Snapshot): Promise<void>;
 
   deleteAll(): Promise<void>;

@@ -1,7 +1,7 @@
 import { compareUtf8 } from "../../base/utf8.ts";
 import type { RowPlace } from "../../projections/projection.ts";
 
-/** The event up to and with which rows were made, and where it stands: whether it is still there can be asked. */
+/** The last event that the rows include, and its place, so that a reader can check that it is still there. */
 export type Checkpoint = {
   readonly storeId: string;
   readonly position: string;
@@ -10,7 +10,7 @@ export type Checkpoint = {
   readonly revision: number;
 };
 
-/** An event that a projection could not take in, and why. */
+/** An event that a projection could not apply, and why. */
 export type QuarantinedEvent = {
   readonly stream: string;
   readonly revision: number;
@@ -20,53 +20,53 @@ export type QuarantinedEvent = {
   readonly reason: string;
 };
 
-/** What a view lacks: the first events that it could not take in, in the order of the log, and how many there are. */
+/** What a view lacks: the first events that the projection could not apply, in log order, and how many there are. */
 export type Quarantine = { readonly events: number; readonly first: readonly QuarantinedEvent[] };
 
 /** A saved view, and the newest event of its key. */
 export type ViewRow = {
   readonly key: string;
-  /** JSON text of the projection's own making. */
+  /** JSON text that the projection wrote. */
   readonly view: string;
   readonly position: string;
   readonly revision: number;
   readonly eventId: string;
-  /** Null when the view lacks nothing. */
+  /** Null if the view lacks nothing. */
   readonly quarantine: Quarantine | null;
 };
 
-/** One making of all rows of a projection, from the beginning of the log on. */
+/** One build of all rows of a projection, from the beginning of the log. */
 export type ViewBuild = {
   readonly id: number;
   readonly projection: string;
   readonly version: number;
-  /** Whether it is the one that is read: at most one of a projection is. */
+  /** Whether readers use this build: at most one of a projection is published. */
   readonly isPublished: boolean;
   /** How often it was saved: each save names the one that it follows. */
   readonly saves: number;
-  /** How many events it has seen. */
+  /** How many events it has applied. */
   readonly events: number;
   /** Null before the first event. */
   readonly checkpoint: Checkpoint | null;
 };
 
-/** A row to save, with all places that it has from now on; none by default. */
+/** A row to save, with all its places from now on. Default: none. */
 export type PlacedRow = ViewRow & { readonly places?: readonly RowPlace[] };
 
-/** What one save changes: a row takes the place of the one with its key. */
+/** The changes of one save: a row replaces the one with its key. */
 export type ViewBatch = Pick<ViewBuild, "checkpoint" | "events"> & { readonly rows: readonly PlacedRow[] };
 
-/** The rows that stand in each of these lists, at least one, at the same `at`: from the first time on, and before the second. */
+/** The rows that are in all of these lists (at least one), at the same `at`, from the first time (included) to the second (excluded). */
 export type ListRange = {
   readonly lists: readonly string[];
   readonly from: string | null;
   readonly until: string | null;
 };
 
-/** Where a row stands among those of a range. */
+/** The place of a row in a range. */
 export type PlaceInList = { readonly at: string; readonly key: string };
 
-/** Some of a range: at most so many, those that come after a place in this order. */
+/** A page of a range: at most `limit` rows, those that come after a place in this order. */
 export type ListedPage = ListRange & {
   readonly order: "ascending" | "descending";
   readonly after: PlaceInList | null;
@@ -77,12 +77,12 @@ export type ListedPage = ListRange & {
 export type SaveResult = { readonly status: "saved"; readonly build: ViewBuild } | { readonly status: "conflict" };
 
 /**
- * Where projections keep their rows. All of it is disposable: a caller who doubts a build begins another, and the one that was
- * published is read until that has caught up.
+ * Stores the rows of projections. All of them are disposable: a caller who doubts a build begins another, and readers use the
+ * published one until the new one has caught up.
  *
- * - A save is all or nothing, and a conflict unless the build has been saved as often as the caller knows: two processes
- *   that run one projection cannot mix their rows.
- * - The number of a build is never given again; what is read of one that is gone is nothing.
+ * - A save is all or nothing. It is a conflict unless the build has been saved exactly as often as the caller knows, so two
+ *   processes that run one projection cannot mix their rows.
+ * - The number of a build is never reused. Reads of a deleted build return nothing.
  *
  * A store that cannot keep rows (full, locked, read-only) throws `StoreUnavailableError`.
  */
@@ -94,37 +94,37 @@ export interface ViewStore {
 
   save(build: ViewBuild, batch: ViewBatch): Promise<SaveResult>;
 
-  /** Makes a build the one that is read, and deletes all others of its projection; false when the build is gone. */
+  /** Publishes a build and deletes all others of its projection; false if the build is gone. */
   publish(build: ViewBuild): Promise<boolean>;
 
   row(build: ViewBuild, key: string): Promise<ViewRow | null>;
 
-  /** Rows in the order of their keys' UTF-8 bytes: at most so many, those after a key. */
+  /** Rows in the order of their keys' UTF-8 bytes: at most `limit`, those after a key. */
   rows(build: ViewBuild, page: { readonly after: string | null; readonly limit: number }): Promise<readonly ViewRow[]>;
 
   /**
-   * A page of the rows that stand in some lists, ordered by `at`, then by key. What it costs depends on the limit and on how many
-   * rows of the shortest list are not in the others, and not on how many rows there are.
+   * A page of the rows that are in all of some lists, ordered by `at`, then by key. The cost depends on the limit and on how many rows
+   * of the shortest list are missing from the others, not on the total number of rows.
    */
   listed(build: ViewBuild, page: ListedPage): Promise<readonly (ViewRow & Pick<RowPlace, "at">)[]>;
 
-  /** How many rows stand in all of some lists. */
+  /** How many rows are in all of some lists. */
   countListed(build: ViewBuild, range: ListRange): Promise<number>;
 
   /** The places of a row, ordered by list, then by `at`. */
   places(build: ViewBuild, key: string): Promise<readonly RowPlace[]>;
 
-  /** Keys and positions, in any order, of the rows in whose `view` all of these texts stand, letter by letter. */
+  /** Keys and positions, in any order, of the rows whose `view` contains all of these texts exactly. */
   containing(build: ViewBuild, texts: readonly string[]): Promise<readonly Pick<ViewRow, "key" | "position">[]>;
 
-  /** The rows that lack something, in the order of their keys. */
+  /** The rows that lack an event, in the order of their keys. */
   degraded(build: ViewBuild): Promise<readonly ViewRow[]>;
 }
 
 /** Orders after every place that a row can have. */
 const afterAll = "\u{10FFFF}";
 
-/** Between which two places, themselves left out, the rows of a page stand; of a range, those of all its pages. */
+/** The bounds of the rows of a page, both excluded; for a range, the bounds of all its pages. */
 export function boundsOf(page: ListRange & Partial<ListedPage>): {
   readonly low: PlaceInList;
   readonly high: PlaceInList;

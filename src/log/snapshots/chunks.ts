@@ -7,19 +7,19 @@ import { Turn } from "../../domain/turn.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import { snapshotListName } from "./lists.ts";
 
-/** Where the log holds a block: the event, and the how-many-th of its blocks it is. */
+/** Where the log holds a block: the event, and the block's index in it. */
 export type BlockPlace = { readonly stream: string; readonly revision: number; readonly index: number };
 
-// By object: two versions of a block may differ in no more than what the provider said of them.
+// By object: two versions of a block may differ only in what the provider said about them.
 const placeByBlock = new WeakMap<Block, BlockPlace>();
 
-/** Where a block that was read from an event is stored; null for one that no event holds yet. */
+/** Where a block read from an event is stored; null if no event holds it yet. */
 export const blockPlaceOf = (block: Block): BlockPlace | null => placeByBlock.get(block) ?? null;
 
 /**
- * Notes where the blocks of an event are stored.
+ * Records where the blocks of an event are stored.
  *
- * @param turns - Those of the open run: its process may hold a block as another object than the event does.
+ * @param turns - The Turns of the open run: its process may hold a block as a different object than the event.
  */
 export function notePlaces({ event, stream, revision }: RecordedEvent, turns: RunTurns | undefined): void {
   for (const [index, json] of blocksIn(event).entries()) {
@@ -30,22 +30,22 @@ export function notePlaces({ event, stream, revision }: RecordedEvent, turns: Ru
 }
 
 /**
- * A stretch of a Turn as a snapshot names it: the chunk that lists its blocks, how many they are, and the digest of the
- * Turn up to their end. A chunk is named by its content, written once, and shared by all snapshots that have the stretch.
+ * A section of a Turn as a snapshot refers to it: the chunk that lists its blocks, their number, and the digest of the Turn up
+ * to their end. A chunk is named by its content, written once, and shared by all snapshots with that section.
  */
 export type ChunkRef = readonly [name: string, length: number, digest: string];
 
-/** A chunk as the snapshot writer knows it: the next one looks for the stretches that are still there. */
+/** A chunk as the snapshot writer keeps it: the next snapshot looks for sections that are unchanged. */
 export type Chunk = { readonly name: string; readonly digest: string; readonly blocks: readonly Block[] };
 
 export const refOf = ({ name, digest, blocks }: Chunk): ChunkRef => [name, blocks.length, digest];
 
-/** How many blocks one chunk lists at most. */
+/** The maximum number of blocks in a chunk. */
 const maxChunkBlocks = 256;
 
 /**
- * A Turn as chunks: those of `before` whose stretch stands in it unchanged, wherever, and new ones for the rest. Null
- * when a block is in no event yet.
+ * Splits a Turn into chunks: those of `before` whose section occurs in it unchanged, anywhere, and new ones for the rest. Null
+ * if a block is not in any event yet.
  */
 export function cutTurn(
   turn: Turn,
@@ -77,12 +77,12 @@ export function cutTurn(
   });
 }
 
-/** One of an earlier snapshot, or a new one that is being filled. */
+/** A chunk of an earlier snapshot, or a new one that is being filled. */
 type ChunkRange =
   | { readonly blocks: readonly Block[]; readonly name: string }
   | { readonly blocks: Block[]; readonly name: null };
 
-/** The chunks of a Turn that a snapshot names. */
+/** The chunks of a Turn that a snapshot refers to. */
 export function chunksOf(turn: Turn, refs: readonly ChunkRef[]): readonly Chunk[] {
   const { blocks } = turn;
   let start = 0;
@@ -93,8 +93,8 @@ export function chunksOf(turn: Turn, refs: readonly ChunkRef[]): readonly Chunk[
 }
 
 /**
- * The text of a chunk: a line a block, `<revision> <index> <kind> <id> <digest>`, the digest in base64url. Where the
- * event is not in the stream that the snapshot is of, but in an ancestor's, that one's name follows.
+ * The text of a chunk: one line per block, `<revision> <index> <kind> <id> <digest>`, with the digest in base64url. If the event is
+ * in an ancestor's stream, not in the snapshot's own, the stream's name follows.
  */
 export const chunkText = (blocks: readonly Block[], own: string): string =>
   blocks
@@ -105,7 +105,7 @@ export const chunkText = (blocks: readonly Block[], own: string): string =>
     })
     .join("\n");
 
-/** The Turn that goes on with the listed stretches; a list is taken apart when one of its blocks is looked at. */
+/** The Turn that continues with the listed sections; a list is parsed when one of its blocks is first used. */
 export function turnOfChunks(
   prefix: Turn,
   refs: readonly ChunkRef[],
@@ -117,7 +117,7 @@ export function turnOfChunks(
   }, prefix);
 }
 
-/** So many blocks that a chunk lists, as outlines. One that cannot be read stands in no event, so asking for its content is a miss. */
+/** The blocks of a chunk, as outlines. A line that cannot be parsed gives a block in no event, so reading its content is a miss. */
 export function readChunk(
   text: string,
   { own, length }: { readonly own: string; readonly length: number },
@@ -126,7 +126,7 @@ export function readChunk(
   return Array.from({ length }, (_, n) => {
     const [revision, index, kindNumber, id = "", digestText = "", stream = own] = lines[n]?.split(" ") ?? [];
     const digest = Buffer.from(digestText, "base64url").toString("hex");
-    // The list was written from ids, and its name is the digest of what was written.
+    // The list was written from valid ids, and its name is the digest of its text.
     const block = Block.outline({ id: id as BlockId, kind: blockKinds[Number(kindNumber)] ?? "other", digest });
     placeByBlock.set(block, { stream, revision: Number(revision ?? -1), index: Number(index ?? -1) });
     return block;

@@ -7,22 +7,22 @@ import { readEvent } from "../codec/recorded.ts";
 import type { ConversationFold } from "../fold/conversation-fold.ts";
 import { blockPlaceOf } from "./chunks.ts";
 
-/** Events between two wanted ones that are rather read along than left out: a store reads by pages. */
+/** Up to this many events between two needed ones are read too, instead of a second read: a store reads by pages. */
 const maxGap = 64;
 
 /**
- * Reads the contents of those of the blocks that are outlines only: the events that hold them, and no others. False when a
- * block is not where the snapshot has it.
+ * Reads the contents of those blocks that are only outlines: the events that hold them, and no others. Returns false if a
+ * block is not where the snapshot says.
  *
- * @throws {StoreCorruptedError} when an event is no JSON, or a blob is not there as it was written.
- * @throws {UnreadableEventError} when it is no event that this turnlog knows.
+ * @throws {StoreCorruptedError} if an event is not JSON, or a blob is missing or changed.
+ * @throws {UnreadableEventError} if this turnlog does not know the event.
  */
 export async function readContents({ store }: EventReader, blocks: readonly Block[]): Promise<boolean> {
   const outlines = blocks.filter(({ isOutline }) => isOutline);
   const wanted = new Map<string, Map<number, Block[]>>();
   for (const block of outlines) {
     const place = blockPlaceOf(block);
-    // What stands in no event was never written.
+    // A block that is in no event was never written.
     if (place === null || !(place.revision >= 0)) continue;
     const byRevision = wanted.get(place.stream) ?? new Map<number, Block[]>();
     wanted.set(place.stream, byRevision);
@@ -59,8 +59,8 @@ function rangesOf(revisions: readonly number[]): readonly { readonly first: numb
 }
 
 /**
- * Reads what a request of a Turn is made of as long as it continues from what the endpoint holds of it: the settings and the
- * output of the newest contexts, and what follows them. False when something is not where the snapshot has it.
+ * Reads what a request for a Turn needs if it continues from what the endpoint holds: the settings and the output of the newest
+ * contexts, and the blocks after them. Returns false if something is not where the snapshot says.
  */
 export async function readUnsent(
   reader: EventReader,

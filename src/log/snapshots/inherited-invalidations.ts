@@ -6,7 +6,7 @@ import { readFacts } from "./restore.ts";
 import { readSnapshot } from "./snapshot.ts";
 
 type Watched = {
-  /** An ancestor's stream, and the last of its revisions that was looked at. */
+  /** An ancestor's stream, and its last revision that was checked. */
   readonly stream: string;
   readonly seen: number;
   /** The fork's own stream. */
@@ -43,7 +43,7 @@ export async function inheritedInvalidations(
     const event = await readInvalidation(store, envelope);
     if (event === null) continue;
     const { scope, anchor } = event.data;
-    // Of all that an endpoint holds, the fork speaks for itself once it was answered there.
+    // For everything that an endpoint holds, only the fork's own events count once the endpoint has answered the fork.
     const isKnown =
       anchor === null
         ? server.contexts.all.some((each) => each.scope === scope) &&
@@ -55,8 +55,8 @@ export async function inheritedInvalidations(
 }
 
 /**
- * Null for one that cannot be read. Its conversation stops there until an operator skips it, and a sound fork goes on: what the fork
- * continues from in vain, the server refuses.
+ * Null for an event that cannot be read. Its conversation stops there until an operator skips it, but a sound fork continues: if the
+ * fork continues from something invalid, the server rejects that.
  */
 async function readInvalidation(
   store: EventStore,
@@ -71,7 +71,7 @@ async function readInvalidation(
   }
 }
 
-/** The events of a stream after a revision; of those up to its newest snapshot the ones that it calls invalidations. */
+/** The events of a stream after a revision. Up to its newest snapshot, only those that the snapshot lists as invalidations. */
 async function* newsOf(
   store: EventStore,
   { stream, seen }: Pick<Watched, "stream" | "seen">,

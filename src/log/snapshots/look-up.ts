@@ -9,8 +9,8 @@ import { envelopeAt } from "../ports/event-store.ts";
 import type { RestoredFold } from "./restore.ts";
 
 /**
- * The run that answered a block, or (null) the one that left nothing to answer; null when there is none. Undefined when the
- * cache has lost what tells.
+ * The run that answered a block, or (for null) the run that left nothing unanswered; null if there is none. Undefined if the
+ * cache has lost the list that would say so.
  */
 export async function answeredBy(
   { store }: EventReader,
@@ -30,7 +30,7 @@ export async function answeredBy(
   return run;
 }
 
-/** The event that appended a block from outside a run; null when none did, undefined when the cache has lost what tells. */
+/** The event that appended a block outside runs; null if there is none, undefined if the cache has lost the list that would say so. */
 export async function appendedBy(
   reader: EventReader,
   { names }: RestoredFold,
@@ -44,8 +44,8 @@ export async function appendedBy(
 }
 
 /**
- * Has the fold hold those of the names in proposed events that were given before its newest snapshot: `decide` asks for them.
- * False when the cache has lost what tells.
+ * Loads, from before the fold's newest snapshot, the names in proposed events that are already taken: `decide` asks about them.
+ * Returns false if the cache has lost a list.
  */
 export async function holdNames(
   { store }: EventReader,
@@ -53,7 +53,7 @@ export async function holdNames(
   entries: readonly ProposedEvent[],
 ): Promise<boolean> {
   if (names.lists.length === 0) return true;
-  // An id that was just drawn at random is in no list.
+  // An id just generated at random is in no list.
   const asked = entries.flatMap(({ event, runId = null, isIdNew }) => (isIdNew === true ? [] : namesIn(event, runId)));
   for (const kind of namedByEvents) {
     const wanted = asked.flatMap(([each, name]) => (each === kind ? [name] : []));

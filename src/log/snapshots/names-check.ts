@@ -6,21 +6,21 @@ import type { NameEntry } from "../fold/names.ts";
 import { firstLetters, keyOfName, type NameList, readNames } from "./names.ts";
 
 /**
- * Compares the lists of names of every snapshot with what the events gave, each list once: consecutive snapshots share all lists
- * but the newest.
+ * Compares the lists of names of every snapshot with the names in the events. Each list is compared once: consecutive snapshots share
+ * all lists but the newest.
  */
 export class NamesCheck {
-  /** By key: of a Turn the newest entry, of all else the first, as a look-up gives them. */
+  /** By key: of a Turn the newest entry, of all other kinds the first, as a look-up returns them. */
   readonly #expected = new Map<string, NameEntry>();
   readonly #turns = new Set<string>();
-  /** Keys in the order in which they were given or changed. */
+  /** Keys in the order in which they were added or changed. */
   readonly #given: string[] = [];
   #answered: Iterator<readonly [name: string, run: CompletedRun]> | undefined;
   #answeredCount = 0;
-  /** What the lists of the snapshot before tell. */
+  /** The content of the lists of the snapshot before. */
   #listed = nothingListed();
 
-  /** The next event, and the view that has taken it in. */
+  /** The next event, and the view after it was applied. */
   take({ event, stream, revision, runId }: RecordedEvent, { client }: ConversationView): void {
     for (const name of namesIn(event, runId)) this.#expectFirst(keyOfName(...name), { stream, numbers: [revision] });
     this.#takeAnswered(client.answers);
@@ -34,7 +34,7 @@ export class NamesCheck {
     this.#given.push(key);
   }
 
-  /** What the lists of a snapshot say otherwise than the events up to it; null where they are right. */
+  /** How the lists of a snapshot differ from the events up to it; null if they are right. */
   async problem(lists: readonly NameList[], read: ReadList): Promise<string | null> {
     const isLonger = this.#listed.lists.every(
       ({ name, letters }, n) => lists[n]?.name === name && lists[n].letters === letters,
@@ -70,7 +70,7 @@ export class NamesCheck {
     this.#given.push(key);
   }
 
-  /** Answered blocks are only ever added: those that came since the last event. */
+  /** Answered blocks are only ever added: takes those added since the last event. */
   #takeAnswered({ byBlock }: AnswersView): void {
     this.#answered ??= byBlock.entries?.();
     for (; this.#answeredCount < (byBlock.size ?? 0); this.#answeredCount += 1) {
@@ -86,7 +86,7 @@ type ReadList = (list: NameList) => Promise<string | undefined>;
 
 const nothingListed = () => ({
   lists: [] as NameList[],
-  /** How many given names were looked for in them. */
+  /** How many expected names were already looked up in them. */
   given: 0,
   first: new Map<string, NameEntry>(),
   last: new Map<string, NameEntry>(),

@@ -3,23 +3,23 @@ import type { NameEntry, NameKind, Names } from "../fold/names.ts";
 import type { SnapshotStore } from "../ports/snapshot-store.ts";
 import { type ListRef, readList } from "./lists.ts";
 
-/** A list of names, and the first letters of each of its keys: a list that cannot have a name is not read. */
+/** A list of names, and the first letters of each of its keys: a list that cannot contain a name is not read. */
 export type NameList = ListRef & { readonly letters: string };
 
 /**
- * The names that a conversation ever had. Those since the newest snapshot are in the fold; those before it stand in lists beside
- * the snapshots and are looked up there, so that a long conversation is opened without them.
+ * All names that a conversation ever had. Names since the newest snapshot are in the fold. Earlier ones are in lists beside
+ * the snapshots and are looked up there, so that opening a long conversation does not read them.
  */
 export class SavedNames {
-  /** Those of the fold. */
+  /** The names in the fold. */
   readonly held: Names;
-  /** The oldest first. */
+  /** Oldest first. */
   #lists: readonly NameList[];
-  /** Lists that no store keeps yet, or that are not asked of it again. */
+  /** Lists that the store does not hold yet, or that need not be read again. */
   readonly #texts = new Map<string, string>();
   readonly #keepsTexts: boolean;
 
-  /** @param of.keepsTexts - Lists that this fold makes stay at hand: the store has lost some before. */
+  /** @param of.keepsTexts - Keep the lists that this fold creates in memory, because the store has lost some. */
   constructor(
     held: Names,
     { lists = [], keepsTexts = false }: { readonly lists?: readonly NameList[]; readonly keepsTexts?: boolean } = {},
@@ -34,8 +34,8 @@ export class SavedNames {
   }
 
   /**
-   * What is known of these names, those that are not known left out: of a Turn the newest entry, of all else the oldest. Undefined
-   * when a list that may have one of them cannot be read.
+   * The entries of these names, without unknown ones: of a Turn the newest entry, of all other kinds the oldest. Undefined if a list
+   * that may contain one of them cannot be read.
    */
   async find(
     store: SnapshotStore | undefined,
@@ -64,7 +64,7 @@ export class SavedNames {
     return found;
   }
 
-  /** What is held, as the text of a list that is kept under a stream; empty when nothing is. */
+  /** The names in the fold, as the text of a list kept under a stream; empty if there are none. */
   text(own: string): string {
     return [...this.held.entries()]
       .map(([name, { stream, numbers }]) => [keyOf(name), ...numbers, ...(stream === own ? [] : [stream])])
@@ -72,7 +72,7 @@ export class SavedNames {
       .join("");
   }
 
-  /** What was held is in this list now. */
+  /** The names in the fold are now in this list. */
   moveTo(list: ListRef, text: string): void {
     const letters = firstLetters(readNames(text, list.stream).map(([key]) => key));
     this.#lists = [...this.#lists, { ...list, letters }];
@@ -80,13 +80,13 @@ export class SavedNames {
     this.held.clear();
   }
 
-  /** The store keeps all lists. */
+  /** The store now holds all lists. */
   saved(): void {
     if (!this.#keepsTexts) this.#texts.clear();
   }
 }
 
-/** Of 400 names one in 650 others has the letters of one of them. */
+/** With 400 names in a list, about one in 650 other names has the same letters as one of them. */
 const letterCount = 3;
 const lettersOf = (key: string): string => key.slice(0, letterCount);
 
@@ -99,13 +99,13 @@ function mayHave({ letters }: NameList, key: string): boolean {
   return false;
 }
 
-/** 72 bits: no two names of one conversation share them, by chance or by somebody's trying. */
+/** 72 bits: no two names of one conversation collide, neither by chance nor by an attack. */
 const keyOf = (name: string): string => Buffer.from(sha256Hex(name), "hex").toString("base64url").slice(0, 12);
 
-/** What a list of names calls one of them. */
+/** The key of a name in a list of names. */
 export const keyOfName = (kind: NameKind, name: string): string => keyOf(`${kind} ${name}`);
 
-/** All that a list of names tells, in the order in which it was noted. */
+/** All entries of a list of names, in the order in which they were added. */
 export const readNames = (text: string, own: string): readonly (readonly [key: string, entry: NameEntry])[] =>
   text
     .split("\n")

@@ -15,30 +15,30 @@ import { type RestoredFold, restoreFold } from "./restore.ts";
 import { readSnapshot, type SnapshotData } from "./snapshot.ts";
 import { SnapshotWriter } from "./snapshot-writer.ts";
 
-/** A fold, and what takes snapshots of it goes on; null where the store keeps none. */
+/** A fold, and the writer that takes its snapshots; null if the store keeps none. */
 export type OpenFold = RestoredFold & { readonly snapshotWriter: SnapshotWriter | null };
 
 /** A conversation folded up to an event. */
 export type FoldedTo = Folded &
   (
     | {
-        /** Every event was folded: blocks have their contents, and the view its blame. */
+        /** Every event was folded: blocks have their contents, and the view has its blame. */
         readonly isWhole: true;
       }
     | {
         readonly isWhole: false;
-        /** Reads what the snapshot left where it is stored. */
+        /** Reads what the snapshot left in storage. */
         readonly fold: ConversationFold;
       }
   );
 
-/** A fold that no event went into. */
+/** An empty fold. */
 export const newFold = (log: EventReader, stream: string): OpenFold => beginningOf(log, stream, {});
 
 type Beginning = {
   readonly skipped?: SkippedEvents;
   readonly withBlame?: boolean;
-  /** The store has lost lists of names: those that this fold makes stay at hand. */
+  /** The store has lost lists of names: keep those that this fold creates in memory. */
   readonly keepsNames?: boolean;
 };
 
@@ -52,7 +52,7 @@ function beginningOf(
   return withTaker(log, { fold, names: new SavedNames(fold.names, { keepsTexts: keepsNames }) });
 }
 
-/** Snapshots are taken of it goes on, where the store keeps any. */
+/** Adds a snapshot writer if the store keeps snapshots. */
 const withTaker = ({ store }: EventReader, restored: RestoredFold, last: SnapshotData | null = null): OpenFold => ({
   ...restored,
   snapshotWriter: store.snapshots === undefined ? null : new SnapshotWriter(store.snapshots, restored, last),
@@ -62,7 +62,7 @@ const withTaker = ({ store }: EventReader, restored: RestoredFold, last: Snapsho
 export const openFold = async (log: EventReader, stream: string): Promise<OpenFold> =>
   (await foldNearest(log, stream, Number.MAX_SAFE_INTEGER)) ?? (await foldAnew(log, stream));
 
-/** The fold of all events of a stream, of which snapshots are taken. */
+/** The fold of all events of a stream, taking snapshots. */
 export async function foldAnew(
   log: EventReader,
   stream: string,
@@ -74,7 +74,7 @@ export async function foldAnew(
   return open;
 }
 
-/** The fold of a stream up to a revision that is there: the nearest snapshot, and the events after it. */
+/** The fold of a stream up to an existing revision: the nearest snapshot, and the events after it. */
 export async function foldTo(log: EventReader, stream: string, revision: number): Promise<FoldedTo> {
   const { nearest, fold } = await foldUpTo(log, stream, revision);
   // What was asked for may be later than what was folded, and skipped.
@@ -105,8 +105,8 @@ export async function skippedOf(log: EventReader, stream: string): Promise<Skipp
 }
 
 /**
- * The fold from a snapshot of the stream, or of an ancestor. Null when there is none, or when something is wrong with it
- * or with what follows: the events alone will tell.
+ * The fold from a snapshot of the stream, or of an ancestor. Null if there is none, or if it or a later event does not fit:
+ * the caller then folds all events.
  */
 async function foldNearest(log: EventReader, stream: string, to: number): Promise<OpenFold | null> {
   try {
@@ -115,7 +115,7 @@ async function foldNearest(log: EventReader, stream: string, to: number): Promis
     const { fold, snapshotWriter } = open;
     const from = fold.head === null ? 0 : fold.head.revision + 1;
     for await (const recorded of readHistory(log, stream, { from, to, skipped: fold.skipped, own: true })) {
-      // The snapshot may hold what is to be left out.
+      // The snapshot may contain the event that is left out from here on.
       if (recorded.event.type === "EventSkipped") return null;
       if (!(await takeEvent(log, open, recorded))) return null;
     }
@@ -126,7 +126,7 @@ async function foldNearest(log: EventReader, stream: string, to: number): Promis
   }
 }
 
-/** What the newest snapshot up to a revision gives: one of the stream, or of a fork's ancestor. */
+/** Restores the newest snapshot up to a revision, of the stream or of a fork's ancestor. */
 async function restoreNearest(log: EventReader, stream: string, to: number): Promise<OpenFold | null> {
   const { snapshots } = log.store;
   if (snapshots === undefined) return null;
@@ -141,7 +141,7 @@ async function restoreNearest(log: EventReader, stream: string, to: number): Pro
   return withTaker(log, { fold: parent.fold.asOfFork(stream), names: parent.names });
 }
 
-/** The Turn that a fold had at a revision, with the contents of its blocks, or of some: reads the events that hold them, and no others. */
+/** The Turn of a fold at a revision, with the contents of all or some of its blocks: reads only the events that hold them. */
 export async function turnOf(
   log: EventReader,
   turn: Turn,
@@ -152,7 +152,7 @@ export async function turnOf(
   } catch (error) {
     if (isOfTheStore(error)) throw error;
   }
-  // The snapshot was wrong about it; the events are not.
+  // The snapshot was wrong, so use the events.
   return (await foldWhole(log, stream, revision)).view.client.committed.frozen();
 }
 

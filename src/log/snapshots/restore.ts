@@ -8,10 +8,10 @@ import { SavedNames } from "./names.ts";
 import { restoreFacts, type SavedFacts, savedFacts } from "./server-context-rows.ts";
 import type { ReadSnapshot } from "./snapshot.ts";
 
-/** A fold that began with a snapshot, and the names from before it. */
+/** A fold that started from a snapshot, and the earlier names. */
 export type RestoredFold = { readonly fold: ConversationFold; readonly names: SavedNames };
 
-/** The fold that a snapshot saved; undefined when a list that it names cannot be read, or is of something else. */
+/** The fold that a snapshot saved; undefined if one of its lists cannot be read or does not fit. */
 export async function restoreFold(
   store: SnapshotStore,
   stream: string,
@@ -46,7 +46,7 @@ export async function restoreFold(
   return { fold, names: new SavedNames(fold.names, { lists: rows.flatMap((each) => each.names) }) };
 }
 
-/** All facts, oldest first; undefined when one of them cannot be read. */
+/** All facts, oldest first; undefined if one of them cannot be read. */
 export async function readFacts(
   store: SnapshotStore,
   newest: { readonly stream: string; readonly name: string | null },

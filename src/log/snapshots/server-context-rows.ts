@@ -16,17 +16,17 @@ import type {
 import type { NameList } from "./names.ts";
 
 /**
- * What became true at the servers, in rows: each is written once, whatever the number of snapshots. `texts` holds what
- * many rows repeat.
+ * New facts about server contexts, in rows. Each is written once, for any number of snapshots. `texts` holds texts that many rows
+ * repeat.
  */
 export type ServerContextRows = {
   /** The list before this one. */
   readonly before: string | null;
-  /** How many contexts these facts and those before tell. */
+  /** How many contexts these facts and those before contain. */
   known: number;
-  /** How many unanswered requests' anchors they tell. */
+  /** How many anchors of unanswered requests they contain. */
   unanswered: number;
-  /** The lists of names that these facts add to those before. */
+  /** The lists of names that these facts add to earlier ones. */
   readonly names: NameList[];
   readonly texts: string[];
   readonly contexts: ContextRow[];
@@ -35,7 +35,7 @@ export type ServerContextRows = {
 
 type ContextRow = readonly [
   responseId: string,
-  /** `true` where it is the response itself. */
+  /** `true` if it is the response itself. */
   anchor: Anchor | true | null,
   inferenceId: string,
   stream: number,
@@ -44,11 +44,11 @@ type ContextRow = readonly [
   scope: number,
   settingsDigest: number,
   turn: string,
-  /** Empty where it is the same as `turn`. */
+  /** Empty if it equals `turn`. */
   held: string,
   inputLength: number,
   length: number,
-  /** `true` where it is the response of the row before, the id alone where it is another response. */
+  /** `true` if it is the response of the row before; only the id if it is another response. */
   parent: true | null | string | readonly [kind: string, id: string],
   unusable: Unusable,
   tokens: number | null,
@@ -56,13 +56,13 @@ type ContextRow = readonly [
 ];
 
 type OtherFact =
-  /** Settings are read where they were declared. */
+  /** Settings are read from where they were declared. */
   | readonly ["settings", digest: string, place: StreamRevision]
   | readonly ["invalidated", anchor: string, Invalidation]
   | readonly ["scope-invalidated", scope: string, ScopeInvalidation]
   | readonly ["unanswered", anchor: string, place: StreamRevision]
   | readonly ["learned", scope: string, capability: string, value: JsonValue]
-  /** All that there are: the newest says it. */
+  /** All objects: the newest row replaces earlier ones. */
   | readonly ["objects", objects: readonly (readonly [scope: string, ServerObject])[], cut: readonly string[]]
   | readonly ["quarantined", blockIds: readonly string[]];
 
@@ -81,7 +81,7 @@ export const noFacts = (
 export const hasFacts = ({ names, contexts, others }: ServerContextRows): boolean =>
   names.length + contexts.length + others.length > 0;
 
-/** Adds what an event made true; the fold has taken it in. */
+/** Adds the facts of an event that the fold has applied. */
 export function noteFacts(
   facts: ServerContextRows,
   { event, stream, revision }: RecordedEvent,
@@ -113,13 +113,13 @@ export function noteFacts(
   }
 }
 
-/** Events that may change what is known of objects. */
+/** Events that may change what is known about objects. */
 const objectEvents: ReadonlySet<string> = new Set([
   ...["ConversationStarted", "ServerConversationChanged", "AnchorInvalidated"],
   ...["InferenceRequested", "InferenceFailed", "ResponseReceived", "EventSkipped"],
 ]);
 
-/** @param mayBeLast - That there is none is a fact, too: the facts before may tell of the one that is gone. */
+/** @param mayBeLast - Record an empty list, too: earlier facts may contain an object that is now gone. */
 function noteObjects(
   { others }: ServerContextRows,
   { objects, cutObjects }: ServerContextsView,
@@ -132,7 +132,7 @@ function noteObjects(
   else others[known] = fact;
 }
 
-/** All that a view holds, as a fork's first facts tell it: what its ancestors learnt. */
+/** Everything that a view holds, as the first facts of a fork: what its ancestors learned. */
 export function noteInherited(facts: ServerContextRows, view: ServerContextsView): void {
   noteContexts(facts, view);
   noteUnanswered(facts, view);
@@ -145,7 +145,7 @@ export function noteInherited(facts: ServerContextRows, view: ServerContextsView
   if (view.quarantined.size > 0) facts.others.push(["quarantined", [...view.quarantined]]);
 }
 
-/** Those that no facts tell yet. */
+/** Adds contexts that are not saved yet. */
 function noteContexts(facts: ServerContextRows, { contexts }: ServerContextsView): void {
   for (const context of contexts.after(facts.known)) facts.contexts.push(rowOf(context, facts));
   facts.known = contexts.length;
@@ -158,19 +158,19 @@ function noteUnanswered(facts: ServerContextRows, { unanswered }: ServerContexts
   facts.unanswered = unanswered.size;
 }
 
-/** The text of a list of facts: a line of all but the contexts, and one of those, which is read when one of them is asked for. */
+/** The text of a list of facts: one line with everything but the contexts, and one with the contexts, which is parsed on first use. */
 export function factsText({ contexts, ...facts }: ServerContextRows): string {
   return `${JSON.stringify(facts)}\n${JSON.stringify(contexts)}`;
 }
 
-/** Facts as they were saved: the contexts still as text. */
+/** Facts as saved: the contexts are still text. */
 export type SavedFacts = Omit<ServerContextRows, "contexts"> & { readonly contexts: string };
 
-/** Undefined where the text is no list of facts. */
+/** Undefined if the text is not a list of facts. */
 export function savedFacts(text: string): SavedFacts | undefined {
   const end = text.indexOf("\n");
   try {
-    // The text was named by its digest, so that it is what this code wrote.
+    // The text's name is its digest, so this code wrote it.
     const facts = JSON.parse(text.slice(0, end)) as Omit<ServerContextRows, "contexts">;
     return { ...facts, contexts: text.slice(end + 1) };
   } catch {
@@ -178,7 +178,7 @@ export function savedFacts(text: string): SavedFacts | undefined {
   }
 }
 
-/** Contexts as they were saved, the first of which is known by this number. */
+/** Saved contexts, numbered from `first`. */
 function storedContexts({ texts, contexts }: SavedFacts, first: number, length: number): StoredContexts {
   return {
     length,
@@ -190,7 +190,7 @@ function storedContexts({ texts, contexts }: SavedFacts, first: number, length: 
   };
 }
 
-/** Puts facts into a view, as the fold of their events did; but contexts and settings are not read, it says where they are. */
+/** Restores facts into a view, as the fold of their events left it. Contexts and settings are not read; the view has their places. */
 export function restoreFacts({ contexts, ...view }: ServerContextsView, facts: SavedFacts): void {
   const { length: first } = contexts;
   if (facts.known > first) contexts.store(storedContexts(facts, first, facts.known - first));

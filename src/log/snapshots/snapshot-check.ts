@@ -15,24 +15,24 @@ import { NamesCheck } from "./names-check.ts";
 import { restoreFacts, type SavedFacts, savedFacts } from "./server-context-rows.ts";
 import { type SnapshotData, sealedData } from "./snapshot.ts";
 
-/** A snapshot that says something else than the events up to its revision. */
+/** A snapshot that differs from the events up to its revision. */
 export type WrongSnapshot = { readonly revision: number; readonly what: string };
 
 /**
- * Compares all snapshots of a stream with a fold of all its events, as that goes on. Lists that many snapshots share are
- * looked at once.
+ * Compares all snapshots of a stream with a fold of all its events, while that fold proceeds. Lists that many snapshots share are
+ * compared once.
  */
 export class SnapshotCheck {
   /** The first snapshot that is wrong. */
   wrong: WrongSnapshot | null = null;
   readonly #events: EventStore;
   readonly #stream: string;
-  /** Where snapshots stand, the last first; null until they were looked for. */
+  /** The revisions of snapshots, last first; null until they have been searched for. */
   #revisions: number[] | null = null;
   #lastAt: string | null = null;
   readonly #names = new NamesCheck();
   readonly #ancestors = new Set<string>();
-  /** Chunks, by name and digest, and contexts, by their text, that were looked at. */
+  /** Chunks (by name and digest) and contexts (by their text) that were already compared. */
   readonly #compared = new Set<string>();
   readonly #factsByName = new Map<string, SavedFacts>();
 
@@ -41,7 +41,7 @@ export class SnapshotCheck {
     this.#stream = stream;
   }
 
-  /** The next event, of the stream or of an ancestor's, and the view that has taken it in. */
+  /** The next event, of the stream or an ancestor, and the view after it was applied. */
   async take(recorded: RecordedEvent, view: ConversationView): Promise<void> {
     const { event, stream, revision, at } = recorded;
     if (this.#lastAt === null || at > this.#lastAt) this.#lastAt = at;
@@ -50,7 +50,7 @@ export class SnapshotCheck {
       this.#ancestors.add(stream);
       return;
     }
-    // Those before it are not used any more: they may hold what is left out now.
+    // Earlier snapshots are no longer used: they may contain the event that is now left out.
     if (event.type === "EventSkipped") this.wrong = null;
     try {
       await this.#compareAt(revision, view);
@@ -62,7 +62,7 @@ export class SnapshotCheck {
 
   async #compareAt(revision: number, view: ConversationView): Promise<void> {
     this.#revisions ??= await this.#find();
-    // At an event that was skipped nothing can be compared.
+    // At a skipped event there is nothing to compare.
     while ((this.#revisions.at(-1) ?? revision) < revision) this.#revisions.pop();
     if (this.#revisions.at(-1) !== revision) return;
     this.#revisions.pop();
@@ -81,7 +81,7 @@ export class SnapshotCheck {
     }
   }
 
-  /** What a snapshot says otherwise; null where it is right. */
+  /** How a snapshot differs; null if it is right. */
   async #problemAt(revision: number, view: ConversationView): Promise<string | null> {
     const { snapshots } = this.#events;
     const saved = await snapshots?.get(snapshotKey(this.#stream), revision);
@@ -96,13 +96,13 @@ export class SnapshotCheck {
     );
   }
 
-  /** A Turn against the chunks that list its blocks from a place on. */
+  /** Compares a Turn with the chunks that list its blocks from an index on. */
   async #turnProblem(turn: Turn, refs: readonly ChunkRef[], from = 0): Promise<string | null> {
     let start = from;
     for (const [name, length, digest] of refs) {
       const end = start + length;
       if (end > turn.length || turn.contextAt(end) !== digest) return "its Turn is another";
-      // The digest says that the Turn is the same; so are the blocks of a list that was there once.
+      // An equal digest means an equal Turn, and so equal blocks: a list that was compared at this digest needs no second check.
       if (!this.#compared.has(`${name} ${digest}`)) {
         const text = await this.#list({ stream: this.#stream, name });
         if (text === undefined) return notThere(name);
@@ -130,7 +130,7 @@ export class SnapshotCheck {
     return data.newest.length === newest.size ? null : "it knows other endpoints";
   }
 
-  /** What servers hold and have told, and the names. */
+  /** Compares what servers hold and have reported, and the names. */
   async #factsProblem({ server }: ConversationView, data: SnapshotData): Promise<string | null> {
     const told = serverContexts.initial(this.#stream);
     const lists: NameList[] = [];
@@ -158,7 +158,7 @@ export class SnapshotCheck {
   #ownProblem({ client, server, ...view }: ConversationView, data: SnapshotData): string | null {
     const { answeredBy, cameBackTo, answeredLength, interrupted, title, labels, spent, origin, lastAt } = data;
     const { answers, committed } = client;
-    // Which run left the Turn that was come back to may be looked up later.
+    // After a return to an earlier Turn, the run that left it is looked up only when needed.
     const answer = cameBackTo === null ? answers.answeredBy : null;
     const told = { answeredBy, cameBackTo, answeredLength, interrupted, title, labels, spent, origin, lastAt };
     const expected: typeof told = {
@@ -185,7 +185,7 @@ export class SnapshotCheck {
     return facts;
   }
 
-  /** Undefined where it is not as it was written; a store that cannot be read says nothing of that. */
+  /** Undefined if it is missing or changed. If the store cannot be read, nothing is known about it. */
   async #list(ref: ListRef): Promise<string | undefined> {
     return listText(await this.#events.snapshots?.get(listKey(ref), 0), ref);
   }
@@ -193,7 +193,7 @@ export class SnapshotCheck {
 
 const notThere = (name: string): string => `the list ${name} is not there`;
 
-/** What endpoints have told, beside their responses. */
+/** What endpoints have reported, besides their responses. */
 const factsOf = ({
   declared,
   invalidResponses,

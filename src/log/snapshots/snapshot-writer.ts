@@ -10,32 +10,32 @@ import type { RestoredFold } from "./restore.ts";
 import { factsText, hasFacts, noFacts, noteFacts, noteInherited } from "./server-context-rows.ts";
 import { type SnapshotData, snapshotText } from "./snapshot.ts";
 
-/** How much work a fold may be from the nearest snapshot (rule: One append before each effect); a run that is open by then has its end waited for. */
+/** The most work that a fold may need after the nearest snapshot (rule: One append before each effect). If a run is open, its end comes first. */
 export type SnapshotWork = { readonly events: number; readonly edits: number };
 const dueWork: SnapshotWork = { events: 512, edits: 5_000 };
 
 /**
- * Takes snapshots of a fold as it goes, by work done since the last one. Snapshots are best effort: one that cannot be saved is
- * tried again when the next one is due, and until then opening takes longer.
+ * Takes snapshots of a fold as it proceeds, after enough work since the last one. Snapshots are best effort: one that cannot be saved
+ * is tried again when the next one is due; until then opening takes longer.
  */
 export class SnapshotWriter {
   readonly #store: SnapshotStore;
   readonly #fold: ConversationFold;
   readonly #names: SavedNames;
   readonly #due: SnapshotWork;
-  /** Those of the last snapshot; taken apart only when another is taken. */
+  /** The chunks of the last snapshot; parsed only when another snapshot is taken. */
   #chunks: () => readonly Chunk[] = () => [];
   #facts = noFacts(null, { known: 0, unanswered: 0 });
-  /** How many lists of names the facts tell. */
+  /** How many lists of names the facts contain. */
   #knownLists = 0;
   #work = { events: 0, edits: 0 };
   #unsaved: Unsaved[] = [];
-  /** Whether one was taken since the store was last asked to keep them. */
+  /** Whether a snapshot was taken since the last save. */
   #isDue = false;
-  /** The newest one that the store has: the next shares its lists. */
+  /** The newest snapshot in the store: the next one shares its lists. */
   #base: StreamRevision | null;
 
-  /** @param last - The snapshot that the fold begins with: the next one shares its lists. */
+  /** @param last - The snapshot that the fold started from: the next one shares its lists. */
   constructor(
     store: SnapshotStore,
     { fold, names }: RestoredFold,
@@ -59,7 +59,7 @@ export class SnapshotWriter {
     } else noteInherited(this.#facts, view.server);
   }
 
-  /** Follows the fold: the event is the one that it has just taken in, of the stream or of an ancestor's. */
+  /** Follows the fold, after it applied this event, of the stream or of an ancestor. */
   note(recorded: RecordedEvent): void {
     const { event, stream, revision, digest } = recorded;
     const { view } = this.#fold;
@@ -68,14 +68,14 @@ export class SnapshotWriter {
     this.#work.events += 1;
     if (event.type === "TurnEdited") this.#work.edits += event.data.edits.length;
     const isWorth = this.#work.events >= this.#due.events || this.#work.edits >= this.#due.edits;
-    // What a fork inherits is work as well: it has a snapshot of its own where it begins.
+    // Inherited events count as work, too: a fork gets a snapshot at its beginning.
     if (isWorth && stream === this.#fold.stream && view.client.run === null && view.server.open.size === 0)
       this.#take({ revision, digest });
   }
 
   /**
-   * Writes what was taken since it was last called. False when somebody deleted the snapshot that the next one shares lists with:
-   * only a fold of all events can write those again.
+   * Writes the snapshots taken since the last call. Returns false if the snapshot that the next one shares lists with was deleted:
+   * only a fold of all events can write those lists again.
    */
   async save(): Promise<boolean> {
     if (!this.#isDue) return true;
@@ -88,7 +88,7 @@ export class SnapshotWriter {
         for (const [name, text] of textByName) {
           await this.#store.put(listKey({ stream, name }), { revision: 0, data: text });
         }
-        // Last, so that a snapshot that is there has all that it names.
+        // Written last, so that a stored snapshot has everything it refers to.
         const text = snapshotText(data, head.digest);
         await this.#store.put(snapshotKey(stream), { revision: head.revision, data: text });
       }
@@ -96,7 +96,7 @@ export class SnapshotWriter {
       this.#unsaved = [];
       this.#base = { stream, revision: unsaved.at(-1)?.head.revision ?? -1 };
     } catch {
-      // Full, locked, closed: readers fold from further back. Later snapshots name these lists, so they are written with the next.
+      // Full, locked or closed: readers fold from further back. Later snapshots refer to these lists, so write them with the next one.
       const textByName = new Map(unsaved.flatMap((each) => [...each.textByName]));
       this.#unsaved = unsaved.slice(-1).map((last) => ({ ...last, textByName }));
     }

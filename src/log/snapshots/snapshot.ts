@@ -16,8 +16,8 @@ const completedRunSchema: z.ZodType<CompletedRun> = z.strictObject({
 });
 
 /**
- * A saved fold without payloads, taken where no run is open (rule: Past revisions): the Turn as lists of blocks, what became true at
- * the servers as lists of rows, each written once, and the newest context of each scope by what it has beyond the Turn.
+ * A saved fold without payloads, taken when no run is open (rule: Past revisions): the Turn as lists of blocks, facts about the servers
+ * as lists of rows, each written once, and the newest context of each scope as what it has beyond the Turn.
  */
 const snapshotSchema = z.strictObject({
   turn: z.array(chunkRefSchema),
@@ -25,12 +25,12 @@ const snapshotSchema = z.strictObject({
     z.strictObject({
       scope: z.string(),
       inferenceId: z.string(),
-      /** How many blocks of the Turn it begins with. */
+      /** The number of leading blocks that it shares with the Turn. */
       shared: z.number().int(),
       rest: z.array(chunkRefSchema),
     }),
   ),
-  /** The newest list of facts, which names the one before it. */
+  /** The newest list of facts, which refers to the one before it. */
   facts: z.string().nullable(),
   title: z.string().nullable(),
   labels: z.record(z.string(), z.string()),
@@ -40,36 +40,36 @@ const snapshotSchema = z.strictObject({
   cameBackTo: z.string().nullable(),
   answeredLength: z.number().int(),
   interrupted: z.strictObject({ runId: z.string(), how: z.enum(["cancelled", "failed"]) }).nullable(),
-  /** How far each ancestor's events go into it. */
+  /** The last revision of each ancestor that it includes. */
   ancestors: z.array(z.tuple([z.string(), z.number().int()])),
-  /** Damaged events that it goes without: the stream, the revision, and that of the event that skips it. */
+  /** Damaged events that it leaves out: the stream, the revision, and the revision of the event that skips it. */
   skipped: z.array(z.tuple([z.string(), z.number().int(), z.number().int()])),
-  /** Tokens that the conversation itself has used. */
+  /** Tokens that the conversation itself has used, without its ancestors. */
   spent: z.strictObject({
     inputTokens: z.number(),
     cachedInputTokens: z.number(),
     outputTokens: z.number(),
     reasoningTokens: z.number(),
   }),
-  /** Endpoints that lost all they held, and were not asked since. */
+  /** Endpoints that lost everything they held and have had no request since. */
   lostScopes: z.array(z.string()),
 });
 export type SnapshotData = z.infer<typeof snapshotSchema>;
 
 export type ReadSnapshot = { readonly revision: number; readonly digest: string; readonly data: SnapshotData };
 
-/** What is kept: the seal ties it to the event after which it was taken, and so to all before. */
+/** The stored form. The seal ties it to the event after which it was taken, and so to all earlier events. */
 const storedSchema = snapshotSchema.extend({ seal: z.string() });
 
-/** The text that is kept of a snapshot that was taken right after the event of this digest. */
+/** The stored text of a snapshot taken right after the event with this digest. */
 export const snapshotText = (data: SnapshotData, eventDigest: string): string =>
   JSON.stringify({ ...data, seal: sealOf(data, eventDigest) });
 
 const sealOf = (data: SnapshotData, eventDigest: string): string => sha256Hex(`${eventDigest}\n${canonicalJson(data)}`);
 
 /**
- * The newest snapshot at or before a revision; null when there is none. One that was changed, or stands at another event than
- * it was taken after, is as good as none: what is read never depends on it (rule: The log is the truth).
+ * The newest snapshot at or before a revision; null if there is none. A snapshot that was changed, or taken after a different event,
+ * counts as a miss: results never depend on snapshots (rule: The log is the truth).
  */
 export async function readSnapshot(events: EventStore, stream: string, atMost: number): Promise<ReadSnapshot | null> {
   const { snapshots } = events;
@@ -84,7 +84,7 @@ export async function readSnapshot(events: EventStore, stream: string, atMost: n
   }
 }
 
-/** What a snapshot says that was taken right after the event of this digest; null where it was changed, or taken after another. */
+/** The content of a snapshot taken right after the event with this digest; null if it was changed, or taken after another event. */
 export function sealedData(text: string, eventDigest: string): SnapshotData | null {
   try {
     const { seal, ...data } = storedSchema.parse(JSON.parse(text));

@@ -28,21 +28,21 @@ export type CommitResult =
   | { readonly status: "committed"; readonly events: readonly RecordedEvent[] }
   | { readonly status: "rejected"; readonly rejection: Rejection };
 
-/** How often one commit is prepared anew because someone else wrote first. */
+/** How often one commit is prepared again because another writer was first. */
 const maxPreparations = 50;
 
 /**
- * The one writer of a conversation's stream in this process: it keeps the folds at the head it knows, decides on them what is
- * proposed, and appends what is to be recorded. Commits go one after another.
+ * The only writer of a conversation's stream in this process: it keeps the folds at the known head, decides proposed events on them, and
+ * appends the resulting events. Commits run one after another.
  */
 export class ConversationWriter {
   readonly name: string;
   readonly log: EventLog;
   #open: OpenFold;
   #queue: Promise<unknown> = Promise.resolve();
-  /** The snapshots that the next one would go on from were deleted: the fold begins anew when it is next caught up. */
+  /** The snapshots that the next one would build on were deleted: the next refresh folds all events. */
   #isUnsaved = false;
-  /** The Turns of the open run, where this process executes it: what it proposes is applied to them before it is appended. */
+  /** The Turns of the open run, if this process executes it: proposed events are applied to them before they are appended. */
   #applied: RunTurns | null = null;
 
   constructor(log: EventLog, name: string) {
@@ -51,7 +51,7 @@ export class ConversationWriter {
     this.#open = newFold(log, name);
   }
 
-  /** What is folded, at `head`; of a conversation that was opened from a snapshot, without what is read when it is asked for. */
+  /** The view at `head`. If the conversation was opened from a snapshot, parts of it are not read yet. */
   get view(): ConversationView {
     return this.#fold.view;
   }
@@ -60,32 +60,32 @@ export class ConversationWriter {
     return this.#fold.head;
   }
 
-  /** The latest time that an event of the stream has. */
+  /** The latest time of any event of the stream. */
   get lastAt(): string | null {
     return this.#fold.lastAt;
   }
 
-  /** When the newest event of the run that is open happened, as its envelope says: its last sign of life. */
+  /** The time of the newest event of the open run, from its envelope: the run's last sign of life. */
   get lastRunAt(): string | null {
     return this.#fold.lastOfRun?.at ?? null;
   }
 
-  /** The newest event of the run that is open. */
+  /** The newest event of the open run. */
   get lastRunRevision(): number | null {
     return this.#fold.lastOfRun?.revision ?? null;
   }
 
-  /** This process, as the owner of a run here. */
+  /** This process, as an owner of runs. */
   owner(): Promise<Owner> {
     return ownerIn(this.log.store);
   }
 
-  /** What is left out of what is folded, because an operator skipped it. */
+  /** The events that the fold leaves out, because an operator skipped them. */
   get skipped(): SkippedEvents {
     return this.#fold.skipped;
   }
 
-  /** Reads what others wrote, and folds it. */
+  /** Reads and folds what other writers appended. */
   refresh(): Promise<ConversationView> {
     return this.#enqueue(() => this.#catchUp());
   }
@@ -118,39 +118,39 @@ export class ConversationWriter {
   }
 
   /**
-   * The run that answered a block, or (null) the one that left nothing to answer; null when there is none. The events have to
-   * be at hand.
+   * The run that answered a block, or (for null) the run that left nothing unanswered; null if there is none. The events must have been
+   * read.
    */
   answeredBy(blockId: BlockId | null): Promise<CompletedRun | null> {
     return this.#found(() => answeredBy(this.log, this.#open, blockId));
   }
 
-  /** The event that appended a block from outside a run; null when none did. */
+  /** The event that appended a block outside runs; null if there is none. */
   appended(blockId: BlockId): Promise<RecordedEvent | null> {
     return this.#found(() => appendedBy(this.log, this.#open, blockId));
   }
 
-  /** Reads the contents of blocks of the conversation, by default of its Turn, that were not read. */
+  /** Reads unread contents of blocks of the conversation; by default, of its Turn. */
   readContents(blocks: readonly Block[] = this.view.client.committed.blocks): Promise<void> {
     return this.#read(() => readContents(this.log, blocks));
   }
 
-  /** The Turn as it is now, to be read when it is asked for, whatever comes after it. */
+  /** Returns a function that reads the current Turn later, whatever is appended meanwhile. */
   turnReader(): () => Promise<Turn> {
     const { committed } = this.view.client;
     const at = { stream: this.name, revision: this.head?.revision ?? -1 };
     return () => turnOf(this.log, committed, at);
   }
 
-  /** Reads what a request is made of as long as it continues from what the endpoint holds of the Turn. */
+  /** Reads what a request needs if it continues from what the endpoint holds of the Turn. */
   readUnsent(turn: Turn, scope: string): Promise<void> {
     return this.#read(() => readUnsent(this.log, this.#fold, { turn, scope }));
   }
 
   /**
-   * Where what is read is not what the snapshot says, the conversation is folded anew: the events alone tell.
+   * If what was read differs from the snapshot, folds all events instead.
    *
-   * @throws {ConversationDamagedError} when it is they that are damaged.
+   * @throws {ConversationDamagedError} if the events themselves are damaged.
    */
   async #read(work: () => Promise<boolean>): Promise<void> {
     try {
@@ -161,7 +161,7 @@ export class ConversationWriter {
     await this.#enqueue(() => this.#foldAnew());
   }
 
-  /** What was looked up, or, where the cache has lost it, the same in a fold of all events. */
+  /** The result of a look-up, or, if the cache has lost it, of the same look-up in a fold of all events. */
   async #found<T>(look: () => Promise<T | undefined>): Promise<T> {
     const found = await look();
     if (found !== undefined) return found;
@@ -174,7 +174,7 @@ export class ConversationWriter {
     });
   }
 
-  /** Reads all that planning may ask for besides: settings, and who made and changed what. */
+  /** Reads everything else that planning may need: settings, and blame. */
   async readAll(): Promise<void> {
     await this.readContents();
     await this.#read(async () => {
@@ -185,19 +185,19 @@ export class ConversationWriter {
     await this.#enqueue(async () => {
       const { client } = this.view;
       if (client.blame !== null || this.head === null) return;
-      // Kept from then on: it is asked for by stacks that change what was sent.
+      // Kept from now on: stacks that change what was sent need it.
       client.blame = (await foldWhole(this.log, this.name, this.head.revision)).view.client.blame;
     });
   }
 
   /**
-   * Appends what is to be recorded of the proposed events, all or nothing unless it is too big for one append. On a conflict it
-   * reads what came first and decides anew what is not there yet; `guard` may refuse by throwing.
+   * Decides and appends the proposed events, all or nothing unless they are too big for one append. On a conflict it reads what came
+   * first and decides again what is still missing; `guard` may stop it by throwing.
    *
-   * @param applied - The Turns of the run that the events are of, where its process has applied them to those already: the fold adopts
+   * @param applied - The Turns of the events' run, if this process has already applied the events to them: the fold adopts
    * them with the run's first event.
-   * @throws {StoreUnavailableError} when the outcome is unknown.
-   * @throws {InvalidEventError} for what could not be read again; nothing was appended.
+   * @throws {StoreUnavailableError} if the outcome is unknown.
+   * @throws {InvalidEventError} for an event that could not be read back; nothing was appended.
    */
   commit(
     proposed: readonly ProposedEvent[],
@@ -207,7 +207,7 @@ export class ConversationWriter {
     return this.#enqueue(() => this.#commit(proposed, guard, applied));
   }
 
-  /** Gives up what a run of this process has proposed and will not append: the fold is what the log has. */
+  /** Discards what a run of this process proposed and will not append: the fold returns to the state of the log. */
   async dropProposed(): Promise<void> {
     await this.#enqueue(() => this.#dropProposed());
   }
@@ -238,7 +238,7 @@ export class ConversationWriter {
       }
       if (left.some(({ event }) => event.type === "SettingsDeclared")) await this.#readBase();
       guard?.(this.view);
-      // Of what a snapshot left aside, the names are held by now.
+      // The names from before the snapshot are loaded by now.
       const decision = decideAll(this.#fold.facts, left, this.view.server.base);
       if (!decision.ok) return { status: "rejected", rejection: decision.error };
       const { value: decided } = decision;
@@ -253,7 +253,7 @@ export class ConversationWriter {
         return { status: "committed", events: written };
       }
       if (preparation === maxPreparations) throw streamContended(this.name);
-      // What was too big for one append may be there in part: the rest of it follows what came between.
+      // After a partial append, the remaining events follow whatever other writers appended in between.
       if (!(await this.#take(events, applied))) await this.#foldAnew();
       const next = events.length === 0 ? undefined : decided[events.length]?.proposed;
       if (next !== undefined) left = left.slice(left.indexOf(next));
@@ -261,7 +261,7 @@ export class ConversationWriter {
     }
   }
 
-  /** Of what a snapshot left aside, the newest settings: the next ones may say what differs from them. */
+  /** Reads the newest complete settings from before the snapshot: the next declaration may record differences from them. */
   async #readBase(): Promise<void> {
     const { base, declared } = this.view.server;
     const newest = [...declared.keys()].at(-1);
@@ -272,7 +272,7 @@ export class ConversationWriter {
     return this.#open.fold;
   }
 
-  /** A fork is folded as its lineage: its ancestors' events come before its own first one. */
+  /** A fork's lineage is folded: its ancestors' events come before its own first one. */
   async #catchUp(): Promise<ConversationView> {
     const { head, skipped } = this.#fold;
     if (this.#isUnsaved && this.view.client.run === null) return this.#foldAnew();
@@ -283,13 +283,13 @@ export class ConversationWriter {
     }
     try {
       for await (const recorded of readHistory(this.log, this.name, { from: head.revision + 1, skipped })) {
-        // The folds at hand may hold what is to be left out.
+        // The current folds may contain the event that is to be left out.
         if (recorded.event.type === "EventSkipped") return await this.#foldAnew();
         if (this.#goesOnWith(recorded)) return await this.#dropProposed();
         if (!(await this.#take([recorded]))) return await this.#foldAnew();
       }
     } catch (error) {
-      // What took half of an event in is of no use; whether the event was skipped, a fold of all tells.
+      // The fold may have applied half of the event. A fold of all events finds out whether it was skipped.
       this.#open = newFold(this.log, this.name);
       this.#applied = null;
       if (error instanceof ConversationDamagedError) return this.#foldAnew();
@@ -299,7 +299,7 @@ export class ConversationWriter {
     return this.view;
   }
 
-  /** False when a snapshot was wrong about what an event is understood with. */
+  /** False if a snapshot had wrong settings for an event. */
   async #take(events: readonly RecordedEvent[], applied: RunTurns | null = null): Promise<boolean> {
     for (const recorded of events) if (!(await takeEvent(this.log, this.#open, recorded, applied))) return false;
     const { run } = this.view.client;
@@ -308,8 +308,8 @@ export class ConversationWriter {
   }
 
   /**
-   * Whether an event of somebody else goes on with the run that this process executes, or ends it: then the log will not have what the
-   * run has proposed. A tool that came back too late does neither.
+   * Whether an event of another writer continues or ends the run that this process executes: then the log will not have what the
+   * run has proposed. A late tool result does neither.
    */
   #goesOnWith({ event, runId }: Pick<ProposedEvent, "event" | "runId"> | RecordedEvent): boolean {
     const { run } = this.view.client;
@@ -336,12 +336,12 @@ export class ConversationWriter {
   }
 }
 
-/** What others may say of a run that goes on: what its caller appends, that it is to end, what became of a call in doubt. */
+/** Events that other writers may append during a run: the caller's blocks, a cancel request, a settled call. */
 const besideRuns: ReadonlySet<ConversationEvent["type"]> = new Set([
   ...(["BlockAppended", "ConversationRelabelled", "RunCancelRequested", "ToolSettled"] as const),
 ]);
 
-/** Others wrote to the conversation each time that something was prepared. */
+/** Other writers appended to the conversation during each attempt. */
 export const streamContended = (stream: string): TurnlogError =>
   new TurnlogError(
     "stream-contended",

@@ -7,14 +7,14 @@ import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { ConversationFacts } from "../../domain/facts.ts";
 import type { NewEvent } from "../codec/prepare.ts";
 
-/** An event to record, and what was proposed. */
+/** An event to record, and the proposed one. */
 type Decided = NewEvent<ConversationEvent> & { readonly proposed: ProposedEvent };
 
 /**
- * The events to record of those that are proposed together, or why one of them is refused: each is decided on what those before it say.
+ * The events to record for events proposed together, or why one of them is rejected. Each is decided after those before it.
  *
- * @param base - The newest declaration of all settings: the next one may say what differs.
- * @throws {InvalidEventError} for what could not be read again.
+ * @param base - The newest complete declaration of settings: the next one may record only the differences.
+ * @throws {InvalidEventError} for an event that could not be read back.
  */
 export function decideAll(
   facts: ConversationFacts,
@@ -38,6 +38,6 @@ export function decideAll(
   return ok(decided);
 }
 
-/** Settings of which most were declared before are recorded as what differs. */
+/** Settings that mostly equal an earlier declaration are recorded as differences. */
 const asRecorded = (event: ConversationEvent, base: SettingsBase | null): ConversationEvent =>
   event.type === "SettingsDeclared" ? { ...event, data: shortDeclaration(event.data, base) } : event;

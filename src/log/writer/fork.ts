@@ -7,11 +7,10 @@ import { envelopeAt } from "../ports/event-store.ts";
 import { foldUpTo } from "../snapshots/open.ts";
 
 /**
- * What a fork at a revision says of where it came from. The parent is folded up to there first: of a damaged one nothing
- * goes on.
+ * The origin of a fork at a revision. The parent is folded up to there first: a damaged parent cannot be forked.
  *
- * @throws {TurnlogError} `revision-not-found` when there is no such revision, or no such conversation.
- * @throws {ConversationDamagedError} when the parent is damaged up to there.
+ * @throws {TurnlogError} `revision-not-found` if there is no such revision, or no such conversation.
+ * @throws {ConversationDamagedError} if the parent is damaged up to there.
  */
 export async function forkOrigin(log: EventLog, parent: ConversationId, revision: number): Promise<ConversationOrigin> {
   const stream = conversationStream(parent);

@@ -6,12 +6,12 @@ import { randomId } from "../codec/ids.ts";
 import type { EventStore } from "../ports/event-store.ts";
 import type { Liveness } from "../ports/liveness.ts";
 
-/** What a start begins with that can be compared. */
+/** The prefix of start times that can be compared. */
 const ticks = "ticks-";
 
 /**
- * This process, as the owner of its runs (rule: Run ownership). A worker thread, and a second copy of turnlog in one process, have a
- * `processId` of their own: each of them is an owner that lives for as long as the process does.
+ * This process, as the owner of its runs (rule: Run ownership). Each worker thread, and each copy of turnlog in one process, has its own
+ * `processId`: each is an owner that lives as long as the process.
  */
 export const thisProcess: Owner = {
   processId: randomId("prc"),
@@ -22,7 +22,7 @@ export const thisProcess: Owner = {
   pidNamespace: pidNamespace(),
 };
 
-/** This process, as the owner of a store's runs: while it lives, the store says so (rule: Run ownership). */
+/** This process, as the owner of a store's runs: while it is alive, the store says so (rule: Run ownership). */
 export async function ownerIn({ storeId, liveness }: OwnedStore): Promise<Owner> {
   const id = (await liveness?.hold()) ?? null;
   return id === null ? thisProcess : { ...thisProcess, lease: { storeId, id } };
@@ -31,8 +31,8 @@ export async function ownerIn({ storeId, liveness }: OwnedStore): Promise<Owner>
 type OwnedStore = Pick<EventStore, "storeId" | "liveness">;
 
 /**
- * What is known of an owner of a store's run. A process that the system knows to be dead is dead; else the owner's lease says it, where
- * the store keeps leases and the owner has one of it.
+ * Whether the owner of a store's run is alive. If the system knows that the process is dead, it is; otherwise the owner's lease decides,
+ * if the store keeps leases and the owner holds one of them.
  */
 export async function lifeIn(store: OwnedStore, owner: Owner): Promise<Life> {
   const lease = leaseIn(store, owner);
@@ -41,9 +41,9 @@ export async function lifeIn(store: OwnedStore, owner: Owner): Promise<Life> {
 }
 
 /**
- * The same once it is known: where a lease cannot be judged yet and the system knows nothing of the process, this waits for a sign of it.
+ * The same, but waits for a sign of the owner if its lease cannot be judged yet and the system does not know the process.
  *
- * @throws the signal's reason when it aborts.
+ * @throws the signal's reason if it aborts.
  */
 export async function knownLifeIn(store: OwnedStore, owner: Owner, signal?: AbortSignal): Promise<Life> {
   const lease = leaseIn(store, owner);
@@ -52,11 +52,11 @@ export async function knownLifeIn(store: OwnedStore, owner: Owner, signal?: Abor
   return (await (liveness.whenKnown?.(id, signal) ?? liveness.isAlive(id))) ? "alive" : "dead";
 }
 
-/** How long this process waits for a sign of an owner that is gone, where a lease shows that; undefined where it is known at once. */
+/** How long this process waits for a sign of an owner, if a lease decides that it is gone; undefined if that is known at once. */
 export const goneAfterMs = (store: OwnedStore, owner: Owner): number | undefined =>
   leaseIn(store, owner)?.liveness.deadAfterMs;
 
-/** The lease that says whether an owner of a store's run lives; null where there is none, and where nobody has to be asked. */
+/** The lease that decides whether an owner of a store's run is alive; null if there is none, or none is needed. */
 function leaseIn({ storeId, liveness }: OwnedStore, owner: Owner): Lease | null {
   const { lease } = owner;
   if (isDead(owner) || liveness === undefined || lease?.storeId !== storeId) return null;
@@ -65,12 +65,12 @@ function leaseIn({ storeId, liveness }: OwnedStore, owner: Owner): Lease | null 
 
 type Lease = { readonly id: string; readonly liveness: Liveness };
 
-/** Whether an owner is certainly dead: the same boot of the same machine, and no process of that number and start. */
+/** Whether an owner is certainly dead: it ran on this boot of this machine, and no process has its number and start time. */
 export const isDead = (owner: Owner): boolean => lifeOf(owner) === "dead";
 
 /**
- * What the system can say of an owner here; nothing of one on another machine, of another boot of this one, or in another
- * container, where the same process number is another process.
+ * What the system knows of an owner: nothing of one on another machine, from another boot of this one, or in another
+ * container, where the same process number means a different process.
  */
 export type Life = "alive" | "dead" | "unknown";
 
@@ -83,7 +83,7 @@ export function lifeOf(owner: Owner): Life {
 function isGone({ pid, startedAt }: Owner): boolean {
   if (!exists(pid) || isZombie(pid)) return true;
   const start = startOf(pid);
-  // Where the system told no start, a process of that number may be the owner: it counts as gone once it is silent.
+  // Without a known start time, a process with that number may be the owner: it counts as gone once it is silent.
   return start !== null && startedAt.startsWith(ticks) && start !== startedAt;
 }
 
@@ -92,12 +92,12 @@ function exists(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it is there, and someone else's.
+    // EPERM: the process exists, but belongs to another user.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 
-/** Linux names each boot; elsewhere the moment of booting, to ten seconds, tells two apart. */
+/** Linux has an id for each boot; on other systems, the boot time to ten seconds distinguishes two boots. */
 function bootId(): string {
   try {
     return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
@@ -107,8 +107,8 @@ function bootId(): string {
 }
 
 /**
- * Within which process numbers mean one process: Linux names the namespace of each container, other systems have one. On a
- * Linux that does not tell, nobody else's numbers can be understood.
+ * The scope in which process numbers are unique: on Linux, the namespace of each container; other systems have one. If Linux does not
+ * say, process numbers of other owners cannot be interpreted.
  */
 function pidNamespace(): string {
   try {
@@ -118,16 +118,16 @@ function pidNamespace(): string {
   }
 }
 
-/** When a process began, in clock ticks since boot; null where the system does not tell: only Linux has `/proc`. */
+/** The start time of a process, in clock ticks since boot; null if the system does not say: only Linux has `/proc`. */
 function startOf(pid: number): string | null {
   const start = statOf(pid)[19];
   return start === undefined ? null : `${ticks}${start}`;
 }
 
-/** Whether a process has ended, and its parent has not asked how: it keeps its number, and does nothing any more. */
+/** Whether a process has ended but its parent has not collected its status: it keeps its number and does nothing. */
 const isZombie = (pid: number): boolean => /^[ZX]$/.test(statOf(pid)[0] ?? "");
 
-/** The fields of `/proc/<pid>/stat` from the third on (proc(5)): the second may hold spaces and ends with the last parenthesis. */
+/** The fields of `/proc/<pid>/stat` from the third on (proc(5)): the second may contain spaces and ends with the last parenthesis. */
 function statOf(pid: number): readonly string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -137,13 +137,13 @@ function statOf(pid: number): readonly string[] {
   }
 }
 
-/** Another run of the conversation is open, and its owner lives. */
+/** Another run of the conversation is open, and its owner is alive. */
 export class RunInProgressError extends TurnlogError<"run-in-progress"> {
   override readonly name = "RunInProgressError";
   readonly runId: string;
   readonly owner: Owner | null;
 
-  /** @param goneAfterMs - How long this process waits for a sign of an owner, where that is what shows that it is gone. */
+  /** @param goneAfterMs - How long this process waits for a sign of an owner before it considers it gone, if a wait decides that. */
   constructor(runId: string, owner: Owner | null, goneAfterMs?: number) {
     const by = owner === null ? "" : ` by process ${owner.pid} on ${owner.host}`;
     const isHere = owner?.processId === thisProcess.processId;

@@ -5,21 +5,21 @@ import { followEvents, readEvents } from "../history/read-events.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
 import type { ConversationWriter } from "./conversation-writer.ts";
 
-/** What the events that are at hand are read with. */
+/** What reading events needs. */
 type Reading = Pick<ConversationWriter, "log" | "name" | "skipped">;
 
-/** A conversation's own events from a revision on, by the fold at hand: what it leaves out is a hole. */
+/** A conversation's own events from a revision on, with a hole for each event that the fold leaves out. */
 export const readOwn = ({ log, name, skipped }: Reading, from: number): AsyncIterable<ReadEvent> =>
   readEvents(log, name, { from, skipped });
 
-/** The same, once all events were folded. */
+/** The same, after all events were folded. */
 export async function* readAnew(writer: ConversationWriter, from: number): AsyncIterable<ReadEvent> {
   yield* readEvents(writer.log, writer.name, { from, skipped: await readSkipped(writer) });
 }
 
 /**
- * The events of a conversation from a revision on, from any writer, until the signal aborts. By default those that come after
- * what its writer knows now.
+ * The events of a conversation from a revision on, from any writer, until the signal aborts. By default, only those after what its
+ * writer already knows.
  */
 export async function* follow(
   writer: ConversationWriter,
@@ -29,12 +29,12 @@ export async function* follow(
   const { log, name, head } = writer;
   const known = from === undefined ? (head ?? (await log.store.head(name))) : null;
   const first = from ?? (known === null ? 0 : known.revision + 1);
-  // What is still to come was skipped by nobody.
+  // Future events cannot have been skipped.
   const skipped = from === undefined ? new SkippedEvents() : await readSkipped(writer);
   yield* followEvents(log, name, { from: first, signal, skipped });
 }
 
-/** What is left out of all that is folded; of a conversation that stops at damage, what was skipped before that. */
+/** The events that a fold leaves out; if the conversation stops at damage, those skipped before it. */
 export async function readSkipped(writer: ConversationWriter): Promise<SkippedEvents> {
   try {
     await writer.refresh();

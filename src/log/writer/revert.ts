@@ -16,9 +16,9 @@ export function exchangeNotFound(n: number, count: number): TurnlogError {
 
 /** A change of the Turn between two runs. */
 export type TurnChange = {
-  /** The Turn that it is to be, given what it is now. */
+  /** Returns the new Turn for the current one. */
   readonly target: (committed: Turn) => Turn;
-  /** One of its events: the first, or one that goes on. */
+  /** Creates one of its events: the first, or a continuation. */
   readonly event: (data: TurnChanged["data"], isFirst: boolean) => TurnChanged["event"];
   readonly actor: Actor;
 };
@@ -28,11 +28,11 @@ type TurnChanged = {
   readonly event: ConversationEventOf<"TurnReverted" | "TurnCompacted">;
 };
 
-/** How often a change begins anew because someone appended meanwhile. */
+/** How often a change starts over because another writer appended meanwhile. */
 const maxBeginnings = 50;
 
 /**
- * Makes the Turn another one, in one append; what it was stays in the log. Nothing is written when it is that already.
+ * Changes the Turn, in one append; the old one stays in the log. Writes nothing if the Turn already is the target.
  *
  * @throws {RunInProgressError} while a run is open.
  */
@@ -57,7 +57,7 @@ export async function changeTurn(stream: ConversationWriter, { target, event, ac
   throw streamContended(stream.name);
 }
 
-/** One event, or several where one event could not say it: each against what the one before made. */
+/** One event, or several if one would be too large: each builds on the result of the one before. */
 function entriesOf(
   from: Turn,
   to: Turn,
@@ -70,12 +70,12 @@ function entriesOf(
   });
 }
 
-/** Someone appended before the change was written: it is made against another Turn. */
+/** Another writer appended before the change was written, so it was computed from another Turn. */
 class TurnMovedError extends Error {
   override readonly name = "TurnMovedError";
 }
 
-/** The Turn is again what it was at a revision of this conversation, or, with null, where an exchange ended. */
+/** Restores the Turn of a revision of this conversation or, with null, of the end of an exchange. */
 export const reverted =
   (toRevision: number | null): TurnChange["event"] =>
   (data) => ({ type: "TurnReverted", version: 1, data: { toRevision, ...data } });

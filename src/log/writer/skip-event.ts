@@ -13,28 +13,29 @@ type Skip = {
   readonly revision: number;
   readonly reason: string;
   readonly actor: Actor;
-  /** Skips the events too that no longer follow once this one is left out. */
+  /** Also skips the events that become invalid once this one is left out. */
   readonly allThatFollow: boolean;
 };
 
-/** What became of a skip. */
+/** The result of a skip. */
 export type SkipOutcome = {
-  /** The events that were skipped by this call; none when it had been done before. */
+  /** The events that this call skipped; empty if they were already skipped. */
   readonly skipped: readonly number[];
-  /** What folds stop at then, one after another; each is known once those before it are left out. Ends with `maxFollowing`. */
+  /** The damage at which folds stop then, one after another; each is found by leaving out those before it. Ends at `maxFollowing`. */
   readonly damage: readonly ConversationDamagedError[];
 };
 
 const maxAttempts = 50;
 
-/** More than so many events that follow from a damaged one are not counted, nor skipped at once: a fork loses less. */
+/** At most this many events that depend on a damaged one are counted, or skipped at once: a fork loses less. */
 export const maxFollowing = 100;
 
 /**
- * Goes on without a damaged event (rule: Damage): an operator has looked at it. A run that it stood in, and that is open still,
- * is over with that. Written without deciding on a state, because there is none; twice is once.
+ * Continues without a damaged event (rule: Damage) that an operator has examined. If the event belongs to the open run, that run ends.
+ * The skip is written without a decision, because there is no state to decide on. Repeating it has no effect.
  *
- * @throws {TurnlogError} `event-not-damaged` when the first damage of the conversation is elsewhere, or it still reads, so that nothing stops there; a broken chain is named.
+ * @throws {TurnlogError} `event-not-damaged` if the conversation's first damage is elsewhere, or the event is readable, so that folds do
+ * not stop there; it names a broken chain.
  */
 export async function skipEvent(log: EventLog, stream: string, skip: Skip): Promise<SkipOutcome> {
   const { revision, reason, actor, allThatFollow } = skip;
@@ -71,7 +72,7 @@ async function append(
       const event: ConversationEventOf<"EventSkipped"> = {
         ...{ type: "EventSkipped", version: 1, data: { revision, reason, ...found } },
       };
-      // The run that the damaged event stands in, as its envelope says.
+      // The run of the damaged event, from its envelope.
       return { event, actor, runId: envelope?.runId };
     }),
   );
@@ -86,13 +87,13 @@ async function wasSkipped(log: EventLog, stream: string, revision: number): Prom
   return (await skipsOf(log, stream, revision)).length > 0;
 }
 
-/** Whether somebody skipped the event as it is now. */
+/** Whether the event was skipped in its current form. */
 async function isSkipped(log: EventLog, stream: string, revision: number): Promise<boolean> {
   const envelope = await envelopeAt(log.store, stream, revision);
   return envelope !== null && isSkippedAsFound(log, envelope);
 }
 
-/** What folds stop at that nobody skipped, one after another, as if each had been. */
+/** The damage at which folds stop and that was not skipped, one after another, as if each had been skipped. */
 async function damageOf(log: EventLog, stream: string): Promise<readonly ConversationDamagedError[]> {
   const around = new SkippedEvents();
   const found: ConversationDamagedError[] = [];
@@ -103,9 +104,9 @@ async function damageOf(log: EventLog, stream: string): Promise<readonly Convers
     if (damage.stream === null || revision === null || around.has(damage.stream, revision)) return [...found, damage];
     const isKnown = await wasSkipped(log, damage.stream, revision);
     if (!isKnown) found.push(damage);
-    // What an ancestor lacks is skipped there.
+    // Damage in an ancestor has to be skipped there.
     if (!isKnown && damage.stream !== stream) return found;
-    // What is not skipped yet is gone around as if it were: nobody reads by whom.
+    // Leave it out as if it were skipped: no reader asks who skipped it.
     around.add(damage.stream, revision, revision);
   }
   return found;

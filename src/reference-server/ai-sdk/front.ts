@@ -12,10 +12,10 @@ import { isArray, isObject, type JsonObject, objectsOf, stringOf } from "../wire
 import { checkPrompt } from "./prompt-check.ts";
 import { readingOf } from "./prompt-reading.ts";
 
-/** Where `languageModel` sends the options of its calls. */
+/** The path to which `languageModel` sends the options of its calls. */
 export const languageModelPath = "/language-model";
 
-/** The options of calls of a model of the AI SDK, and what it gives: one JSON object, or the parts of its stream by line. */
+/** Answers calls of a model of the AI SDK: with one JSON object, or with the parts of its stream, one per line. */
 export function createAiSdkFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
   const cache = createPrefixCache();
@@ -74,7 +74,7 @@ export function createAiSdkFront(options: ReferenceServerOptions & { readonly se
   };
 }
 
-/** A call as packages of providers give it that take what a server says as it is. */
+/** A call from provider packages that pass on the server's form unchanged. */
 function untidyPart(untidy: Untidy, part: JsonObject): JsonObject {
   if (part["type"] !== "tool-call") return part;
   const { input, ...named } = part;
@@ -85,7 +85,7 @@ type Delivery = { readonly isStreamed: boolean; readonly error: JsonObject | und
 
 const failed = (message: string): Refusal => refusal(message, { status: 500, type: "server_error" });
 
-/** The parts of content that a scripted item is. Throws for one that no model of the AI SDK says. */
+/** The content parts of a scripted item. Throws if no model of the AI SDK could produce it. */
 function partsOf(item: JsonObject, id: string): readonly JsonObject[] {
   const { type, name = "", arguments: input = "", call_id: callId = `call_${id}` } = item;
   const texts = [item["summary"], item["content"]].flatMap((parts) => (isArray(parts ?? null) ? objectsOf(parts) : []));
@@ -115,7 +115,7 @@ function usageOf(content: readonly JsonObject[], { prompt, cached }: PromptToken
   };
 }
 
-/** A part as the stream has it: texts in pieces, what was called in pieces and then whole. */
+/** A part in a stream: texts in pieces; calls in pieces and then as a whole. */
 function streamed(part: JsonObject, id: string, deltaLength: number): readonly JsonObject[] {
   const { type, text, toolCallId, toolName = "", input, providerMetadata } = part;
   const pieces = (kind: string, of: string, whole: string): JsonObject[] =>

@@ -1,6 +1,6 @@
 import { languageModelPath } from "./front.ts";
 
-/** What went wrong with a call, as the AI SDK's `APICallError` tells it. */
+/** An error of a call, in the form of the AI SDK's `APICallError`. */
 class ModelCallError extends Error {
   override readonly name = "AI_APICallError";
   readonly statusCode: number;
@@ -15,13 +15,13 @@ class ModelCallError extends Error {
   }
 }
 
-/** Options of a call: what is given here of them goes over the wire as JSON. */
+/** Options of a call; these go over the wire as JSON. */
 type CallOptions = { readonly prompt: unknown; readonly abortSignal?: AbortSignal | undefined };
 
-/** A model of the AI SDK (`LanguageModelV4`) that a reference server stands behind, or whatever answers this `fetch`. */
+/** A model of the AI SDK (`LanguageModelV4`) on a reference server, or on any server that answers this `fetch`. */
 export function languageModel(
   baseUrl: string,
-  // Looked up at each request, so that a replaced global one is used.
+  // Looked up at each request, so that a replaced global `fetch` is used.
   fetch: typeof globalThis.fetch = (address, init) => globalThis.fetch(address, init),
 ) {
   async function call({ abortSignal, ...options }: CallOptions, stream: boolean): Promise<Response> {

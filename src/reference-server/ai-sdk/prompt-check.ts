@@ -8,8 +8,8 @@ const partTypes: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * What is wrong with the options of a call, in a sentence: a message or part that the types do not know, a system message that is
- * not among the first, a call without its result in the next message, a result without its call.
+ * What is wrong with the options of a call, in a sentence: an unknown message or part, a system message after the first ones,
+ * a call without its result in the next message, a result without its call.
  */
 export function checkPrompt({ prompt }: JsonObject): string | undefined {
   if (!isArray(prompt ?? null)) return "The prompt is a list of messages.";
@@ -42,7 +42,7 @@ function isKnown(part: Json, known: readonly string[]): boolean {
   return type !== "tool-result" || (isNamed && isObject(output) && typeof output["type"] === "string");
 }
 
-/** Behind a message with calls stands one with the results of all of them; a result stands nowhere else. */
+/** A message with calls is followed by one with all their results; results are allowed nowhere else. */
 function checkPairs(messages: readonly JsonObject[]): string | undefined {
   let open: readonly string[] = [];
   for (const [at, { role, content }] of messages.entries()) {

@@ -1,11 +1,11 @@
 import type { Reading } from "../options.ts";
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 
-/** What a model reads of a prompt, as the items that it would be on the wire of the Responses API. */
+/** What a model reads of a prompt, as items of the Responses API. */
 export function readingOf(body: JsonObject): Reading {
   return {
     items: objectsOf(body["prompt"]).flatMap(itemsOf),
-    // Instructions are a message here.
+    // On this wire, instructions are a message.
     instructions: null,
     tools: objectsOf(body["tools"]).map(({ inputSchema = {}, ...tool }) => ({ ...tool, parameters: inputSchema })),
   };

@@ -14,7 +14,7 @@ import { badBody, failed, tooLong } from "./refusals.ts";
 import { checkRequest } from "./request.ts";
 import { untidyBody, untidyChunks } from "./untidy.ts";
 
-/** Chat Completions: it keeps nothing between two requests but the beginnings of prompts that it has in its cache. */
+/** Chat Completions. Between requests it keeps only the prefixes of prompts in its cache. */
 export function createChatFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { chat: dialect = "openai", models, maxContextTokens = Number.POSITIVE_INFINITY } = options;
   const cache = createPrefixCache();

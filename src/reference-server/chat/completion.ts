@@ -4,7 +4,7 @@ import { chunks } from "../frames.ts";
 import { isArray, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { type ChatServerDialect, thoughtMembers } from "./dialects.ts";
 
-/** What a completion says about itself. */
+/** The members of a completion except its choices. */
 export interface CompletionHead {
   readonly id: string;
   /** Seconds since 1970. */
@@ -14,7 +14,7 @@ export interface CompletionHead {
   readonly usage: JsonObject;
 }
 
-/** The message that scripted items are. Throws for one that no model of Chat Completions says. */
+/** The message of scripted items. Throws if no model of Chat Completions could produce it. */
 export function messageOf(answer: ScriptedAnswer, { id, dialect }: Pick<CompletionHead, "id" | "dialect">): JsonObject {
   const items = answer.output.map(({ item }) => item);
   const thoughts: string[] = [];
@@ -53,7 +53,7 @@ export function completionBody(head: CompletionHead, message: JsonObject, finish
   };
 }
 
-/** The chunks of a stream, the usage last where it was asked for. */
+/** The chunks of a stream, with the usage last if it was requested. */
 export function completionChunks(
   head: CompletionHead,
   message: JsonObject,
@@ -87,7 +87,7 @@ export function completionChunks(
   ];
 }
 
-/** Thoughts come as parts, and the text behind them as text. */
+/** Reasoning comes in parts, and the text after it as text. */
 function partDeltas(part: JsonObject, deltaLength: number): readonly Json[] {
   const { thinking, closed = true } = part;
   if (part["type"] !== "thinking") return [[part]];
@@ -98,7 +98,7 @@ function partDeltas(part: JsonObject, deltaLength: number): readonly Json[] {
   ];
 }
 
-/** Id and name come first, then what the call is given, in pieces. */
+/** Id and name come first, then the arguments in pieces. */
 function callChunks(call: JsonObject, deltaLength: number): readonly JsonObject[] {
   const kind = "custom" in call ? "custom" : "function";
   const member = kind === "custom" ? "input" : "arguments";
@@ -112,7 +112,7 @@ function callChunks(call: JsonObject, deltaLength: number): readonly JsonObject[
 
 const headOf = ({ id, created, model }: CompletionHead, object: string): JsonObject => ({ id, object, created, model });
 
-/** Several texts, and thoughts among them, are said as parts. */
+/** Several texts, and reasoning among them, become parts. */
 function contentOf(texts: readonly string[], thinking: readonly JsonObject[]): Json {
   if (thinking.length === 0 && texts.length < 2) return texts[0] ?? null;
   return [...thinking, ...texts.map((text) => ({ type: "text", text }))];

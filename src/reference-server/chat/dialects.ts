@@ -1,4 +1,4 @@
-/** Whose Chat Completions a server speaks. */
+/** The dialects of Chat Completions that a server can speak. */
 export type ChatServerDialect = (typeof chatServerDialects)[number];
 
 export const chatServerDialects = [
@@ -6,7 +6,7 @@ export const chatServerDialects = [
   ...(["vllm", "llama.cpp", "ollama"] as const),
 ] as const;
 
-/** The member of a message that thoughts come in; none where they are parts of the content, or are not shown. */
+/** The member of a message that has the reasoning; absent if reasoning is a part of the content, or is not shown. */
 export const thoughtMembers: Readonly<Partial<Record<ChatServerDialect, string>>> = {
   deepseek: "reasoning_content",
   groq: "reasoning",

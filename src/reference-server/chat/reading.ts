@@ -3,11 +3,11 @@ import { functionsOf } from "../readings.ts";
 import { type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { type ChatServerDialect, thoughtMembers } from "./dialects.ts";
 
-/** What a model reads of a request: its messages, as the items that they would be on the wire of the Responses API. */
+/** What a model reads of a request: its messages, as items of the Responses API. */
 export function readingOf(body: JsonObject, dialect: ChatServerDialect): Reading {
   return {
     items: objectsOf(body["messages"]).flatMap((message) => itemsOf(message, dialect)),
-    // Instructions are a message here.
+    // On this wire, instructions are a message.
     instructions: null,
     tools: functionsOf(body),
   };

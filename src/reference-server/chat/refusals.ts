@@ -3,12 +3,12 @@ import type { Json } from "../wire.ts";
 import type { ChatServerDialect } from "./dialects.ts";
 
 /**
- * What servers of Chat Completions refuse, in their words. A server whose words no source tells
- * says it as OpenAI does.
+ * Rejections by servers of Chat Completions, in their words. If no source has a server's own words,
+ * those of OpenAI are used.
  */
 interface Fields {
   readonly status?: number;
-  /** `{error}` everywhere but at Mistral, whose errors are flat. */
+  /** In `{error}` everywhere except for Mistral, whose errors are flat. */
   readonly type?: string;
   readonly param?: string;
   readonly code?: Json;
@@ -103,7 +103,7 @@ export function unansweredCalls(dialect: ChatServerDialect, callIds: readonly st
   );
 }
 
-/** The word "preceeding" is the real service's own. */
+/** The spelling "preceeding" is the real service's own. */
 export function orphanResult(dialect: ChatServerDialect, at: number): Refusal {
   if (dialect === "mistral") return unequalCalls();
   return said(

@@ -4,14 +4,14 @@ import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } fr
 import type { ChatServerDialect } from "./dialects.ts";
 import * as refuse from "./refusals.ts";
 
-/** Top-level fields, from ChatCompletionCreateParams of openai 7.57.0: OpenAI refuses all others. */
+/** Top-level fields, from ChatCompletionCreateParams of openai 7.57.0: OpenAI rejects all others. */
 const fields = new Set(
   "messages model audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens metadata modalities moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options".split(
     " ",
   ),
 );
 
-/** What is wrong with a request by itself, in the words of the dialect: its fields, its messages, then calls and results. */
+/** What is wrong with a request by itself, in the dialect's words: its fields, its messages, then calls and results. */
 export function checkRequest(
   body: JsonObject,
   dialect: ChatServerDialect,
@@ -32,7 +32,7 @@ export function checkRequest(
   return checkPairs(objectsOf(messages), dialect) ?? checkThoughts(body, dialect);
 }
 
-/** Parts of content by role: what a server takes there. */
+/** The parts of content that a server accepts, by role. */
 const partTypes: Readonly<Record<string, readonly string[]>> = {
   system: ["text"],
   developer: ["text"],
@@ -41,7 +41,7 @@ const partTypes: Readonly<Record<string, readonly string[]>> = {
   tool: ["text"],
 };
 
-/** What users' messages hold besides, which not every server takes: DeepSeek's and Ollama's pages, Groq's, Mistral's and vLLM's. */
+/** Other parts of user messages, which not every server accepts: from the pages of DeepSeek, Ollama, Groq, Mistral and vLLM. */
 const refusedOfUsers: Readonly<Partial<Record<ChatServerDialect, readonly string[]>>> = {
   deepseek: ["image_url", "input_audio", "file"],
   mistral: ["input_audio", "file"],
@@ -102,7 +102,7 @@ function checkCalls(calls: Json, dialect: ChatServerDialect, place: string): Ref
   return undefined;
 }
 
-/** Behind a message with calls stand the results of all of them, and nothing else; a result stands nowhere else. */
+/** A message with calls is followed by the results of all of them, and nothing else; results are allowed nowhere else. */
 function checkPairs(messages: readonly JsonObject[], dialect: ChatServerDialect): Refusal | undefined {
   let open: readonly string[] = [];
   for (const [at, message] of messages.entries()) {
@@ -120,7 +120,7 @@ function checkPairs(messages: readonly JsonObject[], dialect: ChatServerDialect)
   return open.length > 0 ? refuse.unansweredCalls(dialect, open) : undefined;
 }
 
-/** DeepSeek wants its thoughts back in every message of the model, where tools are offered. */
+/** DeepSeek requires its reasoning in every message of the model if the request has tools. */
 function checkThoughts(body: JsonObject, dialect: ChatServerDialect): Refusal | undefined {
   const { thinking, tools, messages } = body;
   const isThinking = !isObject(thinking) || thinking["type"] !== "disabled";

@@ -1,7 +1,7 @@
 import { countsSaid, givenSaid, strangersIn, type Untidy, withMember } from "../untidy.ts";
 import { isObject, type Json, type JsonObject, objectsOf } from "../wire.ts";
 
-/** A completion as servers say it that are less strict than OpenAI's. */
+/** A completion in the form of servers that are less strict than OpenAI's. */
 export function untidyBody(untidy: Untidy, body: JsonObject): JsonObject {
   const choices = objectsOf(body["choices"]).map((choice) => {
     const { message } = choice;
@@ -28,7 +28,7 @@ function contentSaid(untidy: Untidy, content: Json): Json | undefined {
   return typeof content === "string" ? untidy.pick<Json>([content, [{ type: "text", text: content }]]) : content;
 }
 
-/** The chunks of a stream the same way: indexes of calls are all 0, texts or absent, and usage comes with every chunk, or never. */
+/** The same for the chunks of a stream: indexes of calls all 0, texts or absent, and usage in every chunk, or in none. */
 export function untidyChunks(untidy: Untidy, chunks: readonly JsonObject[]): readonly JsonObject[] {
   const indexes = untidy.pick(["tidy", "zero", "absent", "null", "text"] as const);
   const usage = untidy.pick(["tidy", "null", "late"] as const);

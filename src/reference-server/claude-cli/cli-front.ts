@@ -13,8 +13,8 @@ import { standInPath } from "./stand-in-command.ts";
 import { untidyLines } from "./untidy.ts";
 
 /**
- * What the Claude CLI does, for the stand-in to print: sessions that keep what they were given and what they
- * said, an answer in lines of stream-json, one for each block, with the results of its own tools.
+ * The Claude CLI's behaviour, for the stand-in to print: sessions that keep their messages and
+ * answers, and an answer in lines of stream-json, one per block, with the results of its own tools.
  */
 export function createClaudeCliFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { seed, models, maxContextTokens = Number.POSITIVE_INFINITY } = options;
@@ -94,12 +94,12 @@ const printed = (lines: readonly JsonObject[]): FrontAnswer => ({
   responseId: undefined,
 });
 
-/** It says on its standard error why it ends, and prints these lines. */
+/** Ends with the reason on standard error, after printing these lines. */
 const ends = (stderr: string, lines: readonly JsonObject[] = []): { readonly refusal: Refusal } => ({
   refusal: { status: 400, body: { stdout: linesText(lines), stderr: `${stderr}\n` } },
 });
 
-/** What its API refuses, it tells in an answer of its own making. */
+/** A rejection by its API, which the CLI reports as an answer of its own. */
 function refusedByApi(status: 400 | 404, message: string): { readonly refusal: Refusal } {
   const type = status === 404 ? "not_found_error" : "invalid_request_error";
   return { refusal: { status, body: { type: "error", error: { type, message } } } };
@@ -123,7 +123,7 @@ function wrongArguments(words: readonly string[]): string | undefined {
     : "Error: When using --print, --output-format=stream-json requires --verbose";
 }
 
-/** The messages on its standard input, one a line; undefined where a line is none. */
+/** The messages on its standard input, one per line; undefined if a line is not a message. */
 function givenIn(stdin: string): readonly JsonObject[] | undefined {
   const lines = stdin.split("\n").filter((line) => line.trim() !== "");
   const messages = lines.map(messageIn);
@@ -145,7 +145,7 @@ function messageIn(text: string): JsonObject | undefined {
   return isArray(content) && content.length > 0 ? message : undefined;
 }
 
-/** What the session holds of a scripted item: a message for each block, and for the result of a tool of its own. */
+/** What the session keeps of a scripted item: one message for each block, and for the result of its own tool. */
 function messagesOf(
   scripted: ScriptedItem,
   names: { readonly seed: string; readonly id: string },

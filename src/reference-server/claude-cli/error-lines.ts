@@ -1,12 +1,12 @@
 import { isObject, type Json, type JsonObject, parseJson, stringOf } from "../wire.ts";
 
-/** What the CLI prints on its two outputs before it ends with code 1. */
+/** What the CLI prints on its two outputs before it exits with code 1. */
 type Printed = { readonly stdout: string; readonly stderr: string };
 
 export const linesText = (lines: readonly JsonObject[]): string =>
   lines.map((line) => `${JSON.stringify(line)}\n`).join("");
 
-/** What it prints where it fails by itself (`{ stdout, stderr }`), or where the Messages API refused it. */
+/** What it prints if it fails by itself (`{ stdout, stderr }`), or if the Messages API rejected the request. */
 export function messagesRefusal(status: number, body: string, session: string): Printed {
   const told = jsonIn(body);
   const { stdout, stderr } = isObject(told) ? told : {};
@@ -18,7 +18,7 @@ export function messagesRefusal(status: number, body: string, session: string): 
   };
 }
 
-/** It says `success` of an answer that was refused, and makes an answer of the model of the error. */
+/** The CLI reports a rejection as `success`, with the error as an answer of the model. */
 export function refusedLines(status: number, message: string, ids: JsonObject): readonly JsonObject[] {
   const text = `API Error: ${status} ${message}`;
   const said = { id: "msg_error", type: "message", role: "assistant", model: "<synthetic>" };

@@ -2,7 +2,7 @@ import { readingOf as readMessages } from "../messages/reading.ts";
 import type { Reading } from "../options.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, parseJson, stringOf } from "../wire.ts";
 
-/** What a model reads of a session: what was added to the system prompt, then what the session was given and what it said. */
+/** What a model reads of a session: the text added to the system prompt, then all messages and answers of the session. */
 export function readingOf(messages: readonly JsonObject[], appended: string | undefined): Reading {
   const system = appended === undefined ? [] : [messageItem("system", [{ type: "text", text: appended }])];
   const items = messages.flatMap((message) => transcribed(message) ?? readMessages({ messages: [message] }).items);
@@ -11,7 +11,7 @@ export function readingOf(messages: readonly JsonObject[], appended: string | un
 
 const head = /^This is the conversation so far, one JSON object a line\. .*\n/;
 
-/** What a message tells of a conversation that its session did not have, with the images behind it; undefined where it tells none. */
+/** The transcript in a message, of a conversation that its session did not have, with the images after it; undefined if there is none. */
 function transcribed({ role, content = null }: JsonObject): readonly JsonObject[] | undefined {
   const [only, ...others] = objectsOf(content);
   const text = stringOf(only?.["text"]);
@@ -24,7 +24,7 @@ function transcribed({ role, content = null }: JsonObject): readonly JsonObject[
     .map((line) => itemOf(objectsOf([parseJson(line)])[0] ?? {}, images));
 }
 
-/** An image of a session's message, as the part that it would be on the wire of the Responses API. */
+/** An image of a session's message, as an item of the Responses API. */
 function imageItem(image: JsonObject): JsonObject {
   const [item] = readMessages({ messages: [{ role: "user", content: [image] }] }).items;
   return objectsOf(item?.["content"])[0] ?? image;
@@ -45,7 +45,7 @@ function itemOf(
 
 const messageItem = (role: Json, content: Json): JsonObject => ({ type: "message", role, content });
 
-/** A model of the CLI has its arguments as values: how they were written is not kept. */
+/** The CLI passes arguments as values: their original text is lost. */
 function valueText(given: Json): string {
   if (typeof given !== "string") return JSON.stringify(given);
   try {
@@ -55,7 +55,7 @@ function valueText(given: Json): string {
   }
 }
 
-/** Parts of a transcript are what the client's Turn says, whatever wire it came by; an image is the one of its number behind the text. */
+/** A part of a transcript as the client's Turn has it, on any wire; an image is the one with its number after the text. */
 function partOf(part: Json, images: readonly JsonObject[]): Json {
   if (!isObject(part) || part["type"] !== "image" || typeof part["shown"] !== "number") return part;
   return images[part["shown"] - 1] ?? part;

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Stands in for the Claude CLI: an executable that asks the reference server at `ANTHROPIC_BASE_URL` what to print, and prints it. Where
- * the server cannot be asked any more it dies, as a CLI that is killed does.
+ * A stand-in for the Claude CLI: an executable that asks the reference server at `ANTHROPIC_BASE_URL` what to print, and prints it. If
+ * the server becomes unreachable it dies, like a CLI that is killed.
  */
 import { request } from "node:http";
 import { text } from "node:stream/consumers";

@@ -1,7 +1,7 @@
 import { countsSaid, givenSaid, strangersIn, type Untidy, withMember } from "../untidy.ts";
 import { isObject, type Json, type JsonObject, objectsOf } from "../wire.ts";
 
-/** The lines of an answer as other versions of the CLI print them: members and kinds of lines that no client knows, counts told otherwise. */
+/** The lines of an answer as other versions of the CLI print them: unknown members and kinds of lines, counts in other forms. */
 export function untidyLines(untidy: Untidy, lines: readonly JsonObject[]): readonly JsonObject[] {
   const strangers = untidy.pick<readonly JsonObject[]>([
     [],

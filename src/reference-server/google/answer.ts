@@ -2,7 +2,7 @@ import type { ScriptedAnswer } from "../answers.ts";
 import { chunks } from "../frames.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 
-/** What a response says about itself. */
+/** The members of a response except its parts. */
 export interface ResponseHead {
   readonly id: string;
   readonly model: string;
@@ -10,8 +10,8 @@ export interface ResponseHead {
 }
 
 /**
- * The parts that scripted items are, signed as Gemini signs: the first call, and without calls the last part of what was thought
- * about. Throws for an item that no model of Google's says.
+ * The parts of scripted items, signed as Gemini signs: the first call or, without calls, the last part after reasoning.
+ * Throws for an item that no model of Google's could produce.
  */
 export function partsFor({ output }: ScriptedAnswer, sign: () => string): readonly JsonObject[] {
   const parts = output.flatMap(({ item }): readonly JsonObject[] => {
@@ -36,7 +36,7 @@ export const textsIn = (parts: Json | undefined): readonly string[] =>
   (isArray(parts) ? objectsOf(parts) : []).flatMap(({ text }) => (typeof text === "string" ? [text] : []));
 
 export function callOf(item: JsonObject): JsonObject {
-  // JSON.parse makes nothing but JSON values.
+  // JSON.parse returns only JSON values.
   const args = JSON.parse(stringOf(item["arguments"]) ?? "{}") as Json;
   if (!isObject(args)) throw new Error("a model of Google's gives a call its arguments as an object");
   const { call_id: id, name = "" } = item;
@@ -50,7 +50,7 @@ export const finishOf = ({ status, incompleteDetails }: ScriptedAnswer): string 
 export const responseBody = (head: ResponseHead, parts: readonly JsonObject[], finishReason: string): JsonObject =>
   withHead(head, { content: { parts, role: "model" }, finishReason, index: 0 });
 
-/** The same in the chunks of a stream: texts in pieces, whose signature comes on a text of nothing, and calls whole. */
+/** The same as the chunks of a stream: texts in pieces, with the signature on an empty text, and calls as a whole. */
 export function responseChunks(
   head: ResponseHead,
   parts: readonly JsonObject[],

@@ -3,12 +3,12 @@ import type { Refusal } from "../refusals.ts";
 import { isObject, type JsonObject, stringOf } from "../wire.ts";
 import { badBody, unauthenticated, unknownName } from "./refusals.ts";
 
-/** Where Code Assist is asked (gemini-cli, Apache-2.0): the method stands behind the version, the model in the body. */
+/** The path of Code Assist (gemini-cli, Apache-2.0): the method follows the version, and the model is in the body. */
 export const codeAssistAddress = /\/v1internal:((?:g|streamG)enerateContent)$/;
 
 const fields = new Set(["model", "project", "user_prompt_id", "request"]);
 
-/** The request of `generateContent` within the one that Code Assist takes, which asks with an account's OAuth token. */
+/** Unwraps the `generateContent` request in a request of Code Assist, which is authorized by an account's OAuth token. */
 export function unwrapRequest(
   body: JsonObject,
   headers: ReceivedRequest["headers"],
@@ -24,6 +24,6 @@ export function unwrapRequest(
   return { model: stringOf(body["model"]) ?? "", inner };
 }
 
-/** A response, or a chunk of one, as it stands in what Code Assist answers; what it fails with stands by itself. */
+/** Wraps a response, or a chunk of one, as Code Assist does; errors are not wrapped. */
 export const wrapResponse = (response: JsonObject): JsonObject =>
   response["error"] === undefined ? { response, traceId: "reference" } : response;

@@ -16,8 +16,8 @@ import { createSignatures } from "./signatures.ts";
 import { untidyParts, untidyResponses } from "./untidy.ts";
 
 /**
- * `generateContent` and `streamGenerateContent`, by themselves and within the bodies of Code Assist: it keeps nothing between two requests
- * but the beginnings of prompts.
+ * `generateContent` and `streamGenerateContent`, directly and in the bodies of Code Assist. Between requests it keeps only the prefixes
+ * of prompts.
  */
 export function createGoogleFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
@@ -87,7 +87,7 @@ const address = /\/models\/([^/:]+):((?:g|streamG)enerateContent)$/;
 interface Asked extends PromptTokens {
   readonly model: string;
   readonly isStreamed: boolean;
-  /** It is asked as Code Assist is. */
+  /** The request came in the form of Code Assist. */
   readonly isWrapped: boolean;
 }
 
@@ -96,7 +96,7 @@ const unfinished = ({ candidates = null, ...chunk }: JsonObject): JsonObject => 
   candidates: objectsOf(candidates).map(({ finishReason: _, ...candidate }) => candidate),
 });
 
-/** What was thought is counted apart from what was said. */
+/** Reasoning is counted separately from the answer. */
 function usageOf(parts: readonly JsonObject[], { prompt, cached }: Asked): JsonObject {
   const [thoughts, said] = [true, false].map((isThought) =>
     tokensIn(parts.filter(({ thought }) => (thought === true) === isThought).map((part) => JSON.stringify(part))),

@@ -3,7 +3,7 @@ import { chunks } from "../frames.ts";
 import { type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { callOf, textsIn } from "./answer.ts";
 
-/** What an interaction says about itself. */
+/** The members of an interaction except its steps. */
 export interface InteractionHead {
   readonly id: string;
   readonly model: string;
@@ -11,7 +11,7 @@ export interface InteractionHead {
   readonly usage: JsonObject;
 }
 
-/** The steps that scripted items are. Throws for an item that no model of Google's says. */
+/** The steps of scripted items. Throws for an item that no model of Google's could produce. */
 export function stepsFor({ output }: ScriptedAnswer, sign: () => string): readonly JsonObject[] {
   return output.map(({ item }): JsonObject => {
     switch (item["type"]) {
@@ -59,7 +59,7 @@ interface InteractionEvent {
   readonly data: JsonObject;
 }
 
-/** The same in the events of a stream, or as much of it as comes before an error. */
+/** The same as the events of a stream; before an error, only the first of them. */
 export function eventsOf(
   { id, model, status, usage }: InteractionHead,
   steps: readonly JsonObject[],
@@ -84,7 +84,7 @@ export function eventsOf(
   return [...before, ...said, told("interaction.completed", { interaction: last })];
 }
 
-/** A step as it begins, and what comes after. */
+/** The beginning of a step, and the events after it. */
 function piecesOf(
   step: JsonObject,
   length: number,

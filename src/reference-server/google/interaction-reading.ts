@@ -2,13 +2,13 @@ import type { Reading } from "../options.ts";
 import { isArray, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { textsIn } from "./answer.ts";
 
-/** What a model reads of an interaction: the steps of its context, as the items that they would be on the wire of the Responses API. */
+/** What a model reads of an interaction: the steps of its context, as items of the Responses API. */
 export function readingOf(body: JsonObject, steps: readonly JsonObject[]): Reading {
   const instructions = stringOf(body["system_instruction"]);
   const said = instructions === undefined ? [] : [message("system", [{ type: "text", text: instructions }])];
   return {
     items: [...said, ...steps.flatMap(itemsOf)],
-    // They stand before the steps.
+    // They come before the steps.
     instructions: null,
     tools: objectsOf(body["tools"]).map(({ type, ...tool }) =>
       type === "function" ? tool : { type: type ?? "", value: tool },
@@ -24,7 +24,7 @@ function itemsOf(step: JsonObject): readonly JsonObject[] {
     case "model_output":
       return [message("assistant", objectsOf(content))];
     case "thought":
-      // A signature alone says nothing.
+      // A signature alone has no text.
       return textsIn(summary).map((text) => ({ type: "reasoning", summary: [{ type: "summary_text", text }] }));
     case "function_call":
       return [{ type: "function_call", call_id: id ?? "", name, arguments: JSON.stringify(args) }];

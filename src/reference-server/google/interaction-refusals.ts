@@ -1,6 +1,6 @@
 import type { Refusal } from "../refusals.ts";
 
-/** What the Interactions API says no with. */
+/** A rejection by the Interactions API. */
 function said(message: string, { code = "invalid_request", status = 400 } = {}): Refusal {
   return { status, body: { error: { message, code } } };
 }

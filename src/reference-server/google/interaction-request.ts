@@ -23,7 +23,7 @@ export function checkInteraction(
   return isText && input.length > 0 && input.every(isStep) ? undefined : refuse.badInput();
 }
 
-/** A text and contents are what the user says. */
+/** A text, or contents, are a message of the user. */
 export function stepsIn(input: Json | undefined): readonly JsonObject[] {
   if (typeof input === "string") return [{ type: "user_input", content: [{ type: "text", text: input }] }];
   if (isObject(input)) return [{ type: "user_input", content: [input] }];
@@ -44,7 +44,7 @@ function isStep(step: JsonObject): boolean {
     case "function_call":
       return isText(id) && isText(name) && isObject(step["arguments"]);
     case "function_result":
-      // The name is optional by the reference, and asked for by the server.
+      // The name is optional in the reference documentation, but the server requires it.
       return isText(callId) && isText(name) && result !== undefined;
     default:
       return isText(type);
@@ -55,7 +55,7 @@ const isSaid = (part: JsonObject): boolean =>
   isContent(part) && (part["type"] === "text" ? isNotEmpty(part["text"]) : isNotEmpty(part["data"] ?? part["uri"]));
 const isNotEmpty = (value: Json | undefined): boolean => typeof value === "string" && value !== "";
 
-/** What is wrong with the context as a whole: signatures of others, and results that do not stand behind their calls. */
+/** What is wrong with the context as a whole: foreign signatures, and results that do not follow their calls. */
 export function checkSteps(
   steps: readonly JsonObject[],
   isAuthentic: (signature: string) => boolean,

@@ -15,8 +15,8 @@ import { createSignatures } from "./signatures.ts";
 import { untidyBegin, untidySteps } from "./untidy.ts";
 
 /**
- * The Interactions API. What a parent passes on is not documented step by step: here it is all steps of its context, what it
- * answered among them, and no settings.
+ * The Interactions API. What exactly an interaction inherits from its parent is not documented; here it is all steps of the parent's
+ * context, including its answer, and no settings.
  */
 export function createInteractionsFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
@@ -94,7 +94,7 @@ export function createInteractionsFront(options: ReferenceServerOptions & { read
   };
 }
 
-/** An interaction that the server keeps: what it was given, then what it answered. */
+/** A stored interaction: its input, then its answer. */
 interface Kept {
   readonly parent: Kept | undefined;
   readonly steps: readonly JsonObject[];
@@ -115,7 +115,7 @@ interface Asked extends PromptTokens {
   readonly isStreamed: boolean;
 }
 
-/** What was thought is counted apart from what was said. */
+/** Reasoning is counted separately from the answer. */
 function usageOf(steps: readonly JsonObject[], { prompt, cached }: Asked): JsonObject {
   const [thoughts = 0, said = 0] = [true, false].map((isThought) =>
     tokensIn(steps.filter(({ type }) => (type === "thought") === isThought).map((step) => JSON.stringify(step))),

@@ -2,7 +2,7 @@ import type { Reading } from "../options.ts";
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { partsOf } from "./request.ts";
 
-/** What a model reads of a request: its parts, as the items that they would be on the wire of the Responses API. */
+/** What a model reads of a request: its parts, as items of the Responses API. */
 export function readingOf(body: JsonObject): Reading {
   const [instructions] = objectsOf([body["systemInstruction"] ?? null]);
   const said = instructions === undefined ? [] : partsOf(instructions).map((part) => message("system", part));
@@ -16,13 +16,13 @@ export function readingOf(body: JsonObject): Reading {
           .map((part) => itemOf(part, { isModels: content["role"] === "model", ids })),
       ),
     ],
-    // They stand before the contents, part by part.
+    // They come before the contents, part by part.
     instructions: null,
     tools: objectsOf(body["tools"]).flatMap(toolsIn),
   };
 }
 
-/** A text of nothing carries a signature, or says nothing. */
+/** An empty text only carries a signature, or nothing. */
 const isRead = ({ text }: JsonObject): boolean => text !== "";
 
 function toolsIn({ functionDeclarations: declared = null, ...others }: JsonObject): readonly JsonObject[] {
@@ -38,7 +38,7 @@ interface Ids {
   answered(id: Json, name: string): string;
 }
 
-/** Calls without an id are answered by name, in their order. */
+/** Calls without an id are answered by name, in order. */
 function createIds(): Ids {
   let open: { readonly id: string; readonly name: string }[] = [];
   let made = 0;
@@ -78,7 +78,7 @@ function itemOf(part: JsonObject, { isModels, ids }: { readonly isModels: boolea
 
 const message = (role: string, part: JsonObject): JsonObject => ({ type: "message", role, content: [partOf(part)] });
 
-/** A text under `output` is the text; else the whole object is what the function answered. */
+/** A text under `output` is the output; otherwise the whole object is. */
 function outputOf({ response = {}, parts = null }: JsonObject): Json {
   const { output, ...others } = isObject(response) ? response : {};
   const isText = typeof output === "string" && Object.keys(others).length === 0;

@@ -1,6 +1,6 @@
 import type { Refusal } from "../refusals.ts";
 
-/** What Google's API says no with (`google.rpc.Status`). */
+/** A rejection by Google's API (`google.rpc.Status`). */
 function said(message: string, { code = 400, status = "INVALID_ARGUMENT" } = {}): Refusal {
   return { status: code, body: { error: { code, message, status } } };
 }

@@ -6,7 +6,7 @@ import * as refuse from "./refusals.ts";
 interface Asked {
   readonly model: string;
   readonly models: readonly string[] | undefined;
-  /** Whether this server, or what may stand for a signature, wrote it. */
+  /** Whether this server issued the signature, or it is an accepted replacement. */
   readonly isAuthentic: (signature: string) => boolean;
 }
 
@@ -16,7 +16,7 @@ const fields = new Set(
   ),
 );
 
-/** Members of a part of which it has one. */
+/** The members of a part, of which it has exactly one. */
 const dataMembers =
   "text inlineData fileData functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse".split(
     " ",
@@ -38,7 +38,7 @@ export function checkRequest(body: JsonObject, { model, models, isAuthentic }: A
   return checkPairs(contents) ?? (checksSignatures(model) ? checkSigned(contents) : undefined);
 }
 
-/** Models of the third generation and later look for the signatures of the current turn. */
+/** Models from the third generation on check the signatures of the current turn. */
 const checksSignatures = (model: string): boolean => /^gemini-([3-9]|\d\d)/.test(model);
 
 export const partsOf = ({ parts = null }: JsonObject): readonly JsonObject[] => objectsOf(parts);
@@ -48,7 +48,7 @@ function checkContent(content: JsonObject, at: number): Refusal | undefined {
   if (role !== "user" && role !== "model") return refuse.unknownRole();
   const parts = partsOf(content);
   if (parts.length === 0) return refuse.noParts(at);
-  // A text of nothing is data: the server takes it.
+  // An empty text counts as data: the server accepts it.
   const empty = parts.findIndex((part) => !dataMembers.some((name) => name in part));
   return empty >= 0 ? refuse.noData(at, empty) : undefined;
 }
@@ -58,7 +58,7 @@ const callsIn = (content: JsonObject | undefined): readonly JsonObject[] =>
 const resultsIn = (content: JsonObject | undefined): readonly JsonObject[] =>
   content === undefined ? [] : partsOf(content).flatMap((part) => objectsOf([part["functionResponse"] ?? null]));
 
-/** Behind the calls of a content stand their results, as many, in their order, and nowhere else. */
+/** The calls of a content are followed by their results, in number and order; results are allowed nowhere else. */
 function checkPairs(contents: readonly JsonObject[]): Refusal | undefined {
   for (const [at, content] of contents.entries()) {
     const isModels = content["role"] === "model";
@@ -80,7 +80,7 @@ function checkPairs(contents: readonly JsonObject[]): Refusal | undefined {
   return undefined;
 }
 
-/** The first call of each step is signed, from the last thing on that the user said. */
+/** The first call of each step must be signed, from the user's last message on. */
 function checkSigned(contents: readonly JsonObject[]): Refusal | undefined {
   const isSaid = (content: JsonObject): boolean =>
     content["role"] !== "model" && partsOf(content).some((part) => !isObject(part["functionResponse"]));

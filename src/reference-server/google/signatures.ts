@@ -1,9 +1,9 @@
 import { createHmac } from "node:crypto";
 
-/** What Google's guide lets stand for the signature of a call that Gemini did not make. */
+/** Signatures that Google's guide allows for a call that Gemini did not make. */
 const standIns = new Set(["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"]);
 
-/** Signatures of one server: another server's does not verify. Both alphabets of base64 are read. */
+/** Signatures of one server: those of another server do not verify. Both base64 alphabets are accepted. */
 export function createSignatures(seed: string) {
   let signed = 0;
   const mac = (payload: string): string => createHmac("sha256", seed).update(payload).digest("base64url").slice(0, 24);

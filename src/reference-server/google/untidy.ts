@@ -1,7 +1,7 @@
 import { countsSaid, givenSaid, idSaid, strangersIn, type Untidy, withMember } from "../untidy.ts";
 import { isObject, type Json, type JsonObject, objectsOf } from "../wire.ts";
 
-/** Parts as proxies in front of Gemini say them. */
+/** Parts in the form of proxies in front of Gemini. */
 export const untidyParts = (untidy: Untidy, parts: readonly JsonObject[]): readonly JsonObject[] =>
   parts.map((part) => {
     const { functionCall: call } = part;
@@ -13,7 +13,7 @@ export const untidyParts = (untidy: Untidy, parts: readonly JsonObject[]): reado
     };
   });
 
-/** Responses, or the chunks of one: counts in any form, and an end in a chunk of its own. */
+/** Responses, or the chunks of one: counts in any form, and the end in a separate chunk. */
 export function untidyResponses(untidy: Untidy, chunks: readonly JsonObject[]): readonly JsonObject[] {
   const said = chunks.map((chunk) => withMember(chunk, "usageMetadata", countsSaid(untidy, chunk["usageMetadata"])));
   const last = said.at(-1);
@@ -25,7 +25,7 @@ export function untidyResponses(untidy: Untidy, chunks: readonly JsonObject[]): 
   return untidy.pick([said, apart, [...apart.slice(0, 1), { usageMetadata: null, candidates: [] }, ...apart.slice(1)]]);
 }
 
-/** Steps as they are said where an interaction comes whole. */
+/** The steps of an interaction that is sent as a whole. */
 export const untidySteps = (untidy: Untidy, steps: readonly JsonObject[]): readonly JsonObject[] =>
   steps.map((step) => {
     if (step["type"] !== "function_call") return step;
@@ -33,7 +33,7 @@ export const untidySteps = (untidy: Untidy, steps: readonly JsonObject[]): reado
     return { ...named, ...givenSaid(untidy, "arguments", given, ["tidy", "text"]) };
   });
 
-/** A step as a stream begins it. */
+/** The beginning of a step in a stream. */
 export function untidyBegin(untidy: Untidy, data: JsonObject): JsonObject {
   const { step } = data;
   if (!isObject(step) || step["type"] !== "function_call") return data;

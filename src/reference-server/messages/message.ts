@@ -3,7 +3,7 @@ import { chunks } from "../frames.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, parseJson, stringOf } from "../wire.ts";
 import { signatureOf } from "./thoughts.ts";
 
-/** The blocks of content that scripted items are. Throws for one that no model of the Messages API says. */
+/** The content blocks of scripted items. Throws if no model of the Messages API could produce them. */
 export function contentOf(
   { output }: ScriptedAnswer,
   { seed, id }: { readonly seed: string; readonly id: string },

@@ -18,8 +18,8 @@ import { Threads, type WholeRequest } from "./threads.ts";
 import { untidyEvents, untidyMessage } from "./untidy.ts";
 
 /**
- * The Messages API: it keeps nothing between two requests but the beginnings of prompts that were marked for its cache, and
- * threads where they are asked for.
+ * The Messages API. Between requests it keeps only the prefixes of prompts that were marked for its cache, and
+ * threads if they are requested.
  */
 export function createMessagesFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { seed, models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
@@ -48,7 +48,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
       usage: { ...usage, output_tokens: tokensIn([JSON.stringify(content)]), ...answer.usage },
       ...(transformations.length === 0 ? {} : { input_transformations: transformations }),
     };
-    // A refusal cannot be continued.
+    // No request can continue from a refusal.
     const isStored = isKept && message.stop_reason !== "refusal";
     thoughts.bind(told, content);
     const kept = isStored ? { commit: () => threads.keep(id, request, content) } : {};
@@ -114,7 +114,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
   };
 }
 
-/** What a request asks for where thoughts stand behind something else than they were made behind; undefined where it does not say. */
+/** What a request asks to do with thinking blocks after another prefix than their own; undefined if it does not say. */
 function bindingAsked(
   { thinking }: JsonObject,
   headers: ReceivedRequest["headers"],
@@ -128,12 +128,12 @@ function bindingAsked(
 
 const bindingBeta = "thinking-binding-controls-2026-08-01";
 
-/** A request with what the model reads of it, and what the answer tells of the difference. */
+/** A request with what the model reads of it, and what the answer reports about the difference. */
 type CheckedRequest = WholeRequest & { readonly told: JsonObject; readonly transformations: readonly JsonObject[] };
 
 type Rendered = { readonly answer: ScriptedAnswer; readonly error: JsonObject | undefined };
 
-/** What an answer that ends early says of it, by the script's word for it. */
+/** The stop reason of an answer that ends early, by the script's word for it. */
 const stops: ReadonlyMap<string, string> = new Map([
   ["content_filter", "refusal"],
   ["pause_turn", "pause_turn"],

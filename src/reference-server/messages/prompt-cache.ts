@@ -2,25 +2,25 @@ import { createHash } from "node:crypto";
 import { tokensIn } from "../prefix-cache.ts";
 import { isObject, type Json, type JsonObject, objectsOf } from "../wire.ts";
 
-/** What of a prompt was read from the cache, and what was written to it: the tokens that an answer reports. */
+/** The tokens that an answer reports: how much of a prompt was read from the cache, and how much was written to it. */
 export interface CacheUse {
   readonly read: number;
   readonly written: number;
 }
 
-/** A block of content that a prompt is made of, in the order in which it is read, and the mark on it. */
+/** A content block of a prompt, in reading order, and its cache breakpoint. */
 export interface PromptUnit {
   readonly block: JsonObject;
-  /** Where it stands: `messages.0.content.1`, `system.0`, `tools.0`. */
+  /** Its path: `messages.0.content.1`, `system.0`, `tools.0`. */
   readonly path: string;
-  /** What is read of it, and of whom it is. */
+  /** Its text as read, and its role. */
   readonly text: string;
   readonly mark: JsonObject | undefined;
 }
 
 /**
- * The cache of prompts (Anthropic's guide to prompt caching): what is marked is kept whole, up to the mark, for five minutes or an
- * hour; from each mark the server looks back over so many blocks for a beginning that it has.
+ * The prompt cache (Anthropic's guide to prompt caching). Everything up to a breakpoint is stored for five minutes or an hour. From each
+ * breakpoint the server looks back over a limited number of blocks for a prefix that it has.
  */
 export class PromptCache {
   readonly #endsAt = new Map<string, number>();
@@ -34,7 +34,7 @@ export class PromptCache {
     this.#endsAt.clear();
   }
 
-  /** @param model - It reads its own only. */
+  /** @param model - A model reads only its own cache entries. */
   use(units: readonly PromptUnit[], model: Json): CacheUse {
     const now = this.#now();
     const texts = units.map(({ text }) => text);
@@ -61,14 +61,14 @@ export class PromptCache {
   }
 }
 
-/** Positions that are looked at from a mark, its own among them. */
+/** The number of positions that are checked from a breakpoint back, including its own. */
 const lookback = 20;
 const maxKept = 100_000;
 const minutes = 60_000;
 
 const keptMs = ({ ttl }: JsonObject): number => (ttl === "1h" ? 60 * minutes : 5 * minutes);
 
-/** What a prompt is made of. A text is one block of text; marks are no part of what is read. */
+/** The units of a prompt. A string is one text block; breakpoints are not part of the text. */
 export function unitsOf(body: JsonObject): readonly PromptUnit[] {
   const listed = (content: Json | undefined): readonly JsonObject[] =>
     typeof content === "string" ? [{ type: "text", text: content }] : objectsOf(content);

@@ -1,7 +1,7 @@
 import type { Reading } from "../options.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 
-/** What a model reads of a request: its messages, as the items that they would be on the wire of the Responses API. */
+/** What a model reads of a request: its messages, as items of the Responses API. */
 export function readingOf(body: JsonObject): Reading {
   const { system } = body;
   const leading = typeof system === "string" ? [system] : objectsOf(system).map(({ text }) => stringOf(text) ?? "");

@@ -2,13 +2,13 @@ import type { Refusal } from "../refusals.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { unitsOf } from "./prompt-cache.ts";
 
-/** A refusal as the Messages API words it. */
+/** A rejection in the form of the Messages API. */
 export const said = (message: string, status = 400, type = "invalid_request_error"): Refusal => ({
   status,
   body: { type: "error", error: { type, message }, request_id: "req_reference" },
 });
 
-/** Top-level members, from MessageCreateParams of @anthropic-ai/sdk 1.12.0 (beta ones included): others are refused. */
+/** Top-level members, from MessageCreateParams of @anthropic-ai/sdk 1.12.0 (including beta ones): others are rejected. */
 const fields = new Set(
   "model max_tokens messages system tools tool_choice thinking output_config output_format cache_control container diagnostics inference_geo metadata service_tier speed stop_sequences stream thread compaction context_management mcp_servers fallbacks billing_policy fallback_credit_token user_profile_id workspace_id".split(
     " ",
@@ -18,7 +18,7 @@ const fields = new Set(
 /**
  * What is wrong with a request by itself: its members, its messages, then calls and results.
  *
- * @param held - How many of its messages the server has itself: the ids of their calls are its own.
+ * @param held - How many of its messages the server already has: the ids of their calls are valid.
  */
 export function checkRequest(
   body: JsonObject,
@@ -49,7 +49,7 @@ export function checkRequest(
   return checkSystems(all) ?? checkPairs(all, held) ?? checkEnd(all);
 }
 
-/** Blocks of content by role: what a message may hold. */
+/** The content blocks that a message may have, by role. */
 const blockTypes: Readonly<Record<string, (type: string) => boolean>> = {
   user: (type) => /^(text|image|document|search_result|container_upload|tool_result)$/.test(type),
   system: (type) => /^(text|tool_addition|tool_removal)$/.test(type),
@@ -81,7 +81,7 @@ function checkMessage(
   return undefined;
 }
 
-/** What the content of a result may hold. */
+/** The content that a result may have. */
 const resultTypes = /^(text|image|document|search_result|tool_reference|browser_state)$/;
 
 function checkResult({ content = "" }: JsonObject, path: string): Refusal | undefined {
@@ -118,7 +118,7 @@ function checkBlock(block: JsonObject, type: string, path: string): Refusal | un
   return strange === undefined ? undefined : said(`${path}.tool_use.${strange}: Extra inputs are not permitted`);
 }
 
-/** What a thought has to have; an empty one is signed as well. */
+/** The required members of a thinking block; an empty one is signed, too. */
 const thoughtMembers: Readonly<Record<string, readonly string[]>> = {
   thinking: ["thinking", "signature"],
   redacted_thinking: ["data"],
@@ -128,14 +128,14 @@ const isLifetime = (ttl: Json | undefined): boolean => ttl === undefined || ttl 
 
 const callMembers = new Set(["type", "id", "name", "input", "caller", "toolset_name", "cache_control"]);
 
-/** How many marks for the cache stand in something. */
+/** The number of cache breakpoints in a value. */
 export const countMarks = (value: Json): number => {
   if (isArray(value)) return value.reduce<number>((sum, each) => sum + countMarks(each), 0);
   if (!isObject(value)) return 0;
   return (value["cache_control"] === undefined ? 0 : 1) + countMarks(value["content"] ?? null);
 };
 
-/** A system message stands behind what a user said, and last or before what the model said. */
+/** A system message follows a user message, and is the last message or comes before a message of the model. */
 function checkSystems(messages: readonly JsonObject[]): Refusal | undefined {
   const at = messages.findIndex(({ role }, index) => {
     if (role !== "system") return false;
@@ -147,7 +147,7 @@ function checkSystems(messages: readonly JsonObject[]): Refusal | undefined {
     : said(`messages.${at}: a system message must follow a user message and precede an assistant one`);
 }
 
-/** Results of all calls stand first in the next message of the user; neighbours of one role are one message. */
+/** The results of all calls come first in the next user message; consecutive messages of one role count as one. */
 function checkPairs(messages: readonly JsonObject[], held: number): Refusal | undefined {
   const turns: { role: string; at: number; blocks: JsonObject[] }[] = [];
   for (const [at, message] of messages.entries()) {
@@ -161,7 +161,7 @@ function checkPairs(messages: readonly JsonObject[], held: number): Refusal | un
   for (const { role, at, blocks } of turns) {
     if (role === "assistant") {
       open = blocks.filter(({ type }) => type === "tool_use").map(({ id }) => stringOf(id) ?? "");
-      // An id that an earlier turn of the model has used was seen to be taken.
+      // The real service accepted an id that an earlier turn of the model had used.
       const twice = open.find((id, index) => open.indexOf(id) !== index);
       if (twice !== undefined && at >= held)
         return said(

@@ -2,16 +2,16 @@ import type { Refusal } from "../refusals.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { said } from "./request.ts";
 
-/** Tools that run at the server: what of their calls may stand open, and the containers in which their code runs. */
+/** Tools that run on the server: which of their calls may be open, and the containers in which their code runs. */
 export class ServerTools {
-  /** By the id of a call whose code runs in one. */
+  /** By the id of a call whose code runs in a container. */
   readonly #containers = new Map<string, string>();
 
   clear(): void {
     this.#containers.clear();
   }
 
-  /** What an answer says of the container that its code runs in; it is the one that the request named, where it named one. */
+  /** The container of an answer's code, as the answer reports it: the one that the request named, or a new one. */
   containerOf(body: JsonObject, content: readonly JsonObject[], seed: string): { readonly container?: JsonObject } {
     const calls = content.filter(isCodeCall);
     if (calls.length === 0) return {};
@@ -20,7 +20,7 @@ export class ServerTools {
     return { container: { id, expires_at: "2100-01-01T00:00:00Z" } };
   }
 
-  /** Why calls of a request that are open may not be, as Anthropic's guides and reports of its answers have it. */
+  /** Why a request must not have its open calls, according to Anthropic's guides and to reports of its answers. */
   refusalOf(body: JsonObject): Refusal | undefined {
     const messages = objectsOf(body["messages"]);
     const contents = messages.map(({ content }) => objectsOf(content));
@@ -33,10 +33,10 @@ export class ServerTools {
     for (const { call, at } of open) {
       const [id, name] = [stringOf(call["id"]) ?? "", stringOf(call["name"]) ?? ""];
       const without = `\`${name}\` tool use with id \`${id}\` was found without a corresponding \`${name}_tool_result\` block`;
-      // Behind it stand results of calls to the client, and nothing else.
+      // Only results of calls to the client may follow it.
       const isLast = contents.slice(at + 1).every((content, n) => mayStandBehind(messages[at + 1 + n], content));
       if (!isLast) return said(`messages.${at}: ${without}`);
-      // One tool has the calls of a shell and of an editor.
+      // One tool has the calls of both a shell and an editor.
       const tool = isCodeCall(call) ? "code_execution" : name;
       const isOffered = objectsOf(body["tools"]).some(({ name: offered }) => offered === tool);
       if (!isOffered) return said(`messages.${at}: ${without}, but no \`${tool}\` tool was provided`);

@@ -3,23 +3,23 @@ import { isArray, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { unitsOf } from "./prompt-cache.ts";
 import { said } from "./request.ts";
 
-/** What a thought was made behind. */
+/** The prefix that a thinking block was produced after. */
 interface Binding {
-  /** All but thoughts: tools, system prompt and messages, as they are read. */
+  /** Everything but thinking: tools, system prompt and messages, as the model reads them. */
   readonly read: string;
-  /** The signatures of the thoughts before it, oldest first. */
+  /** The signatures of the thinking blocks before it, oldest first. */
   readonly thoughts: readonly string[];
 }
 
-/** What only the server can make: the seal of a thought, under the id of its message. */
+/** The signature of a thinking block, under the id of its message: only the server can make it. */
 export const signatureOf = (
   seed: string,
   { thinking, id }: { readonly thinking: string; readonly id: string },
 ): string => `${id}.${createHash("sha256").update(`${seed}:thinking:${id}:${thinking}`).digest("base64")}`;
 
 /**
- * Thoughts are taken back as they were given, with the seal that the server gave them; and, where it looks at that, behind
- * what they were made behind (Anthropic's guide to extended thinking). The oldest thoughts may be missing, and no mark for the cache counts.
+ * Thinking blocks are accepted if they are unchanged and signed by this server and, if it checks that, come after the prefix that
+ * produced them (Anthropic's guide to extended thinking). The oldest may be missing, and cache breakpoints do not count.
  */
 export class Thoughts {
   readonly #bindings = new Map<string, Binding>();
@@ -34,10 +34,10 @@ export class Thoughts {
   }
 
   /**
-   * A request without the thoughts that the model does not read, and what the answer tells of these; or why it is refused, by the first
-   * thought that is.
+   * A request without the thinking blocks that the model does not read, and what the answer reports about those; or a rejection for the
+   * first invalid one.
    *
-   * @param options.drops - What stands behind something else than it was made behind is dropped, with the thoughts that follow in its turn.
+   * @param options.drops - Drop a thinking block after another prefix than its own, and all that follow it in its turn.
    */
   check(body: JsonObject, { looksAtPrefix, drops }: { readonly looksAtPrefix: boolean; readonly drops: boolean }) {
     const dropped = new Set<string>();
@@ -67,7 +67,7 @@ export class Thoughts {
     return { read: without(body, dropped), transformations: [...dropped].map(transformationOf) };
   }
 
-  /** Binds the thoughts of an answer to what was read for it, and to what the answer says before them. */
+  /** Binds the thinking blocks of an answer to what was read for it, and to the part of the answer before them. */
   bind(body: JsonObject, content: readonly JsonObject[]): void {
     const messages = [...objectsOf(body["messages"]), { role: "assistant", content }];
     const places = placesOf({ ...body, messages });
@@ -83,7 +83,7 @@ const transformationOf = (path: string): JsonObject => ({
   ...{ type: "thinking_dropped", path, reason: "prefix_binding_mismatch" },
 });
 
-/** The thoughts of a request, each with the turn of the model that it belongs to: a turn goes on behind results. */
+/** The thinking blocks of a request, each with its turn of the model: a turn continues after results. */
 function thoughtsOf(
   body: JsonObject,
 ): readonly { readonly path: string; readonly block: JsonObject; readonly turn: number }[] {
@@ -108,7 +108,7 @@ function without(body: JsonObject, paths: ReadonlySet<string>): JsonObject {
   return { ...body, messages };
 }
 
-/** What stands before each thought of a request, by its path. */
+/** The prefix of each thinking block in a request, by its path. */
 function placesOf(body: JsonObject, dropped: ReadonlySet<string> = new Set()): ReadonlyMap<string, Binding> {
   const places = new Map<string, Binding>();
   const thoughts: string[] = [];

@@ -3,7 +3,7 @@ import type { Refusal } from "../refusals.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { countMarks, said } from "./request.ts";
 
-/** What a server keeps behind the id of a message: all that the model read and said, until another request continues it. */
+/** What a server keeps under the id of a message: everything that the model read and answered, until a request continues from it. */
 interface Kept {
   readonly whole: JsonObject;
   readonly content: readonly JsonObject[];
@@ -12,18 +12,18 @@ interface Kept {
   isInFlight: boolean;
 }
 
-/** A request with all that the model reads for it. */
+/** A request together with everything that the model reads for it. */
 export interface WholeRequest {
   readonly whole: JsonObject;
-  /** The message that it continues. */
+  /** The message from which it continues. */
   readonly parent: Kept | null;
-  /** How many of the messages are kept. */
+  /** How many of the messages the server already has. */
   readonly held: number;
-  /** Whether its answer can be continued. */
+  /** Whether a request can continue from its answer. */
   readonly isKept: boolean;
 }
 
-/** Message threads (beta `message-threads-2026-08-12`): what they keep, and what they refuse. */
+/** Message threads (beta `message-threads-2026-08-12`): what they keep, and what they reject. */
 export class Threads {
   readonly #kept = new Map<string, Kept>();
   readonly #now: () => number;
@@ -36,7 +36,7 @@ export class Threads {
     this.#kept.clear();
   }
 
-  /** A request as the model reads it, or why it is refused. */
+  /** The whole request as the model reads it, or why it is rejected. */
   wholeOf(body: JsonObject, headers: ReceivedRequest["headers"]): WholeRequest | { readonly refusal: Refusal } {
     const { thread, ...whole } = body;
     if (thread === undefined) return { whole: body, parent: null, held: 0, isKept: false };
@@ -76,7 +76,7 @@ export class Threads {
     return { whole, parent, held: kept.length, isKept: true };
   }
 
-  /** The answer is stored: it can be continued once, and what it continues no more. */
+  /** Stores the answer: one request can continue from it, and none from its parent any more. */
   keep(id: string, { whole, parent }: WholeRequest, content: readonly JsonObject[]): void {
     if (parent !== null) parent.isContinued = true;
     this.#kept.set(id, { whole, content, at: this.#now(), isContinued: false, isInFlight: false });
@@ -87,12 +87,12 @@ const beta = "message-threads-2026-08-12";
 
 const keptMs = 5 * 60 * 1000;
 
-/** What has to be as it was; that `model` is, no documentation says. */
+/** Members that must not change. No documentation says so for `model`. */
 const fingerprint = ["model", "output_config"] as const;
 
 const textOf = (value: Json | undefined): string => JSON.stringify(value ?? null);
 
-/** That a message with thinking is refused as the setting is, no documentation says. */
+/** No documentation says that thinking in a message is rejected like the setting. */
 const unsupportedIn = (body: JsonObject): readonly string[] => [
   ...["context_management", "fallbacks"].filter((name) => body[name] !== undefined),
   ...(body["thinking"] === undefined && !hasThinking(body) ? [] : ["thinking"]),

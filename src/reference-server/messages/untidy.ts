@@ -1,7 +1,7 @@
 import { countsSaid, givenSaid, strangersIn, type Untidy, withMember } from "../untidy.ts";
 import { isObject, type Json, type JsonObject, objectsOf } from "../wire.ts";
 
-/** A message as servers say it that speak like Anthropic's. */
+/** A message in the form of servers that imitate Anthropic's. */
 export function untidyMessage(untidy: Untidy, message: JsonObject): JsonObject {
   const content = objectsOf(message["content"]).map((block) => {
     if (block["type"] !== "tool_use") return block;
@@ -11,7 +11,7 @@ export function untidyMessage(untidy: Untidy, message: JsonObject): JsonObject {
   return withMember({ ...message, content, ...strangersIn(untidy) }, "usage", countsSaid(untidy, message["usage"]));
 }
 
-/** The events of a stream the same way: every block at index 0, blocks that are never stopped, pings, counts that the end takes back. */
+/** The same for the events of a stream: all blocks at index 0, blocks without a stop, pings, counts that the end corrects. */
 export function untidyEvents(untidy: Untidy, events: readonly JsonObject[]): readonly JsonObject[] {
   const isZero = untidy.pick([true, false, false]);
   const isStopped = untidy.pick([true, true, false]);

@@ -13,7 +13,7 @@ import { readingOf } from "./reading.ts";
 import { checkRequest, said } from "./request.ts";
 import { untidyEnd, untidyMessage } from "./untidy.ts";
 
-/** Ollama's own `/api/chat`: it keeps nothing between two requests. */
+/** Ollama's own `/api/chat`, which keeps no state between requests. */
 export function createOllamaFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
   let answers = 0;
@@ -86,7 +86,7 @@ const errorLine = ({ message }: JsonObject): JsonObject => ({ error: stringOf(me
 const sizeOf = (messages: readonly JsonObject[]): number =>
   tokensIn(messages.map((message) => JSON.stringify(message)));
 
-/** The oldest messages are left out until the rest fits; what the system says, and the last message, stay. */
+/** Omits the oldest messages until the rest fits, except for system messages and the last message. */
 function within(messages: readonly JsonObject[], max: number): readonly JsonObject[] {
   for (let start = 0; start < messages.length; start += 1) {
     const system = messages.slice(0, start).filter(({ role }) => role === "system");
@@ -102,7 +102,7 @@ function doneReason({ status }: ScriptedAnswer, { messages }: JsonObject): strin
   return status === "incomplete" ? "length" : "stop";
 }
 
-/** The message that scripted items are. Throws for one that no model of Ollama says. */
+/** The message of scripted items. Throws if no model of Ollama could produce it. */
 function messageOf(answer: ScriptedAnswer, hash: string): JsonObject {
   const thoughts: string[] = [];
   const texts: string[] = [];
@@ -125,7 +125,7 @@ const textsIn = (parts: JsonObject[string] | undefined): readonly string[] =>
   (isArray(parts) ? objectsOf(parts) : []).flatMap(({ text, refusal }) => stringOf(text ?? refusal) ?? []);
 
 function callOf(item: JsonObject, hash: string, index: number): JsonObject {
-  // JSON.parse makes nothing but JSON values.
+  // JSON.parse returns only JSON values.
   const given = JSON.parse(stringOf(item["arguments"]) ?? "{}") as Json;
   if (!isObject(given)) throw new Error("a model of Ollama gives a call its arguments as an object");
   const id =
@@ -133,7 +133,7 @@ function callOf(item: JsonObject, hash: string, index: number): JsonObject {
   return { id, function: { index, name: item["name"] ?? "", arguments: given } };
 }
 
-/** What a stream says one after another: thoughts and texts in pieces, calls whole. */
+/** The lines of a stream, in order: reasoning and texts in pieces, calls as a whole. */
 function linesOf({ thinking, content, tool_calls: calls }: JsonObject, deltaLength: number): readonly JsonObject[] {
   const plain = { role: "assistant", content: "" };
   return [

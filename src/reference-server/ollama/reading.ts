@@ -2,17 +2,17 @@ import type { Reading } from "../options.ts";
 import { functionsOf } from "../readings.ts";
 import { isArray, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 
-/** What a model reads of a request: its messages, as the items that they would be on the wire of the Responses API. */
+/** What a model reads of a request: its messages, as items of the Responses API. */
 export const readingOf = (body: JsonObject, messages: readonly JsonObject[]): Reading => ({
   items: itemsOf(collated(messages)),
-  // Instructions are a message here.
+  // On this wire, instructions are a message.
   instructions: null,
   tools: functionsOf(body),
 });
 
 /**
- * Neighbours of one role are one message, but for results: their texts are joined, images are marked in them, and of calls and
- * thoughts only the first message's are kept (Ollama, template/template.go).
+ * Consecutive messages of one role become one message, except for results: their texts are joined, images are marked in them, and only
+ * the first message's calls and reasoning are kept (Ollama, template/template.go).
  */
 function collated(messages: readonly JsonObject[]): readonly JsonObject[] {
   const all: JsonObject[] = [];
@@ -29,7 +29,7 @@ function collated(messages: readonly JsonObject[]): readonly JsonObject[] {
   return all;
 }
 
-/** What a message says; of one that only shows images nothing but their marks is joined, which are read as the images. */
+/** The text of a message. A message with only images contributes only their marks, which are read as the images. */
 function textOf(message: JsonObject): readonly string[] {
   const text = stringOf(message["content"]) ?? "";
   return text === "" && imagesOf(message).length > 0 ? [] : [text];
@@ -37,7 +37,7 @@ function textOf(message: JsonObject): readonly string[] {
 
 const imagesOf = ({ images = null }: JsonObject): readonly Json[] => (isArray(images) ? images : []);
 
-/** A result names its call by id, or answers the first that waits. */
+/** A result names its call by id, or else answers the first open call. */
 function itemsOf(messages: readonly JsonObject[]): readonly JsonObject[] {
   const items: JsonObject[] = [];
   let open: string[] = [];

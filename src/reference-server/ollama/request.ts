@@ -4,7 +4,7 @@ import { isArray, isObject, type Json, type JsonObject, stringOf } from "../wire
 
 export const said = (message: string, status = 400): Refusal => ({ status, body: { error: message } });
 
-/** What Go's decoder does not take, in its words, and a model that is not there. Unknown members are passed over. */
+/** Rejects what Go's decoder does not accept, in its words, and an unknown model. Unknown members are ignored. */
 export function checkRequest(body: JsonObject, models: readonly string[] | undefined): Refusal | undefined {
   const { messages = null, tools = null } = body;
   const model = stringOf(body["model"]) ?? "";

@@ -1,7 +1,7 @@
 import { givenSaid, idSaid, strangersIn, type Untidy, withMember } from "../untidy.ts";
 import { isObject, type Json, type JsonObject, objectsOf } from "../wire.ts";
 
-/** A message as servers say it that speak like Ollama: a call without an id, arguments as text or none. */
+/** A message in the form of servers that imitate Ollama: a call without an id, arguments as text or absent. */
 export function untidyMessage(untidy: Untidy, message: JsonObject): JsonObject {
   const { tool_calls: calls, content = "" } = message;
   const said = withMember(
@@ -22,7 +22,7 @@ export function untidyMessage(untidy: Untidy, message: JsonObject): JsonObject {
   return { ...said, tool_calls: all };
 }
 
-/** The last line: counts as texts, as null or not at all, and no reason, as servers before 0.3 have none. */
+/** The last line: counts as texts, null or absent, and no reason, as in servers before 0.3. */
 export function untidyEnd(untidy: Untidy, end: JsonObject): JsonObject {
   const counts = Object.entries(end).filter(([name]) => /_(count|duration)$/.test(name));
   const form = untidy.pick(["tidy", "texts", "null", "absent"] as const);

@@ -1,27 +1,27 @@
 import { StoreUnavailableError } from "../../log/ports/event-store.ts";
 
-/** Where a store is, and how it is reached. */
+/** Where a store is, and how to reach it. */
 export type Address = {
-  /** What the client takes: `esdb://` or `esdb+discover://`, with credentials. Not for messages. */
+  /** The client's connection string: `esdb://` or `esdb+discover://`, with credentials. Not for messages. */
   readonly connectionString: string;
-  /** The address as people see it, without credentials. */
+  /** The address for messages, without credentials. */
   readonly shown: string;
-  /** Stands before every stream's name, so that several stores share a server; empty for none. */
+  /** A prefix of every stream's name, so that several stores can share a server; empty for none. */
   readonly namespace: string;
-  /** How long opening, an append, or a read without progress is tried, whatever has to be repeated. */
+  /** How long to keep trying to open, to append, or to read without progress, over all repetitions. */
   readonly deadlineMs: number;
-  /** How long the server may say nothing to an append, and to a read, before another try. */
+  /** How long the server may be silent during an append, and during a read, before another try. */
   readonly silenceMs: { readonly append: number; readonly read: number };
 };
 
-/** What `openStore` hands to this store. */
+/** Whether `openStore` passes the address to this store. */
 export const isEventStoreDbAddress = (url: string): boolean => schemePattern.test(url);
 
 /**
- * Reads `esdb://user:password@host:port,host:port?key=value`. `kurrentdb://` and `kdb://` mean the same; the client knows
- * `esdb` only. Keys that begin with `turnlog` are ours, every other key is the client's.
+ * Parses `esdb://user:password@host:port,host:port?key=value`. `kurrentdb://` and `kdb://` mean the same; the client knows only
+ * `esdb`. Keys that begin with `turnlog` are turnlog's; all others are the client's.
  *
- * @param deadlineMs - Goes before the one in the address.
+ * @param deadlineMs - Overrides the one in the address.
  * @throws {StoreUnavailableError} that names the part to change.
  */
 export function parseAddress(url: string, deadlineMs?: number): Address {
@@ -37,7 +37,7 @@ export function parseAddress(url: string, deadlineMs?: number): Address {
   const settings = parseSettings(queries.join("?"));
   const namespace = settings.get("turnlogNamespace") ?? "";
   if (!namespacePattern.test(namespace)) throw refusal("turnlogNamespace is of letters, digits and _");
-  // The client's own name for it is in addresses that other programs use as well.
+  // `defaultDeadline` is the client's name for it, which addresses for other programs also use.
   const limitMs = deadlineMs ?? Number(settings.get("deadlineMs") ?? settings.get("defaultDeadline") ?? 10_000);
   const silenceMs = {
     append: silenceLimit(settings.get("turnlogCommitTimeout")) ?? Math.max(limitMs / 2, defaultCommitMs * patience),
@@ -56,8 +56,8 @@ export function parseAddress(url: string, deadlineMs?: number): Address {
 }
 
 /**
- * After so long a silence another try is made: two of them fit into the deadline, so that a node that fell silent is left for
- * another. Who gave up before the server does would ask again while the first answer is still on its way.
+ * The silence after which to try again. Two tries fit into the deadline, so that a silent node is left for another one. A limit
+ * shorter than the server's would ask again while the first answer is still on its way.
  */
 const silenceLimit = (serverMs: string | undefined): number | undefined =>
   serverMs === undefined ? undefined : Number(serverMs) * patience;
@@ -68,13 +68,13 @@ const schemePattern = /^(esdb|kurrentdb|kdb)(\+discover)?:\/\//;
 const hostPattern = /^[A-Za-z0-9_.-]+(:\d{1,5})?$/;
 const namespacePattern = /^[A-Za-z0-9_]{0,64}$/;
 
-/** The server's `CommitTimeoutMs`, unless it is set there. */
+/** The server's default `CommitTimeoutMs`. */
 const defaultCommitMs = 2_000;
 
 const refusal = (rule: string): StoreUnavailableError =>
   new StoreUnavailableError(`the address of the store cannot be used: ${rule}`);
 
-// The client cuts a password at a second colon without a word.
+// The client silently cuts a password at a second colon.
 function checkCredentials(credentials: string, isGiven: boolean): void {
   if (!isGiven) return;
   const parts = credentials.split(":");
@@ -106,7 +106,7 @@ function parseSettings(query: string): Map<string, string> {
   return settings;
 }
 
-/** Milliseconds of the server's own time-outs, where they are not the default ones. */
+/** Time limits of the client and of the server, in milliseconds, for values other than the defaults. */
 const positiveKeys = ["deadlineMs", "defaultDeadline", "turnlogCommitTimeout", "turnlogReadTimeout"];
 const ownKeys = ["deadlineMs", "turnlogNamespace", "turnlogCommitTimeout", "turnlogReadTimeout"];
 
@@ -133,35 +133,35 @@ const keys = [
   "userKeyFile",
 ];
 
-/** The names of streams on the server, of one store. */
+/** The names of one store's streams on the server. */
 export type ParameterNames = {
   /** The server's name of a stream. */
   readonly toServer: (stream: string) => string;
-  /** The stream of a name on the server; null for one that is not this store's. */
+  /** The stream of a name on the server; null if it is not this store's. */
   readonly toStream: (name: string) => string | null;
-  /** An expression for the names of all streams that begin so, and of none but the store's and its neighbours'. */
+  /** A regular expression for the names of all streams with the prefix, which matches only streams of this store and its neighbours. */
   readonly pattern: (streamPrefix: string) => string;
-  /** Where the store's id is kept. */
+  /** The stream that holds the store's id. */
   readonly identity: string;
-  /** Where a lease is kept: a stream that is none of the store's own. */
+  /** The stream of a lease, which is not one of the store's streams. */
   readonly lease: (leaseId: string) => string;
 };
 
-/** The stream that says that there is a store, and which. It is none of the store's own streams. */
+/** The stream that records a store and its id. It is not one of the store's streams. */
 const identityStream = "turnlog-store";
 
-/** What the names of leases' streams begin with. */
+/** The prefix of leases' streams. */
 const leasePrefix = "turnlog-lease-";
 
 /**
- * Names of a namespace. The server's filter by prefix compares by the culture of its machine, where an accent that follows
- * makes another letter of the last one; by an expression it compares character by character.
+ * The names of a namespace. The server's prefix filter compares by its machine's culture, where a combining accent after a letter
+ * makes another letter. With a regular expression it compares character by character.
  */
 export function createNames(namespace: string): ParameterNames {
-  // A category ends at the first hyphen, so conversations stay one category: `staging.conversation`.
+  // A category ends at the first hyphen, so a namespace keeps conversations in one category: `staging.conversation`.
   const before = namespace === "" ? "" : `${namespace}.`;
   const identity = `${before}${identityStream}`;
-  // Without a namespace, the streams of those that have one are seen as well.
+  // A store without a namespace also sees the streams of stores with one.
   const reserved = `${before === "" ? "(\\w+\\.)?" : ""}(${leasePrefix}|${identityStream}$)`;
   const isReserved = new RegExp(`^${reserved}`);
   const isOwn = (name: string): boolean =>
@@ -180,7 +180,7 @@ export function createNames(namespace: string): ParameterNames {
     },
     toStream: (name) => (isOwn(name) ? name.slice(before.length) : null),
     pattern(streamPrefix) {
-      // Renewals are left out at the server: who follows the whole store is sent none of them.
+      // Excludes renewals on the server, so that followers of the whole store do not receive them.
       if (streamPrefix === "") return `^${escaped(before)}(?!${reserved})${before === "" ? "[^$]" : ""}`;
       return `^${escaped(`${before}${streamPrefix}`)}`;
     },

@@ -4,7 +4,7 @@ import type { AppendAnswer, BatchAppendReq, BatchAppendResp, Messages } from "./
 
 type Waiting = { readonly resolve: (answer: BatchAppendResp) => void; readonly reject: (failure: EsdbFailure) => void };
 
-/** A call on which appends go out and answers come back, in any order. */
+/** A call that carries appends and their answers, in any order. */
 type BatchStream = {
   readonly call: AppendCall;
   readonly waitingById: Map<string, Waiting>;
@@ -13,10 +13,10 @@ type BatchStream = {
 };
 
 /**
- * All appends of a connection on one call, as the client itself sends them; but each with a time limit of its own. A call
- * on which something went wrong takes no more appends, and ends when those that it has are answered; the next append
- * opens another on the connection of the day. (The client has no limit here, keeps to its call, and rejects what its
- * other instances wait for.)
+ * Sends all appends of a connection on one call, as the client itself does, but each with its own time limit. After an error
+ * a call takes no more appends, and ends when its pending ones are answered; the next append
+ * opens another call on the current connection. (The client has no limit here, keeps its call, and rejects the pending appends of
+ * its other instances.)
  */
 export class AppendChannel {
   readonly #client: Client;
@@ -31,9 +31,9 @@ export class AppendChannel {
   }
 
   /**
-   * Sends one append, whose correlation id is set here.
+   * Sends one append, and sets its correlation id.
    *
-   * @throws {EsdbFailure} of kind `passing` when there was no answer within the limit: the events may have been written.
+   * @throws {EsdbFailure} of kind `passing` if there was no answer within the limit: the events may have been written.
    */
   async send(request: BatchAppendReq, limitMs: number): Promise<AppendAnswer> {
     const id = crypto.randomUUID();
@@ -48,7 +48,7 @@ export class AppendChannel {
       sent.isLate = true;
       late.reject(new TimeoutFailure(limitMs));
     };
-    // After a time in which the event loop stood still, an answer may have come that was not looked at.
+    // If the event loop was blocked, an answer may have arrived that was not processed yet.
     const timer = setTimeout(() => setImmediate(giveUp), limitMs);
     try {
       const batch = await Promise.race([this.#openBatch(), late.promise]);
@@ -58,7 +58,7 @@ export class AppendChannel {
     } catch (error) {
       const failure = esdbFailureOf(error);
       if (sent.batch !== null && failure.kind === "passing") {
-        // A call that answers others belongs to a server that is there.
+        // If the call answered other appends, the server is there.
         const isDead = !sent.isLate || sent.batch.answers === sent.answersBefore;
         this.#retire(sent.batch);
         if (isDead) void this.#client.reconnect(sent.batch.call);
@@ -113,7 +113,7 @@ export class AppendChannel {
     });
   }
 
-  /** It takes no more, and ends when nobody waits on it. */
+  /** The call takes no more appends, and ends when none are pending. */
   #retire(batch: BatchStream): void {
     if (this.#current === batch) this.#current = null;
     if (batch.waitingById.size === 0 && !batch.isOver) batch.call.cancel();

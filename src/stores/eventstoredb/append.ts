@@ -18,18 +18,18 @@ import { checkStreamSettings, type OwnRange, readOwnStream } from "./stream.ts";
 
 export type Appends = {
   append(prepared: PreparedAppend): Promise<AppendResult>;
-  /** Resolves when every append that was called is answered. */
+  /** Resolves when every append has its result. */
   settled(): Promise<void>;
 };
 
 /**
- * Appends at explicit revisions. The server compares revisions and event ids only, so what it cannot compare is compared
- * here: the head's digest before an append, the digests of events whose ids are there already.
+ * Appends at explicit revisions. The server compares only revisions and event ids, so this code compares the rest:
+ * the head's digest before an append, and the digests of events whose ids are already there.
  */
 export function createAppends(session: Session): Appends {
   const { address, connection, heads, names, sameStore, translate } = session;
   const queueByStream = new Map<string, Promise<unknown>>();
-  // Appends outlive `close`: what was called before it is still written and answered.
+  // Appends outlast `close`: those called before are still written and still resolve.
   const { signal } = new AbortController();
 
   async function read(
@@ -49,10 +49,10 @@ export function createAppends(session: Session): Appends {
     return newest ?? null;
   }
 
-  /** What a stream that is not at the expected head means for an append. */
+  /** The result of an append to a stream that is not at the expected head. */
   async function mismatch(prepared: PreparedAppend, patience: Patience): Promise<AppendResult> {
     const { stream, envelopes } = prepared;
-    // In this order: what the head shows, what is read after it shows too.
+    // In this order, because a later read shows everything that the head shows.
     const newest = await readHead(stream, patience);
     const present = await read(stream, { from: firstRevision(prepared), count: envelopes.length }, patience);
     heads.remember(stream, newest && headOf([newest]));
@@ -88,18 +88,18 @@ export function createAppends(session: Session): Appends {
       const result = await mismatch(prepared, patience);
       const isReadable = result.status === "appended" || (result.actual?.revision ?? -1) >= current;
       if (isReadable && !isConflictWith(result, expected)) return result;
-      // The server compares with what it has written; that may become readable, or be lost with its leader. So it is asked anew.
+      // The server compares with what it has written, which may become readable, or be lost with its leader. So ask again.
       await patience.wait(
         new EsdbFailure("passing", `revision ${current} of ${stream} is there, and cannot be read yet`),
       );
     }
   }
 
-  /** The head of a stream at which this process has not looked yet, if it may be written to. */
+  /** Reads the head of a stream on first use, after checking that the stream may be written. */
   async function firstLook(stream: string, patience: Patience): Promise<Head | null> {
     const reading = { patience: forPart(patience), signal };
     const [newest] = await Promise.all([readHead(stream, patience), checkStreamSettings(session, stream, reading)]);
-    // Reads wait for each other, which is not the server's doing.
+    // Reads wait for each other, which is not the server's fault.
     patience.restore();
     return newest && headOf([newest]);
   }
@@ -118,15 +118,15 @@ export function createAppends(session: Session): Appends {
     }
     heads.acknowledge(stream, revision, position);
     if (position !== null) sameStore.note(envelopes.map(({ id }) => ({ id, position })).at(-1));
-    // The answer to a repeat is about ids only, and may be without its place.
+    // The answer to a repeat compares only ids, and may lack a position.
     if (isRepeat || position === null) return mismatch(prepared, patience);
     heads.remember(stream, head);
     return { status: "appended", head, position };
   }
 
   /**
-   * Sends the same bytes at the same revision again, until the outcome is known or the time is up. A server takes an append
-   * to a stream that another program deleted or truncated since, and says nothing of it: so that is looked at meanwhile.
+   * Sends the same bytes at the same revision until the outcome is known or the time is up. A server silently accepts an append
+   * to a stream that another program has deleted or truncated, so this is checked in parallel.
    */
   async function send(
     prepared: PreparedAppend,
@@ -154,7 +154,7 @@ export function createAppends(session: Session): Appends {
     }
   }
 
-  /** One at a time for each stream: the next one's head is known when the one before is answered. */
+  /** One append at a time per stream: the head for the next one is known when the one before has its result. */
   async function append(prepared: PreparedAppend): Promise<AppendResult> {
     checkBounds(prepared);
     const { stream } = prepared;
@@ -165,7 +165,7 @@ export function createAppends(session: Session): Appends {
     try {
       return await answered;
     } catch (error) {
-      // What is there now is not known.
+      // The current head is unknown.
       heads.forget(stream);
       throw translate(error, { action: "append", stream });
     } finally {
@@ -184,6 +184,6 @@ export function createAppends(session: Session): Appends {
 type Sent = { readonly answer: AppendAnswer; readonly isRepeat: boolean };
 type Appended = Extract<AppendAnswer, { readonly status: "appended" }>;
 
-/** A conflict that names the head that was expected says nothing: it comes of an index that is behind. */
+/** A conflict whose actual head is the expected one has no meaning: the server's index was behind. */
 const isConflictWith = (result: AppendResult, expected: Head | null): boolean =>
   result.status === "conflict" && isSameHead(result.actual, expected);

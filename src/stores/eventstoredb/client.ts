@@ -3,13 +3,13 @@ import type { Address } from "./address.ts";
 import { connectionLoss } from "./failure.ts";
 
 /**
- * What this store uses of `@eventstore/db-client`: everything is in this file, and in `messages.ts` what its messages hold.
+ * What this store uses of `@eventstore/db-client`. All uses are in this file, except for the content of messages (`messages.ts`).
  *
- * The client finds the server and its leader, keeps the connection, knows TLS and credentials. Its appends and reads are not
- * used, because they lose what a store must keep: the bytes of JSON data, filters, and outcomes of appends. So calls are
- * made here, with what the client has for its own: the messages and services in `generated/`, which are what servers
- * publish as their protocol, and two protected members of its class, `execute` and `callArguments`.
- * `test/support/stores/eventstoredb-client.ts` is a suite that fails where a version has another idea of one of them.
+ * The client finds the server and its leader, keeps the connection, and handles TLS and credentials. Its appends and reads are not
+ * used, because they lose what a store must keep: the bytes of JSON data, filters, and outcomes of appends. So this file makes the
+ * calls with internals of the client: the messages and services in `generated/`, which match the protocol that servers
+ * publish, and two protected members of its class, `execute` and `callArguments`.
+ * The suite `test/support/stores/eventstoredb-client.ts` fails if a version changes one of them.
  */
 export type Driver = {
   readonly client: typeof import("@eventstore/db-client");
@@ -25,26 +25,26 @@ export type ReadCall = ReturnType<StreamsClient["read"]>;
 export type AppendCall = ReturnType<StreamsClient["batchAppend"]>;
 type Call = ReadCall | AppendCall;
 
-/** Begins a call, once or never. */
+/** Starts a call, at most once. */
 type OpenCall<C> = (grpc: StreamsClient, ...args: ReturnType<EventStoreClient["callArguments"]>) => C;
 
-/** One client of the database, which finds the server, its leader, and a new connection where one was lost. */
+/** One client of the database. It finds the server and its leader, and a new connection after a loss. */
 export type Client = {
-  /** Starts a call on the current connection, or on the one that another call is on. */
+  /** Starts a call on the current connection, or on the connection of another call. */
   startCall<C extends Call>(open: OpenCall<C>, beside?: ReadCall): Promise<C>;
-  /** Whether calls still go the way of this one: an older one may lead to a node that was cut off. */
+  /** Whether new calls still use the connection of this one: an older one may lead to a node that was cut off. */
   isCurrent(call: Call): boolean;
-  /** Makes the next call look for the server, or its leader, anew, unless that was done since this call began. */
+  /** Makes the next call search for the server or its leader, unless that has happened since this call began. */
   reconnect(call: Call): Promise<void>;
-  /** Rises with each failure of a call and each connection that is lost: the server may be another one since. */
+  /** Increases with each failed call and each lost connection: since then the server may be another one. */
   losses(): number;
   close(): void;
 };
 
 /**
- * Loads the client, which is an optional peer dependency: no other store pays for it.
+ * Loads the client, which is an optional peer dependency that other stores do not need.
  *
- * @throws {StoreUnavailableError} when it is not installed.
+ * @throws {StoreUnavailableError} if it is not installed.
  */
 export async function loadDriver(): Promise<Driver> {
   try {
@@ -54,7 +54,7 @@ export async function loadDriver(): Promise<Driver> {
       import("@eventstore/db-client/generated/shared_pb.js"),
       import("@eventstore/db-client/generated/streams_grpc_pb.js"),
     ]);
-    // The modules are CommonJS: what they export is the default export as a whole, and by name only in part.
+    // The modules are CommonJS: the default export has all their exports; only some are also named exports.
     return { client: client.default, streams: streams.default, shared: shared.default, services: services.default };
   } catch (cause) {
     if (!isNotFound(cause)) throw cause;
@@ -68,7 +68,7 @@ export async function loadDriver(): Promise<Driver> {
 const isNotFound = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
 
-/** @throws {StoreUnavailableError} when the client does not take the address. */
+/** @throws {StoreUnavailableError} if the client rejects the address. */
 export function createClient(driver: Driver, address: Address): Client {
   const client = connectionOf(driver, address);
   const grpcByCall = new WeakMap<Call, StreamsClient>();
@@ -78,30 +78,30 @@ export function createClient(driver: Driver, address: Address): Client {
   let latest: StreamsClient | null = null;
 
   /**
-   * `execute` does something with a connection: with the one there is, else with the one to the server that it finds. (The
-   * only other way to the client's connection is `GRPCStreamCreator`, which watches the call and, where a call fails while
-   * the client finds no server for another one, rejects a promise that nobody handles, which ends the process.)
+   * `execute` calls an action with the current connection, or else finds a server and connects. (The
+   * only other way to the client's connection is `GRPCStreamCreator`. It watches the call, and if a call fails while
+   * the client finds no server for another one, it causes an unhandled rejection, which ends the process.)
    */
   const withConnection = <T>(action: (grpc: StreamsClient) => Promise<T>): Promise<T> =>
     client["execute"](driver.services.StreamsClient, "turnlog", action);
 
   function begin<C extends Call>(grpc: StreamsClient, open: OpenCall<C>): C {
-    // `callArguments` are the address's credentials and the demand for the leader: only that has every acknowledged event.
-    // A deadline would end a subscription; calls have limits of their own.
+    // `callArguments` has the address's credentials and requires the leader: only the leader has every acknowledged event.
+    // A deadline would end a subscription; calls have their own limits.
     const call = open(grpc, ...client["callArguments"]({ requiresLeader: true }, { deadline: Infinity }));
     grpcByCall.set(call, grpc);
     if (!watched.has(grpc)) watch(grpc);
-    // The reader of the call hears of its errors in another way; one that nobody listens to ends the process.
+    // The reader of the call gets its errors in another way, but without a listener an error ends the process.
     call.on("error", (error: Error) => {
       const { isLost, isOurs, namesLeader } = connectionLoss(error);
       if (!isOurs) losses += 1;
-      // Of a leader that is not named the client would read the name.
+      // If the error does not name the leader, the client would still read a name from it.
       if (isLost) void leave(grpc, namesLeader ? error : new driver.client.UnavailableError());
     });
     return call;
   }
 
-  /** A connection on which no call is open is lost, and made anew, without a word. */
+  /** Counts the loss of a connection without open calls, which is otherwise silent. */
   function watch(grpc: StreamsClient): void {
     watched.add(grpc);
     const channel = grpc.getChannel();
@@ -111,15 +111,15 @@ export function createClient(driver: Driver, address: Address): Client {
       const wasReady = isReady;
       isReady = isState(state, ready);
       if (wasReady && !isReady) losses += 1;
-      // It ends with the channel, whose last change nobody hears.
+      // The watch ends with the channel.
       if (!isState(state, shutDown)) channel.watchConnectivityState(state, Infinity, next);
     };
     next();
   }
 
   /**
-   * When its action throws, `execute` drops the connection, and remembers which server that was, or which one leads. Each
-   * connection is left once, so the client never looks for a server at that moment: it would reject what nobody handles.
+   * If its action throws, `execute` drops the connection, and remembers the failed server or the named leader. Each
+   * connection is left once, and so never while the client searches for a server: that would cause an unhandled rejection.
    */
   async function leave(grpc: StreamsClient, reason: Error): Promise<void> {
     if (left.has(grpc)) return;
@@ -128,7 +128,7 @@ export function createClient(driver: Driver, address: Address): Client {
     const leaving = withConnection(async (current) => {
       if (current === grpc) throw reason;
     });
-    // The next call looks for the server, and tells its caller.
+    // The next call searches for the server, and reports errors to its caller.
     await leaving.catch(() => undefined);
   }
 
@@ -154,7 +154,7 @@ export function createClient(driver: Driver, address: Address): Client {
   };
 }
 
-// What gRPC calls the states of a channel (`connectivityState`).
+// gRPC's states of a channel (`connectivityState`).
 const [ready, shutDown] = [2, 4];
 const isState = (state: number, wanted: number): boolean => state === wanted;
 

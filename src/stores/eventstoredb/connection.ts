@@ -3,25 +3,25 @@ import { AppendChannel } from "./append-channel.ts";
 import { type Client, createClient, loadDriver } from "./client.ts";
 import { createMessages, type Messages } from "./messages.ts";
 
-/** What the stores of this process that are at one address have in common. */
+/** What this process's stores at one address share. */
 export type Connection = Omit<Client, "close"> & {
   readonly messages: Messages;
   readonly appends: AppendChannel;
-  /** Reads under way: a server lets 100 calls go on at a time on a connection, and what is beyond waits without a word. */
+  /** Slots for reads: a server allows 100 calls at a time on a connection, and further ones wait silently. */
   readonly slots: Slots;
-  /** Gives up one use; the last one closes the connection. */
+  /** Releases one use; the last one closes the connection. */
   release(): void;
 };
 
-/** Leaves room for appends, and for the one subscription of every store. */
+/** Leaves room for appends, and for the one subscription of each store. */
 const maxReads = 48;
 
 const sharedByAddress = new Map<string, { readonly connection: Promise<Connection>; uses: number }>();
 
 /**
- * The connection of an address: one client per process and address, however many stores are open there.
+ * The connection of an address: one client per process and address, for any number of open stores.
  *
- * @throws {StoreUnavailableError} when the client is not installed or does not take the address.
+ * @throws {StoreUnavailableError} if the client is not installed or rejects the address.
  */
 export async function connect(address: Address): Promise<Connection> {
   const key = address.connectionString;
@@ -67,25 +67,25 @@ async function createConnection(address: Address): Promise<Connection> {
   };
 }
 
-/** One of the places that there are. */
+/** One of a limited number of slots. */
 type Slot = {
-  /** Ending it twice changes nothing. */
+  /** May be called twice. */
   readonly release: () => void;
-  /** The holder does not need it at the moment: a caller waiting for a place may ask for this one, once and soon. */
+  /** The owner does not need it at the moment: if others wait, `giveWay` may be called, once and soon. */
   readonly lend: (giveWay: () => void) => void;
-  /** The holder needs it again. */
+  /** The owner needs it again. */
   readonly keep: () => void;
 };
 
 type Held = { giveWay: (() => void) | null };
 
 /**
- * Lets so many of those who ask go on at a time, in the order in which they asked. A caller that holds a place and does other
- * things meanwhile, such as asking for another one, gives way to those who wait: else all might wait for each other.
+ * Allows a limited number of owners at a time, in the order in which they asked. An owner that does something else meanwhile, such as
+ * asking for another slot, gives way to waiting callers; otherwise all might wait for each other.
  */
 type Slots = { readonly take: () => Promise<Slot> };
 
-/** How long those who wait leave a place to a holder who does not need it. */
+/** How long waiting callers leave a slot to an owner that does not need it. */
 const patienceMs = 50;
 
 function createSlots(max: number): Slots {
@@ -112,7 +112,7 @@ function createSlots(max: number): Slots {
   function next(): void {
     if (held.size < max) waiting.shift()?.(create());
   }
-  /** Most holders are back, or done, before anybody has to ask. */
+  /** Most owners are back, or done, before they have to give way. */
   function watch(): void {
     if (isWatched || waiting.length === 0) return;
     isWatched = true;

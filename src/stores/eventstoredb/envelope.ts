@@ -9,7 +9,7 @@ import {
 } from "../../log/ports/event-store.ts";
 import { type EsdbEvent, type EsdbMessage, textOfBytes } from "./messages.ts";
 
-/** What the metadata of every event says under `turnlog`; a greater number is from a newer turnlog. */
+/** The `turnlog` member of every event's metadata; a greater number is from a newer turnlog. */
 export const formatVersion = 1;
 
 const encoder = new TextEncoder();
@@ -43,11 +43,11 @@ function metadataText(envelope: Envelope): string {
 const optionalNames = ["runId", "frame", "causationId", "tenant", "keyId", "nonce"] as const;
 
 /**
- * The envelope of an event that was read; null for one that another program wrote. Its content is not checked: that is
- * what the digests are for.
+ * The envelope of an event that was read; null for an event of another program. Its content is not checked: the
+ * digests do that.
  *
- * @throws {StoreTooNewError} when a newer turnlog wrote it.
- * @throws {StoreCorruptedError} when it says that it is ours, and lacks a member.
+ * @throws {StoreTooNewError} if a newer turnlog wrote it.
+ * @throws {StoreCorruptedError} if it has turnlog's mark but lacks a member.
  */
 export function envelopeOf(event: EsdbEvent, stream: string): StoredEnvelope | null {
   const metadata = readMetadata(event);
@@ -69,7 +69,7 @@ export function envelopeOf(event: EsdbEvent, stream: string): StoredEnvelope | n
     type: event.type,
     version,
     at,
-    // Metadata is written from an actor only; that it was not changed since is what the digest shows.
+    // Metadata is only ever written from an actor. The digest shows whether it is unchanged.
     actor: actor as Actor,
     encoding,
     data: textOfBytes(event.data),
@@ -83,7 +83,7 @@ export function envelopeOf(event: EsdbEvent, stream: string): StoredEnvelope | n
   return envelope;
 }
 
-/** Metadata with our mark; null for what another program wrote. */
+/** Metadata with turnlog's mark; null for events of another program. */
 function readMetadata({ metadata: bytes }: EsdbEvent): JsonObject | null {
   if (bytes.length === 0) return null;
   try {

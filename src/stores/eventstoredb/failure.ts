@@ -8,22 +8,22 @@ import {
 } from "../../log/ports/event-store.ts";
 
 export type EsdbFailureKind =
-  /** Passes: no connection, a leader that changes, a time limit. What was asked may have been done. */
+  /** Temporary: no connection, a change of leader, a time limit. The request may have been executed. */
   | "passing"
-  /** The server shows less than this process has seen of it: its index is behind, or, where that does not pass, it was set back. */
+  /** The server shows less than this process has seen: its index is behind or, if that persists, the server was set back. */
   | "behind"
-  /** The server holds another store, or another past, than the one that was opened. */
+  /** The server holds another store, or another history, than the one that was opened. */
   | "replaced"
-  /** Does not pass until somebody changes a setting. */
+  /** Permanent until a setting is changed. */
   | "setting"
   | "denied"
   | "too-large"
   | "deleted"
-  /** The place in the log at which the reading was to begin is none. */
+  /** The position at which the read should begin is invalid. */
   | "position"
   | "invalid";
 
-/** Why the server or the way to it did not do what was asked, before it is told in the port's words. */
+/** Why the server, or the connection to it, did not do what was asked; later translated into an error of the port. */
 export class EsdbFailure extends Error {
   override readonly name = "Failure";
   readonly kind: EsdbFailureKind;
@@ -34,7 +34,7 @@ export class EsdbFailure extends Error {
   }
 }
 
-/** What a call ended with: a status of gRPC with trailers, or an error of the client. */
+/** Classifies the error of a call: a gRPC status with trailers, or an error of the client. */
 export function esdbFailureOf(error: unknown): EsdbFailure {
   if (error instanceof EsdbFailure) return error;
   if (!(error instanceof Error)) return new EsdbFailure("passing", String(error), { cause: error });
@@ -47,7 +47,7 @@ export function esdbFailureOf(error: unknown): EsdbFailure {
   });
 }
 
-/** A call to which nobody answered. */
+/** A call without an answer in time. */
 export class TimeoutFailure extends EsdbFailure {
   readonly limitMs: number;
 
@@ -63,7 +63,7 @@ export class TimeoutFailure extends EsdbFailure {
 /** The port's error for a failure, with the setting to change. */
 export function portError(failure: EsdbFailure, shown: string, request: AccessRequest): Error {
   const { kind, message } = failure;
-  // What the client said; the failure itself is only our name for it.
+  // The client's own error; the failure only classifies it.
   const options = { cause: failure.cause ?? failure };
   switch (kind) {
     case "passing":
@@ -77,7 +77,7 @@ export function portError(failure: EsdbFailure, shown: string, request: AccessRe
     case "setting":
       return new StoreUnavailableError(`${shown} cannot be used: ${message}`, options);
     case "denied": {
-      // Beginnings of names are looked for in $all, which only administrators may read by default.
+      // Searching by prefix reads $all, which by default only administrators may read.
       const place = request.stream.endsWith("*") ? "$all" : request.stream;
       return new TurnlogError(
         "access-denied",
@@ -106,8 +106,8 @@ const passingAdvice =
   "check host and port, that the server is up and has a leader, and that tls=true or false is right";
 
 /**
- * Whether an error of a call says that its connection leads nowhere, or no more to the leader, and whether the server says which one
- * does. What this process cancelled says nothing of the server.
+ * Whether an error of a call means that its connection is dead or no longer leads to the leader, and whether the server names the
+ * leader. A call that this process cancelled says nothing about the server.
  */
 export function connectionLoss(error: Error): ConnectionLoss {
   const { code, details, exception } = statusOf(error);
@@ -158,7 +158,7 @@ const kindByCode = new Map<number, EsdbFailureKind>([
   [16, "setting"],
 ]);
 
-/** Failures that a server's restart does not cure, by the texts of Node, OpenSSL and grpc-js. */
+/** Advice for failures that restarting the server does not fix, by the texts of Node, OpenSSL and grpc-js. */
 function adviceFor(details: string): string | null {
   for (const [pattern, advice] of advices) if (pattern.test(details)) return `${advice} (${details})`;
   return null;
@@ -178,7 +178,7 @@ const advices: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** What an append's own answer says, by the type of its detail: the second part of a packed message's URL. */
+/** Classifies the answer to an append, by the type of its detail: the second part of a packed message's URL. */
 export function failureOfAppend(type: string, message: string): EsdbFailure {
   return new EsdbFailure(kindByDetail.get(type) ?? "passing", message === "" ? type : message);
 }

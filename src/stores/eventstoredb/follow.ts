@@ -17,8 +17,8 @@ type FollowOptions = {
 };
 
 /**
- * The store's own events, then every one as it comes, each once. What was there before is read; what comes is the tail's,
- * which is one for all. Who takes so much time that the tail cannot keep what came meanwhile reads that too.
+ * The store's existing events, then every new one, each once. Existing events are read; new ones come from the tail,
+ * which all followers share. If a follower is so slow that the tail cannot keep all new events, it reads them, too.
  */
 export async function* followOwnLog(
   session: Session,
@@ -54,14 +54,14 @@ function isBeyond(cursor: Cursor, to: string | null): boolean {
   return to === null || (position !== null && comparePositions(position, to) >= 0);
 }
 
-/** What is written from now on, on one subscription for all who follow the store: servers allow a process few of them. */
+/** New events, on one subscription for all followers of the store: servers allow a process few of them. */
 export type Tail = {
-  /** Events of streams whose names begin so. The subscription begins with the first who asks, and ends with the last. */
+  /** Events of streams with the prefix. The subscription begins with the first follower, and ends with the last. */
   readonly attach: (streamPrefix: string) => Attached;
 };
 
 type Attached = Pick<Tap, "next"> & {
-  /** The place after which everything is given: what lies before it has to be read. Null for the beginning of the log. */
+  /** The position after which the tail has everything: earlier events must be read. Null for the beginning of the log. */
   readonly begins: (signal: AbortSignal) => Promise<string | null>;
   readonly leave: () => void;
 };
@@ -81,7 +81,7 @@ export function createTail(session: Session): Tail {
       begun: Promise.withResolvers<Cursor>(),
       left: new AbortController(),
     };
-    // Callers still waiting for its beginning are told.
+    // Callers still waiting for its beginning get the error.
     started.begun.promise.catch(() => undefined);
     keepUp(session, started).catch((error: unknown) => {
       if (current === started) current = null;
@@ -101,7 +101,7 @@ export function createTail(session: Session): Tail {
       return {
         next: tap.next,
         async begins(signal) {
-          // A follower need not wait for a server to leave.
+          // A follower need not wait for a server before it stops.
           const waiting = innerSignal(signal);
           try {
             return (await Promise.race([begun.promise, rejectionOf(waiting.signal)])).position();
@@ -120,7 +120,7 @@ export function createTail(session: Session): Tail {
   };
 }
 
-/** Goes on from the last event or checkpoint when the connection is lost, for as long as it takes. */
+/** Continues from the last event or checkpoint when the connection is lost, without a time limit. */
 async function keepUp(session: Session, { taps, begun, left }: Subscription): Promise<void> {
   const { connection, names, address, sameStore } = session;
   const signal = AbortSignal.any([session.closing, left.signal]);
@@ -158,28 +158,28 @@ async function keepUp(session: Session, { taps, begun, left }: Subscription): Pr
 }
 
 /**
- * Asks whether silence means that nothing happens. A server that lost touch with the others says nothing to those whom it
- * gave a subscription before, and refuses what demands the leader.
+ * Checks whether a silent subscription just has no new events. A server that lost contact with its cluster stays silent on its
+ * existing subscriptions, and rejects calls that require the leader.
  *
- * @throws {EsdbFailure} when the subscription is better begun anew.
+ * @throws {EsdbFailure} if the subscription should be replaced.
  */
 async function probe(session: Session, open: ReadCall, signal: AbortSignal): Promise<void> {
   if (!session.connection.isCurrent(open)) throw new EsdbFailure("passing", "other calls go another way by now");
   await endOfLog(session, { patience: session.patience(signal), signal, beside: open });
 }
 
-/** One follower's share of what comes: what was not taken yet, up to a limit. */
+/** One follower's buffer of new events, up to a limit. */
 type Tap = {
   readonly offer: (stream: string, event: EsdbEvent) => void;
   readonly fail: (error: unknown) => void;
   /**
-   * What has come since it was last asked for, or what comes next; null when the signal aborts, or when all that was kept
-   * was taken and more came than that: then the follower has to read the rest.
+   * The buffered events, or the next new ones. Null when the signal aborts, or when the buffer overflowed and
+   * its events were taken: then the follower must read the rest.
    */
   readonly next: (signal: AbortSignal) => Promise<readonly EsdbEvent[] | null>;
 };
 
-/** Events that are kept for a follower who is slow. */
+/** How many events to buffer for a slow follower. */
 const maxEvents = 512;
 
 function createTap(streamPrefix: string): Tap {

@@ -1,34 +1,34 @@
 import { comparePositions, type Head } from "../../log/ports/event-store.ts";
 
 /**
- * What this process knows of the store: the heads of streams when it last looked, and what the server has acknowledged to
- * it, which has to be readable before a reading may end. (A server acknowledges what its index has not taken in yet, and
- * a new leader serves before its own has.)
+ * What this process knows about the store: the heads of streams when it last read them, and what the server has acknowledged,
+ * which must be readable before a read may end. (A server acknowledges events before its index has them, and
+ * a new leader serves reads before its own index has them.)
  */
 export type Heads = {
-  /** The head of a stream; undefined when it is not known. */
+  /** The head of a stream; undefined if it is not known. */
   readonly head: (stream: string) => Head | null | undefined;
   readonly remember: (stream: string, head: Head | null) => void;
-  /** The head may be another one now; what was acknowledged stays so. */
+  /** The head may have changed; acknowledged events remain. */
   readonly forget: (stream: string) => void;
-  /** The newest revision that was seen or acknowledged; -1 for none. */
+  /** The newest revision seen or acknowledged; -1 for none. */
   readonly reached: (stream: string) => number;
-  /** An event of the stream was acknowledged, at its place in the log where that was said. */
+  /** Records that an event of the stream was acknowledged, with its position if the server said it. */
   readonly acknowledge: (stream: string, revision: number, position: string | null) => void;
-  /** The newest place in the log that was acknowledged. */
+  /** The newest acknowledged position. */
   readonly position: () => string | null;
 };
 
 type Known = { head: Head | null | undefined; reached: number };
 
-/** Streams of which this is remembered; others are looked at before an append. */
+/** How many streams to remember; others are read before an append. */
 const maxStreams = 10_000;
 
 export function createHeads(): Heads {
   const knownByStream = new Map<string, Known>();
   let newest: string | null = null;
 
-  /** What is known of a stream, which is then the last to be forgotten. */
+  /** What is known about a stream, which thereby becomes the last one to be forgotten. */
   function known(stream: string): Known {
     const entry = knownByStream.get(stream) ?? { head: undefined, reached: -1 };
     knownByStream.delete(stream);

@@ -7,11 +7,11 @@ import { storeIdOf } from "./store-id.ts";
 import { readServerStream } from "./stream.ts";
 
 /**
- * The id of the store at an address: what its own stream's first event says. A new one is drawn where there is none; of
- * several processes that do so at once, one is in time. Answers once the server is ready and has a leader.
+ * The id of the store at an address, from the first event of its identity stream. If there is none, a new id is generated; if
+ * several processes do so at once, one of them wins. Resolves once the server is ready and has a leader.
  *
- * @param mustExist - Refuses to create a store.
- * @throws {StoreNotFoundError} when it must exist and does not; then nothing was written.
+ * @param mustExist - Does not create a store.
+ * @throws {StoreNotFoundError} if it must exist and does not; nothing was written then.
  */
 export async function openIdentity(session: Session, mustExist: boolean): Promise<string> {
   const { names, connection, closing, address } = session;

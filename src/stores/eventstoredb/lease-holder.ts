@@ -6,32 +6,32 @@ import { innerSignal, rejectionOf } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
 import type { LeaseNews, LeaseTask } from "./lease-renewal.ts";
 
-/** A lease that is held by a thread of this process. */
+/** A lease held by a thread of this process. */
 export type HeldLease = {
-  /** Ends it, so that others see it at once where the server answers, and resolves when the thread is gone. */
+  /** Ends it so that others see that at once, if the server answers. Resolves when the thread is gone. */
   readonly end: () => Promise<void>;
 };
 
 type Holding = {
-  /** Aborts when the store is closed: a thread that does not hold the lease yet is not waited for. */
+  /** Aborts when the store is closed, which does not wait for a thread that does not hold the lease yet. */
   readonly closing: AbortSignal;
-  /** It is not held any more, or was not renewed for too long; why. */
+  /** Called with the reason when it is no longer held, or was not renewed for too long. */
   readonly onTrouble: (kind: "lost" | "late", reason: string) => void;
 };
 
-/** How much longer than a call of the store a thread may take until it holds its lease. */
+/** How much longer than a call of the store a thread may take to acquire its lease. */
 const startMs = 10_000;
 
-/** How long closing a store waits for a server to take the end of its lease. */
+/** How long closing a store waits for a server to accept the end of its lease. */
 const endMs = 3_000;
 
 /**
- * Starts the thread that holds a lease. It does not keep the process alive once it does.
+ * Starts the thread that holds a lease. Once it does, it does not keep the process alive.
  *
- * @throws {Error} when the thread cannot start, or the lease cannot be held.
+ * @throws {Error} if the thread cannot start, or cannot acquire the lease.
  */
 export async function startHolder(task: LeaseTask, { closing, onTrouble }: Holding): Promise<HeldLease> {
-  // How the text of a program is read, which was given instead of a file, says nothing of this file.
+  // `--input-type` applies to a program given as text, not to this file.
   const execArgv = process.execArgv.filter((flag) => !flag.startsWith("--input-type"));
   const thread = new Worker(threadFile(), { workerData: task, name: "turnlog-lease", execArgv });
   const begun = Promise.withResolvers<undefined>();
@@ -77,7 +77,7 @@ export async function startHolder(task: LeaseTask, { closing, onTrouble }: Holdi
   };
 }
 
-/** The program of the thread: beside this file as a source; a bundle may keep this file's code in its folder of chunks. */
+/** The thread's program: beside this source file; in a bundle, this file's code may be in a folder of chunks. */
 function threadFile(): string {
   const name = import.meta.filename.endsWith(".ts") ? "lease-thread.ts" : "lease-thread.js";
   const files = ["../stores/eventstoredb", "."].map((folder) => join(import.meta.dirname, folder, name));

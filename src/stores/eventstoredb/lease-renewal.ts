@@ -6,7 +6,7 @@ import { EsdbFailure, portError } from "./failure.ts";
 import { createLeaseStream, type LeaseStream, leaseEnded, leaseRenewed } from "./lease-stream.ts";
 import type { LeasePace } from "./lease-watch.ts";
 
-/** What the thread of a lease is told. */
+/** What the thread of a lease is started with. */
 export type LeaseTask = {
   readonly address: Address;
   /** The server's name of the lease's stream. */
@@ -14,18 +14,18 @@ export type LeaseTask = {
   readonly pace: LeasePace;
 };
 
-/** What the thread of a lease says. */
+/** Messages from the thread of a lease. */
 export type LeaseNews =
   | { readonly kind: "held" }
   | { readonly kind: "ended" }
-  /** It could not be held, or is not any more: the server refuses, or was set back. */
+  /** It could not be acquired, or is no longer held: the server rejects it, or was set back. */
   | { readonly kind: "lost"; readonly reason: string }
-  /** It was not renewed for so long that others may take its holder for dead. */
+  /** It was not renewed for so long that others may consider its holder dead. */
   | { readonly kind: "late"; readonly reason: string };
 
 type Renewing = { readonly ending: AbortSignal; readonly say: (news: LeaseNews) => void };
 
-/** Holds a lease, on a connection of its own, until the signal aborts, and ends it then. What keeps it from that it says. */
+/** Holds a lease, on its own connection, until the signal aborts, and then ends it. Reports every problem. */
 export async function renewLease(task: LeaseTask, renewing: Renewing): Promise<void> {
   try {
     await renew(task, renewing);
@@ -44,7 +44,7 @@ async function renew(task: LeaseTask, { ending, say }: Renewing): Promise<void> 
     await lease.shown(signal);
     say({ kind: "held" });
     const isRenewed = await goOn(lease, task, { ending, say });
-    // A server that did not answer is not waited for: others then see the end as that of a process that was killed.
+    // Do not wait for a server that did not answer: others then see the same as when a process was killed.
     if (isRenewed) {
       await lease.write(leaseEnded, signal);
       await lease.shown(signal);
@@ -55,10 +55,10 @@ async function renew(task: LeaseTask, { ending, say }: Renewing): Promise<void> 
   }
 }
 
-/** The pause after a renewal that failed: short beside the time after which others take the holder for dead. */
+/** The pause after a failed renewal: short compared to the time after which others consider the holder dead. */
 const pauseAfterFailureMs = 1_000;
 
-/** Renews a lease until the signal aborts, also while the server cannot be reached. Gives whether it could be at last. */
+/** Renews a lease until the signal aborts, even while the server is unreachable. Returns whether the last renewal succeeded. */
 async function goOn(lease: LeaseStream, task: LeaseTask, { ending, say }: Renewing): Promise<boolean> {
   const { renewMs, deadAfterMs } = task.pace;
   let renewedAt = realTime.nowMs();

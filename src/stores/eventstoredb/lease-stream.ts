@@ -9,16 +9,16 @@ export const leaseEnded = "LeaseEnded";
 
 export type LeaseStream = {
   /**
-   * Appends one event, which nobody reads but for its type and number. The signal ends the pauses between tries.
+   * Appends one event. Readers use only its type and number. The signal ends the pauses between tries.
    *
-   * @throws {EsdbFailure} when the deadline is over or the signal aborted; of kind `behind` where the server has lost what it acknowledged.
+   * @throws {EsdbFailure} if the deadline is over or the signal aborted; of kind `behind` if the server has lost what it acknowledged.
    */
   readonly write: (type: string, signal: AbortSignal) => Promise<void>;
-  /** Resolves when the server shows to everyone what it has acknowledged. */
+  /** Resolves when the server shows every reader what it has acknowledged. */
   readonly shown: (signal: AbortSignal) => Promise<void>;
 };
 
-/** Makes the stream of a lease on the server; only its newest event is kept there. */
+/** Creates the stream of a lease on the server, which keeps only its newest event. */
 export async function createLeaseStream(
   connection: Connection,
   { name, address, signal }: { readonly name: string; readonly address: Address; readonly signal: AbortSignal },
@@ -48,7 +48,7 @@ export async function createLeaseStream(
   }
 
   async function write(type: string, end: AbortSignal): Promise<void> {
-    // The same id for each try: what is there already is acknowledged once more.
+    // The same id for each try, so that the server acknowledges an event that it already has.
     const event = eventOf(type, {});
     await trying(end, async ({ leftMs }) => {
       for (;;) {
@@ -59,13 +59,13 @@ export async function createLeaseStream(
         }
         if (answer.current <= (last ?? -1))
           throw new EsdbFailure("behind", `renewal ${last ?? 0} is gone, which it had acknowledged`);
-        // A try that was given up had come through after all.
+        // An earlier try had succeeded after all.
         last = answer.current;
       }
     });
   }
 
-  // Its age is not limited (`$maxAge`): a server's clock would decide then which leases there are.
+  // No limit of its age (`$maxAge`): then a server's clock would decide which leases exist.
   await limit({ settings: { $maxCount: 1 } });
   return {
     write,

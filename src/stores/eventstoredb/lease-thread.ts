@@ -1,10 +1,10 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { type LeaseTask, renewLease } from "./lease-renewal.ts";
 
-/** The thread of a lease: nothing that its process does keeps it from renewing, not even an event loop that is busy for minutes. */
+/** The thread that renews a lease: a busy event loop of its process, even for minutes, does not stop it. */
 const ending = new AbortController();
 parentPort?.once("message", () => ending.abort());
-// `lease-holder.ts` starts this thread, and with nothing else.
+// Only `lease-holder.ts` starts this thread, with this data.
 const task = workerData as LeaseTask;
 await renewLease(task, { ending: ending.signal, say: (news) => parentPort?.postMessage(news) });
 parentPort?.close();

@@ -3,32 +3,32 @@ import type { Time } from "../time.ts";
 /** How often a lease is renewed, and how it is judged. */
 export type LeasePace = {
   readonly renewMs: number;
-  /** How long a reader itself has to see a lease unrenewed before it takes the holder for dead. */
+  /** How long a reader must itself see no renewal before it considers the holder dead. */
   readonly deadAfterMs: number;
-  /** How often a reader looks that wants to know. */
+  /** How often a waiting reader looks. */
   readonly lookMs: number;
 };
 
 export const leasePace: LeasePace = { renewMs: 10_000, deadAfterMs: 45_000, lookMs: 2_000 };
 
-/** What the server shows of a lease: the number of its newest renewal, that its holder ended it, or nothing. */
+/** What the server shows of a lease: the number of its newest renewal, `ended` by its holder, or nothing. */
 export type LeaseSight = number | "ended" | "none";
 
-/** What is known of the holder; `unsure` before the reader has seen a renewal, or has waited long enough for one. */
+/** Whether the holder is alive; `unsure` until the reader has seen a renewal, or has waited long enough for one. */
 type Verdict = Certain | "unsure";
 type Certain = "alive" | "dead";
 
 export type LeaseWatch = {
-  /** What one look at the server shows, together with those before it. While that is not certain, it is looked at in the background. */
+  /** The verdict after one look at the server and all earlier ones. While it is unsure, further looks follow in the background. */
   readonly look: (leaseId: string) => Promise<Verdict>;
-  /** Waits until the verdict is certain; rejects when the watch ends, and with an error that does not pass. */
+  /** Waits for a certain verdict. Rejects when the watch ends, and with a permanent error. */
   readonly untilKnown: (leaseId: string) => Promise<Certain>;
 };
 
 type WatchOptions = {
   /**
-   * What the server shows now, and whether a try failed before it answered; rejects when the deadline of a call is over, and with an
-   * error that does not pass.
+   * What the server shows now, and whether a try failed before it answered. Rejects when the deadline of a call is over, and with a
+   * permanent error.
    */
   readonly look: (leaseId: string) => Promise<{ readonly sight: LeaseSight; readonly hasFailed: boolean }>;
   readonly pace: Pick<LeasePace, "deadAfterMs" | "lookMs">;
@@ -40,26 +40,26 @@ type WatchOptions = {
 type Seen = {
   readonly number: number;
   readonly lookedAt: number;
-  /** How long this number was seen unchanged. */
+  /** How long the reader has seen this number unchanged. */
   readonly silentMs: number;
-  /** Until when the holder counts as alive without another renewal, by the last look that came before one. */
+  /** Until when the holder counts as alive without another renewal: a fixed time after the last look before a renewal. */
   readonly aliveUntil: number;
 };
 
-/** Leases that are remembered; one that is forgotten is waited for anew. */
+/** How many leases to remember; for a forgotten one the wait starts again. */
 const maxLeases = 1_000;
 
 /**
- * Judges leases by the reader's own stopwatch: no clock of a server or holder is asked. Only time counts in which the server
- * answered every look, for while nobody reaches it no holder can renew its lease either. So a look that fails begins the wait
- * anew, and between two looks no more counts than two pauses take: what was in a longer one, nobody has seen.
+ * Judges leases by the reader's own stopwatch, without a clock of a server or holder. Only time in which the server
+ * answered every look counts, because while the server is unreachable no holder can renew its lease either. So a failed look restarts
+ * the wait, and the time between two looks counts as two pauses at most: nothing is known about the rest of a longer gap.
  */
 export function createLeaseWatch({ look, pace, time, closing }: WatchOptions): LeaseWatch {
   const { deadAfterMs, lookMs } = pace;
   const seenById = new Map<string, Seen>();
   const watches = new Map<string, Promise<Certain>>();
 
-  /** What a look at a lease shows, and whether it shows a renewal since the one before. */
+  /** Looks at a lease once. Returns the verdict, and whether there was a renewal since the last look. */
   async function lookOnce(leaseId: string): Promise<{ readonly verdict: Verdict; readonly isNew: boolean }> {
     const { sight, hasFailed } = await look(leaseId);
     const seen = seenById.get(leaseId);
@@ -102,7 +102,7 @@ export function createLeaseWatch({ look, pace, time, closing }: WatchOptions): L
       watches.delete(leaseId);
     });
     watches.set(leaseId, begun);
-    // Where nobody waits for it, the next look meets the same error.
+    // If no caller awaits it, the next look gets the same error.
     begun.catch(() => undefined);
     return begun;
   }

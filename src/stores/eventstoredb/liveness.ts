@@ -11,15 +11,15 @@ import { readMessages } from "./read-call.ts";
 import type { Session } from "./session.ts";
 
 export type EventStoreDbLiveness = Required<Liveness> & {
-  /** Ends the lease that is held. */
+  /** Releases the lease. */
   readonly end: () => Promise<void>;
 };
 
 const leasePattern = /^lse_\w+$/;
 
 /**
- * A lease is a stream of its own on the server, which a thread of the holder's process appends to while the process lives. Its events
- * are none of the store's: no reading of the log gives them.
+ * A lease is a separate stream on the server, to which a thread of the holder's process appends while the process is alive. Its events
+ * are not part of the store: reads of the log do not return them.
  */
 export function createLiveness(session: Session, pace: LeasePace): EventStoreDbLiveness {
   const { address, closing, names, refuseIfClosed, translate } = session;
@@ -52,7 +52,7 @@ export function createLiveness(session: Session, pace: LeasePace): EventStoreDbL
       forget();
       const what = `nothing could be written at ${address.shown} to show that this process lives`;
       const follows = "so other machines and containers wait for takeoverAfterMs before they take up its runs";
-      // It is tried again for each run.
+      // The next run tries again.
       if (!hasWarned && !closing.aborted) session.warn(`${what}, ${follows}: ${messageOf(error)}`);
       hasWarned = true;
       return null;
@@ -77,7 +77,7 @@ export function createLiveness(session: Session, pace: LeasePace): EventStoreDbL
     const patience = session.patience(closing);
     for (let hasFailed = false; ; hasFailed = true) {
       try {
-        // What this process has seen of the log has to be readable, and so has the lease that was begun before.
+        // What this process has seen of the log must be readable, and with it any lease acquired before.
         await session.sameStore.confirm(patience, closing);
         return { sight: await sightOf(leaseId, Math.min(address.silenceMs.read, patience.leftMs())), hasFailed };
       } catch (error) {
@@ -89,7 +89,7 @@ export function createLiveness(session: Session, pace: LeasePace): EventStoreDbL
 
   const watch = createLeaseWatch({ look, pace, time: backgroundTime, closing });
 
-  /** An answer about a lease, in the port's words. */
+  /** Asks about a lease, and translates failures into errors of the port. */
   async function asking(leaseId: string, ask: () => Promise<boolean>): Promise<boolean> {
     refuseIfClosed();
     if (held?.id === leaseId && (await held.lease) !== null) return true;
@@ -120,7 +120,7 @@ export function createLiveness(session: Session, pace: LeasePace): EventStoreDbL
       signal?.throwIfAborted();
       return asking(leaseId, async () => {
         const waiting = innerSignal(signal ?? new AbortController().signal);
-        // The watch itself keeps no process alive.
+        // The watch alone would not keep the process alive.
         const alive = setInterval(() => undefined, pace.deadAfterMs);
         try {
           return (await Promise.race([watch.untilKnown(leaseId), rejectionOf(waiting.signal)])) === "alive";

@@ -6,22 +6,22 @@ import { forPart, type Patience } from "./patience.ts";
 import { type ReadCallOptions, readMessages } from "./read-call.ts";
 import type { Session } from "./session.ts";
 
-/** How far a reading of the log has come. */
+/** How far a read of the log has come. */
 export type Cursor = {
-  /** What the server is asked for: an expression for the names of streams. */
+  /** The filter for the server: a regular expression for the names of streams. */
   readonly pattern: string;
-  /** The last position that was seen; null at the beginning. */
+  /** The last position seen; null at the beginning. */
   readonly position: () => string | null;
-  /** The events that are new. Positions that are none, and those that were seen, are passed over. */
+  /** Returns the new events, without invalid positions and those already seen. */
   readonly take: (messages: readonly ReadMessage[]) => readonly EsdbEvent[];
-  /** The same of events that came another way. */
+  /** The same for events from another source. */
   readonly takeEvents: (events: readonly EsdbEvent[]) => readonly EsdbEvent[];
 };
 
 export function createCursor(pattern: string, after: string | null): Cursor {
   let seen = after;
 
-  /** Whether it is new. A read begins with the event at its position, and after a loss the same may come twice. */
+  /** Whether the position is new. A read begins with the event at its position, and after a loss an event may come twice. */
   function moveTo(position: string): boolean {
     if (seen !== null && comparePositions(position, seen) <= 0) return false;
     seen = position;
@@ -41,7 +41,7 @@ export function createCursor(pattern: string, after: string | null): Cursor {
   };
 }
 
-/** The envelopes of the events that belong to streams whose names begin so. The comparison is this one, not the server's. */
+/** The envelopes of events in streams with the prefix. This comparison decides, not the server's. */
 export function ownEnvelopes(
   session: Pick<Session, "names" | "warnOfForeign">,
   events: readonly EsdbEvent[],
@@ -60,17 +60,17 @@ export function ownEnvelopes(
 
 export type LogOptions = {
   readonly cursor: Cursor;
-  /** A place that the reading has to get to: what lies before it was seen by others, or acknowledged. */
+  /** The position that the read must reach: everything before it was seen by others, or acknowledged. */
   readonly to: string | null;
-  /** How long to go on without success. */
+  /** How long to keep trying without success. */
   readonly patience: Patience;
-  /** Ends it, with an error. */
+  /** Ends it with an error. */
   readonly signal: AbortSignal;
 };
 
 /**
- * The events of the log after the cursor, as many at a time as have come, to the end as it is when the reading gets there.
- * However much lies between, the cursor moves on, and the reading goes on there when the connection is lost.
+ * The events of the log after the cursor, in batches as they arrive, up to the end of the log when the read reaches it.
+ * The cursor also moves past other events, so that a read resumes there after the connection is lost.
  */
 export async function* readLogToEnd(session: Session, options: LogOptions): AsyncGenerator<readonly EsdbEvent[], void> {
   const { connection, address, sameStore } = session;
@@ -96,7 +96,7 @@ export async function* readLogToEnd(session: Session, options: LogOptions): Asyn
         patience.restore();
       }
       if (last === null) throw new EsdbFailure("passing", "the server ended the reading");
-      // By now the call is over, so that nobody waits for its place.
+      // The call has ended, so its slot is free.
       if (last.length > 0) yield last;
       return;
     } catch (error) {
@@ -106,7 +106,7 @@ export async function* readLogToEnd(session: Session, options: LogOptions): Asyn
   }
 }
 
-/** The place of the newest event of the whole log that can be read; null when there is none. */
+/** The position of the newest readable event of the whole log; null if there is none. */
 export async function endOfLog(
   session: Session,
   { patience, ...options }: Pick<ReadCallOptions, "signal" | "beside"> & { readonly patience: Patience },
@@ -120,17 +120,17 @@ export async function endOfLog(
 
 type Reaching = { readonly patience: Patience; readonly signal: AbortSignal };
 
-/** Whether the log that can be read comes so far; while its index does not, an end that the server tells is none. */
+/** Whether the readable log reaches this position; until its index does, an end that the server reports is not the end. */
 async function isReached(session: Session, position: string, reaching: Reaching): Promise<boolean> {
   const end = await endOfLog(session, reaching);
   return end !== null && comparePositions(end, position) >= 0;
 }
 
 /**
- * Resolves when the log comes as far as a place from which it is to be read. From one beyond the end the server would pass
- * over what comes, without a word.
+ * Resolves when the log reaches the position from which a read will start. From a position beyond the end, the server would silently
+ * skip new events.
  *
- * @throws {EsdbFailure} of kind `behind` when it does not in time.
+ * @throws {EsdbFailure} of kind `behind` if it does not in time.
  */
 export async function expectReached(
   session: Session,
@@ -149,7 +149,7 @@ export async function expectReached(
   }
 }
 
-/** A refused position with its name, which the server does not repeat. */
+/** Adds the position to the error of a rejected one, because the server does not repeat it. */
 function named(error: unknown, cursor: Cursor): unknown {
   if (!(error instanceof EsdbFailure) || error.kind !== "position") return error;
   return new EsdbFailure("position", `${cursor.position() ?? "the beginning"}: ${error.message}`, {

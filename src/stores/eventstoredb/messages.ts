@@ -10,16 +10,16 @@ export type BatchAppendResp = InstanceType<Streams["BatchAppendResp"]>;
 
 export type StreamRange = {
   readonly name: string;
-  /** The first revision, given itself in both directions; `end` is the last one. */
+  /** The first revision, included in both directions; `end` is the last one. */
   readonly from: number | "end";
   readonly direction: "forwards" | "backwards";
   readonly count: number;
 };
 
 export type LogRange = {
-  /** It begins after this position; at the beginning of the log when null. */
+  /** The read begins after this position; null is the beginning of the log. */
   readonly from: string | null;
-  /** What the names of streams have to match. */
+  /** A regular expression for the names of streams. */
   readonly pattern: string;
 };
 
@@ -31,16 +31,16 @@ export type EsdbMessage = {
   readonly metadata: Uint8Array;
 };
 
-/** An event as it lies in its stream on the server. */
+/** An event as stored in its stream on the server. */
 export type EsdbEvent = EsdbMessage & {
   /** The server's name of its stream. */
   readonly name: string;
   readonly revision: number;
-  /** Its place in the server's log. */
+  /** Its position in the server's log. */
   readonly position: string;
 };
 
-/** What the server says to a reader: an event, how far it has looked, or that this is all there is by now. */
+/** A server's message to a reader: an event, how far it has searched, or that it has caught up. */
 export type ReadMessage = {
   readonly event: EsdbEvent | null;
   readonly checkpoint: string | null;
@@ -48,14 +48,14 @@ export type ReadMessage = {
 };
 
 /**
- * What the server answered: the revision and place of the last event, or that the stream is not as expected and which
- * revision it has instead, -1 for none. That one may be written already and not yet be readable.
+ * The server's answer: the revision and position of the last event, or that the stream is at another revision, and
+ * which (-1 for none). The event of that revision may be written but not readable yet.
  */
 export type AppendAnswer =
   | { readonly status: "appended"; readonly revision: number; readonly position: string | null }
   | { readonly status: "wrong-expected"; readonly current: number };
 
-/** Makes the messages that ask the server, and reads what it answers to appends. */
+/** Creates the request messages, and parses the answers to appends. */
 export type Messages = ReturnType<typeof createMessages>;
 
 export function createMessages({ streams, shared }: Pick<Driver, "streams" | "shared">) {
@@ -87,12 +87,12 @@ export function createMessages({ streams, shared }: Pick<Driver, "streams" | "sh
     /** The newest event of the whole log. */
     endOfLog: (): ReadReq => oneOf(new Options.AllOptions().setEnd(empty), "backwards"),
 
-    /** The event at a place of the log. */
+    /** The event at a position of the log. */
     eventAt: (position: string): ReadReq => oneOf(new Options.AllOptions().setPosition(placeOf(position)), "forwards"),
 
     /**
-     * The events of the log, and from the end on those that come. A read with a filter would say nothing until something
-     * matches; a subscription says where it is every so many events, so that a long search can be taken up again.
+     * The events of the log, and after its end new ones. A filtered read would stay silent until an event
+     * matches. A subscription reports its position regularly, so that a long search can be resumed.
      */
     subscribe({ from, pattern }: LogRange): ReadReq {
       const all = new Options.AllOptions();
@@ -106,11 +106,11 @@ export function createMessages({ streams, shared }: Pick<Driver, "streams" | "sh
       );
     },
 
-    /** All or nothing, and only at an explicit revision: anything else may be written twice. */
+    /** All or nothing, and only at an explicit revision: otherwise it might be written twice. */
     append(name: string, expected: number | null, events: readonly EsdbMessage[]): BatchAppendReq {
-      // Without a deadline the server's own limit for a write holds; a deadline would be compared with its clock.
+      // Without a deadline the server's own limit for a write applies; a deadline would be compared with its clock.
       const place = new BatchAppendReq.Options().setStreamIdentifier(identifier(name));
-      // The message of nothing has two classes, one wire form.
+      // The empty message has two classes with one wire form.
       // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- as above; the client does so too
       if (expected === null) place.setNoStream(empty);
       else place.setStreamPosition(String(expected));
@@ -121,12 +121,12 @@ export function createMessages({ streams, shared }: Pick<Driver, "streams" | "sh
       });
       return new BatchAppendReq().setOptions(place).setProposedMessagesList(messages).setIsFinal(true);
     },
-    /** Gives an append the id that its answer will have. */
+    /** Sets the id of an append, which its answer will have. */
     correlate(request: BatchAppendReq, id: string): void {
       request.setCorrelationId(new shared.UUID().setString(id));
     },
     correlationOf: (answer: BatchAppendResp): string => answer.getCorrelationId()?.getString() ?? "",
-    /** @throws {Failure} when the server refuses the append, or says that it may have been written. */
+    /** @throws {Failure} if the server rejects the append, or its outcome is unknown. */
     readAnswer: (answer: BatchAppendResp): AppendAnswer => readAnswer(answer, shared),
   };
 }
@@ -135,12 +135,12 @@ const encoder = new TextEncoder();
 
 const countText = (count: number): string => String(Math.min(count, Number.MAX_SAFE_INTEGER));
 
-/** Events that a filter looks at before it says where it is. */
+/** How many events a filter checks before it reports its position. */
 const searchWindow = 4_096;
 
-/** @throws {StoreUnavailableError} for a server that gives an event no position. */
+/** @throws {StoreUnavailableError} if the server returns an event without a position. */
 export function readMessage(message: ReadResp): ReadMessage {
-  // Links are given as they are.
+  // Links are not resolved.
   const event = message.getEvent()?.getEvent();
   const checkpoint = message.getCheckpoint();
   return {
@@ -192,14 +192,14 @@ export const textOfBytes = (bytes: Uint8Array): string =>
 type Place = { readonly getCommitPosition: () => string; readonly getPreparePosition: () => string };
 
 /**
- * The text of a place in the server's log: two 64-bit numbers, of which none loses a digit. `comparePositions` orders such
- * texts as the server orders positions. Null for 2^64 - 1, which stands for none: servers before 22.6 give it to events of
- * a stream, and 24.2 to 24.10.4 as the checkpoint of a subscription that has found nothing; taken for a place it would be
- * beyond all.
+ * The text of a position in the server's log: two 64-bit numbers, with all digits. `comparePositions` orders such
+ * texts as the server orders positions. Null for 2^64 - 1, which means none: servers before 22.6 return it for events of
+ * a stream, and 24.2 to 24.10.4 as the checkpoint of a subscription that has found nothing. As a position it would be
+ * beyond all others.
  */
 function positionOf(place: Place): string | null {
   const [commit, prepare] = [place.getCommitPosition(), place.getPreparePosition()];
-  // The shorter text is the smaller number, so the second one has a fixed length.
+  // A shorter text is a smaller number, so the second one has a fixed length.
   return commit === none || prepare === none ? null : `${commit}/${prepare.padStart(maxDigits, "0")}`;
 }
 
@@ -208,7 +208,7 @@ const none = (2n ** 64n - 1n).toString();
 /** Of 2^64 - 1. */
 const maxDigits = 20;
 
-/** @throws {StoreCorruptedError} for a text that no store of this kind has given. */
+/** @throws {StoreCorruptedError} if the text is not a position of this kind of store. */
 function parsePosition(text: string): { readonly commit: string; readonly prepare: string } {
   const [, commit, prepare] = positionPattern.exec(text) ?? [];
   if (commit === undefined || prepare === undefined) {

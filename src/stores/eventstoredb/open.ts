@@ -17,22 +17,22 @@ export type EventStoreDbStore = EventStore & {
   readonly snapshots: SnapshotStore;
   readonly views: ViewStore;
   readonly liveness: Liveness;
-  /** The SQLite file on this machine for what is derived from the events. It may be deleted. */
+  /** The SQLite file on this machine for data derived from the events. It may be deleted. */
   readonly viewsPath: string;
 };
 
 export type EventStoreDbOptions = {
-  /** Refuses to create a store: for commands that only read. */
+  /** Does not create a store: for commands that only read. */
   readonly mustExist?: boolean;
-  /** Where views and snapshots are kept; by default a file in the user's cache folder, by the store's id. */
+  /** Where views and snapshots are kept; by default a file in the user's cache folder, named by the store's id. */
   readonly viewsPath?: string;
-  /** How long opening, an append, or a read without progress is tried; by default what the address says, else 10,000. */
+  /** How long to keep trying to open, to append, or to read without progress; by default the address's value, else 10,000. */
   readonly deadlineMs?: number;
-  /** Is told what an operator should know; by default a process warning. */
+  /** Called with messages for an operator; by default emits a process warning. */
   readonly warn?: (message: string) => void;
 };
 
-/** Opens the store at an address, its lease at this pace; `openEventStoreDb` says the rest. */
+/** Opens the store at an address, with this pace of its lease; see `openEventStoreDb`. */
 export async function openWithPace(
   url: string,
   options: EventStoreDbOptions,
@@ -42,7 +42,7 @@ export async function openWithPace(
   const address = parseAddress(url, options.deadlineMs);
   const connection = await connect(address);
   const closing = new AbortController();
-  // Every read under way listens to it.
+  // Every active read listens to it.
   setMaxListeners(0, closing.signal);
   const session = createSession({ address, connection, closing: closing.signal, warn });
   try {

@@ -1,38 +1,38 @@
 import { realTime, type Time } from "../time.ts";
 import { EsdbFailure, TimeoutFailure } from "./failure.ts";
 
-/** How long one call of the store goes on trying, whatever it has to repeat: one deadline over all. */
+/** How long one call of the store keeps trying: one deadline for everything that it repeats. */
 export type Patience = {
   /**
    * Waits before another try, longer each time.
    *
-   * @throws {unknown} the error itself when it does not pass, or when the time for it is over.
+   * @throws {unknown} the error itself if it is permanent, or if the time is over.
    */
   readonly wait: (error: unknown) => Promise<void>;
-  /** Something went well: the time begins anew. */
+  /** A try succeeded: the time starts again. */
   readonly restore: () => void;
-  /** What is left of the time, for a try that may take as long as this; never less than nothing. */
+  /** The remaining time, as a limit for one try; never negative. */
   readonly leftMs: () => number;
 };
 
 export type PatienceOptions = {
-  /** How long to go on trying after the last success; for ever where infinite. */
+  /** How long to keep trying after the last success; may be infinite. */
   readonly forMs: number;
-  /** How long a server may show less than it did, where `forMs` is longer. */
+  /** How long a server may show less than it did, if `forMs` is longer. */
   readonly behindMs: number;
-  /** Ends a wait early, without an error: the waiting caller looks at it. */
+  /** Ends a wait early, without an error: the caller checks the signal. */
   readonly signal?: AbortSignal;
   readonly time?: Time;
 };
 
-/** Tells failures that pass from those that do not, and how long to try again. */
+/** Distinguishes temporary failures from permanent ones, and decides how long to try again. */
 export function createPatience({ forMs, behindMs, signal, time = realTime }: PatienceOptions): Patience {
   let since = time.nowMs();
   let behindSince: number | null = null;
   let tries = 0;
   let before: EsdbFailure | null = null;
 
-  /** What is told when the time is over: of a last try that the deadline cut short there is nothing to tell. */
+  /** The failure to report when the time is over: the one before, if the deadline cut the last try short. */
   const telling = (failure: EsdbFailure): EsdbFailure =>
     failure instanceof TimeoutFailure && failure.limitMs < forMs / 2 ? (before ?? failure) : failure;
 
@@ -44,7 +44,7 @@ export function createPatience({ forMs, behindMs, signal, time = realTime }: Pat
       before = error;
       const now = time.nowMs();
       const pauseMs = Math.min(firstPauseMs * 2 ** tries, longestPauseMs);
-      // A server that was away for long may need its time when it is back.
+      // A server that was unreachable for long may need this time once it is back.
       behindSince = error.kind === "behind" ? (behindSince ?? now) : null;
       const isOver = now + pauseMs - since >= forMs;
       if (isOver || (behindSince !== null && now + pauseMs - behindSince >= behindMs)) throw error;
@@ -61,10 +61,10 @@ export function createPatience({ forMs, behindMs, signal, time = realTime }: Pat
   };
 }
 
-/** The same time for a part of the work: its success begins nothing anew. */
+/** The same time for a part of the work, whose success does not restart it. */
 export const forPart = (patience: Patience): Patience => ({ ...patience, restore: () => undefined });
 
 const firstPauseMs = 10;
 
-/** So long that a cluster without a leader is not overrun, and so short that nobody waits for long once it has one. */
+/** Long enough not to overload a cluster without a leader, and short enough to notice a new leader soon. */
 const longestPauseMs = 1_000;

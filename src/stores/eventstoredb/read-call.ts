@@ -5,29 +5,29 @@ import { EsdbFailure, esdbFailureOf, TimeoutFailure } from "./failure.ts";
 import { type ReadMessage, type ReadReq, type ReadResp, readMessage } from "./messages.ts";
 
 export type ReadCallOptions = {
-  /** Ends the call, with a failure. */
+  /** Ends the call with a failure. */
   readonly signal: AbortSignal;
-  /** How long the server may say nothing while somebody waits for it. */
+  /** How long the server may be silent while a reader waits. */
   readonly silenceMs: number;
-  /** On the connection that this call is on. */
+  /** Use the connection of this call. */
   readonly beside?: ReadCall;
-  /** Asks for so little that it ends by itself when its reader has had enough: servers and what stands before them count calls that are broken off. */
+  /** Requests so little that the call ends by itself: servers and proxies count cancelled calls. */
   readonly isShort?: boolean;
   /**
-   * For the one call that stays open: it may be silent once it has said something. It is not counted among the reads; after
-   * each silence this asks whether the server is what it was, and rejects where it is not.
+   * For the one call that stays open: it may be silent after its first message. It does not count among the reads. After
+   * each silence, `probe` checks that the server is unchanged, and rejects if it is not.
    */
   readonly probe?: (call: ReadCall) => Promise<void>;
 };
 
 /**
- * The server's messages to one read, as many at a time as have come, and only as they are asked for: what nobody has
- * taken yet stays at the server but for a few. However the reading ends, the call does too.
+ * The server's messages to one read, in batches as they arrive, and only on demand: all but a few unread ones stay
+ * at the server. However the read ends, the call ends with it.
  *
- * A call whose reader takes long ends as well, because a server drops the whole connection of a reader that stalls,
- * and because calls are few: a reader who comes back begins another where it was.
+ * A call also ends when its reader takes too long, because a server drops the whole connection of a reader that stalls,
+ * and because calls are limited: the reader later starts another call where it stopped.
  *
- * @throws {EsdbFailure} when the call fails, is aborted, or the server says nothing for too long.
+ * @throws {EsdbFailure} if the call fails or is aborted, or the server is silent for too long.
  */
 export async function* readMessages(
   connection: Pick<Connection, "startCall" | "reconnect" | "slots">,
@@ -37,7 +37,7 @@ export async function* readMessages(
   const end: { call: ReadCall | null; reason: EsdbFailure | null } = { call: null, reason: null };
   const givenUp = Promise.withResolvers<never>();
   givenUp.promise.catch(() => undefined);
-  // The one call that stays open has a place of its own.
+  // The one call that stays open needs no slot.
   const slot = probe === undefined ? connection.slots.take() : Promise.resolve(null);
   const giveUp = (failure: EsdbFailure): void => {
     end.reason ??= failure;
@@ -90,7 +90,7 @@ export async function* readMessages(
   }
 }
 
-/** Lets a call come to its end, whatever it still says. */
+/** Lets a call run to its end and ignores the rest. */
 async function runOut(call: ReadCall, limitMs: number): Promise<void> {
   const over = Promise.withResolvers<undefined>();
   const cancel = setTimeout(() => call.cancel(), limitMs);
@@ -101,10 +101,10 @@ async function runOut(call: ReadCall, limitMs: number): Promise<void> {
   clearTimeout(cancel);
 }
 
-/** Long for a program that works, and short for a server, which gives up on a connection after minutes. */
+/** Long enough for a working program, and short for a server, which drops a connection after minutes. */
 const readerLimitMs = 10_000;
 
-/** What has come of a call each time, until it ends; what came before an error is given before the error. */
+/** Yields the messages received so far, until the call ends; those before an error come before the error. */
 async function* messagesOf(call: ReadCall): AsyncGenerator<readonly ReadMessage[], void> {
   const wake = createNotifier();
   const end: { isReached: boolean; error: Error | null } = { isReached: false, error: null };
@@ -127,7 +127,7 @@ async function* messagesOf(call: ReadCall): AsyncGenerator<readonly ReadMessage[
       else await wake.wait();
     }
   } finally {
-    // While somebody listens to it the rest cannot be passed over.
+    // A listener would keep the stream from discarding the rest.
     call.off("readable", wake.notify);
   }
 }
@@ -136,15 +136,15 @@ const take = (call: ReadCall): ReadResp | null => call.read();
 
 type Limit = { readonly start: () => void; readonly stop: () => void; readonly end: () => void };
 
-/** Calls back when something that was started takes longer than it may. */
+/** Calls back when a started operation exceeds its time limit. */
 function createLimit(limitMs: number, onOver: () => void): Limit {
   let isRunning = false;
   let timer: NodeJS.Timeout | undefined;
   return {
     start() {
       isRunning = true;
-      // One timer that is set back: making one for each message would cost more than the message.
-      // After a time in which the event loop stood still, something may have come that was not looked at.
+      // Reuses one timer: creating one for each message would cost more than the message.
+      // If the event loop was blocked, a message may have arrived that was not processed yet.
       if (timer === undefined) timer = setTimeout(() => setImmediate(() => isRunning && onOver()), limitMs);
       else timer.refresh();
     },

@@ -27,7 +27,7 @@ export function createReads(session: Session): Reads {
   const tail = createTail(session);
   let ending: Promise<string | null> | null = null;
 
-  /** Gives what a reading brings, until the caller has enough, aborts, or closes the store. */
+  /** Yields the events of a read until the caller stops, aborts, or closes the store. */
   async function* reading(
     what: AccessRequest,
     { limit = Number.POSITIVE_INFINITY, signal }: Pick<ReadLogOptions, "limit" | "signal">,
@@ -58,7 +58,7 @@ export function createReads(session: Session): Reads {
   function readStream(stream: string, options: ReadStreamOptions = {}): AsyncIterable<StoredEnvelope> {
     const { direction = "forwards", limit = Number.POSITIVE_INFINITY, signal } = options;
     const range: OwnRange = { from: options.from ?? (direction === "forwards" ? 0 : "end"), direction, count: limit };
-    // The server is told how many are wanted: the call ends by itself.
+    // The server gets the limit, so the call ends by itself.
     return reading({ action: "read", stream }, signal === undefined ? {} : { signal }, async function* (end) {
       const how = { patience: session.patience(end), signal: end };
       for await (const events of readOwnStream(session, stream, range, how)) yield envelopesOf(events, stream);
@@ -93,7 +93,7 @@ export function createReads(session: Session): Reads {
     }
   }
 
-  /** The end of the log, of the store that was opened. */
+  /** The end of the log, after checking that it is the store that was opened. */
   async function readEnd(): Promise<string | null> {
     const signal = endOf(session, undefined);
     const patience = session.patience(signal);
@@ -114,7 +114,7 @@ export function createReads(session: Session): Reads {
     subscribe,
     async end() {
       refuseIfClosed();
-      // All who ask at once are given one answer.
+      // Concurrent callers share one answer.
       ending ??= readEnd().finally(() => {
         ending = null;
       });
@@ -130,7 +130,7 @@ export function createReads(session: Session): Reads {
         return { revision, digest };
       return null;
     },
-    // The server has no list of streams: their last events are found by reading all of them.
+    // The server has no list of streams, so find their last events by reading the whole log.
     async *heads(streamPrefix = "") {
       const headByStream = new Map<string, Head>();
       for await (const { stream, revision, digest } of readLog({ streamPrefix }))
@@ -146,12 +146,12 @@ export function createReads(session: Session): Reads {
   };
 }
 
-/** One by one, so that those before one that cannot be read are given. */
+/** Lazily, so that envelopes before an unreadable one are still returned. */
 function* envelopesOf(events: readonly EsdbEvent[], stream: string): Iterable<StoredEnvelope> {
   for (const event of events) yield ownEnvelope(event, stream);
 }
 
-/** An envelope of a stream; streams that others write to cannot be folded. */
+/** An envelope of a stream; a stream that others write to cannot be folded. */
 export function ownEnvelope(event: EsdbEvent, stream: string): StoredEnvelope {
   const envelope = envelopeOf(event, stream);
   if (envelope !== null) return envelope;

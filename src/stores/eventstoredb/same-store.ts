@@ -11,19 +11,19 @@ import { storeIdOf } from "./store-id.ts";
 type SeenEvent = Pick<EsdbEvent, "id" | "position">;
 
 /**
- * Whether the server still holds the store that was opened here, with all that this process has seen of it. A server that was
- * set back (a restored backup, a database in memory that was restarted) refuses nothing: reads end early, and a subscription
- * from a position that the log has not reached any more passes over what comes, in silence.
+ * Checks that the server still holds the store that was opened, with everything that this process has seen of it. A server that was
+ * set back (a restored backup, a restarted in-memory database) reports no error: reads end early, and a subscription
+ * from a position beyond the end of the log silently skips new events.
  */
 export type SameStore = {
-  /** From now on there is something to confirm. */
+  /** The store is open: from now on there is an id to confirm. */
   readonly opened: (storeId: string) => void;
-  /** An event that was read or acknowledged: the newest one has to stay where it is. */
+  /** Records an event that was read or acknowledged: the newest one must stay where it is. */
   readonly note: (event: SeenEvent | undefined) => void;
   /**
-   * Asks the server, unless it was asked since a call last failed or the connection was last lost.
+   * Asks the server, unless it has been asked since the last failure of a call or loss of the connection.
    *
-   * @throws {EsdbFailure} of kind `replaced` where it holds something else, `behind` where it holds less: that may be its index.
+   * @throws {EsdbFailure} of kind `replaced` if it holds something else, `behind` if it holds less, which may only be its index.
    */
   readonly confirm: (patience: Pick<Patience, "leftMs">, signal: AbortSignal) => Promise<void>;
 };
@@ -41,7 +41,7 @@ export function createSameStore(
   let confirmedAt = connection.losses();
   let asking: Promise<void> | null = null;
 
-  /** The first event that the server gives; null for none. */
+  /** The first event that the server returns; null for none. */
   async function first(request: ReadReq, silenceMs: number): Promise<EsdbEvent | null> {
     for await (const messages of readMessages(connection, request, { signal: closing, silenceMs, isShort: true }))
       for (const { event } of messages) if (event !== null) return event;
@@ -63,13 +63,13 @@ export function createSameStore(
       found = await first(connection.messages.eventAt(seen.position), silenceMs);
     } catch (error) {
       if (!(error instanceof EsdbFailure)) throw error;
-      // Who may use a stream need not be allowed to read the log.
+      // A user of a stream may not be allowed to read the log.
       if (error.kind === "denied") return;
       throw error.kind === "position" ? new EsdbFailure("replaced", gone, { cause: error.cause }) : error;
     }
     if (found === null)
       throw new EsdbFailure("behind", `its log ends before ${seen.position}, which it has shown before`);
-    // What lies behind the place is there because a scavenge removed the event.
+    // A scavenge may have removed the event, and then the server returns a later one.
     if (comparePositions(found.position, seen.position) === 0 && found.id !== seen.id)
       throw new EsdbFailure("replaced", gone);
   }
@@ -92,7 +92,7 @@ export function createSameStore(
     },
     async confirm({ leftMs }, signal) {
       if (storeId === null || confirmedAt === connection.losses()) return;
-      // One question for all who wait.
+      // Concurrent callers share one request.
       asking ??= ask(leftMs()).finally(() => {
         asking = null;
       });

@@ -15,16 +15,16 @@ export type Session = {
   readonly connection: Connection;
   readonly heads: Heads;
   readonly sameStore: SameStore;
-  /** The deadline of one call of the store, which begins now; for ever for what follows the log. */
+  /** The deadline of one call of the store, starting now; unlimited for following the log. */
   readonly patience: (signal?: AbortSignal, how?: "for ever") => Patience;
   /** Aborts when the store is closed. */
   readonly closing: AbortSignal;
   readonly refuseIfClosed: () => void;
-  /** The port's error for a failure; every other error as it is. */
+  /** Translates a failure into an error of the port; other errors stay as they are. */
   readonly translate: (error: unknown, request: AccessRequest) => unknown;
-  /** Is told what an operator should know. */
+  /** Called with messages for an operator. */
   readonly warn: (message: string) => void;
-  /** Says once that another program writes to streams that turnlog reads, or has deleted one. */
+  /** Warns once that another program writes to streams that turnlog reads, or has deleted one. */
   readonly warnOfForeign: (event: EsdbEvent) => void;
 };
 
@@ -60,6 +60,6 @@ export function createSession(options: Pick<Session, "address" | "connection" | 
   };
 }
 
-/** Aborts when the store is closed or the caller has enough. */
+/** Aborts when the store is closed or the caller aborts. */
 export const endOf = ({ closing }: Session, signal: AbortSignal | undefined): AbortSignal =>
   signal === undefined ? closing : AbortSignal.any([closing, signal]);

@@ -3,7 +3,7 @@ import { StoreCorruptedError, StoreTooNewError } from "../../log/ports/event-sto
 import { formatVersion } from "./envelope.ts";
 import { type EsdbEvent, textOfBytes } from "./messages.ts";
 
-/** The id that a store's first event gives it. */
+/** The id of a store, from its first event. */
 export function storeIdOf(event: EsdbEvent, shown: string): string {
   const [data, metadata] = [parse(event.data), parse(event.metadata)];
   const version = objectOf(metadata)["turnlog"];
@@ -11,7 +11,7 @@ export function storeIdOf(event: EsdbEvent, shown: string): string {
     throw new StoreTooNewError(`${shown} was written by a newer turnlog (format ${version}): update turnlog`);
   }
   const storeId = objectOf(data)["storeId"];
-  // It becomes a part of a file's name.
+  // It becomes part of a file name.
   if (version !== undefined && typeof storeId === "string" && /^[0-9a-f-]{36}$/.test(storeId)) return storeId;
   throw new StoreCorruptedError(
     `${shown} has a stream turnlog-store that turnlog did not write: give turnlog names of its own (turnlogNamespace=… in the address)`,

@@ -8,15 +8,15 @@ import type { Session } from "./session.ts";
 
 export type OwnRange = Omit<StreamRange, "name">;
 
-/** How long a reading goes on, and what ends it. */
+/** How long a read keeps trying, and what ends it. */
 export type StreamReading = { readonly patience: Patience; readonly signal: AbortSignal };
 
 /**
- * The events of one of the store's streams, as many at a time as have come. What was acknowledged to this process is
- * among them: where the server cannot show it yet, it is asked again after a pause.
+ * The events of one of the store's streams, in batches as they arrive. They include what was acknowledged to this process:
+ * if the server cannot show that yet, the read asks again after a pause.
  *
- * @throws {EsdbFailure} when the server is not there, refuses, or does not show in time what it has acknowledged.
- * @throws {StoreCorruptedError} when the stream was deleted or has lost its beginning.
+ * @throws {EsdbFailure} if the server is unreachable, rejects the read, or does not show in time what it has acknowledged.
+ * @throws {StoreCorruptedError} if the stream was deleted or has lost its beginning.
  */
 export async function* readOwnStream(
   session: Session,
@@ -52,7 +52,7 @@ export async function* readOwnStream(
   }
 }
 
-/** Whether a reading that ends before this revision lacks something; backwards it begins with what is newest. */
+/** Whether a read that ends before this revision is incomplete; a backward read begins with the newest event. */
 const isDue = ({ direction, from: first }: OwnRange, from: number | "end", due: number): boolean =>
   direction === "forwards" ? typeof from === "number" && from <= due : from === first && from !== -1 && due >= 0;
 
@@ -60,11 +60,11 @@ const isOlder = (newest: EsdbEvent, from: number | "end", due: number): boolean 
   newest.revision < Math.min(due, from === "end" ? due : from);
 
 /**
- * The events of a stream of the server, as many at a time as have come; none where there is no such stream. Goes on
- * where it was when the connection is lost.
+ * The events of a stream of the server, in batches as they arrive; none if there is no such stream. If the connection is
+ * lost, it continues where it was.
  *
- * @throws {EsdbFailure} when it stays lost, or the server refuses.
- * @throws {StoreCorruptedError} when revisions are missing that were there.
+ * @throws {EsdbFailure} if the connection stays lost, or the server rejects the read.
+ * @throws {StoreCorruptedError} if revisions are missing that existed.
  */
 export async function* readServerStream(
   session: Session,
@@ -74,7 +74,7 @@ export async function* readServerStream(
   const { address, connection, sameStore } = session;
   const step = range.direction === "forwards" ? 1 : -1;
   let { from, count } = range;
-  // Below revision 0 there is nothing to ask for.
+  // There is nothing below revision 0.
   while (count > 0 && from !== -1) {
     try {
       await sameStore.confirm(patience, signal);
@@ -96,10 +96,10 @@ export async function* readServerStream(
         sameStore.note(events.at(-1));
         patience.restore();
         if (events.length > 0) yield events;
-        // The time that the reader took is not the server's.
+        // The reader's own time does not count as the server's.
         patience.restore();
       }
-      // The server has no more, though there must be.
+      // The server has no more events, although earlier revisions must exist.
       if (count > 0 && step < 0 && typeof from === "number" && from >= 0 && from !== range.from)
         throw truncated(range.name, from);
       return;
@@ -110,17 +110,17 @@ export async function* readServerStream(
   }
 }
 
-/** Events that may come for nobody rather than break off the call. */
+/** How many events may arrive unused, instead of cancelling the call. */
 const maxShort = 8;
 
-// Revisions have no gaps, so one that does not follow shows that the stream lost its beginning.
+// Revisions have no gaps, so a gap means that the stream lost its beginning.
 function checkNext({ name, direction, from: first }: StreamRange, due: number | "end", revision: number): void {
   const isFirstBackwards = direction === "backwards" && due === first;
   if (due === "end" || revision === due || (isFirstBackwards && revision < due)) return;
   throw truncated(name, due);
 }
 
-/** The error for a stream whose beginning another program had removed. */
+/** The error for a stream whose beginning another program removed. */
 function truncated(name: string, revision: number): StoreCorruptedError {
   return new StoreCorruptedError(
     `revision ${revision} of ${name} is missing: the stream has $maxCount, $maxAge or $tb in its metadata, or was deleted; remove those settings, and restore the events from a copy`,
@@ -128,7 +128,7 @@ function truncated(name: string, revision: number): StoreCorruptedError {
 }
 
 /**
- * Refuses a stream of which the server drops events, or has dropped them: its revision 0 is, or will be, missing.
+ * Rejects a stream of which the server drops events, or has dropped them: its revision 0 is missing, or will be.
  *
  * @throws {StoreCorruptedError} that names the settings.
  */
@@ -140,7 +140,7 @@ export async function checkStreamSettings(session: Session, stream: string, read
       for (const event of events) if (dropsEvents(textOfBytes(event.data))) throw truncated(name, 0);
     }
   } catch (error) {
-    // Who may write to a stream need not be allowed to see its settings.
+    // A user who may write to a stream may not be allowed to read its settings.
     if (!(error instanceof EsdbFailure) || error.kind !== "denied") throw error;
   }
 }

@@ -11,12 +11,12 @@ import { isOfKind } from "../sqlite/schema.ts";
 import { createSqliteSnapshots } from "../sqlite/snapshots.ts";
 import { createSqliteViews } from "../sqlite/views.ts";
 
-/** What is derived from a store's events and kept on this machine: a file that may be deleted at any time. */
+/** Data derived from a store's events, in a file on this machine that may be deleted at any time. */
 export type Views = Derived & { readonly close: () => void };
 
 type Derived = { readonly snapshots: SnapshotStore; readonly views: ViewStore };
 
-/** The file is made when something is first kept or looked for. */
+/** The file is created on first use. */
 export function createViews(path: string, refuseIfClosed: () => void): Views {
   let opened: (Derived & { readonly database: DatabaseSync }) | null = null;
 
@@ -30,7 +30,7 @@ export function createViews(path: string, refuseIfClosed: () => void): Views {
     }
     return opened;
   }
-  /** Opens the file, if nobody has yet, and waits where another process is making it. */
+  /** Opens the file on first use, and waits while another process creates it. */
   const use = async <T>(work: (derived: Derived) => Promise<T>): Promise<T> =>
     work(await patiently(defaultDeadlineMs, open));
 
@@ -60,7 +60,7 @@ export function createViews(path: string, refuseIfClosed: () => void): Views {
   };
 }
 
-/** The place of a store's views unless the caller names another: in the user's own cache, where nobody else writes. */
+/** The default place of a store's views: the user's own cache, where no other user writes. */
 export function defaultViewsPath(storeId: string): string {
   return join(cacheFolder(), "turnlog", `views-${storeId}.db`);
 }
@@ -90,13 +90,13 @@ function openFile(path: string): DatabaseSync {
         { cause: error },
       );
     }
-    // All of it can be made again from the events.
+    // All of it can be rebuilt from the events.
     for (const file of [path, `${path}-wal`, `${path}-shm`]) rmSync(file, { force: true });
     return openDatabase(path, { kind: "views" }).database;
   }
 }
 
-/** Whether turnlog made the file, however damaged it is by now. */
+/** Whether turnlog created the file, even if it is damaged now. */
 function isFileOfViews(path: string): boolean {
   const database = new DatabaseSync(resolve(path));
   try {

@@ -1,7 +1,7 @@
 import type { Snapshot, SnapshotKey, SnapshotStore } from "../../log/ports/snapshot-store.ts";
 
 export type MemorySnapshots = SnapshotStore & {
-  /** Deletes those of a stream; tells how many there were. */
+  /** Deletes the snapshots of a stream, and returns how many there were. */
   readonly forget: (stream: string) => number;
 };
 

@@ -19,11 +19,11 @@ import { createNotifier } from "../notifier.ts";
 import { createMemorySnapshots } from "./snapshots.ts";
 import { createMemoryViews } from "./views.ts";
 
-/** The reference store: everything the port promises but durability, for tests and for work that need not last. */
+/** The reference store: everything that the port promises except durability, for tests and for data that need not last. */
 export type MemoryStore = ErasingStore & { readonly snapshots: SnapshotStore; readonly views: ViewStore };
 
 export function createMemoryStore(): MemoryStore {
-  /** Undefined in the place of an event whose stream was removed. */
+  /** Undefined in place of an event whose stream was removed. */
   const log: (StoredEnvelope | undefined)[] = [];
   const streams = new Map<string, StoredEnvelope[]>();
   const snapshots = createMemorySnapshots(() => refuseIfClosed());
@@ -82,7 +82,7 @@ export function createMemoryStore(): MemoryStore {
     refuseIfClosed();
     const { after = "0", streamPrefix = "", limit = Number.POSITIVE_INFINITY, signal } = options;
     let given = 0;
-    // The event at position n stands at index n - 1.
+    // The event at position n is at index n - 1.
     for (let index = Number(after); index < log.length && given < limit; index += 1) {
       refuseIfClosed();
       signal?.throwIfAborted();
@@ -142,7 +142,7 @@ export function createMemoryStore(): MemoryStore {
     const erasedRows = views.forget(rows, (checkpoint) =>
       gone.has(checkpoint.stream) ? leftBefore(checkpoint) : checkpoint,
     );
-    // Each has run to its end before the first is awaited: nothing comes between.
+    // All appends finish synchronously before the first is awaited, so no other append comes in between.
     await Promise.all(fences.map(append));
     return { status: "erased", ...counts, ...erasedRows };
   }

@@ -12,7 +12,7 @@ import {
 import type { RowPlace } from "../../projections/projection.ts";
 
 export type MemoryViews = ViewStore & {
-  /** Deletes rows by their keys in all builds, and puts other checkpoints in the place of those that are there. */
+  /** Deletes rows by their keys in all builds, and replaces checkpoints. */
   readonly forget: (
     keys: readonly string[],
     moved: (checkpoint: Checkpoint) => Checkpoint | null,
@@ -24,7 +24,7 @@ export function createMemoryViews(refuseIfClosed: () => void = () => undefined):
   const kept = new Map<number, Kept>();
   let begun = 0;
 
-  /** What is kept of a build; undefined when it is gone. */
+  /** The content of a build; undefined if it was deleted. */
   function find({ id }: ViewBuild): Kept | undefined {
     refuseIfClosed();
     return kept.get(id);
@@ -114,11 +114,11 @@ type Kept = {
   build: ViewBuild;
   readonly rowByKey: Map<string, ViewRow>;
   readonly placesByKey: Map<string, readonly RowPlace[]>;
-  /** The rows of each list, in its order. */
+  /** The rows of each list, in order. */
   readonly lists: Map<string, PlaceInList[]>;
 };
 
-/** Gives a row these places and no others. */
+/** Sets the places of a row, and removes its other places. */
 function place({ placesByKey, lists }: Kept, key: string, places: readonly RowPlace[]): void {
   for (const { list, at } of placesByKey.get(key) ?? []) {
     const places = lists.get(list) ?? [];
@@ -132,7 +132,7 @@ function place({ placesByKey, lists }: Kept, key: string, places: readonly RowPl
   }
 }
 
-/** How many of some places come before another. */
+/** How many of the places come before another. */
 function indexIn(places: readonly PlaceInList[], wanted: PlaceInList): number {
   let [low, high] = [0, places.length];
   while (low < high) {
@@ -144,7 +144,7 @@ function indexIn(places: readonly PlaceInList[], wanted: PlaceInList): number {
   return low;
 }
 
-/** The shortest of the lists, which of its places are in the range, and whether one is in the other lists, too. */
+/** The shortest of the lists, the part of it that is in the range, and a test whether a row is in the other lists, too. */
 function rangeIn(kept: Kept | undefined, range: ListRange) {
   const lists = range.lists.map((list) => kept?.lists.get(list) ?? []);
   const [lead = [], ...others] = lists.toSorted((left, right) => left.length - right.length);

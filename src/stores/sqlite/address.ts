@@ -1,13 +1,13 @@
 import { checkWhole } from "../../base/options.ts";
 
-/** The file that an address names, and what the address says besides. */
+/** The file that an address names, and the settings in the address. */
 export type SqliteFile = { readonly path: string; readonly settings: { readonly deadlineMs?: number } };
 
 /**
- * Reads `sqlite:path` and `sqlite:path?deadlineMs=2000`; null for another kind of address. Any other question mark is one of the
+ * Parses `sqlite:path` and `sqlite:path?deadlineMs=2000`; null for another kind of address. Any other question mark is part of the
  * path.
  *
- * @throws {RangeError} for a deadline that is no whole number from 1 on.
+ * @throws {RangeError} if the deadline is not a whole number from 1 on.
  */
 export function sqliteFile(url: string): SqliteFile | null {
   const [, path, deadlineMs] = /^sqlite:(.+?)(?:\?deadlineMs=([^?]*))?$/s.exec(url) ?? [];

@@ -9,10 +9,10 @@ import { headOf } from "../../log/codec/prepare.ts";
 import type { AppendResult, Head, PreparedAppend } from "../../log/ports/event-store.ts";
 import { eventParameters, insertEvent } from "./rows.ts";
 
-/** A stream's row: its head, and the number that stands for its name in the events. */
+/** A stream's row: its head, and the number by which events refer to it. */
 type StreamRow = Head & { readonly number: number };
 
-/** Streams whose numbers are remembered. */
+/** How many streams' numbers to cache. */
 const maxRememberedStreams = 1_000;
 
 /** Appends inside the caller's transaction. */
@@ -25,23 +25,23 @@ export function createAppend(database: DatabaseSync): AppendInTransaction {
   const insertStream = database.prepare(
     "INSERT INTO streams (name, revision, digest) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING number",
   );
-  // Looks and writes at once: one statement less for every append that finds what it expects.
+  // Checks and writes in one statement, which saves one for every append that finds the expected head.
   const moveHead = database.prepare(
     "UPDATE streams SET revision = ?, digest = ? WHERE name = ? AND revision = ? AND digest = ? RETURNING number",
   );
-  // The same where the number is known: without a look at the names, and without a row to answer with.
+  // The same for a known number: it does not look up the name, and returns no row.
   const moveKnownHead = database.prepare(
     "UPDATE streams SET revision = ?, digest = ? WHERE number = ? AND name = ? AND revision = ? AND digest = ?",
   );
   const numberByName = new Map<string, number>();
   const insert = database.prepare(insertEvent);
-  // Positions may be greater than a number holds exactly.
+  // Positions may exceed the exact range of a number.
   insert.setReadBigInts(true);
   const selectPlace = database.prepare(
     "SELECT id, digest, CAST(position AS TEXT) AS position FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?",
   );
 
-  /** The stream's number, when it was at the expected head and now is at the new one. */
+  /** Moves the stream from the expected head to the new one, and returns its number; null if it was at another head. */
   function tryToMove({ stream, expectedHead: expected }: PreparedAppend, head: Head): number | null {
     const { revision, digest } = head;
     const known = numberByName.get(stream);
@@ -54,14 +54,14 @@ export function createAppend(database: DatabaseSync): AppendInTransaction {
         ? insertStream.get(stream, revision, digest)
         : moveHead.get(revision, digest, stream, expected.revision, expected.digest);
     if (row === undefined) return null;
-    // RETURNING gives the one column that is asked for.
+    // RETURNING returns only this column.
     const { number } = row as Pick<StreamRow, "number">;
     if (numberByName.size === maxRememberedStreams) numberByName.clear();
     numberByName.set(stream, number);
     return number;
   }
 
-  /** The answer to an append that has nothing to write, or does not find the head that it expects. */
+  /** The result of an append that has nothing to write, or does not find the expected head. */
   function answer(prepared: PreparedAppend): AppendResult {
     const { expectedHead: expected, envelopes } = prepared;
     // The statements select these columns, and the tables are STRICT.
@@ -84,7 +84,7 @@ export function createAppend(database: DatabaseSync): AppendInTransaction {
     const number = head === null ? null : tryToMove(prepared, head);
     const last = envelopes.at(-1);
     if (head === null || number === null || last === undefined) return answer(prepared);
-    // `run` makes an object of counts for each row, and only the position of the last one is needed.
+    // `run` would create an object of counts for each row, and only the last position is needed.
     for (const envelope of envelopes) if (envelope !== last) insert.get(...eventParameters(number, envelope));
     const { lastInsertRowid: position } = insert.run(...eventParameters(number, last));
     return { status: "appended", head, position: String(position) };

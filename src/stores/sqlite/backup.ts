@@ -11,7 +11,7 @@ import { type OpenDatabase, openForReading } from "./open.ts";
 import { orphanEvents } from "./read.ts";
 import { checkSchema, hasTables } from "./schema.ts";
 
-/** What a file holds, once it was checked: a backup, or the store that one was restored to. */
+/** The content of a checked file: a backup, or a restored store. */
 export type CheckedFile = {
   readonly storeId: string;
   readonly streams: number;
@@ -19,25 +19,25 @@ export type CheckedFile = {
   readonly bytes: number;
 };
 
-/** The same, and the whole copies beside it that a killed backup or restore had left: they are deleted. */
+/** Also lists the complete copies beside it that killed backups or restores had left, and that were deleted. */
 export type WrittenFile = CheckedFile & { readonly removed: readonly string[] };
 
 export type BackupOptions = {
-  /** Takes the place of what is there. */
+  /** Replaces an existing file. */
   readonly force?: boolean;
 };
 
 const backupOptions = optionsOf<BackupOptions>({ force: checkFlag });
 
 /**
- * Writes a store as it is at this moment into one file, while others may write to it. The copy is checked before it takes
- * its name: a crash leaves it whole or not at all.
+ * Writes the current state of a store into one file, while other processes may write to the store. The copy is checked before it gets
+ * its name: after a crash the file is complete or absent.
  *
- * @throws {StoreNotFoundError} when there is no store.
- * @throws {TurnlogError} `file-exists` when the file is there, unless forced; when it is the store itself, or no file at all, in any
- *   case.
- * @throws {StoreCorruptedError} when the store is damaged, or the file is another program's database.
- * @throws {StoreUnavailableError} when the file is a store that somebody has open; it is as it was.
+ * @throws {StoreNotFoundError} if there is no store.
+ * @throws {TurnlogError} `file-exists` if the file exists, unless forced; even if forced, when it is the store itself or not a
+ *   file.
+ * @throws {StoreCorruptedError} if the store is damaged, or the file is another program's database.
+ * @throws {StoreUnavailableError} if the file is a store that another process has open; it is unchanged.
  */
 export function backUpStore(path: string, backup: string, options: BackupOptions = {}): WrittenFile {
   const force = checkedForce("backUpStore", { path, backup, options });
@@ -45,14 +45,14 @@ export function backUpStore(path: string, backup: string, options: BackupOptions
 }
 
 /**
- * Puts a backup in a store's place, checked before it gets there. It keeps its storeId: it is the same store at an earlier
- * time, and a reader who followed the later one sees it by the event at their position.
+ * Replaces a store by a backup, which is checked first. The storeId stays: it is the same store at an earlier
+ * time. A reader that followed the later one notices by the event at its position.
  *
- * @throws {StoreNotFoundError} when there is no backup.
- * @throws {TurnlogError} `file-exists` when there is a store at the path, unless forced; when it is the backup itself, or no file at all,
- *   in any case.
- * @throws {StoreCorruptedError} when the backup is damaged, or is none; the store is as it was.
- * @throws {StoreUnavailableError} when another process has the store open; it is as it was.
+ * @throws {StoreNotFoundError} if there is no backup.
+ * @throws {TurnlogError} `file-exists` if the path has a store, unless forced; even if forced, when it is the backup itself or not a
+ *   file.
+ * @throws {StoreCorruptedError} if the backup is damaged, or is not one; the store is unchanged.
+ * @throws {StoreUnavailableError} if another process has the store open; it is unchanged.
  */
 export function restoreStore(backup: string, path: string, options: BackupOptions = {}): WrittenFile {
   const force = checkedForce("restoreStore", { path, backup, options });
@@ -70,7 +70,7 @@ function checkedForce(where: string, { path, backup, options }: Asked): boolean 
 
 type Over = { readonly force: boolean; readonly whenOpen: string };
 
-/** Nothing that may be a store is replaced while somebody has it open: what is written through it after that would be lost. */
+/** A store is never replaced while a process has it open: what that process writes afterwards would be lost. */
 function copyOver(source: string, name: string, { force, whenOpen }: Over): WrittenFile {
   const target = resolve(namedFile(name));
   const kind = kindAt(target);
@@ -84,9 +84,9 @@ function copyOver(source: string, name: string, { force, whenOpen }: Over): Writ
   let old: OldStore | null = null;
   try {
     old = existsSync(target) ? takeOut(target, whenOpen) : null;
-    // They belong to the old file, and would be read as parts of the new one.
+    // They belong to the old file, and SQLite would read them as parts of the new one.
     for (const end of companions) rmSync(`${target}${end}`, { force: true });
-    // What the old one had later was given up with it.
+    // The saved heads of the old file no longer apply.
     forgetHeads(target);
     putInPlace(temporary, target);
     old?.giveUp();
@@ -97,7 +97,7 @@ function copyOver(source: string, name: string, { force, whenOpen }: Over): Writ
   return { ...checked, removed: removeAbandoned(target) };
 }
 
-/** By device and number: a file may have several names. */
+/** Compares device and inode, because a file may have several names. */
 function isOneFile(left: string, right: string): boolean {
   const [one, other] = [left, right].map((path) => statSync(path, { bigint: true, throwIfNoEntry: false }));
   return one !== undefined && one.dev === other?.dev && one.ino === other.ino;
@@ -108,10 +108,10 @@ const companions = ["-wal", "-shm", "-journal"];
 const exists = (path: string): TurnlogError =>
   new TurnlogError("file-exists", `${path} is there already: name another file, or replace it with --force`);
 
-/** A compact copy beside `target`, complete with what is still in the source's log, and checked. */
+/** A compact copy beside `target`, including what is only in the source's log, and checked. */
 function copyWhole(source: string, target: string): { readonly temporary: string; readonly checked: CheckedFile } {
   if (!existsSync(source)) throw new StoreNotFoundError(`there is no turnlog store at ${source}`);
-  // Made here, so that a place that cannot be written is told as such, and not as a fault of the source.
+  // Created here, so that an error about an unwritable target does not look like a fault of the source.
   const temporary = createBeside(target);
   try {
     copyInto(source, temporary);
@@ -128,7 +128,7 @@ function copyInto(source: string, temporary: string): void {
   let opened: OpenDatabase | null = null;
   try {
     opened = openForReading(source, busyTimeoutMs);
-    // Reads one snapshot, however long it takes; others go on writing.
+    // Reads one snapshot, however long it takes; other processes can write meanwhile.
     opened.database.prepare("VACUUM INTO ?").run(temporary);
     opened.confirm();
   } catch (error) {
@@ -141,7 +141,7 @@ function copyInto(source: string, temporary: string): void {
 
 const busyTimeoutMs = 5_000;
 
-/** @throws {StoreCorruptedError} when pages are damaged, or a stream's head is not its newest event. */
+/** @throws {StoreCorruptedError} if pages are damaged, or a stream's head is not its newest event. */
 function checkFile(path: string, source: string): CheckedFile {
   let database: DatabaseSync | null = null;
   try {
@@ -154,7 +154,7 @@ function checkFile(path: string, source: string): CheckedFile {
   }
 }
 
-/** @throws {StoreCorruptedError} when pages are damaged, a stream's head is not its newest event, or events have no stream. */
+/** @throws {StoreCorruptedError} if pages are damaged, a stream's head is not its newest event, or events have no stream. */
 function checkDatabase(database: DatabaseSync, source: string): CheckedFile {
   const problem = database.prepare("PRAGMA integrity_check(1)").get()?.["integrity_check"];
   if (problem !== "ok") throw new StoreCorruptedError(`${source} is damaged (${String(problem)}): ${wayOut}`);
@@ -186,20 +186,20 @@ const wrongHeads = `
 type OldStore = { readonly giveUp: () => void; readonly close: () => void };
 
 /**
- * Locks the store that is to be replaced; null where SQLite finds it too damaged to open.
+ * Locks the store that will be replaced; null if SQLite finds it too damaged to open.
  *
- * @throws {StoreUnavailableError} when another process has it open, or this one may not write it.
- * @throws {StoreCorruptedError} when it is another program's database.
+ * @throws {StoreUnavailableError} if another process has it open, or this process may not write it.
+ * @throws {StoreCorruptedError} if it is another program's database.
  */
 function takeOut(path: string, whenOpen: string): OldStore | null {
-  // Under its other names it stays a store.
+  // With other names it remains a store.
   const isOnlyName = statSync(path).nlink === 1;
   const database = new DatabaseSync(path);
   let isStore: boolean;
   try {
     isStore = hasTables(database);
     if (isStore) checkSchema(database, path);
-    // Leaving the WAL succeeds for the only connection, and writes what the WAL holds into the file.
+    // Only the sole connection can leave WAL mode, which also writes the WAL's content into the file.
     database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   } catch (error) {
     database.close();
@@ -210,7 +210,7 @@ function takeOut(path: string, whenOpen: string): OldStore | null {
     throw new StoreUnavailableError(`${path} is open in another process: ${whenOpen}`, { cause: error });
   }
   return {
-    // Who opened the old file in this moment, and waits for its lock, must not write where nobody will read.
+    // A process that has just opened the old file and waits for its lock must not write where no process will read.
     giveUp() {
       if (isStore && isOnlyName) database.exec("DELETE FROM meta; COMMIT");
     },

@@ -6,7 +6,7 @@ import type { AppendInTransaction } from "./append.ts";
 import { secureDelete } from "./schema.ts";
 import { createTransactions } from "./transaction.ts";
 
-/** Erases in one transaction: what is told is all of it, or a conflict and nothing. */
+/** Erases in one transaction: the result is complete, or a conflict that changed nothing. */
 export function createErase(
   database: DatabaseSync,
   append: AppendInTransaction,
@@ -29,7 +29,7 @@ export function createErase(
   };
 }
 
-/** Undoes the transaction. */
+/** Rolls back the transaction. */
 class FenceConflict extends Error {
   readonly stream: string;
 
@@ -39,7 +39,7 @@ class FenceConflict extends Error {
   }
 }
 
-/** Statements that are needed once in the life of most stores are prepared when they are. */
+/** The statements are prepared on use, because most stores need them at most once. */
 function eraseStreams(database: DatabaseSync, { orderId, fences, kept, removed, rows }: StreamErasure): ErasureResult {
   const numberOf = database.prepare("SELECT number FROM streams WHERE name = ?");
   const skeleton = kept === "skeleton" ? "" : "type = '', version = 0, at = '',";
@@ -83,7 +83,7 @@ type ErasedRows = Extract<ErasureResult, { readonly status: "erased" }>;
 const hasViews = (database: DatabaseSync): boolean =>
   database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'view_places'").get() !== undefined;
 
-/** A build knows by its checkpoint's event that its rows are of this log. */
+/** A build recognises its log by the event of its checkpoint. */
 function moveCheckpoints(database: DatabaseSync, gone: ReadonlySet<string>): void {
   if (!hasViews(database)) return;
   const before = database.prepare(
@@ -93,7 +93,7 @@ function moveCheckpoints(database: DatabaseSync, gone: ReadonlySet<string>): voi
   );
   const save = database.prepare("UPDATE view_builds SET checkpoint = ?, saves = saves + 1 WHERE id = ?");
   for (const { id, checkpoint: text } of database.prepare("SELECT id, checkpoint FROM view_builds").all()) {
-    // Written by `save` of the views, from what it is cast to.
+    // `save` of the views wrote it from a value of this type.
     const checkpoint = JSON.parse(String(text)) as Checkpoint | null;
     const isGone = checkpoint !== null && gone.has(checkpoint.stream);
     const left = isGone ? before.get(BigInt(checkpoint.position)) : undefined;
@@ -103,8 +103,8 @@ function moveCheckpoints(database: DatabaseSync, gone: ReadonlySet<string>): voi
 }
 
 /**
- * Takes what was erased out of the file and its log. A file of an older turnlog was not overwritten where things were deleted, so it is
- * written anew once.
+ * Removes erased data from the file and its log. In a file of an older turnlog, deleted data was not overwritten, so the file is
+ * rewritten once.
  */
 export function scrubFile(database: DatabaseSync, { force = false }: { readonly force?: boolean }): ScrubResult {
   const isRewritten = force || !secureDelete.isNoted(database);
@@ -112,7 +112,7 @@ export function scrubFile(database: DatabaseSync, { force = false }: { readonly 
     database.exec("VACUUM");
     secureDelete.note(database);
   }
-  // What stays in the log is what a reader, in a transaction, may still look at.
+  // The log keeps what a reader's open transaction may still see.
   const { busy } = database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() ?? {};
   return { status: busy === 0 ? "done" : "busy", isRewritten };
 }

@@ -4,8 +4,8 @@ import { StoreCorruptedError, StoreUnavailableError } from "../../log/ports/even
 import { namedFile } from "../files.ts";
 
 /**
- * Turns an error of SQLite into one of ours, with one sentence that says what to do; every other error stays as it is. What
- * SQLite says of a statement, and not of the file, is a bug of turnlog: no reader of the file can do anything about it.
+ * Translates an error of SQLite into a turnlog error, with one sentence that says what to do; other errors stay as they are. An error
+ * about a statement, not about the file, is a bug of turnlog: no user of the file can fix it.
  */
 export function storeError(error: unknown, path: string): unknown {
   if (!(error instanceof Error)) return error;
@@ -27,15 +27,15 @@ export function storeError(error: unknown, path: string): unknown {
   });
 }
 
-/** Whether somebody else's lock is in the way, in SQLite's words or in ours. */
+/** Whether another connection's lock is in the way, as an error of SQLite or of turnlog. */
 export const isLocked = (error: unknown): boolean =>
   isOneOf(error instanceof StoreUnavailableError ? error.cause : error, [resultCodes.busy, resultCodes.locked]);
 
-/** Whether it may be that this user can only read. */
+/** Whether the cause may be that this user can only read. */
 export const isNotWritable = (error: unknown): boolean =>
   isOneOf(error, [resultCodes.readOnly, resultCodes.permission, resultCodes.cannotOpen]);
 
-/** Rows and snapshots stand in pages of the same file: a copy is of the events alone. */
+/** Rows and snapshots are in pages of the same file, but a copy contains only the events. */
 export const wayOut =
   "restore it from a copy, or, where only what is made of the events is damaged, copy the events (`turnlog copy --to sqlite:other.db`)";
 
@@ -94,7 +94,7 @@ function cannotOpenReason(path: string): string {
   return `cannot be opened: give this user write permission on ${folder}`;
 }
 
-/** The file that a path stands for; null where links lead in a circle. */
+/** The file that a path resolves to; null if links form a circle. */
 function linkedFile(path: string): string | null {
   try {
     const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;

@@ -7,30 +7,30 @@ import { isLocked } from "./errors.ts";
 import { tryAgain } from "./guarded.ts";
 import { createTransactions } from "./transaction.ts";
 
-/** Appends of one transaction at most: a bound for how long the event loop stands still. */
+/** The maximum number of appends in a transaction: it limits how long the event loop blocks. */
 export const maxGroupAppends = 256;
 
-/** The same in UTF-16 units of data; an append that has more goes alone. */
+/** The same limit in UTF-16 units of data; a larger append goes alone. */
 export const maxGroupUnits = 1024 * 1024;
 
-/** How long groups may follow each other without a turn of the event loop between them. */
+/** How long groups may follow each other without a turn of the event loop in between. */
 export const maxStandStillMs = 1;
 
 export type GroupCommit = {
   /** Queues an append; resolves when it is durable. */
   readonly append: (prepared: PreparedAppend) => Promise<AppendResult>;
-  /** Resolves when all that was queued is answered. */
+  /** Resolves when every queued append has its result. */
   readonly idle: () => Promise<void>;
 };
 
 export type GroupCommitOptions = {
   readonly database: DatabaseSync;
   readonly append: AppendInTransaction;
-  /** Called with each append that comes in; what it throws refuses it. */
+  /** Called with each new append; throwing rejects it. */
   readonly admit: (prepared: PreparedAppend) => void;
-  /** How long an append waits for another process's lock, from when it is called. */
+  /** How long an append waits for another process's lock, from the call on. */
   readonly deadlineMs: number;
-  /** Called before a transaction is committed; what it throws undoes all of it. */
+  /** Called before a transaction is committed; throwing rolls it back. */
   readonly confirmPlace: () => void;
   readonly translate: (error: unknown) => unknown;
   /** Called after each transaction that wrote something. */
@@ -39,21 +39,21 @@ export type GroupCommitOptions = {
 };
 
 type Job = {
-  /** When its time is over. */
+  /** The end of its deadline. */
   readonly until: number;
   readonly prepared: PreparedAppend;
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: unknown) => void;
 };
 
-/** The result of one append in a committed group: an append that cannot be written does not fail the others. */
+/** The result of one append in a committed group: if it cannot be written, the others still are. */
 type Outcome = Result<AppendResult, unknown>;
 
 /**
- * Puts appends that are called in the same turn of the event loop into one transaction, so that they share the wait for
- * the disk. A lone append does not wait for others: the turn ends when it has nothing else to do. Appends that callers make as soon
- * as a group is answered form the next group, without a turn of the loop between. The loop does turn between two groups when
- * `maxStandStillMs` have passed since it last did, when a group was too big to take the whole queue, and while another process
+ * Puts appends called in the same turn of the event loop into one transaction, so that they share the wait for
+ * the disk. A single append does not wait for others: the turn ends when it has nothing else to do. Appends called as soon
+ * as a group has its results form the next group, without a turn of the loop in between. The loop does turn between two groups if
+ * `maxStandStillMs` have passed since its last turn, if a group could not take the whole queue, or if another process
  * holds the lock.
  */
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
@@ -69,13 +69,13 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     commitNext();
   }
 
-  // No promise where nobody has to wait: an append is little more than its wait for the disk.
+  // Synchronous unless it has to wait: besides waiting for the disk, an append has little to do.
   function commitNext(): void {
     const group = queue.splice(0, groupLength(queue));
     try {
       succeed(group, write(group));
     } catch (error) {
-      // The first of the queue was called first, so its time is over first.
+      // The first append in the queue was called first, so its deadline ends first.
       const { until } = group[0] ?? { until: 0 };
       if (isLocked(error) && until > time.nowMs()) void commitLater(group, until);
       else fail(group, error);
@@ -111,7 +111,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     goOn();
   }
 
-  /** Rejects appends whose time is over; those that were called later are tried again. */
+  /** Rejects appends whose deadline has passed; later ones are tried again. */
   function fail(group: readonly Job[], error: unknown): void {
     const isLeft = ({ until }: Job): boolean => isLocked(error) && until > time.nowMs();
     for (const job of group) if (!isLeft(job)) job.reject(translate(error));
@@ -119,7 +119,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     goOn();
   }
 
-  // A tick that is scheduled from a microtask runs after all microtasks, so after the code that awaited the answers.
+  // A tick scheduled from a microtask runs after all microtasks, and so after the code that awaited the results.
   function goOn(): void {
     if (queue.length > 0) setImmediate(commitAfterTurn);
     else queueMicrotask(tickSoon);
@@ -156,7 +156,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   };
 }
 
-/** How many of the queue go into one transaction. */
+/** How many queued appends go into one transaction. */
 function groupLength(queue: readonly Job[]): number {
   if (queue.length === 1) return 1;
   let units = 0;

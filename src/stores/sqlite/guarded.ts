@@ -1,7 +1,7 @@
 import { realTime, type Time } from "../time.ts";
 import { isLocked, storeError } from "./errors.ts";
 
-/** Does work on a database: refuses where it may not be used, waits for other processes' locks, and translates errors. */
+/** Does work on a database: rejects it if the database must not be used, waits for other processes' locks, and translates errors. */
 export type Guarded = <T>(work: () => T) => Promise<T>;
 
 export type GuardedOptions = {
@@ -9,7 +9,7 @@ export type GuardedOptions = {
   /** How long the work waits for another process's lock. */
   readonly deadlineMs: number;
   readonly refuseIfClosed: () => void;
-  /** Called after the work; what it throws stands for what came of the work. */
+  /** Called after the work. If it throws, its error replaces the result. */
   readonly confirm?: () => void;
 };
 
@@ -31,14 +31,14 @@ export function createGuarded(options: GuardedOptions): Guarded {
   };
 }
 
-/** How long a call of SQLite stands still for another process's lock, and the event loop with it. */
+/** How long a call of SQLite blocks on another process's lock, and blocks the event loop. */
 export const standStillMs = 5;
 
 const pauseMs = 20;
 
 /**
- * Does work that another process's lock may keep from being done, and tries again until the time is over. The event loop
- * turns between two tries, so what the work finds there may have changed. What nothing is in the way of is done at once.
+ * Does work that another process's lock may prevent, and tries again until the time is over. The event loop runs between two
+ * tries, so the state may have changed by then. Without a lock in the way, the work is done synchronously.
  */
 export function patiently<T>(timeoutMs: number, work: () => T, time: Time = realTime): T | Promise<T> {
   try {

@@ -17,21 +17,21 @@ import { createBeside, namedFile, putInPlace, syncPath } from "../files.ts";
 import { endLine, headerLine, headLine, headsBegin, type LogEnd, parseHeads } from "../saved-heads.ts";
 
 /**
- * Heads in a file beside the store. SQLite drops the end of a damaged log without a word, and what is left is a sound store:
- * only what is kept elsewhere shows that there was more.
+ * Heads in a file beside the store. SQLite drops the end of a damaged log silently, and the rest is a sound store:
+ * only data kept elsewhere shows that there was more.
  */
 export type HeadsBeside = {
-  /** What was saved of this store; nothing where nothing was. */
+  /** The saved heads of this store; empty if none were saved. */
   read(): ReadonlyMap<string, Head>;
-  /** Adds what was written since heads were saved last, unless some of what was saved is gone: that is for `verify` to tell. */
+  /** Adds heads written since the last save, unless a saved one is gone: `verify` must be able to report that. */
   add(): void;
-  /** Saves all heads anew: what was lost before is not told any more. */
+  /** Saves all heads again. Earlier losses are no longer reported. */
   saveAll(): void;
 };
 
 export type HeadsBesideOptions = { readonly path: string; readonly storeId: string };
 
-/** Deletes what was saved of a store's heads, so that another may stand in its place. */
+/** Deletes the saved heads of a store, so that another can take its place. */
 export function forgetHeads(path: string): void {
   const file = headsPath(path);
   if (!isOthers(file)) rmSync(file, { force: true });
@@ -43,7 +43,7 @@ export function createHeadsBeside(database: DatabaseSync, { path, storeId }: Hea
   const file = headsPath(path);
   const log = createLogEnds(database);
 
-  /** What the file says of this store; `textOf` reads it, or as much of it as is needed. */
+  /** The file's saved heads of this store; `textOf` reads the file, or the part that is needed. */
   function saved(textOf: (file: string) => string) {
     const found = existsSync(file) ? parseHeads(textOf(file)) : null;
     return found?.storeId === storeId ? found : null;
@@ -51,7 +51,7 @@ export function createHeadsBeside(database: DatabaseSync, { path, storeId }: Hea
 
   function saveAll(): void {
     if (isOthers(file)) throw new Error(`${file} is a file of another program`);
-    // Before the heads, which may be newer then: what comes after it is added the next time.
+    // Read before the heads, which may then be newer: the next call adds events after this end.
     const end = log.end();
     const temporary = createBeside(file);
     try {
@@ -81,7 +81,7 @@ export function createHeadsBeside(database: DatabaseSync, { path, storeId }: Hea
       const streams = log.streams();
       const isFar = last === null || end === null || BigInt(end.position) - BigInt(last.position) > streams;
       if (isFar || statSync(file).size > bytesSpare + bytesOfHead * streams) saveAll();
-      // A line that a crash cut short stays a line of its own.
+      // Begin with a line break, so that a line that a crash cut short stays separate.
       else appendFileSync(file, ["\n", ...log.headLinesSince(last), endLine(end)].join(""));
     },
   };
@@ -89,7 +89,7 @@ export function createHeadsBeside(database: DatabaseSync, { path, storeId }: Hea
 
 const wholeText = (file: string): string => readFileSync(file, "utf8");
 
-/** The first line of a file and the last ones: who it is of, and up to where, whatever its length. */
+/** The first line and the last lines of a file: its store and the end that it covers, without reading all of it. */
 function firstAndLastLines(file: string): string {
   const handle = openSync(file, "r");
   try {
@@ -105,13 +105,13 @@ function firstAndLastLines(file: string): string {
   }
 }
 
-/** Whether a file of that name is there that turnlog did not write. */
+/** Whether a file with that name exists that turnlog did not write. */
 const isOthers = (file: string): boolean => {
   if (!existsSync(file) || statSync(file).size === 0) return false;
   return !firstAndLastLines(file).startsWith(headsBegin);
 };
 
-// A file that is longer than its heads need is written anew.
+// A file longer than its heads need is rewritten.
 const bytesOfHead = 512;
 const bytesSpare = 1024 * 1024;
 

@@ -3,23 +3,23 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreUnavailableError } from "../../log/ports/event-store.ts";
 
-/** A database that is read without a lock, because its folder takes no file for one. */
+/** A database read without a lock, because its folder is not writable. */
 export type ImmutableFile = {
   readonly database: DatabaseSync;
-  /** Another one when somebody has written. */
+  /** Changes when another process has written. */
   readonly version: () => string;
   /**
-   * Called after every look: what came of it is right where this returns.
+   * Called after every read: if it returns, the result is right.
    *
-   * @throws {StoreUnavailableError} when somebody has written since the file was opened.
+   * @throws {StoreUnavailableError} if another process has written since the file was opened.
    */
   readonly confirm: () => void;
 };
 
 /**
- * Opens a file that this user may only read: SQLite needs a writable folder to share a WAL database, and reads it without
- * one as `immutable` only, which looks at no log and takes no lock. Null where a log has what the file has not, and where
- * this Node cannot do it.
+ * Opens a file that this user may only read. SQLite needs a writable folder to share a WAL database. Without one it reads it only
+ * as `immutable`, which ignores the log and takes no lock. Null if a log has data that the file lacks, or if
+ * this Node does not support it.
  */
 export function openImmutable(path: string): ImmutableFile | null {
   const real = realpathSync(path);
@@ -42,13 +42,13 @@ export function openImmutable(path: string): ImmutableFile | null {
 
 const logs = ["-wal", "-journal"];
 
-/** Opening a store makes an empty log; writing fills it, and later changes the file. */
+/** Opening a store creates an empty log; a write fills it, and later changes the file. */
 function stampOf(path: string): string {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found === undefined || found.size === 0n ? "" : `${found.dev}/${found.ino}/${found.size}/${found.mtimeNs}`;
 }
 
-// Before 22.15 Node takes no addresses.
+// Node before 22.15 does not accept addresses.
 function tryOpen(address: URL): DatabaseSync | null {
   try {
     return new DatabaseSync(address, { readOnly: true });

@@ -8,7 +8,7 @@ import { namedFile, privateMode, takeAfter } from "../files.ts";
 import { isLocked } from "./errors.ts";
 
 export type SqliteLiveness = Liveness & {
-  /** Ends the lease that is held. */
+  /** Releases the lease. */
   readonly end: () => void;
 };
 
@@ -19,10 +19,10 @@ type LivenessOptions = {
 };
 
 /**
- * A lease is an empty database beside the store that its holder keeps locked (`BEGIN EXCLUSIVE`): the system frees the lock when the
- * holder ends, whatever ended it, and sees it across containers that share the folder. Nothing else in the holder's process may open
- * the file, because POSIX drops all locks of a process on a file with the first descriptor of it that the process closes. SQLite
- * itself knows of that, so its own connections may.
+ * A lease is an empty database beside the store that its holder keeps locked (`BEGIN EXCLUSIVE`). The system releases the lock when the
+ * holder ends, for whatever reason, and shows it across containers that share the folder. No other code in the holder's process may open
+ * the file, because under POSIX a process loses all its locks on a file when it closes any descriptor of it. SQLite
+ * handles this for its own connections.
  */
 export function createSqliteLiveness({ path, refuseIfClosed, warn }: LivenessOptions): SqliteLiveness {
   const store = namedFile(resolve(path));
@@ -54,7 +54,7 @@ const leasePattern = /^lse_\w+$/;
 const infix = ".alive-";
 const leasePath = (store: string, leaseId: string): string => `${store}${infix}${leaseId}`;
 
-/** A reader that cleans up may come between the making of a file and its lock: then another file is made. */
+/** A reader that cleans up may remove a file before it is locked: then another file is created. */
 const maxTries = 10;
 
 function tryToHold(store: string, warn: (message: string) => void): Lease | null {
@@ -67,7 +67,7 @@ function tryToHold(store: string, warn: (message: string) => void): Lease | null
       const { ino: made } = statSync(path);
       const lock = locked(path);
       if (lock === null) continue;
-      // Of a file that was removed before the lock, nobody else would find the lock.
+      // If the file was removed before it was locked, other processes would not find the lock.
       if (statSync(path, { throwIfNoEntry: false })?.ino === made) return { id, path, lock };
       lock.close();
     }
@@ -79,11 +79,11 @@ function tryToHold(store: string, warn: (message: string) => void): Lease | null
   }
 }
 
-/** A connection that holds the file's lock; null where another one does. */
+/** A connection that holds the file's lock; null if another connection holds it. */
 function locked(path: string): DatabaseSync | null {
   const database = new DatabaseSync(path);
   try {
-    // Nothing is written, so there is nothing to keep a journal file for.
+    // Nothing is written, so no journal file is needed.
     database.exec("PRAGMA busy_timeout = 0; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return database;
   } catch (error) {
@@ -93,7 +93,7 @@ function locked(path: string): DatabaseSync | null {
   }
 }
 
-/** Whether nobody holds a lease; its file is removed then. A file that cannot be looked at counts as held. */
+/** Whether a lease has no holder; its file is then removed. A file that cannot be read counts as held. */
 function isFree(path: string): boolean {
   if (!existsSync(path)) return true;
   try {
@@ -106,7 +106,7 @@ function isFree(path: string): boolean {
   }
 }
 
-/** The file goes while it is locked, so that nobody finds it free; Windows removes only what is closed. */
+/** Removes the file while it is locked, so that no process finds it free; Windows removes only closed files. */
 function remove({ path, lock }: Pick<Lease, "path" | "lock">): void {
   tryToRemove(path);
   lock.close();
@@ -117,11 +117,11 @@ function tryToRemove(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // It is found free, and removed, by the next process.
+    // The next process finds it free, and removes it.
   }
 }
 
-/** Removes the files of holders that ended without closing the store. */
+/** Removes the lease files of holders that ended without closing the store. */
 function cleanUp(store: string): void {
   const begin = `${basename(store)}${infix}`;
   for (const name of namesIn(dirname(store))) if (name.startsWith(begin)) isFree(join(dirname(store), name));

@@ -9,33 +9,33 @@ import { openImmutable } from "./immutable-reader.ts";
 import { checkSchema, type FileKind, setUp } from "./schema.ts";
 
 export type SqliteOpenOptions = {
-  /** @internal What the file is for; by default a store. */
+  /** @internal The purpose of the file; by default a store. */
   readonly kind?: FileKind;
-  /** Refuses to create a store: for commands that only read. */
+  /** Does not create a store: for commands that only read. */
   readonly mustExist?: boolean;
-  /** Opens also what this user may only read; appends are refused then. */
+  /** Also opens a file that this user may only read; appends are then rejected. */
   readonly mayBeReadOnly?: boolean;
-  /** How long opening, a write and a look wait for another process's lock, 5,000 by default; the event loop turns meanwhile. */
+  /** How long opening, a write and a read wait for another process's lock (default 5,000); the event loop runs meanwhile. */
   readonly deadlineMs?: number;
-  /** Is told what an operator should know; by default a process warning. */
+  /** Called with messages for an operator; by default emits a process warning. */
   readonly warn?: (message: string) => void;
 };
 
 export type OpenDatabase = {
   readonly database: DatabaseSync;
   readonly storeId: string;
-  /** Whether it was opened for who may only read the file. */
+  /** Whether it was opened for a user who may only read the file. */
   readonly isReadOnly: boolean;
-  /** Another one when another connection has committed. */
+  /** Changes when another connection has committed. */
   readonly version: () => unknown;
-  /** Called after every look; throws where what came of it may be wrong, which only reading without locks can be. */
+  /** Called after every read; throws if the result may be wrong, which is possible only when reading without locks. */
   readonly confirm: () => void;
 };
 
-/** How long work waits for another process's lock, unless the caller says. */
+/** How long work waits for another process's lock, unless the caller sets it. */
 export const defaultDeadlineMs = 5_000;
 
-/** Opens a file, creating a store in it unless told not to. Another process's lock is waited for a moment only. */
+/** Opens a file, and creates a store in it unless `mustExist` is set. Waits only briefly for another process's lock. */
 export function openDatabase(path: string, options: SqliteOpenOptions): OpenDatabase {
   const { kind = "store", mustExist = false, mayBeReadOnly = false, warn = emitWarning } = options;
   if (mustExist && !existsSync(path)) throw new StoreNotFoundError(`there is no turnlog store at ${path}`);
@@ -52,7 +52,7 @@ export function openDatabase(path: string, options: SqliteOpenOptions): OpenData
   }
 }
 
-/** Opens a store to be read once, and changes nothing in it. */
+/** Opens a store for one read, and changes nothing in it. */
 export function openForReading(path: string, busyTimeoutMs: number): OpenDatabase {
   const open = (): OpenDatabase =>
     tryOpen(path, (database) => {
@@ -62,12 +62,12 @@ export function openForReading(path: string, busyTimeoutMs: number): OpenDatabas
   return orForReading(path, open);
 }
 
-/** Makes a new file, which SQLite would make for everybody to read. Where that cannot be, SQLite says why. */
+/** Creates a private file: SQLite would create one that everybody can read. If that fails, SQLite will say why. */
 function makePrivate(path: string): void {
   try {
     closeSync(openSync(namedFile(path), "wx", privateMode));
   } catch {
-    // It is there, or cannot be made.
+    // It exists, or cannot be created.
   }
 }
 
@@ -76,7 +76,7 @@ function tryOpen(
   storeIdOf: (database: DatabaseSync) => string,
   options: DatabaseSyncOptions = {},
 ): OpenDatabase {
-  // As it is: SQLite would take a name that begins with `file:` for an address.
+  // Resolved, because SQLite would parse a name that begins with `file:` as an address.
   const database = new DatabaseSync(path === ":memory:" ? path : resolve(path), options);
   try {
     database.exec(`PRAGMA busy_timeout = ${standStillMs}`);
@@ -90,19 +90,19 @@ function tryOpen(
   }
 }
 
-/** What `open` gives, or where that needs more than this user may do, the same for reading. */
+/** Returns the result of `open`, or, if that needs more rights than this user has, opens for reading. */
 function orForReading(path: string, open: () => OpenDatabase): OpenDatabase {
   if (isForReading(path)) return openAsReader(path);
   try {
     return open();
   } catch (error) {
-    // The file may be written, and its folder not: then there is no place for a log.
+    // If the file is writable but its folder is not, the log cannot be created.
     if (!isNotWritable(error) || !existsSync(path)) throw error;
     return openAsReader(path);
   }
 }
 
-/** Whether a file is there that this user may only read. */
+/** Whether the file exists and this user may only read it. */
 const isForReading = (path: string): boolean => !isAllowed(path, constants.W_OK) && existsSync(path);
 
 function isAllowed(path: string, mode: number): boolean {
@@ -115,14 +115,14 @@ function isAllowed(path: string, mode: number): boolean {
 }
 
 /**
- * Opens a file for who may only read it, and makes nothing beside it: SQLite would make a log that is the reader's, and keep
- * the file's owner from writing.
+ * Opens a file that this user may only read, and creates nothing beside it: SQLite would create a log that belongs to the reader, and
+ * then the file's owner could not write.
  */
 function openAsReader(path: string): OpenDatabase {
   if (!isAllowed(path, constants.R_OK))
     throw new StoreUnavailableError(`${path} cannot be read: give this user read permission on it`);
   const settled = openImmutable(path);
-  // With a log and its index there already, SQLite has nothing to make.
+  // If the log and its index exist, SQLite creates nothing.
   const hasLog = ["-wal", "-shm"].every((end) => existsSync(`${path}${end}`));
   if (settled === null && !hasLog) throw notWritable(path);
   if (settled === null) return tryOpen(path, (database) => checkSchema(database, path), { readOnly: true });
@@ -136,7 +136,7 @@ function openAsReader(path: string): OpenDatabase {
 
 const notWritable = (path: string): StoreUnavailableError => new StoreUnavailableError(`${path} ${notWritableReason}`);
 
-// Before 3.51.3 several connections could lose committed pages when one of them reset the WAL.
+// Before 3.51.3, several connections could lose committed pages when one of them reset the WAL.
 function warnOfOldSqlite(database: DatabaseSync, warn: (message: string) => void): void {
   const version = String(database.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
@@ -144,7 +144,7 @@ function warnOfOldSqlite(database: DatabaseSync, warn: (message: string) => void
   warn(`SQLite ${version} of this Node can damage a store that several processes write at once: use a newer Node`);
 }
 
-/** Tells an operator, where the caller does not say how. */
+/** Warns an operator, unless the caller passes `warn`. */
 export function emitWarning(message: string): void {
   process.emitWarning(message, "TurnlogWarning");
 }

@@ -3,20 +3,20 @@ import { resolve } from "node:path";
 import { StoreReplacedError } from "../../log/ports/event-store.ts";
 import { namedFile } from "../files.ts";
 
-/** What is about to be done with a store's files, and what is said of it when they are gone. */
+/** Checks a store's files before they are written or read. If they are gone, the error names that operation. */
 export type PlaceCheck = (doing: "written" | "read") => void;
 
 /**
- * Remembers which files a database has open, by their names of this moment, and answers what makes sure that they are still
- * there: a process that writes to a file without its name writes where nobody will read, and one that reads it is not told
- * what others write.
+ * Remembers which files a database has open, by their current names, and returns a check that they are still there. A process that
+ * writes to a file without its name writes where no process will read; one that reads such a file does not see what others
+ * write.
  *
- * @param isReadOnly - Only the store itself has to be there: a log comes and goes with those who write.
+ * @param isReadOnly - Check only the store itself: writers create and remove the log.
  */
 export function createPlaceCheck(path: string, { isReadOnly = false } = {}): PlaceCheck {
   if (path === ":memory:") return () => undefined;
   const file = resolve(path);
-  // SQLite follows links, and puts the log beside the file that they end at.
+  // SQLite follows links, and puts the log beside the target file.
   const log = `${namedFile(file)}-wal`;
   const [openedFile, openedLog] = [lookAt(file), lookAt(log)];
   return (doing) => {
@@ -35,7 +35,7 @@ export function createPlaceCheck(path: string, { isReadOnly = false } = {}): Pla
   };
 }
 
-// Numbers, which are made faster: one that is rounded is rounded in the same way each time.
+// Numbers instead of bigints, which are slower. Rounding does not matter, because it is the same each time.
 const lookAt = (path: string): Stats | undefined => statSync(path, orNothing);
 const orNothing = { throwIfNoEntry: false } as const;
 

@@ -2,12 +2,12 @@ import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { Head, OrphanEvents } from "../../log/ports/event-store.ts";
 import { type EventRow, eventColumns } from "./rows.ts";
 
-/** Rows of one page. A page is read at once, so that no read transaction outlives a turn of the event loop. */
+/** The number of rows in a page. A page is read at once, so that no read transaction outlasts a turn of the event loop. */
 export const maxPageRows = 64;
 
 type HeadRow = Head & { readonly name: string };
 
-/** Pages of what a database holds, each by where the one before ended. */
+/** Reads a database in pages; each page begins where the one before ended. */
 export type Pages = {
   forwards(stream: string, from: number, limit: number): readonly EventRow[];
   backwards(stream: string, from: number, limit: number): readonly EventRow[];
@@ -16,12 +16,12 @@ export type Pages = {
   end(): string | null;
   head(stream: string): Head | null;
   heads(fromName: string): readonly HeadRow[];
-  /** The stream of the newest event of those whose name begins so. */
+  /** The stream of the newest event among the streams whose name has this prefix. */
   newestStream(streamPrefix: string): string | null;
 };
 
 export function createPages(database: DatabaseSync): Pages {
-  // The joins are crossed so that SQLite keeps to this order of the tables whatever it thinks of the conditions.
+  // CROSS JOIN makes SQLite keep this order of the tables, whatever its estimates.
   const streamPage = (condition: string) =>
     prepareRows(
       database,
@@ -49,7 +49,7 @@ export function createPages(database: DatabaseSync): Pages {
     forwards: (stream, from, limit) => exact(forwards(stream, from, Math.min(limit, maxPageRows))),
     backwards: (stream, from, limit) => exact(backwards(stream, from, Math.min(limit, maxPageRows))),
     log(after, streamPrefix, limit) {
-      // SQLite counts code points, as the iterator of a string does.
+      // SQLite counts code points, as a string's iterator does.
       const prefixLength = Array.from(streamPrefix).length;
       return exact(log(BigInt(after), prefixLength, streamPrefix, Math.min(limit, maxPageRows)));
     },
@@ -70,7 +70,7 @@ export function createPages(database: DatabaseSync): Pages {
   };
 }
 
-/** Where damage made NULL of what is never NULL, an empty text or no revision stands in: the digests then tell. */
+/** Where damage put NULL into a NOT NULL column, uses an empty text or an invalid revision: the digests then reveal it. */
 function withoutNulls(row: FoundRow): EventRow {
   if (isWhole(row)) return row;
   const [stream, position, revision, actor, data, id, type, version, at, ...rest] = row;
@@ -82,20 +82,20 @@ function withoutNulls(row: FoundRow): EventRow {
   ];
 }
 
-/** A row as a file gives it that may be damaged. */
+/** A row from a file that may be damaged. */
 type FoundRow = OrNull<EventRow>;
 type OrNull<Row extends readonly unknown[]> = { readonly [Column in keyof Row]: Row[Column] | null };
 
-/** Whether all is there but what may be NULL: `runId` to `encoding`. Runs for every event that is read. */
+/** Whether only nullable columns (`runId` to `encoding`) are null. Runs for every event read. */
 function isWhole(row: FoundRow): row is EventRow {
   for (let column = 0; column < 9; column += 1) if (row[column] === null) return false;
   return row[16] !== null && row[17] !== null;
 }
 
-/** A query of `eventColumns`. Its rows come as lists: an object of so many members is slow to make, and to read. */
+/** A query of `eventColumns`. Its rows are arrays: objects with so many members are slow to create and to read. */
 function prepareRows(database: DatabaseSync, sql: string): (...parameters: SQLInputValue[]) => readonly FoundRow[] {
   const select = database.prepare(sql);
-  // Node before 22.16 has objects only, with their members in the order of the columns.
+  // Node before 22.16 returns only objects, with their members in the order of the columns.
   const isListed = "setReturnArrays" in select;
   if (isListed) select.setReturnArrays(true);
   return (...parameters) => {
@@ -106,8 +106,8 @@ function prepareRows(database: DatabaseSync, sql: string): (...parameters: SQLIn
 }
 
 /**
- * Bytes that are no UTF-8 read as U+FFFD, so in a text that has one anyway a damaged byte would not show. There the bytes
- * are looked at, and damaged ones read as some other text: the digests then tell.
+ * Bytes that are not UTF-8 read as U+FFFD, so damage would not show in a text that already has one. In such texts the bytes
+ * are checked, and damaged ones read as some other text: the digests then reveal it.
  */
 function createExactRows(database: DatabaseSync): (rows: readonly FoundRow[]) => readonly EventRow[] {
   const select = database.prepare(
@@ -128,10 +128,10 @@ function createExactRows(database: DatabaseSync): (rows: readonly FoundRow[]) =>
   return (rows) => rows.map(exactRow);
 }
 
-// As REAL, a damaged number is a wrong one; as INTEGER, one beyond 2^53 would make the whole page unreadable.
+// As REAL, a damaged number reads as a wrong one; as INTEGER, one beyond 2^53 would make the whole page unreadable.
 const headColumns = "coalesce(CAST(revision AS REAL), -1) AS revision, coalesce(digest, '') AS digest";
 
-/** Events whose row in `streams` is gone: the stream's number is all that is left of its name. */
+/** Events whose row in `streams` is gone: only the stream's number is left. */
 export function orphanEvents(database: DatabaseSync): readonly OrphanEvents[] {
   const select = database.prepare(
     `SELECT 'stream number ' || stream AS place, CAST(min(revision) AS REAL) AS revision, count(*) AS events FROM events

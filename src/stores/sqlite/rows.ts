@@ -3,8 +3,8 @@ import type { Actor } from "../../domain/actor.ts";
 import type { Envelope, StoredEnvelope } from "../../log/ports/event-store.ts";
 
 /**
- * A row of `events` with its stream's name, in the order of `eventColumns`. Its position is text: SQLite's integers go
- * beyond what a number holds exactly.
+ * A row of `events` with its stream's name, in the order of `eventColumns`. Its position is text, because SQLite's integers can
+ * exceed the exact range of a number.
  */
 export type EventRow = readonly [
   stream: string,
@@ -22,14 +22,14 @@ export type EventRow = readonly [
   tenant: string | null,
   keyId: string | null,
   nonce: string | null,
-  /** Null for `json`, so that it need not be read. */
+  /** Null means `json`, so that most rows need not read it. */
   encoding: Envelope["encoding"] | null,
   dataDigest: string,
   digest: string,
 ];
 
 /**
- * The columns of `EventRow`, of a join of `streams` with `events AS event`. As REAL, a damaged number is a wrong one; as
+ * The columns of `EventRow`, from a join of `streams` with `events AS event`. As REAL, a damaged number reads as a wrong one; as
  * INTEGER, one beyond 2^53 would make the whole page unreadable.
  */
 export const eventColumns = [
@@ -67,7 +67,7 @@ export function eventParameters(streamNumber: number, envelope: Envelope): SQLIn
   ];
 }
 
-/** Makes envelopes of rows. Their content is not checked: that is what the digests are for. */
+/** Creates envelopes from rows. Does not check their content: the digests do. */
 export function createEnvelopes(): (row: EventRow) => StoredEnvelope {
   const readActor = createActors();
   // Events of one stream share its name.
@@ -76,7 +76,7 @@ export function createEnvelopes(): (row: EventRow) => StoredEnvelope {
     const [name, position, revision, actor, data, id, type, version, at, runId, frame, causationId, ...others] = row;
     const [tenant, keyId, nonce, encoding, dataDigest, digest] = others;
     if (name !== lastStream) lastStream = name;
-    // Runs for every event that is read, so it makes one object and spreads nothing.
+    // Runs for every event read, so it creates one object and spreads nothing.
     const envelope: { -readonly [Member in keyof StoredEnvelope]: StoredEnvelope[Member] } = {
       id,
       stream: lastStream,
@@ -101,10 +101,10 @@ export function createEnvelopes(): (row: EventRow) => StoredEnvelope {
   };
 }
 
-/** How many actors are remembered: few write a conversation, and a layer is another one in each frame. */
+/** How many actors to cache: a conversation has few writers, but a layer counts once per frame. */
 const maxActors = 256;
 
-/** Events of one actor share it, as long as there are not too many. */
+/** Events with the same actor share its object, up to the cache limit. */
 function createActors(): (text: string) => Actor {
   const actorByText = new Map<string, Actor>();
   return (text) => {
@@ -119,13 +119,13 @@ function createActors(): (text: string) => Actor {
 
 function parseActor(text: string): Actor {
   const value = parseJson(text);
-  // Escapes can be written in two ways, which the digest of what they mean does not tell apart.
+  // The same text can be written with different escapes, but the digest covers only the parsed value.
   const isExact = !text.includes("\\u") || JSON.stringify(value) === text;
-  // The column is written from an actor only; that it was not changed since is what readers and the digest show.
+  // The column is only ever written from an actor. Readers and the digest check that it is unchanged.
   return (isExact ? value : text) as Actor;
 }
 
-/** A text that is no JSON stays what it is: the event has to be there for readers to show it. */
+/** Text that is not JSON stays text: readers must be able to show the event. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

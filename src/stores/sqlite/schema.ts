@@ -7,13 +7,13 @@ import {
 } from "../../log/ports/event-store.ts";
 import { createTransactions } from "./transaction.ts";
 
-/** The schema that this code writes. A file with a greater number is from a newer turnlog. */
+/** The schema version that this code writes. A file with a greater number was written by a newer turnlog. */
 const schemaVersion = 1;
 
-/** What a file of these tables is for: the events themselves, or what is derived of events that are kept elsewhere. */
+/** The purpose of a file with these tables: the events themselves, or data derived from events kept elsewhere. */
 export type FileKind = "store" | "views";
 
-/** Stands in the file's header, so that a file is known even where the rest of it is damaged. */
+/** Stored in the file's header, so that a file is recognised even if the rest of it is damaged. */
 const applicationIds: Readonly<Record<FileKind, number>> = { store: 0x746c6f67, views: 0x746c7677 };
 
 export type SetupOptions = {
@@ -22,14 +22,14 @@ export type SetupOptions = {
   readonly mustExist: boolean;
 };
 
-/** Sets the pragmas, creates the tables in a new file, checks an old one; answers the store's id. */
+/** Sets the pragmas, and creates the tables in a new file or checks an old one. Returns the store's id. */
 export function setUp(database: DatabaseSync, options: SetupOptions): string {
   const { path, kind } = options;
-  // Before the pragmas, which would write to a file that is not ours.
+  // Before the pragmas, which would write to another program's file.
   if (hasTables(database)) checkSchema(database, path, kind);
   else if (options.mustExist) throw new StoreNotFoundError(`there is no turnlog store in ${path}`);
   setPragmas(database, path);
-  // Looked at again inside: two processes may open a new file at once.
+  // Checked again inside the transaction: two processes may open a new file at once.
   if (!hasTables(database)) {
     createTransactions(database).whole(() => {
       if (!hasTables(database)) createTables(database, kind);
@@ -39,7 +39,7 @@ export function setUp(database: DatabaseSync, options: SetupOptions): string {
 }
 
 function setPragmas(database: DatabaseSync, path: string): void {
-  // The page size is laid down with the first page, so it comes before everything that writes.
+  // The first page fixes the page size, so it is set before anything is written.
   database.exec("PRAGMA page_size = 8192");
   const { journal_mode: journal } = database.prepare("PRAGMA journal_mode = WAL").get() ?? {};
   const wrong = durablePragmas
@@ -53,14 +53,14 @@ function setPragmas(database: DatabaseSync, path: string): void {
 }
 
 /**
- * What makes an append survive the loss of power, and an erasure last, each set and read back. `synchronous = FULL` waits for `fsync`, which on macOS
- * leaves the data in the drive's own cache; the other two have SQLite ask for `F_FULLFSYNC` there, and other systems pass over them.
+ * Pragmas that make appends survive a power loss and erasures last, each set and read back. `synchronous = FULL` waits for `fsync`, which
+ * on macOS leaves the data in the drive's cache; the other two make SQLite use `F_FULLFSYNC` there. Other systems ignore them.
  */
 const durablePragmas = [
   ["synchronous", 2],
   ["fullfsync", 1],
   ["checkpoint_fullfsync", 1],
-  // Of `node:sqlite` it is off: what was deleted or shortened would stay in the file until its page is used again.
+  // Off by default in `node:sqlite`: deleted data would stay in the file until its page is reused.
   ["secure_delete", 1],
 ] as const;
 
@@ -69,19 +69,19 @@ function setPragma(database: DatabaseSync, name: string, value: number): unknown
   return database.prepare(`PRAGMA ${name}`).get()?.[name];
 }
 
-/** Whether anybody has made something of the file. */
+/** Whether the file already has tables. */
 export const hasTables = (database: DatabaseSync): boolean =>
   database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() !== undefined;
 
-/** Whether turnlog made the file for this; of a damaged one the header is enough. */
+/** Whether turnlog created the file for this purpose; for a damaged file the header is enough. */
 export const isOfKind = (database: DatabaseSync, kind: FileKind): boolean =>
   database.prepare("PRAGMA application_id").get()?.["application_id"] === applicationIds[kind];
 
 /**
  * The id of the store in a file.
  *
- * @throws {StoreTooNewError} when a newer turnlog has written it.
- * @throws {StoreCorruptedError} when it is none, or lacks some of its tables.
+ * @throws {StoreTooNewError} if a newer turnlog wrote it.
+ * @throws {StoreCorruptedError} if it is not a store, or lacks some of its tables.
  */
 export function checkSchema(database: DatabaseSync, path: string, kind: FileKind = "store"): string {
   const read = (name: string): unknown =>
@@ -118,7 +118,7 @@ function createTables(database: DatabaseSync, kind: FileKind): void {
   secureDelete.note(database);
 }
 
-/** Whether every connection that ever wrote the file has overwritten what it deleted. A file of an older turnlog does not say so. */
+/** Whether all connections that ever wrote the file have overwritten deleted data. A file of an older turnlog does not say so. */
 export const secureDelete = {
   isNoted: (database: DatabaseSync): boolean =>
     database.prepare("SELECT 1 FROM meta WHERE name = 'secureDelete'").get() !== undefined,
@@ -127,7 +127,7 @@ export const secureDelete = {
   },
 };
 
-// AUTOINCREMENT keeps a position from being used again. A stream's number stands for its name in each event.
+// AUTOINCREMENT prevents the reuse of a position. Events refer to their stream by its number.
 const tables = `
   CREATE TABLE meta (
     name TEXT PRIMARY KEY,

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Snapshot, SnapshotStore } from "../../log/ports/snapshot-store.ts";
 import type { Guarded } from "./guarded.ts";
 
-/** Snapshots in the store's own file. `guarded` refuses after `close`, waits for locks and translates errors. */
+/** Snapshots in the store's own file. `guarded` rejects calls after `close`, waits for locks and translates errors. */
 export function createSqliteSnapshots(database: DatabaseSync, guarded: Guarded): SnapshotStore {
   const select = database.prepare(
     `SELECT revision, data FROM snapshots
@@ -15,7 +15,7 @@ export function createSqliteSnapshots(database: DatabaseSync, guarded: Guarded):
     async get({ stream, projection, version }, atMost): Promise<Snapshot | null> {
       const row = await guarded(() => select.get(stream, projection, version, atMost));
       const { revision, data } = row ?? {};
-      // A damaged page gives anything.
+      // A damaged page may return any value.
       return typeof revision === "number" && typeof data === "string" ? { revision, data } : null;
     },
     async put({ stream, projection, version }, { revision, data }) {

@@ -31,23 +31,23 @@ import { createWatch } from "./watch.ts";
 export type SqliteStore = ErasingStore & {
   readonly snapshots: SnapshotStore;
   readonly views: ViewStore;
-  /** Absent of one in memory, which only this process has. */
+  /** Absent for a store in memory, which belongs to this process alone. */
   readonly liveness?: Liveness;
 };
 
 export type SqliteStoreOptions = SqliteOpenOptions & {
-  /** How long a subscription may take to see a write of another process. */
+  /** The longest time until a subscription sees a write of another process. */
   readonly pollMs?: number;
 };
 
 /**
- * Opens the embedded store: one file, or `:memory:` for one that ends with the process. Several processes may have it
+ * Opens the embedded store: one file, or `:memory:` for a store that ends with the process. Several processes may have the file
  * open at once.
  *
- * @throws {StoreNotFoundError} when there is no store and `mustExist` is set.
- * @throws {StoreUnavailableError} when the file cannot be created, opened or kept safe.
- * @throws {StoreCorruptedError} when the file is damaged, or not a turnlog store.
- * @throws {StoreTooNewError} when a newer turnlog has written it.
+ * @throws {StoreNotFoundError} if there is no store and `mustExist` is set.
+ * @throws {StoreUnavailableError} if the file cannot be created, opened or made durable.
+ * @throws {StoreCorruptedError} if the file is damaged, or not a turnlog store.
+ * @throws {StoreTooNewError} if a newer turnlog wrote it.
  */
 export async function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<SqliteStore> {
   const { deadlineMs = defaultDeadlineMs, pollMs = 50 } = options;
@@ -55,7 +55,7 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions 
   return createStore(opened, { path, deadlineMs, pollMs, warn: options.warn ?? emitWarning });
 }
 
-/** How long is waited before a log is cut off again that a reader held on to. */
+/** The pause before truncating again a log that a reader held on to. */
 const scrubPauseMs = 50;
 
 type StoreOptions = Required<Pick<SqliteStoreOptions, "deadlineMs" | "pollMs" | "warn">> & { readonly path: string };
@@ -96,7 +96,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
     if (closing !== null) throw new StoreClosedError(`${path} was closed`);
   }
 
-  /** Events page by page; each page is asked for with how many are wanted still. */
+  /** Events page by page; each page is requested with the number of events still wanted. */
   async function* paged(
     { limit = Number.POSITIVE_INFINITY, signal }: Pick<ReadLogOptions, "limit" | "signal">,
     page: (left: number) => readonly EventRow[],
@@ -147,7 +147,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
         if (isOver()) return;
         const { end, rows, news } = await guarded(() => {
           const page = { end: pages.end(), rows: pages.log(after, streamPrefix, left) };
-          // Nothing happens between the look and the sleep, so no write falls between them.
+          // Reading and waiting happen in one turn, so no write falls between them.
           return { ...page, news: page.rows.length === 0 ? watch.wait(signal) : null };
         });
         await news;
@@ -158,7 +158,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
           after = envelope.position;
         }
         left -= rows.length;
-        // What others wrote up to there was looked at, too.
+        // Events of other streams up to that position were checked, too.
         if (rows.length < maxPageRows && end !== null && comparePositions(end, after) > 0) after = end;
       }
     } finally {
@@ -175,13 +175,13 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
         if (!name.startsWith(streamPrefix)) return;
         refuseIfClosed();
         yield { stream: name, head: { revision, digest } };
-        // The least name after this one.
+        // The smallest name after this one.
         from = `${name}\u0000`;
       }
     }
   }
 
-  /** They are for finding damage: that they cannot be saved is told, and keeps nobody from what is sound. */
+  /** Saved heads only help to find damage: if they cannot be saved, the store warns and goes on. */
   function saveHeads(save: (heads: HeadsBeside) => void): void {
     if (beside === null || isReadOnly) return;
     try {
@@ -194,7 +194,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
     }
   }
 
-  /** A reader of the file that is in the middle of a look is waited for as a lock is. */
+  /** Waits for a reader in the middle of a read, as for a lock. */
   async function scrub(options: { readonly force?: boolean } = {}): Promise<ScrubResult> {
     const until = realTime.nowMs() + deadlineMs;
     for (;;) {
@@ -219,7 +219,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
     try {
       database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
-      // Another process is writing: the last to close does it.
+      // Another process is writing: the last one to close truncates the log.
     }
     database.close();
   }

@@ -2,16 +2,17 @@ import type { DatabaseSync } from "node:sqlite";
 import { err, ok, type Result } from "../../base/result.ts";
 
 export type Transactions = {
-  /** Does the work in one transaction; what it throws undoes all of it. */
+  /** Does the work in one transaction. An error rolls it back. */
   readonly whole: <T>(work: () => T) => T;
   /**
-   * Does the work so that it can fail alone, inside a transaction, and answers with what it threw, if it threw. Throws it when
+   * Does the work inside a transaction so that it can fail alone, and returns its error if it threw. Throws the error if
+   * the whole transaction is lost with it.
    * the transaction as a whole is lost with it.
    */
   readonly part: <T>(work: () => T) => Result<T, unknown>;
 };
 
-// `get` rather than `run`, which makes an object of counts for each statement.
+// `get` instead of `run`, which creates an object of counts for each statement.
 export function createTransactions(database: DatabaseSync): Transactions {
   const [begin, commit] = [database.prepare("BEGIN IMMEDIATE"), database.prepare("COMMIT")];
   const [beginPart, endPart] = [database.prepare("SAVEPOINT part"), database.prepare("RELEASE part")];
@@ -41,7 +42,7 @@ export function createTransactions(database: DatabaseSync): Transactions {
   };
 }
 
-// After a full disk or a failed write SQLite has rolled back by itself; the first error says what happened.
+// After a full disk or a failed write SQLite has already rolled back; the first error says what happened.
 function tryExec(database: DatabaseSync, sql: string): boolean {
   try {
     database.exec(sql);

@@ -5,8 +5,8 @@ import type { Guarded } from "./guarded.ts";
 import { createTransactions } from "./transaction.ts";
 
 /**
- * Rows of projections in the store's own file, in tables that are made when somebody first asks for them. `guarded` refuses
- * after `close` and translates errors.
+ * Rows of projections in the store's own file, in tables that are created on first use. `guarded` rejects calls after `close` and
+ * translates errors.
  */
 export function createSqliteViews(database: DatabaseSync, guarded: Guarded): ViewStore {
   let opened: Statements | null = null;
@@ -16,7 +16,7 @@ export function createSqliteViews(database: DatabaseSync, guarded: Guarded): Vie
   };
   const use = <T>(work: (statements: Statements) => T): Promise<T> => guarded(() => work(statements()));
 
-  // Looking makes no tables: a file that may only be read can be looked at.
+  // Reading creates no tables, so that a read-only file can be read.
   const isEmpty = (): boolean => opened === null && !hasTables(database);
 
   // Rows are cast to the columns that their statement selects; the tables are STRICT.
@@ -90,7 +90,7 @@ type BuildRow = Omit<ViewBuild, "isPublished" | "checkpoint"> & {
 
 type StoredRow = Omit<ViewRow, "quarantine"> & { readonly quarantine: string | null };
 
-// Both columns are written above, from what they are cast to.
+// Both columns were written above, from values of these types.
 const buildOf = (row: BuildRow): ViewBuild => ({
   ...row,
   isPublished: row.isPublished === 1,
@@ -104,7 +104,7 @@ const viewRowOf = (row: StoredRow): ViewRow => ({
 const placesOf = (rows: readonly unknown[]): readonly RowPlace[] =>
   (rows as readonly RowPlace[]).map(({ list, at }) => ({ list, at }));
 
-// The newest of the tables: a file of an older turnlog lacks it.
+// The newest of the tables: a file of an older turnlog does not have it.
 const hasTables = (database: DatabaseSync): boolean =>
   database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'view_places'").get() !== undefined;
 
@@ -112,7 +112,7 @@ type Statements = ReturnType<typeof open>;
 
 function open(database: DatabaseSync) {
   const { whole } = createTransactions(database);
-  // Not again where they are: who may only read the file reads its rows.
+  // Not if they exist: a user who may only read the file can still read rows.
   if (!hasTables(database)) {
     whole(() => {
       database.exec(tables);
@@ -161,7 +161,7 @@ function open(database: DatabaseSync) {
       `INSERT OR REPLACE INTO view_rows (build, key, view, position, revision, event_id, quarantine)
        VALUES (?, ?, ?, ?, ?, ?, ?)`,
     ),
-    /** Gives a row these places and no others. */
+    /** Sets the places of a row, and removes its other places. */
     place: (build: number, key: string, wanted: readonly RowPlace[]): void => {
       const had = placesOf(places.all(build, key));
       const isIn = (all: readonly RowPlace[], { list, at }: RowPlace): boolean =>
@@ -169,7 +169,7 @@ function open(database: DatabaseSync) {
       for (const each of had) if (!isIn(wanted, each)) deletePlace.run(build, each.list, each.at, key);
       for (const each of wanted) if (!isIn(had, each)) addPlace.run(build, each.list, each.at, key);
     },
-    /** The shortest of the lists, as far as it is worth counting: its rows are looked for in the others. */
+    /** The shortest of the lists, counted up to a limit: its rows are then looked up in the others. */
     leading: (build: number, { lists }: Pick<ListRange, "lists">) => {
       const counted = lists.map((list) => ({
         list,
@@ -192,8 +192,8 @@ function open(database: DatabaseSync) {
   };
 }
 
-// AUTOINCREMENT keeps a build from being taken for one that was deleted. A revision is REAL: damaged, it need not be an
-// integer.
+// AUTOINCREMENT prevents a build from being mistaken for a deleted one. A revision is REAL, because a damaged one need not
+// be an integer.
 const tables = `
   CREATE TABLE IF NOT EXISTS view_builds (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,15 +1,15 @@
 import { createNotifier, type Notifier } from "../notifier.ts";
 
-/** Wakes subscriptions: at once after a write of this process, within a poll after one of another. */
+/** Wakes subscriptions: immediately after a write of this process, within one poll after a write of another. */
 export type Watch = Notifier & {
-  /** Begins to look for other processes' writes, for as long as somebody watches; call before the first read. */
+  /** Starts polling for other processes' writes while there are subscriptions; call this before the first read. */
   readonly begin: () => void;
   readonly end: () => void;
-  /** Stops all watching: the database is being closed. */
+  /** Stops polling, because the database is being closed. */
   readonly stop: () => void;
 };
 
-/** `dataVersion` changes when another connection has committed, and only then. */
+/** `dataVersion` changes exactly when another connection has committed. */
 export function createWatch(dataVersion: () => unknown, pollMs: number): Watch {
   const wake = createNotifier();
   let watchers = 0;
@@ -22,7 +22,7 @@ export function createWatch(dataVersion: () => unknown, pollMs: number): Watch {
       if (version === seen) return;
       seen = version;
     } catch {
-      // A reader who wakes reads, and is told why that cannot be.
+      // The woken reader reads, and gets the error.
     }
     wake.notify();
   }
