@@ -37,7 +37,7 @@ export function stepComparison({ events }: RecordedRun): StepComparison {
         const { message, field, revision } = difference;
         const error = new ReplayDivergedError(message, { frame, field, revision });
         // A layer may catch what comes out of `next`, and must not go on with it.
-        session.recorder.fail(error);
+        session.run.recorder.fail(error);
         throw error;
       }
     },
@@ -60,7 +60,7 @@ function stepDifference(
   const asked = stepRequest(session, step, decision.capabilities);
   const declared = firstDifference(digest, asked.settingsDigest, "settingsDigest");
   if (declared !== null) {
-    const before = session.view().server.settings.get(digest)?.["instructions"] ?? null;
+    const before = session.run.fold.view.server.settings.get(digest)?.["instructions"] ?? null;
     const words = firstDifference(before, asked.settings["instructions"] ?? null, "instructions");
     const at = differenceAt(recorded, words ?? declared);
     return { ...at, layer: words === null ? null : instructingLayer(scope, before, { events, digest }) };
