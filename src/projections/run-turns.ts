@@ -47,6 +47,8 @@ export class RunTurns {
   readonly #origins = new Map<TurnName, TurnDerivation & { readonly removed: readonly BlockId[] }>();
   /** What each pass left out, of those whose place in the log nobody has asked for yet; the oldest first. */
   readonly #removed: (readonly BlockId[])[] = [];
+  /** How many passes were asked for before those. */
+  #placed = 0;
   #newest: TurnName = "given/0";
 
   constructor(base: Turn) {
@@ -63,7 +65,6 @@ export class RunTurns {
     if (isAside(frameOf(name))) {
       // What is asked beside the conversation takes nothing out of it.
       this.#given.set(frameOf(name), turn);
-      this.#removed.push([]);
       return;
     }
     const changes = placeChanges(this.get(base), turn);
@@ -87,7 +88,14 @@ export class RunTurns {
 
   /** What the oldest pass left out that was not asked for yet: its event has a place in the log by now. */
   takeRemoved(): readonly BlockId[] {
+    this.#placed += 1;
     return this.#removed.shift() ?? [];
+  }
+
+  /** Goes on from Turns that were made of the log, all of which was applied to these as well: the passes there have their places. */
+  goOnFrom(logged: RunTurns): void {
+    this.#removed.splice(0, logged.#placed);
+    this.#placed = logged.#placed;
   }
 
   /** The Turn of that name; an idle pass wrote nothing, and hands on what it got. */

@@ -83,9 +83,10 @@ export function openSession(opening: Opening): RunSession {
   let isOurs = false;
   const conversationId = conversationIdSchema.parse(conversationOfStream(stream.name));
   const recorder = new Recorder({
-    ...{ stream, runId, turns, interceptor, onFailure },
+    ...{ stream, runId, interceptor, onFailure },
+    // A run that stays in doubt is not executed: its Turns are those of its log, and it waits for nothing.
+    turns: isInDoubt(beginning) ? null : turns,
     onRecord: (proposed, made) => fold.apply(proposed, made),
-    // One that stays in doubt is not executed, and waits for nothing.
     barrier: async () => (isInDoubt(beginning) ? undefined : journal.consumed()),
     guard: () => mustBeOurs(stream, beginning, isOurs),
     onDurable: (events) => {
