@@ -10,9 +10,9 @@ import type { BlockId } from "../domain/ids.ts";
 import { isHidden, type Labels, labelsAfter } from "../domain/labels.ts";
 import { entersTurn } from "./apply-to-turns.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
+import { type AskedAnchor, askedAnchor, isAnotherAnchor } from "./exchange-context.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { isLoss } from "./run-record.ts";
-import { type AskedAnchor, askedAnchor, isAnotherAnchor } from "./server-contexts.ts";
 
 /** What a list of conversations says of each. */
 export type ConversationSummary = {

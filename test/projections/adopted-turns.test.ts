@@ -52,7 +52,7 @@ function executed(view: ConversationView, events: readonly RecordedEvent[]): Run
 }
 
 /** What a fold says after each event: who removed what, and the Turn that would remain. */
-function toldBy(events: readonly RecordedEvent[], isAdopting: boolean): readonly unknown[] {
+function toldBy(events: readonly RecordedEvent[], isAdopting: boolean) {
   const view = conversationView.initial("conversation-cnv_scene");
   const begun = events.findIndex(({ event }) => event.type === "RunStarted");
   let turns: RunTurns | null = null;
@@ -70,8 +70,7 @@ function toldBy(events: readonly RecordedEvent[], isAdopting: boolean): readonly
 test("the fold that adopts the Turns of a process which took the run up says what a fold of the log says, wherever that was", async () => {
   const events = await eventsOfRun();
   const begun = events.findIndex(({ event }) => event.type === "RunStarted");
-  const removals = toldBy(takenUpAt(events, begun + 1), false).at(-2);
-  expect(removals).toMatchObject({ removed: [{ id: expect.any(String) }, { id: expect.any(String) }] });
+  expect(toldBy(takenUpAt(events, begun + 1), false).at(-2)?.removed).toHaveLength(2);
   for (let at = begun + 1; at < events.length; at += 1) {
     const taken = takenUpAt(events, at);
     expect(toldBy(taken, true)).toEqual(toldBy(taken, false));
