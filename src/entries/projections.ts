@@ -22,8 +22,8 @@ export {
   type ListSort,
 } from "../projections/conversation-list.ts";
 export type { DeclaredSettings } from "../projections/declared-settings.ts";
+export type { AskedAnchor } from "../projections/exchange-context.ts";
 export { byStream, type Projection, type RowPlace } from "../projections/projection.ts";
-export type { AskedAnchor } from "../projections/server-contexts.ts";
 export { type UsageOfRequest, type UsageRow, type UsageView, usage, usageByDay } from "../projections/usage.ts";
 export type { MismatchedRow } from "../read-models/mismatched-rows.ts";
 export type { ProjectedView } from "../read-models/projected-view.ts";

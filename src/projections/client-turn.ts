@@ -135,7 +135,7 @@ function applyInRun(
   recorded: RecordedEvent & { readonly event: RunEvent },
   applied: RunTurns | null,
 ): void {
-  applyToRun(run, recorded, { blame, isApplied: run.turns === applied });
+  applyToRun(run, recorded, { blame, applied });
 }
 
 function endRun(view: ClientTurnView, after: string, how: "completed" | "unfinished", recorded: RecordedEvent): void {

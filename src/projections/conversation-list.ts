@@ -10,9 +10,9 @@ import type { BlockId } from "../domain/ids.ts";
 import { isHidden, type Labels, labelsAfter } from "../domain/labels.ts";
 import { entersTurn } from "./apply-to-turns.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
+import { type AskedAnchor, askedAnchor, isAnotherAnchor } from "./exchange-context.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { isLoss } from "./run-record.ts";
-import { type AskedAnchor, askedAnchor, isAnotherAnchor } from "./server-contexts.ts";
 
 /** What a list of conversations shows of each. */
 export type ConversationSummary = {
@@ -41,7 +41,6 @@ export type ConversationSummary = {
   /**
    * UTF-8 bytes that were not sent again: for each request that continued from an answer of this conversation, the bytes of its
    * context, that is, of the bodies up to it without their settings, and of the payloads of its answers.
-   * context had cost, that is, the bodies up to it without their settings, and the payloads of its answers.
    */
   bytesSaved: number;
   startedAt: string;

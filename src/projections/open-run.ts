@@ -29,8 +29,9 @@ export type OpenRun = {
   readonly effects: Map<string, EffectState>;
   /** Names of calls and effects with an unknown outcome that are not settled, by block id. */
   readonly inDoubt: Map<BlockId, string>;
-  readonly turns: RunTurns;
-  /** The frames of its events. The Turns above know the frames that got a Turn. */
+  /** Those of the process that executes it, from its first event there on; else those that were made of its events. */
+  turns: RunTurns;
+  /** Those that its events speak of; the Turns above know the ones that something was handed on to. */
   readonly frames: KnownFrames;
   /** The blocks that its passes removed, also if they were restored: when, and by whom. */
   readonly removed: Map<string, BlockChange>;
@@ -94,19 +95,24 @@ export type RunEvent = ConversationEventOf<
 >;
 
 /**
- * Applies an event to its run. If the process that recorded the event has already applied it to the Turns (`isApplied`), only the rest
- * is applied, which depends on the event's place.
+ * Applies an event to the run that it is of. Where the Turns are those of the process that records the event (`applied`), it has applied it
+ * to them already: what is left is what follows from the event's place. With the first event of a process that takes the run up, its Turns
+ * are adopted: it has met all of the log by then.
  */
 export function applyToRun(
   run: OpenRun,
   recorded: RecordedEvent & { readonly event: RunEvent },
-  { blame, isApplied }: { readonly blame: BlameView | null; readonly isApplied: boolean },
+  { blame, applied }: { readonly blame: BlameView | null; readonly applied: RunTurns | null },
 ): void {
   const { event } = recorded;
+  if (event.type === "RunResumed" && applied !== null) {
+    applied.goOnFrom(run.turns);
+    run.turns = applied;
+  }
   const { turns, inferences, underWay } = run;
   const effect = effectIn(event);
   if (effect !== null) run.effects.set(effect.id, effect.state);
-  if (!isApplied) applyToTurns(turns, event, recorded);
+  if (turns !== applied) applyToTurns(turns, event, recorded);
   noteVersions(run, recorded, blame);
   switch (event.type) {
     case "RunResumed":
@@ -126,6 +132,8 @@ export function applyToRun(
       run.inDoubt.delete(event.data.blockId);
       return;
     case "TurnEdited":
+      // What is asked beside the conversation takes nothing out of it.
+      if (isAside(recorded.frame)) return;
       for (const id of turns.takeRemoved()) run.removed.set(id, changeOf(recorded));
       return;
     case "InferenceRequested": {

@@ -13,7 +13,7 @@ import type { RunStatus } from "../domain/events/run-events.ts";
 import type { Compaction } from "../domain/events/shared.ts";
 import { isAside } from "../domain/frame.ts";
 import { entersTurn } from "./apply-to-turns.ts";
-import { isSuspect } from "./server-contexts.ts";
+import { isSuspect } from "./exchange-context.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
 /** One answered request. */

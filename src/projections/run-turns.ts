@@ -7,22 +7,13 @@ import { placeChanges } from "../domain/turn-difference.ts";
 import { BlockVersions } from "./block-versions.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { KnownFrames } from "./known-frames.ts";
+import { branchOf, type RunSoFar, type TurnStep, unfinishedTurn } from "./run-branch.ts";
 
 /** `given/<frame>`: what a frame received; `result/<frame>`: what it returned; `empty`: no blocks. */
 export type TurnName = `given/${string}` | `result/${string}` | "empty";
 
 /** The Turn from which another was made, and who made it. */
 export type TurnDerivation = { readonly base: TurnName; readonly actor: Actor };
-
-/** One answered provider call. */
-type TurnStep = {
-  readonly author: Actor;
-  readonly result: Turn;
-  /** The blocks that entered the Turn. */
-  readonly output: readonly Block[];
-  /** A later request was made from it, or one of its tools has started: it always stays (rule: Runs that do not complete). */
-  isKept: boolean;
-};
 
 /**
  * The Turns of an open run: what every frame received and returned, and the Turn that would remain if the run ended now. The fold
@@ -47,6 +38,8 @@ export class RunTurns {
   readonly #origins = new Map<TurnName, TurnDerivation & { readonly removed: readonly BlockId[] }>();
   /** The blocks that each pass removed, oldest first, for passes whose place in the log was not yet recorded with them. */
   readonly #removed: (readonly BlockId[])[] = [];
+  /** How many passes were asked for before those. */
+  #placed = 0;
   #newest: TurnName = "given/0";
 
   constructor(base: Turn) {
@@ -63,7 +56,6 @@ export class RunTurns {
     if (isAside(frameOf(name))) {
       // An aside removes nothing from the conversation.
       this.#given.set(frameOf(name), turn);
-      this.#removed.push([]);
       return;
     }
     const changes = placeChanges(this.get(base), turn);
@@ -87,10 +79,17 @@ export class RunTurns {
 
   /** The blocks that the oldest remaining pass removed: its event now has a place in the log. */
   takeRemoved(): readonly BlockId[] {
+    this.#placed += 1;
     return this.#removed.shift() ?? [];
   }
 
-  /** The Turn with a name. An idle pass records nothing, and passes on what it got. */
+  /** Goes on from Turns that were made of the log, all of which was applied to these as well: the passes there have their places. */
+  goOnFrom(logged: RunTurns): void {
+    this.#removed.splice(0, logged.#placed);
+    this.#placed = logged.#placed;
+  }
+
+  /** The Turn of that name; an idle pass wrote nothing, and hands on what it got. */
   get(name: TurnName): Turn {
     if (name === "empty") return Turn.empty;
     const turn = name.startsWith("given/") ? this.given(frameOf(name)) : this.result(frameOf(name));
@@ -247,59 +246,23 @@ export class RunTurns {
 
   /** Calls without an answer in `unfinishedTurn`: the end of the run has to answer them. */
   get openCalls(): readonly Block[] {
-    return this.#branch().filter((block) => block.kind === "tool_call" && !this.#toolResults.has(idOf(block)));
+    return branchOf(this.#soFar).filter((block) => block.kind === "tool_call" && !this.#toolResults.has(idOf(block)));
   }
 
   /** Tools that ran in branches that are not part of `unfinishedTurn`. */
   get discardedTools(): readonly BlockId[] {
-    const kept = new Set(this.#branch().map(idOf));
+    const kept = new Set(branchOf(this.#soFar).map(idOf));
     return [...this.#startedTools].filter((id) => !kept.has(id));
   }
 
-  /**
-   * The Turn if the run does not complete (rule: Runs that do not complete): the Turn it started from, then the blocks of provider and
-   * tools in the branch of the last answered call that counts. Results that are in no Turn yet follow their calls;
-   * `closing` are those that the end of the run adds.
-   */
+  /** The Turn when the run does not complete; `closing` are the results that the end of the run brings. */
   unfinishedTurn(closing: ReadonlyMap<BlockId, Block> = new Map()): Turn {
-    const branch = this.#branch();
-    const present = new Set(branch.map(idOf));
-    const blocks: Block[] = [];
-    let waiting: { readonly frame: string; readonly result: Block }[] = [];
-    for (const block of branch) {
-      if (block.kind !== "tool_result" && waiting.some(({ frame }) => frame !== frameOfBlock(block))) {
-        blocks.push(...waiting.map(({ result }) => result));
-        waiting = [];
-      }
-      blocks.push(block);
-      const id = idOf(block);
-      const result = block.kind === "tool_call" ? (this.#toolResults.get(id) ?? closing.get(id)) : undefined;
-      if (result !== undefined && !present.has(idOf(result))) waiting.push({ frame: frameOfBlock(block), result });
-    }
-    return this.base.append(...blocks, ...waiting.map(({ result }) => result));
+    return unfinishedTurn(this.#soFar, closing);
   }
 
-  /** The blocks that provider and tools made in this run, in the branch that ends with the last step that counts. */
-  #branch(): readonly Block[] {
-    const step = this.#steps.findLast((candidate) => candidate.isKept);
-    if (step === undefined) return [];
-    return step.result.blocks.flatMap((block) => {
-      const made = this.#versions.made(idOf(block));
-      // Any result of a call counts as the tool's, whoever gave it: also the person who settled the call.
-      const isOurs = made !== null && (made.author.kind === "provider" || this.#resultIds.has(idOf(block)));
-      return isOurs ? this.#asReturned(made.block) : [];
-    });
-  }
-
-  /** A block as the outermost finished frame above its own returned it: a block that a filter removed stays removed. */
-  #asReturned(block: Block): readonly Block[] {
-    const id = idOf(block);
-    const numbers = frameOfBlock(block).split(".");
-    for (let length = 1; length < numbers.length; length += 1) {
-      const result = this.#results.get(numbers.slice(0, length).join("."));
-      if (result !== undefined) return [result.find(id) ?? []].flat();
-    }
-    return [block];
+  get #soFar(): RunSoFar {
+    const own = { steps: this.#steps, results: this.#results, versions: this.#versions };
+    return { base: this.base, ...own, toolResults: this.#toolResults, resultIds: this.#resultIds };
   }
 }
 
@@ -311,5 +274,3 @@ function contains(turn: Turn, step: TurnStep): boolean {
 }
 
 const frameOf = (name: TurnName): string => name.slice(name.indexOf("/") + 1);
-/** A block made in a run is named `<run>/<frame>/<n>`. */
-const frameOfBlock = (block: Block): string => idOf(block).split("/")[1] ?? "0";

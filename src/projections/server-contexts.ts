@@ -1,18 +1,16 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
 import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
 import { notRead } from "../domain/block.ts";
-import { extendContext } from "../domain/context.ts";
 import { type SettingsBase, wholeSettings } from "../domain/declared-settings.ts";
 import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
-import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
+import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { learnedName } from "../domain/events/server-events.ts";
 import { isAside } from "../domain/frame.ts";
-import { entersTurn } from "./apply-to-turns.ts";
-import { KnownContexts, type ServerContext, type Unusable } from "./known-contexts.ts";
+import { serverContextOf } from "./exchange-context.ts";
+import { KnownContexts } from "./known-contexts.ts";
 import { byStream, type Projection } from "./projection.ts";
-import { totalTokens } from "./usage.ts";
 
 export type { ServerContext, Unusable } from "./known-contexts.ts";
 
@@ -269,76 +267,3 @@ function changeObject(
  */
 export const declaredSettingsOf = ({ settings, declared }: ServerContextsView, digest: string): JsonObject =>
   settings.get(digest) ?? (declared.has(digest) ? notRead() : {});
-
-type Exchange = {
-  readonly request: InferenceRequestedData;
-  readonly response: ResponseReceivedData;
-} & Pick<ServerContext, "stream" | "revision" | "index" | "at">;
-
-/** What a server holds after an exchange, from its request and response. */
-export function serverContextOf({ request, response, ...place }: Exchange): ServerContext {
-  const { output } = response;
-  const entered = output.filter(entersTurn);
-  const extend = (from: string, blocks: typeof output): string =>
-    blocks.reduce((context, block) => extendContext(context, block.digest), from);
-  const turn = extend(request.input.turn, entered);
-  const isSentAsItIs = request.input.held === request.input.turn && entered.length === output.length;
-  return {
-    responseId: response.responseId ?? "",
-    anchor: anchorOf(response),
-    inferenceId: request.inferenceId,
-    ...place,
-    scope: request.scope,
-    settingsDigest: request.settingsDigest,
-    turn,
-    held: isSentAsItIs ? turn : extend(request.input.held, output),
-    inputLength: request.input.blocks,
-    length: request.input.blocks + entered.length,
-    parent: parentOf(request),
-    unusable: unusable(request, response),
-    tokens: response.usage === undefined ? null : totalTokens(response.usage),
-    ...(request.input.bound === undefined ? {} : { bound: request.input.bound }),
-  };
-}
-
-function parentOf({ decision: { anchor } }: InferenceRequestedData): AnchorId | null {
-  if (anchor === null) return null;
-  const { kind, id } = anchor;
-  return { kind, id };
-}
-
-function anchorOf({ anchor }: ResponseReceivedData): Anchor | null {
-  if (anchor === undefined) return null;
-  const { unusable: _, ...named } = anchor;
-  return named;
-}
-
-function unusable(request: InferenceRequestedData, response: ResponseReceivedData): Unusable {
-  if (response.anchor === undefined) return "no-id";
-  if (isSuspect(request, response)) return "suspect";
-  if (!response.isComplete) return "incomplete";
-  // The server has a user message that the Turn does not have.
-  if (request.decision.repairs.some(({ rule }) => rule === "prompt")) return "prompted";
-  return response.isMasked === true ? "masked" : (response.anchor.unusable ?? null);
-}
-
-/**
- * Whether the answer says that it continued from something else than the request did: a server that ignores the id answers
- * without the context, and reports no error.
- */
-export function isSuspect({ decision }: InferenceRequestedData, response: ResponseReceivedData): boolean {
-  return isAnotherAnchor(askedAnchor(decision), response);
-}
-
-/** The anchor of a request, and whether its endpoint reports in answers what it continued from. */
-export type AskedAnchor = { readonly id: string | null; readonly hasEcho: boolean };
-
-export const askedAnchor = ({ anchor, capabilities }: InferenceRequestedData["decision"]): AskedAnchor => ({
-  id: anchor?.id ?? null,
-  hasEcho: capabilities["echo"] !== "none",
-});
-
-export function isAnotherAnchor({ id, hasEcho }: AskedAnchor, { echo = {} }: ResponseReceivedData): boolean {
-  if (!Object.hasOwn(echo, "anchor") && !hasEcho) return false;
-  return (echo["anchor"] ?? null) !== id;
-}

@@ -13,7 +13,7 @@ import { failureOf } from "../engine/inference/failure-data.ts";
 import { type Codecs, codecOf } from "../engine/planning/recorded-request.ts";
 import { rebuildResponse } from "../engine/planning/response.ts";
 import type { Breakpoint, Injected } from "../engine/session/breakpoint.ts";
-import { isSuspect } from "../projections/server-contexts.ts";
+import { isSuspect } from "../projections/exchange-context.ts";
 
 /** A step of a recorded run: its last request, and the result of that. */
 export type RecordedStep = {

@@ -36,8 +36,8 @@ export function stepComparison({ events }: RecordedRun): StepComparison {
         if (difference === null) continue;
         const { message, field, revision } = difference;
         const error = new ReplayDivergedError(message, { frame, field, revision });
-        // A layer may catch what `next` throws, but must not continue with it.
-        session.recorder.fail(error);
+        // A layer may catch what comes out of `next`, and must not go on with it.
+        session.run.recorder.fail(error);
         throw error;
       }
     },
@@ -60,7 +60,7 @@ function stepDifference(
   const asked = stepRequest(session, step, decision.capabilities);
   const declared = firstOtherDigest(digest, asked.settingsDigest, "settingsDigest");
   if (declared !== null) {
-    const before = session.view().server.settings.get(digest)?.["instructions"] ?? null;
+    const before = session.run.fold.view.server.settings.get(digest)?.["instructions"] ?? null;
     const words = firstOtherDigest(before, asked.settings["instructions"] ?? null, "instructions");
     const at = differenceAt(recorded, words ?? declared);
     return { ...at, layer: words === null ? null : instructingLayer(scope, before, { events, digest }) };

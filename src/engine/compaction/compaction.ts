@@ -45,7 +45,7 @@ export async function compactAfter(session: RunSession, step: StepPlace & { read
   const { turn: outgoing, answered } = step;
   const brought = broughtBy(outgoing, answered);
   // What the model has called it still has to read the results of, with all that led to them; a paused answer is gone on with.
-  if (!session.isWhole || openCalls(brought).length > 0 || endsPaused(answered, brought)) return answered;
+  if (!session.run.fold.isWhole || openCalls(brought).length > 0 || endsPaused(answered, brought)) return answered;
   const limit = session.engine.compact.afterRun;
   return compact(session, { ...step, turn: answered, direction: "response", because: "after-run", limit });
 }
@@ -66,7 +66,7 @@ export async function shorterAfter(
   if (kind !== "context-length-exceeded" || outcome !== "rejected") return null;
   const { onTooLong, how, keep, maxResultLength } = session.engine.compact;
   if (onTooLong === "fail") return null;
-  await session.readAll();
+  await session.run.fold.readAll();
   const cut = truncateResults(outgoing, { maxLength: maxResultLength });
   if (cut !== outgoing) return { turn: cut, compaction: { how: "truncate-results", because: "too-long" } };
   const stretch = how.includes("drop-exchanges") ? droppableIn(outgoing, keep) : null;
@@ -88,7 +88,7 @@ async function compact(session: RunSession, occasion: Occasion): Promise<Turn> {
   if (limit === undefined) return turn;
   const counted = await countedTurn(session, occasion);
   if (counted === null || counted.tokens < limit) return turn;
-  await session.readAll();
+  await session.run.fold.readAll();
   for (const how of session.engine.compact.how) {
     const shorter = await shortened(session, occasion, { how, counted });
     if (shorter === turn) continue;
@@ -102,7 +102,7 @@ async function compact(session: RunSession, occasion: Occasion): Promise<Turn> {
 async function countedTurn(session: RunSession, { turn, contexts }: StepPlace): Promise<CountedTurn | null> {
   const { provider } = session.engine;
   const count = (): CountedTurn | null => {
-    const { input, count: said } = splitTurn(session.view(), turn, provider);
+    const { input, count: said } = splitTurn(session.run.fold.view, turn, provider);
     const counted = countedIn(input, contexts(), provider.scope);
     return counted === null ? null : { ...counted, length: counted.length + said };
   };
@@ -110,7 +110,7 @@ async function countedTurn(session: RunSession, { turn, contexts }: StepPlace): 
     return count();
   } catch (error) {
     if (!(error instanceof TurnlogError && error.code === "content-not-read")) throw error;
-    await session.readAll();
+    await session.run.fold.readAll();
     return count();
   }
 }

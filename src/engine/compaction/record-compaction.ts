@@ -17,15 +17,15 @@ export function recordCompaction(
   { frame, direction }: CompactedPlace,
   { turn, compaction }: { readonly turn: Turn; readonly compaction: Compaction },
 ): Turn {
-  const { turns } = session;
+  const { turns } = session.run.fold;
   const target = direction === "request" ? (`given/${frame}` as const) : (`result/${frame}` as const);
   // A frame that asked for no answer has none to make shorter.
   const base = direction === "response" && turns.result(frame) === null ? (`given/${frame}` as const) : target;
   const before = turns.get(base);
-  const settled = normalise(turn, before, { newId: () => newBlockId(session, frame) }).frozen();
+  const settled = normalise(turn, before, { newId: () => newBlockId(session.run, frame) }).frozen();
   const pass = reviseTurn(settled, { name: base, turn: before }, [], turns);
-  recordPass(session, { pass, direction, frame, actor: engineActor, compaction });
-  session.emit({ type: "compacted", frame, compaction });
+  recordPass(session.run, { pass, direction, frame, actor: engineActor, compaction });
+  session.run.emit({ type: "compacted", frame, compaction });
   return settled;
 }
 

@@ -42,7 +42,7 @@ export function summarisingOnce(session: RunSession): (step: SummaryStep) => Pro
 }
 
 async function withSummary(session: RunSession, step: SummaryStep): Promise<Turn> {
-  await session.readAll();
+  await session.run.fold.readAll();
   const { keep } = session.engine.compact;
   const stretch = summarisable(step.turn, keep);
   if (stretch === null)

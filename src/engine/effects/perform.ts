@@ -44,7 +44,7 @@ export async function perform<Answer>(
   undertaking: Undertaking<Answer>,
 ): Promise<Performed<Answer>> {
   const { frame, signal, isIdempotent, start, actor, effect, work, injected, settled } = undertaking;
-  const { journal, recorder, interceptor } = session;
+  const { journal, recorder, interceptor } = session.run;
   if (past.state === "settled" && past.settlement.how !== "rerun") {
     return { answer: settled(past.settlement), durationMs: 0, settledBy: past.actor };
   }
@@ -54,7 +54,7 @@ export async function perform<Answer>(
     recorder.fail(inDoubt);
     throw inDoubt;
   }
-  if (past.state !== "started") record(session, start, actor, frame);
+  if (past.state !== "started") record(session.run, start, actor, frame);
   await recorder.flush();
   signal.throwIfAborted();
   undertaking.onBegin?.();

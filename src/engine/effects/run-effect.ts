@@ -4,7 +4,7 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { BlockId } from "../../domain/ids.ts";
-import { delivered, type RunSession, record } from "../session/session.ts";
+import { type RunSession, record } from "../session/session.ts";
 import { checkTimeLimit } from "../stack/limits.ts";
 import type { EffectOptions, EffectWork } from "../stack/middleware.ts";
 import { inDoubtText } from "./in-doubt.ts";
@@ -44,13 +44,13 @@ export class EffectFailedError extends TurnlogError<"effect-failed"> {
  * @throws {RangeError} when it may take longer than others wait for the run.
  */
 export async function runEffect(session: RunSession, place: EffectPlace, work: EffectWork): Promise<JsonValue> {
-  const { engine } = session;
+  const { run, engine } = session;
   const { id, name, frame, actor, signal, isAside = false } = place;
   const { idempotent = false, timeoutMs = engine.layerTimeoutMs } = place;
   checkTimeLimit(`the effect ${name}`, timeoutMs, engine.takeoverAfterMs);
-  const past = session.journal.effect(id, name, frame);
+  const past = run.journal.effect(id, name, frame);
   if (past.state === "finished") {
-    if (!isAside) delivered(session, past.at);
+    if (!isAside) run.clock.delivered(past.at);
     if (past.answer.type !== "effect") throw new Error(`${id} is a tool call, not an effect of a layer`);
     return answered(name, past.answer.answer);
   }
@@ -61,7 +61,7 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
       ...{ type: "EffectStarted", version: 1 },
       data: { effectId: id, name, idempotencyKey: id, ...(idempotent ? { idempotent: true } : {}) },
     },
-    work: () => asEffect({ runId: session.runId, name }, () => attempt({ ...place, timeoutMs }, work)),
+    work: () => asEffect({ runId: run.id, name }, () => attempt({ ...place, timeoutMs }, work)),
     injected: (value, failure) => (failure === undefined ? given(name, value) : failed(failure, undefined)),
     settled: (settlement) =>
       settlement.how === "result"
@@ -69,8 +69,8 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
         : { answer: { outcome: "error", message: inDoubtText } },
   });
   const data = { effectId: id, answer: answer.answer, durationMs };
-  const at = isAside ? undefined : delivered(session, session.now());
-  record(session, { type: "EffectFinished", version: 1, data }, settledBy ?? actor, frame, at);
+  const at = isAside ? undefined : run.clock.deliveredNow();
+  record(run, { type: "EffectFinished", version: 1, data }, settledBy ?? actor, frame, at);
   return answered(name, answer.answer, answer.cause);
 }
 

@@ -8,7 +8,7 @@ import { resultBlock } from "../../domain/calls.ts";
 import { type BlockId, runIdSchema } from "../../domain/ids.ts";
 import { isMadeOfParts } from "../../domain/message-content.ts";
 import type { PastEffect } from "../session/run-answers.ts";
-import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
+import { engineActor, type LiveRun, newBlockId, type RunSession, record } from "../session/session.ts";
 import type { Tool, ToolContext } from "../stack/tool.ts";
 import { inDoubtText } from "./in-doubt.ts";
 import { millisecondsSince, perform, withinTime } from "./perform.ts";
@@ -22,30 +22,31 @@ type ToolAnswer = { readonly output: JsonValue; readonly outcome: Outcome };
  * the run goes on; only an abort of the run ends it.
  */
 export async function runTool(session: RunSession, frame: string, call: Block, signal: AbortSignal): Promise<Block> {
-  if (call.id === null || session.turns.ownCall(call.id) === null)
+  const { run } = session;
+  const { turns } = run.fold;
+  if (call.id === null || turns.ownCall(call.id) === null)
     throw new TypeError("ctx.tool: no answer of this run made the call: give one for which ctx.canRun(call) is true");
   const { id } = call;
-  const known = session.turns.toolResult(id);
+  const known = turns.toolResult(id);
   if (known !== null) return known;
-  if (session.turns.isToolStarted(id) || session.runningTools.has(id))
-    throw new Error(`the call ${id} has been started`);
+  if (turns.isToolStarted(id) || run.calls.running.has(id)) throw new Error(`the call ${id} has been started`);
   signal.throwIfAborted();
-  const resultId = newBlockId(session, frame);
+  const resultId = newBlockId(run, frame);
   const name = call.name ?? call.type;
-  const past = session.journal.effect(id, name, frame);
+  const past = run.journal.effect(id, name, frame);
   const start = { type: "ToolStarted", version: 1, data: { blockId: id, name, idempotencyKey: id } } as const;
-  if (past.state !== "none") session.apply({ event: start, actor: engineActor, frame });
-  if (past.state === "finished") return finishedBefore(session, frame, call, past);
+  if (past.state !== "none") run.fold.apply({ event: start, actor: engineActor, frame });
+  if (past.state === "finished") return finishedBefore(run, frame, call, past);
   const tool = session.engine.tools.find((candidate) => candidate.name === name);
   const place = { call, frame, resultId };
-  session.runningTools.add(id);
+  run.calls.running.add(id);
   try {
     const { answer, durationMs, settledBy } = await perform<ToolAnswer>(session, past, {
       ...{ frame, signal, actor: engineActor, effect: { kind: "tool", frame, call } },
       // A tool that never was there has nothing to do twice.
       isIdempotent: tool === undefined || tool.idempotent,
       start,
-      onBegin: () => session.emit({ type: "tool-call-start", frame, call }),
+      onBegin: () => run.emit({ type: "tool-call-start", frame, call }),
       work: () => answerOf(session, tool, { ...place, signal }),
       injected: (given) => told(session, name, given),
       settled: (settlement) =>
@@ -53,10 +54,10 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
           ? told(session, name, settlement.output)
           : { output: inDoubtText, outcome: "in-doubt" },
     });
-    return finish(session, place, { ...answer, durationMs, actor: settledBy ?? { kind: "tool", name } });
+    return finish(run, place, { ...answer, durationMs, actor: settledBy ?? { kind: "tool", name } });
   } finally {
-    session.runningTools.delete(id);
-    saveWhileOthersRun(session);
+    run.calls.running.delete(id);
+    saveWhileOthersRun(run);
   }
 }
 
@@ -69,19 +70,19 @@ type Finish = {
   readonly actor: Actor;
 };
 
-function finish(session: RunSession, { call, frame, resultId }: CallPlace, given: Finish): Block {
+function finish(run: LiveRun, { call, frame, resultId }: CallPlace, given: Finish): Block {
   const { output, outcome, durationMs, actor } = given;
   const block = resultBlock(call, output).withId(resultId);
   const data = { blockId: idOf(call), result: blockToJson(block), outcome, durationMs };
-  const at = delivered(session, session.now());
-  record(session, { type: "ToolFinished", version: 1, data }, actor, frame, at);
-  session.emit({ type: "tool-call-end", frame, call, result: block, outcome, durationMs });
+  const at = run.clock.deliveredNow();
+  record(run, { type: "ToolFinished", version: 1, data }, actor, frame, at);
+  run.emit({ type: "tool-call-end", frame, call, result: block, outcome, durationMs });
   return block;
 }
 
 /** The log has the answer already. */
 function finishedBefore(
-  session: RunSession,
+  run: LiveRun,
   frame: string,
   call: Block,
   { at, actor, answer }: Extract<PastEffect, { readonly state: "finished" }>,
@@ -89,9 +90,9 @@ function finishedBefore(
   if (answer.type !== "tool") throw new Error(`${idOf(call)} is an effect of a layer, not a tool call`);
   const { finished: data } = answer;
   const { id, digest } = data.result;
-  const block = session.journal.turns.version(id, digest) ?? blockFromJson(data.result);
-  delivered(session, at);
-  session.apply({ event: { type: "ToolFinished", version: 1, data }, actor, frame }, { blocks: [block] });
+  const block = run.journal.turns.version(id, digest) ?? blockFromJson(data.result);
+  run.clock.delivered(at);
+  run.fold.apply({ event: { type: "ToolFinished", version: 1, data }, actor, frame }, { blocks: [block] });
   return block;
 }
 
@@ -120,14 +121,14 @@ function failed({ engine }: RunSession, error: unknown, outcome: "error" | "time
 }
 
 /** A result joins the next append; while other tools still run that may take long, so it goes ahead. */
-function saveWhileOthersRun(session: RunSession): void {
+function saveWhileOthersRun({ calls, recorder }: LiveRun): void {
   setImmediate(() => {
-    if (session.runningTools.size > 0) session.recorder.flush().catch(() => undefined);
+    if (calls.running.size > 0) recorder.flush().catch(() => undefined);
   });
 }
 
 /** Counts a call as under way until it has ended, whoever waits for it. */
-function underWay<T>({ underWay }: RunSession, working: Promise<T>): Promise<T> {
+function underWay<T>({ underWay }: LiveRun["calls"], working: Promise<T>): Promise<T> {
   const end = (): void => void underWay.delete(working);
   underWay.add(working);
   working.then(end, end);
@@ -135,9 +136,9 @@ function underWay<T>({ underWay }: RunSession, working: Promise<T>): Promise<T> 
 }
 
 /** What a tool is told, with what names the call for one that opens a conversation of its own. */
-const contextOf = ({ conversationId, runId, engine }: RunSession, call: Block, signal: AbortSignal): ToolContext => ({
-  conversationId,
-  runId: runIdSchema.parse(runId),
+const contextOf = ({ run, engine }: RunSession, call: Block, signal: AbortSignal): ToolContext => ({
+  conversationId: run.conversationId,
+  runId: runIdSchema.parse(run.id),
   blockId: idOf(call),
   callId: call.callId ?? "",
   idempotencyKey: idOf(call),
@@ -156,11 +157,11 @@ async function answerOf(
   const onLate = (given: unknown): void => {
     const { output, outcome } = told(session, name, given ?? "");
     const result = resultBlock(call, output).withId(resultId);
-    session.onLate(call, result, { outcome, durationMs: millisecondsSince(began), frame });
+    session.run.calls.onLate(call, result, { outcome, durationMs: millisecondsSince(began), frame });
   };
   const limits = { signal, timeoutMs, tooLate: `no answer within ${timeoutMs} ms`, onLate };
   const ended = await withinTime(limits, (ends) =>
-    underWay(session, Promise.resolve(tool.run(call.arguments, contextOf(session, call, ends)))),
+    underWay(session.run.calls, Promise.resolve(tool.run(call.arguments, contextOf(session, call, ends)))),
   );
   return ended.outcome === "ok" ? told(session, name, ended.value ?? "") : failed(session, ended.error, ended.outcome);
 }

@@ -3,18 +3,19 @@ import { runEffect } from "../effects/run-effect.ts";
 import type { Acknowledgement, RunSession } from "../session/session.ts";
 
 /**
- * Runs what waited for a response of the run (by number, from 0), which came to `frame` and is durable. An effect like any
- * other, at least once; the run ends after it, whatever becomes of it.
+ * Runs what waited for a response of the run that is durable. An effect like any other, at least once; the run ends after it,
+ * whatever becomes of it.
  */
-export function acknowledge(
-  session: RunSession,
-  { index, frame }: { readonly index: number; readonly frame: string },
-): void {
-  const { acknowledgements, acknowledging, running } = session;
-  const isDue = (one: Acknowledgement): boolean => one.after <= index && frame.startsWith(`${one.frame}.`);
-  const due = acknowledgements.filter(isDue);
+export function acknowledge(session: RunSession): void {
+  const { fold, acknowledgements, running } = session.run;
+  const { waiting, underWay } = acknowledgements;
+  if (waiting.length === 0) return;
+  const answers = fold.durableSteps;
+  const isDue = ({ after, frame }: Acknowledgement): boolean =>
+    answers.slice(after).some((answer) => answer.frame.startsWith(`${frame}.`));
+  const due = waiting.filter(isDue);
   if (due.length === 0) return;
-  acknowledgements.splice(0, acknowledgements.length, ...acknowledgements.filter((one) => !isDue(one)));
+  waiting.splice(0, waiting.length, ...waiting.filter((one) => !due.includes(one)));
   for (const { id, frame: from, actor, work } of due) {
     const place = {
       id,
@@ -33,8 +34,8 @@ export function acknowledge(
     const done = runEffect(session, place, effect)
       .catch(() => undefined)
       .then(() => {
-        acknowledging.delete(done);
+        underWay.delete(done);
       });
-    acknowledging.add(done);
+    underWay.add(done);
   }
 }

@@ -21,7 +21,7 @@ export function warnOfAge(
   const old = received.filter((at) => Date.parse(now) - Date.parse(at) >= warnOfReasoningAfterMs);
   const [oldestAt] = old.toSorted();
   if (oldestAt === undefined) return;
-  session.emit({ type: "reasoning-aged", frame, blocks: old.length, oldestAt });
+  session.run.emit({ type: "reasoning-aged", frame, blocks: old.length, oldestAt });
   if (warned.has(life)) return;
   warned.add(life);
   process.emitWarning(

@@ -54,7 +54,7 @@ export async function alignObject(
 
 /** What of a run that is taken up was done to objects before the requests of a frame: none of it is done again. */
 export function meetObjectEffects(session: RunSession, frame: string): void {
-  const { journal, ids } = session;
+  const { journal, ids } = session.run;
   for (const { id, name, frame: at, past } of [...journal.log.effects.values()]) {
     if (at !== frame || !objectEffects.has(name)) continue;
     journal.effect(id, name, frame);
@@ -63,7 +63,7 @@ export function meetObjectEffects(session: RunSession, frame: string): void {
     // Nobody knows whether it was done: what the object holds is listed before it is used.
     const answer = { outcome: "error", message: "the process that asked ended before the answer came" } as const;
     const data = { effectId: id, answer, durationMs: 0 };
-    record(session, { type: "EffectFinished", version: 1, data }, { kind: "recovery" }, frame);
+    record(session.run, { type: "EffectFinished", version: 1, data }, { kind: "recovery" }, frame);
   }
 }
 
@@ -79,7 +79,7 @@ type Aligning = {
 async function isAligned(align: Aligning, retry: Retry): Promise<boolean> {
   const { session, step } = align;
   // What the log has says what the object holds.
-  await session.recorder.flush();
+  await session.run.recorder.flush();
   step.scope.throwIfEnded();
   const { object, isUsable, decision, lastItem, keeps } = await situation(align, retry);
   if (!isUsable) return true;
@@ -118,7 +118,7 @@ async function situation({ session, step }: Aligning, retry: Retry): Promise<Sit
     return look();
   } catch (error) {
     if (!(error instanceof TurnlogError && error.code === "content-not-read")) throw error;
-    await session.readAll();
+    await session.run.fold.readAll();
     return look();
   }
 }
@@ -179,7 +179,7 @@ function changed(
   { frame }: Step,
   data: ConversationEventOf<"ServerConversationChanged">["data"],
 ): void {
-  record(session, { type: "ServerConversationChanged", version: 1, data }, engineActor, frame);
+  record(session.run, { type: "ServerConversationChanged", version: 1, data }, engineActor, frame);
 }
 
 const objectEffects: ReadonlySet<string> = new Set(["conversation-create", "conversation-list", "conversation-delete"]);
@@ -191,10 +191,11 @@ async function perform(
   call: (signal: AbortSignal) => Promise<JsonValue>,
 ): Promise<JsonValue> {
   const { session, step, beforeEffect } = align;
+  const { run } = session;
   const { frame, scope } = step;
   beforeEffect?.();
-  const number = session.ids.next(`object ${frame}`);
-  const id = blockIdSchema.parse(`blk_${sha256Hex(`${session.runId} ${frame} object ${number}`).slice(0, 21)}`);
+  const number = run.ids.next(`object ${frame}`);
+  const id = blockIdSchema.parse(`blk_${sha256Hex(`${run.id} ${frame} object ${number}`).slice(0, 21)}`);
   const work: EffectWork = ({ signal }) => call(signal);
   const place = { id, name, frame, actor: engineActor, signal: scope.signal, idempotent: true, isAside: true } as const;
   return runEffect(session, place, work);
@@ -219,10 +220,10 @@ function isMended({ session, step }: Aligning, { kind, outcome, status, message 
   const { provider, learned, chain } = session.engine;
   const { scope, configured = [] } = provider;
   const note = (event: Parameters<typeof record>[1]): void => {
-    record(session, event, engineActor, step.frame);
+    record(session.run, event, engineActor, step.frame);
   };
   if (kind === "conversation-not-found") {
-    const { anchor } = session.view().server.objects.get(scope) ?? { anchor: null };
+    const { anchor } = session.run.fold.view.server.objects.get(scope) ?? { anchor: null };
     if (anchor === null) return false;
     note({ type: "AnchorInvalidated", version: 1, data: { scope, anchor, reason: "not-found" } });
     return true;

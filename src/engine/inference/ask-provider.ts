@@ -2,13 +2,12 @@ import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, isNestedDeeper, type JsonValue, maxNesting } from "../../base/json.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import type { Decision, InferenceFailedData } from "../../domain/events/inference-events.ts";
-import { isAside } from "../../domain/frame.ts";
 import { firstSaid } from "../planning/response.ts";
 import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import { callProvider, deadlineOf, type ProviderCall } from "../session/provider-call.ts";
 import type { PastInference } from "../session/run-answers.ts";
-import { delivered, engineActor, newBlockId, type RunSession, record } from "../session/session.ts";
+import { engineActor, type LiveRun, newBlockId, type RunSession, record } from "../session/session.ts";
 import {
   type InferenceResponse,
   ProviderError,
@@ -40,10 +39,11 @@ export async function ask(
   { prepared, scope, retry, otherwise, retries }: Attempt & { readonly retries: Retries },
 ): Promise<Received | Failed> {
   const { request, bodyText } = prepared;
-  await session.recorder.flush();
+  const { run } = session;
+  await run.recorder.flush();
   scope.throwIfEnded();
   const { decision, requestBytes, attempt, route = null } = request;
-  session.emit({ type: "request-start", frame, attempt, route, decision, requestBytes });
+  run.emit({ type: "request-start", frame, attempt, route, decision, requestBytes });
   const { provider } = session.engine;
   let isUnderWay = false;
   const answer = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
@@ -53,7 +53,7 @@ export async function ask(
         bodyWith: prepared.bodyWith,
         settings: prepared.settings,
         transport: decision.transport,
-        ...(provider.connection === undefined ? {} : { connection: connectionOf(session, decision) }),
+        ...(provider.connection === undefined ? {} : { connection: connectionOf(run, decision) }),
         signal: call.signal,
         onDelta: tellDeltas(session, frame, call),
         onStarted: async (responseId, told) => {
@@ -81,23 +81,24 @@ export async function answeredBefore(
   { prepared, past, scope, retry, otherwise }: Attempt & { readonly past: PastInference },
 ): Promise<Received | Failed> {
   const { answer, started } = past;
+  const { run } = session;
   if (answer?.type === "response") {
     const { data, at } = answer;
-    delivered(session, at);
+    run.clock.delivered(at);
     // The frame has drawn an id for each of them.
-    for (const _ of data.output) newBlockId(session, frame);
-    if (!isAside(frame)) acknowledge(session, { index: session.server.contexts.length, frame });
+    for (const _ of data.output) newBlockId(run, frame);
     // The fold of the log has them already.
-    const { turns } = session.journal;
+    const { turns } = run.journal;
     const blocks = data.output.map((json) => turns.version(json.id, json.digest) ?? blockFromJson(json));
     const actor = { kind: "provider", name: session.engine.provider.name, inferenceId: data.inferenceId } as const;
-    session.apply({ event: { type: "ResponseReceived", version: 1, data }, actor, frame, at }, { blocks });
+    run.fold.apply({ event: { type: "ResponseReceived", version: 1, data }, actor, frame, at }, { blocks });
+    acknowledge(session);
     return { data, blocks };
   }
   if (answer?.type === "failure") {
     const { data, at } = answer;
     // It may have gone on from what can be continued once: the requests behind it go on from there no more.
-    session.apply({ event: { type: "InferenceFailed", version: 1, data }, actor: engineActor, frame, at });
+    run.fold.apply({ event: { type: "InferenceFailed", version: 1, data }, actor: engineActor, frame, at });
     const error = failureOf(data);
     const { retryInMs } = data;
     const followUp = retryInMs === undefined ? await otherwise(error, data) : ({ how: "retry", retryInMs } as const);
@@ -113,7 +114,7 @@ export async function answeredBefore(
     prove: () => learn(session, retry),
   };
   if (started !== null && provider.waitFor !== undefined) {
-    await session.recorder.flush();
+    await run.recorder.flush();
     const fetched = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
       responseOf(session, scope.signal, async (call) => {
         if (provider.waitFor === undefined) throw new TypeError("this provider waits for no responses");
@@ -130,7 +131,7 @@ export async function answeredBefore(
   return recordAnswer(session, frame, prepared, { answer: interrupted, ...recording });
 }
 
-const connectionOf = ({ stream }: RunSession, { lives, details }: Decision): RequestConnection => ({
+const connectionOf = ({ stream }: LiveRun, { lives, details }: Decision): RequestConnection => ({
   conversation: stream,
   lives: lives ?? null,
   ...(details === undefined ? {} : { details }),
@@ -139,7 +140,7 @@ const connectionOf = ({ stream }: RunSession, { lives, details }: Decision): Req
 const tellDeltas =
   (session: RunSession, frame: string, call: ProviderCall) =>
   (delta: StreamDelta): void => {
-    if (delta.type !== "item-done" && call.isOpen()) session.emit({ ...delta, frame });
+    if (delta.type !== "item-done" && call.isOpen()) session.run.emit({ ...delta, frame });
   };
 
 /** A call to the provider; its failures are values, for each has its own consequence. */
@@ -149,7 +150,7 @@ async function answerOf(
   work: () => Promise<InferenceResponse>,
 ): Promise<InferenceResponse | ProviderError> {
   try {
-    return await intercept(session.interceptor, effect, { work, injected: asResponse });
+    return await intercept(session.run.interceptor, effect, { work, injected: asResponse });
   } catch (error) {
     if (error instanceof ProviderError) return error;
     throw error;
@@ -196,6 +197,6 @@ async function startedResponse(
       ? { first: firstSaid(response, settings) }
       : {}),
   };
-  record(session, { type: "ResponseStarted", version: 1, data }, actor, frame);
-  await session.recorder.flush();
+  record(session.run, { type: "ResponseStarted", version: 1, data }, actor, frame);
+  await session.run.recorder.flush();
 }

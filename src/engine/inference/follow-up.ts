@@ -107,7 +107,7 @@ function handedOver(
   step: Step,
   { attempt, failed }: { readonly attempt: number; readonly failed: readonly FailedProvider[] },
 ): RunSession | null {
-  const { journal } = session;
+  const { journal } = session.run;
   if (!isRouted(session, step) || step.scope.signal.aborted) return null;
   if (journal.hasInference(step.frame, attempt + 1)) return session;
   // Something came after it: it stood.
@@ -117,7 +117,7 @@ function handedOver(
 }
 
 /** Whether the log has the end of the run, which is only executed again. */
-const hasEnded = ({ view, runId }: RunSession): boolean => view().client.run?.id !== runId;
+const hasEnded = ({ run }: RunSession): boolean => run.fold.view.client.run?.id !== run.id;
 
 const hasFailed = ({ provider }: RunSession["engine"], failed: readonly FailedProvider[]): boolean =>
   failed.some((each) => each.provider === provider);

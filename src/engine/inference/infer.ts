@@ -52,12 +52,12 @@ async function exchange(
     ...{ reactions: new Map(), failed: [] },
   };
   meetObjectEffects(session, step.frame);
-  if (step.aside === undefined) countStep(session, frame);
-  const told = session.journal.choice(frame);
+  if (step.aside === undefined) countStep(session.run, frame);
+  const told = session.run.journal.choice(frame);
   let asked: ChosenProvider | null = null;
   for (let attempt = 0; ; attempt += 1) {
     const { outgoing, retry, retries } = state;
-    const past = session.journal.inference(frame, attempt, outgoing);
+    const past = session.run.journal.inference(frame, attempt, outgoing);
     const now = { ...step, outgoing };
     // Whom the log says was asked, whatever the router says today.
     const chosen: ChosenProvider =
@@ -78,7 +78,7 @@ async function exchange(
     if (!("error" in answer)) return { at, prepared, received: answer };
     forgetEvicted(at, prepared.request);
     const again = answer.followUp.how === "retry" ? { retryInMs: answer.followUp.retryInMs } : {};
-    session.emit({ type: "attempt-discarded", frame, attempt, reason: answer.error.kind, ...again });
+    session.run.emit({ type: "attempt-discarded", frame, attempt, reason: answer.error.kind, ...again });
     asked = { at: await goOn(at, { ...step, attempt }, state, answer) };
   }
 }
@@ -96,7 +96,7 @@ async function goOn(
       state.retries = countRetry(state.retries, error);
       const { retryInMs } = followUp;
       // An attempt that the log has was waited for then.
-      if (!at.journal.hasInference(frame, attempt + 1)) await waitToRetry(at, scope, { retryInMs, failedAt });
+      if (!at.run.journal.hasInference(frame, attempt + 1)) await waitToRetry(at, scope, { retryInMs, failedAt });
       return at;
     }
     case "shorten":
@@ -146,7 +146,7 @@ function tryToPrepare(...planned: Planned): Prepared | null {
 
 async function prepareOnAll(...planned: Planned): Promise<Prepared> {
   const [session] = planned;
-  await session.readAll();
+  await session.run.fold.readAll();
   return prepare(...planned);
 }
 
@@ -156,13 +156,13 @@ function acceptResponse(
   { request }: Prepared,
   { data, blocks }: Received,
 ): Turn {
+  const { fold, emit } = session.run;
   const entered = blocks.filter(entersTurn);
-  const result = session.turns.response(request.inferenceId);
+  const result = fold.turns.response(request.inferenceId);
   if (result === null) throw new Error(`the answer to ${request.inferenceId} was not applied`);
-  session.isWhole = data.isComplete;
   checkContinued(session, frame, { outgoing, request, data });
-  for (const block of entered) session.emit({ type: "block", frame, block });
-  if (data.usage !== undefined) session.emit({ type: "usage", frame, usage: usageOf(data.usage) });
+  for (const block of entered) emit({ type: "block", frame, block });
+  if (data.usage !== undefined) emit({ type: "usage", frame, usage: usageOf(data.usage) });
   if (data.failure !== undefined) throw failedResponse(data.failure);
   return result;
 }

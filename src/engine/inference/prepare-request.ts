@@ -43,12 +43,13 @@ export function prepare(
   { attempt, retry }: Attempt,
 ): Prepared {
   const { frame, outgoing, scope, aside } = step;
-  const { engine } = session;
+  const { run, engine } = session;
   const { codec, scope: endpoint } = engine.provider;
   const asked = askedFor(session, step, retry);
   const { turn: input, settings, settingsDigest: digest } = asked;
-  const used = { counted: () => countedIn(input, asked.contexts, endpoint)?.tokens ?? 0, total: session.spent.tokens };
-  keepBudget(engine.budget, used, (told) => session.emit({ type: "budget-exceeded", frame, ...told }));
+  const counted = (): number => countedIn(input, asked.contexts, endpoint)?.tokens ?? 0;
+  const used = { counted, total: run.fold.spentTokens };
+  keepBudget(engine.budget, used, (told) => run.emit({ type: "budget-exceeded", frame, ...told }));
   const built = buildRequest(asked);
   const { decision, shaped, bodyText, bodyWith } = built;
   const isMissingChain = decision.strategy === "full" && !startsAnew.has(decision.reason);
@@ -72,11 +73,11 @@ export function prepare(
     requestDigest: built.digest,
     requestBytes: built.bytes,
     ...(session.route === null ? {} : { route: session.route }),
-    ...takeTimings(session),
+    ...takeTimings(run),
   };
   const declarer = aside?.actor ?? scope.instructions.at(-1)?.actor ?? engineActor;
-  record(session, { type: "SettingsDeclared", version: 2, data: { digest, settings } }, declarer, frame);
-  record(session, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
+  record(run, { type: "SettingsDeclared", version: 2, data: { digest, settings } }, declarer, frame);
+  record(run, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
   warnOfWholeTurns(session, decision);
   return { request, settings, bodyText, bodyWith, shaped };
 }
@@ -131,7 +132,7 @@ const startsAnew: ReadonlySet<string | null> = new Set(["first-request", "new-co
 export function askedFor(session: RunSession, step: StepRequest, { without = [], ...planned }: Retry): PlanRequest {
   const { provider, learned } = session.engine;
   const lacking = Object.fromEntries(without.map(({ capability }) => [capability, false]));
-  const capabilities = { ...learnedCapabilities(provider, session.view(), learned), ...lacking };
+  const capabilities = { ...learnedCapabilities(provider, session.run.fold.view, learned), ...lacking };
   return { ...stepRequest(session, step, capabilities), ...planned };
 }
 
@@ -140,13 +141,15 @@ type RefusedRequest = { readonly outgoing: Turn; readonly request: InferenceRequ
 /** A request that the log has: it was planned then, and is not planned again. */
 export function preparedBefore(session: RunSession, frame: string, { outgoing, request }: RefusedRequest): Prepared {
   const { decision, settingsDigest: digest } = request;
+  const { run, engine } = session;
+  const { fold } = run;
   // What layers did before it was recorded with it.
-  takeTimings(session);
-  const settings = session.view().server.settings.get(digest) ?? {};
-  session.apply({ event: { type: "SettingsDeclared", version: 2, data: { digest, settings } }, actor: engineActor });
-  session.apply({ event: { type: "InferenceRequested", version: 1, data: request }, actor: engineActor, frame });
-  const input = withoutFirst(session.view(), outgoing, outgoing.length - request.input.blocks);
-  const { codec } = session.engine.provider;
+  takeTimings(run);
+  const settings = fold.view.server.settings.get(digest) ?? {};
+  fold.apply({ event: { type: "SettingsDeclared", version: 2, data: { digest, settings } }, actor: engineActor });
+  fold.apply({ event: { type: "InferenceRequested", version: 1, data: request }, actor: engineActor, frame });
+  const input = withoutFirst(fold.view, outgoing, outgoing.length - request.input.blocks);
+  const { codec } = engine.provider;
   const carriage = { codec, scope: request.scope, itemIds: decision.capabilities["itemIds"] === true };
   return {
     request,

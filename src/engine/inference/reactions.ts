@@ -208,6 +208,6 @@ export function learn(session: RunSession, { without = [] }: Retry): void {
 
 /** What the log of a run that was cut off tells has its consequences there as well. */
 function recordConsequence(session: RunSession, event: Consequence): void {
-  if (session.journal.isReplaying) session.apply({ event, actor: engineActor });
-  else session.recorder.record(event, { actor: engineActor });
+  if (session.run.journal.isReplaying) session.run.fold.apply({ event, actor: engineActor });
+  else session.run.recorder.record(event, { actor: engineActor });
 }

@@ -4,7 +4,7 @@ import type { Block } from "../../domain/block.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { decodeResponse } from "../planning/response.ts";
-import { delivered, newBlockId, type RunSession, record } from "../session/session.ts";
+import { newBlockId, type RunSession, record } from "../session/session.ts";
 import type { Codec } from "../stack/codec.ts";
 import { type InferenceResponse, ProviderError } from "../stack/provider.ts";
 import { failureData } from "./failure-data.ts";
@@ -48,7 +48,7 @@ export async function recordAnswer(
     const followUp = again === null ? await otherwise(answer) : ({ how: "retry", retryInMs: again } as const);
     return recordFailure(session, frame, request, { error: answer, followUp });
   }
-  const newId = (): BlockId => newBlockId(session, frame);
+  const newId = (): BlockId => newBlockId(session.run, frame);
   const decoded = tryToDecode(answer.response, {
     ...{ request, settings, provider, newBlockId: newId, lives: answer.lives },
     isMasked: answer.isMasked === true,
@@ -59,9 +59,9 @@ export async function recordAnswer(
   prove();
   const { blocks } = decoded;
   const data = typeof answer.requestId === "string" ? { ...decoded.data, requestId: answer.requestId } : decoded.data;
-  const at = delivered(session, session.now());
+  const at = session.run.clock.deliveredNow();
   const actor = { kind: "provider", name: provider.name, inferenceId } as const;
-  record(session, { type: "ResponseReceived", version: 1, data }, actor, frame, at);
+  record(session.run, { type: "ResponseReceived", version: 1, data }, actor, frame, at);
   return { data, blocks };
 }
 
@@ -94,6 +94,6 @@ function recordFailure(
   const { engine } = session;
   const data = { inferenceId, ...failureData(error), ...toldOf(followUp) };
   const actor = { kind: "provider", name: engine.provider.name, inferenceId } as const;
-  record(session, { type: "InferenceFailed", version: 1, data }, actor, frame);
+  record(session.run, { type: "InferenceFailed", version: 1, data }, actor, frame);
   return { error, followUp, failedAt: engine.clock() };
 }

@@ -27,10 +27,7 @@ export const countRetry = (retries: Retries, { kind, outcome }: Pick<ProviderErr
  * How long is waited before a failed request is sent again, in milliseconds; null where it is not. Twice as long each time,
  * never shorter than the server asks, and jittered by what follows from run and frame, so that the same run waits the same.
  */
-export function retryDelayMs(
-  { runId, engine }: RunSession,
-  { error, frame, retries, settings }: Refused,
-): number | null {
+export function retryDelayMs({ run, engine }: RunSession, { error, frame, retries, settings }: Refused): number | null {
   const { maxRetries, unknownOutcome, maxDelayMs } = engine.retry;
   const isRefused = error.outcome === "rejected";
   const askedMs = error.retryAfterMs ?? 0;
@@ -39,7 +36,7 @@ export function retryDelayMs(
   if (!isLeft || !mayBe || askedMs > maxDelayMs) return null;
   const times = retries.rejected + retries.unknown;
   const backoffMs = Math.min(maxBackoffMs, backoffMsMin * 2 ** times);
-  const chance = Number.parseInt(sha256Hex(`${runId} ${frame} retry ${times}`).slice(0, 8), 16) / 2 ** 32;
+  const chance = Number.parseInt(sha256Hex(`${run.id} ${frame} retry ${times}`).slice(0, 8), 16) / 2 ** 32;
   return Math.round(Math.min(maxDelayMs, askedMs + backoffMs * (0.5 + chance / 2)));
 }
 
@@ -88,7 +85,7 @@ export async function waitToRetry(
 ): Promise<void> {
   const leftMs = Math.min(retryInMs, failedAt + retryInMs - session.engine.clock());
   if (leftMs <= 0) return;
-  await session.recorder.flush();
+  await session.run.recorder.flush();
   scope.throwIfEnded();
   const { sleep } = session.engine;
   try {

@@ -2,46 +2,27 @@ import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { RouterChoice } from "../../domain/events/inference-events.ts";
 import { mustHaveRoute } from "../session/errors.ts";
-import { engineActor, type RunSession, record } from "../session/session.ts";
-import { chosenRoute, type FailedProvider, type RoutedProvider } from "../stack/route.ts";
+import { engineActor, type LiveRun, type RunSession, record } from "../session/session.ts";
+import { engineOn } from "../stack/adjusted-engine.ts";
+import { chosenRoute, type FailedProvider } from "../stack/route.ts";
 import type { Step } from "./step-request.ts";
 
 /**
- * The run as its requests go out by one of its providers, named as the log names it; null is the engine's own.
+ * The session of a run that asks one of its providers, named as the log names it; null is the engine's own.
  *
  * @throws {TurnlogError} `route-not-found` where the engine has no provider of that name.
  */
-export function sessionOn(session: RunSession, route: string | null): RunSession {
-  if (route === session.route) return session;
-  const known = session.routes.get(route);
+export function sessionOn({ run, engine }: RunSession, route: string | null): RunSession {
+  const { sessions } = run.routing;
+  const known = sessions.get(route);
   if (known !== undefined) return known;
-  mustHaveRoute(session.runId, session.engine, route);
-  const other = route === null ? undefined : session.engine.routing?.others.get(route);
-  if (other === undefined) throw new TypeError("a run that asks others knows itself");
-  const routed = asking(session, route, other);
-  session.routes.set(route, routed);
-  return routed;
+  mustHaveRoute(run.id, engine, route);
+  const other = route === null ? undefined : engine.routing?.others.get(route);
+  if (other === undefined) throw new TypeError("a run has a session of the engine's own provider from its beginning");
+  const session = { run, engine: engineOn(engine, other), route, transport: other.provider.transport };
+  sessions.set(route, session);
+  return session;
 }
-
-/** What goes on in a run is the same, whoever is asked. */
-const asking = (session: RunSession, route: string | null, other: RoutedProvider): RunSession => ({
-  ...session,
-  route,
-  engine: { ...session.engine, ...other },
-  transport: other.provider.transport,
-  get clock() {
-    return session.clock;
-  },
-  set clock(at) {
-    session.clock = at;
-  },
-  get isWhole() {
-    return session.isWhole;
-  },
-  set isWhole(isWhole) {
-    session.isWhole = isWhole;
-  },
-});
 
 /** Who is asked. */
 export type ChosenProvider = {
@@ -63,7 +44,7 @@ export function firstAsked(session: RunSession, step: Step, told: RouterChoice |
   if (!isRouted(session, step)) return { at: session };
   let isTold = false;
   const tell = (data: RouterChoice): void => {
-    if (!isTold) record(session, { type: "StepRouted", version: 1, data }, engineActor, step.frame);
+    if (!isTold) record(session.run, { type: "StepRouted", version: 1, data }, engineActor, step.frame);
     isTold = true;
   };
   try {
@@ -85,10 +66,10 @@ export const isRouted = ({ engine }: RunSession, { aside }: Step): boolean =>
  * @throws {TurnlogError} `route-failed` where the router throws, or gives what is none of the engine's providers.
  */
 export function routed(session: RunSession, step: Step, failed: readonly FailedProvider[]): RunSession {
-  const { engine, spent } = session;
+  const { engine, run } = session;
   if (!isRouted(session, step)) return session;
-  const usage = { totalTokens: spent.tokens };
-  const number = countStep(session, step.frame);
+  const usage = { totalTokens: run.fold.spentTokens };
+  const number = countStep(run, step.frame);
   const question = { turn: step.outgoing, step: number, usage, failed: [...failed] };
   return sessionOn(session, chosenBy(engine, question));
 }
@@ -102,7 +83,7 @@ function chosenBy(...asked: Parameters<typeof chosenRoute>): string | null {
 }
 
 /** Which step of the run a frame is, from 0: those that a run which is taken up has behind it count as well. */
-export function countStep({ steps }: RunSession, frame: string): number {
+export function countStep({ routing: { steps } }: LiveRun, frame: string): number {
   const number = steps.get(frame) ?? steps.size;
   steps.set(frame, number);
   return number;

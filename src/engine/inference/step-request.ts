@@ -8,7 +8,7 @@ import { asHeld, besideConversation, contextsOf, invalidationOf, provenanceOf, u
 import type { ContextLookup, PlanRequest } from "../planning/plan-request.ts";
 import { requestSettings } from "../planning/request-settings.ts";
 import type { CallScope } from "../session/call-scope.ts";
-import type { RunSession } from "../session/session.ts";
+import type { LiveRun, RunSession } from "../session/session.ts";
 import { adjusted } from "../stack/adjusted-engine.ts";
 import type { Capabilities, Settings } from "../stack/codec.ts";
 import { checkSettings } from "../stack/settings-size.ts";
@@ -30,14 +30,15 @@ export function stepRequest(
   { outgoing, scope, aside }: StepRequest,
   capabilities: Capabilities,
 ): PlanRequest {
-  const { engine } = session;
+  const { run, engine } = session;
+  const { view } = run.fold;
   const { provider } = engine;
   // Of an object everything is in the log by now: it was looked up there what the object holds.
-  const contexts = engine.chain.mode === "conversation" ? contextsOf(session.view()) : contextLookup(session);
+  const contexts = engine.chain.mode === "conversation" ? contextsOf(view) : contextLookup(run);
   const isAside = aside !== undefined;
   // It continues from nothing, and would take the place of what the conversation continues from.
   const transport = isAside ? (provider.fallbackTransport ?? provider.transport) : session.transport;
-  const connection = transport === provider.transport ? provider.connection?.(session.stream, capabilities) : undefined;
+  const connection = transport === provider.transport ? provider.connection?.(run.stream, capabilities) : undefined;
   // A provider may be of a class, whose members a copy would not have.
   const { scope: endpointScope, codec, systemAs } = provider;
   const placed = systemAs === undefined ? {} : { systemAs };
@@ -48,16 +49,16 @@ export function stepRequest(
       capabilities,
       policy: engine.chain,
     },
-    provenance: provenanceOf(session.turns, session.view()),
+    provenance: provenanceOf(run.fold.turns, view),
     now: new Date(engine.clock()).toISOString(),
   };
   if (aside !== undefined) {
     const asked = { provider, tools: [], settings: adjusted(provider, aside.settings) };
     const settings = (instructions: readonly string[]) => checked(requestSettings(asked, capabilities, instructions));
-    return newRequest(session.view(), outgoing, { ...common, settings, ...besideConversation(contexts) });
+    return newRequest(view, outgoing, { ...common, settings, ...besideConversation(contexts) });
   }
   const added = scope.instructions.map(({ text }) => text);
-  return newRequest(session.view(), outgoing, {
+  return newRequest(view, outgoing, {
     ...common,
     settings: (instructions) => {
       const said = [...instructions, ...added];
@@ -75,14 +76,13 @@ function checked(settings: Settings): Settings {
 }
 
 /** What the provider is asked from here on: a tool that the caller wanted called was called once. */
-export const settingsNow = ({ engine, turns }: RunSession): Settings =>
-  turns.hasStartedTools ? engine.laterSettings : engine.settings;
+export const settingsNow = ({ engine, run }: RunSession): Settings =>
+  run.fold.turns.hasStartedTools ? engine.laterSettings : engine.settings;
 
 /** The contexts of the log, with what this run has received and the folds may not hold yet. */
-export function contextLookup(session: RunSession): ContextLookup {
-  const logged = contextsBefore(session);
-  const { server, turns } = session;
-  const view = session.view();
+export function contextLookup(run: LiveRun): ContextLookup {
+  const logged = contextsBefore(run);
+  const { server, turns, view } = run.fold;
   return {
     ...logged,
     byTurn: (digest) => withThoseHere(logged.byTurn(digest), server.contexts.byTurn(digest)),
@@ -117,14 +117,14 @@ function withThoseHere(logged: readonly ServerContext[], here: readonly ServerCo
 }
 
 /** Without those that a run taken up again has not received yet: its layers ask what servers knew then. */
-function contextsBefore({ view, stream, firstRevision }: RunSession): ContextLookup {
-  const logged = contextsOf(view());
+function contextsBefore({ fold, stream, firstRevision }: LiveRun): ContextLookup {
+  const logged = contextsOf(fold.view);
   if (firstRevision === null) return logged;
   const isBefore = (place: StreamRevision): boolean => place.stream !== stream || place.revision < firstRevision;
   return {
     ...logged,
     byTurn: (digest) => logged.byTurn(digest).filter(isBefore),
     ofTurn: (digest) => logged.ofTurn(digest).filter(isBefore),
-    usedUp: (context) => usedUp(view().server, context, isBefore),
+    usedUp: (context) => usedUp(fold.view.server, context, isBefore),
   };
 }

@@ -1,6 +1,6 @@
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
-import { isSuspect } from "../../projections/server-contexts.ts";
+import { isSuspect } from "../../projections/exchange-context.ts";
 import { heldBefore } from "../planning/build-request.ts";
 import { engineActor, type RunSession, record } from "../session/session.ts";
 import { anchorKind } from "../stack/codec.ts";
@@ -26,7 +26,7 @@ export function checkContinued(session: RunSession, frame: string, exchange: Exc
   if (data.anchor !== undefined) {
     const { unusable: _, ...anchor } = data.anchor;
     record(
-      session,
+      session.run,
       { type: "AnchorInvalidated", version: 1, data: { scope, anchor, reason: "suspect" } },
       engineActor,
       frame,
@@ -52,7 +52,7 @@ function distrust(
   const capability = isInside ? "conversations" : "chain";
   session.engine.learned.set(capability, false);
   const data = { scope, capability, value: false, reason };
-  record(session, { type: "CapabilityLearned", version: 1, data }, engineActor, frame);
+  record(session.run, { type: "CapabilityLearned", version: 1, data }, engineActor, frame);
 }
 
 /**
@@ -64,7 +64,7 @@ function tooFewTokens(session: RunSession, { outgoing, request, data: { usage } 
   const { anchor, capabilities, changedSettings } = request.decision;
   if (anchor === null || usage === undefined || capabilities["counts"] !== "context") return null;
   if (changedSettings.length > 0 || usage.reasoningTokens > 0) return null;
-  const held = heldBefore(contextLookup(session), anchor)?.tokens ?? 0;
+  const held = heldBefore(contextLookup(session.run), anchor)?.tokens ?? 0;
   // Some count what was cached beside the input.
   const counted = usage.inputTokens + usage.cachedInputTokens;
   if (counted === 0 || counted * 2 >= held) return null;

@@ -5,13 +5,13 @@ import { refuseWithinEffect } from "../effects/within-effect.ts";
 import { CallScope } from "../session/call-scope.ts";
 import { LateMisuse } from "../session/layer-watch.ts";
 import type { NamedTurn, PassedCall } from "../session/pass.ts";
-import type { RunSession } from "../session/session.ts";
+import type { LiveRun } from "../session/session.ts";
 import { isHandler, type Layer, type LayerContext, LayerError, type Next, noHandler } from "../stack/middleware.ts";
 import { checkedTurn, type Direction, recordHandedOn } from "./handed-on.ts";
 
 /** The tree of calls of one run: layers around the core. */
 export type Stack = {
-  readonly session: RunSession;
+  readonly run: LiveRun;
   readonly layers: readonly Layer[];
   /** Makes one step: one or more provider calls. */
   readonly core: (frame: string, outgoing: Turn, scope: CallScope) => Promise<Turn>;
@@ -32,7 +32,7 @@ export type FrameSurroundings = {
 
 /** Calls the outermost layer with the Turn that the run starts from; gives what it returned. */
 export async function runStack(stack: Stack, given: Turn, signal: AbortSignal): Promise<Turn> {
-  const { watch } = stack.session;
+  const { watch } = stack.run.layers;
   const misuse = new LateMisuse();
   try {
     const frame = { depth: 0, frame: "0", given, outer: CallScope.ofRun(signal) };
@@ -99,15 +99,15 @@ class LayerCall implements FrameSurroundings {
       if (this.#untold !== null) throw this.#untold;
       if (this.#isCalling) throw new LayerError("next-not-awaited", this.#layer.name, notAwaited);
       // What was thrown within was caught.
-      this.#stack.session.thrown.forget();
+      this.#stack.run.layers.thrown.forget();
       return this.#handOn(returned, "response", this.frame);
     } catch (error) {
       const by = this.#layer.isEngine === true ? null : { layer: this.#layer.name, frame: this.frame };
-      this.#stack.session.thrown.note(error, by);
+      this.#stack.run.layers.thrown.note(error, by);
       throw error;
     } finally {
       this.#hasEnded = true;
-      this.#stack.session.watch.stop(this);
+      this.#stack.run.layers.watch.stop(this);
       // What the layer left running ends with it, and the run goes on when it has.
       this.scope.end(frameEnded);
       if (this.#open.size > 0) await Promise.allSettled(this.#open);
@@ -119,7 +119,7 @@ class LayerCall implements FrameSurroundings {
   }
 
   during<T>(work: Promise<T>): Promise<T> {
-    const { watch } = this.#stack.session;
+    const { watch } = this.#stack.run.layers;
     watch.stop(this);
     this.#open.add(work);
     const hasSettled = (): void => {
@@ -165,13 +165,13 @@ class LayerCall implements FrameSurroundings {
 
   /** What the layer returns. Once the call has failed, what the layer still does is nobody's affair. */
   #returned(): Promise<Turn> {
-    const { watch } = this.#stack.session;
+    const { watch } = this.#stack.run.layers;
     return new Promise((resolve, reject) => {
       this.#fail = reject;
       watch.start(this);
       this.#since = performance.now();
       const next: Next = (turn) => {
-        refuseWithinEffect(this.#stack.session.runId, "next");
+        refuseWithinEffect(this.#stack.run.id, "next");
         return this.during(this.#next(turn));
       };
       const hasReturned =
@@ -220,7 +220,7 @@ class LayerCall implements FrameSurroundings {
       try {
         call.result = (await runFrame(this.#stack, below)).frozen();
       } catch (error) {
-        this.#stack.session.thrown.note(error, null);
+        this.#stack.run.layers.thrown.note(error, null);
         this.#thrown.push({ frame, message: messageOf(error) });
         throw error;
       }
@@ -243,9 +243,10 @@ class LayerCall implements FrameSurroundings {
   /** Records what the layer handed on in one direction: nothing where it handed on what it got. */
   #handOn(handed: unknown, direction: Direction, frame: string): Turn {
     const turn = checkedTurn(this.#layer.name, handed, direction);
-    const { session } = this.#stack;
+    const { run } = this.#stack;
     const ms = Math.round((performance.now() - this.#since) * 100) / 100;
-    session.timings.push({ frame: this.frame, layer: this.#layer.name, direction, ms, ...this.#unseen(direction) });
+    const { frame: own } = this;
+    run.layers.timings.push({ frame: own, layer: this.#layer.name, direction, ms, ...this.#unseen(direction) });
     const from = this.#from;
     this.#from = null;
     const call = {

@@ -2,7 +2,7 @@ import type { Actor } from "../../domain/actor.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { TurnName } from "../../projections/run-turns.ts";
 import { descendsFrom, type NamedTurn, normalise, type PassedCall, recordPass, reviseTurn } from "../session/pass.ts";
-import { newBlockId, type RunSession } from "../session/session.ts";
+import { type LiveRun, newBlockId } from "../session/session.ts";
 import { type Layer, LayerError, noTurn } from "../stack/middleware.ts";
 
 /** Towards the model, or back from it. */
@@ -28,7 +28,7 @@ type HandedOn = {
 
 /** Records what a layer handed on in one direction: nothing where it handed on what it got. */
 export function recordHandedOn(
-  { session, lastPasses }: { readonly session: RunSession; readonly lastPasses: Map<string, NamedTurn> },
+  { run, lastPasses }: { readonly run: LiveRun; readonly lastPasses: Map<string, NamedTurn> },
   call: CallSoFar,
   { turn, direction, frame }: HandedOn,
 ): Turn {
@@ -42,15 +42,15 @@ export function recordHandedOn(
   const last = lastPasses.get(key);
   const settled = normalise(turn, base.turn, {
     earlier: last === undefined ? [given] : [given, last.turn],
-    newId: () => newBlockId(session, call.frame),
+    newId: () => newBlockId(run, call.frame),
   });
   if (settled === idle && base.turn === idle) return settled;
   const target: TurnName = direction === "request" ? `given/${frame}` : `result/${frame}`;
   // The engine may have made shorter what the last pass handed on.
-  const isStill = ({ name, turn: then }: NamedTurn): boolean => session.turns.get(name).digest === then.digest;
+  const isStill = ({ name, turn: then }: NamedTurn): boolean => run.fold.turns.get(name).digest === then.digest;
   const others = last !== undefined && isStill(last) ? [own, last] : [own];
-  const pass = reviseTurn(settled, base, others, session.turns);
-  recordPass(session, { pass, direction, frame, actor: actorOf(call, direction) });
+  const pass = reviseTurn(settled, base, others, run.fold.turns);
+  recordPass(run, { pass, direction, frame, actor: actorOf(call, direction) });
   lastPasses.set(key, { name: target, turn: settled });
   return settled;
 }

@@ -7,7 +7,7 @@ import { receiveAnswer } from "../inference/infer.ts";
 import type { Step } from "../inference/step-request.ts";
 import type { CallScope } from "../session/call-scope.ts";
 import { type NamedTurn, normalise, recordPass, reviseTurn } from "../session/pass.ts";
-import { newBlockId, type RunSession } from "../session/session.ts";
+import { type LiveRun, newBlockId, type RunSession } from "../session/session.ts";
 import { type AsideAnswer, type AsideRequest, checkedAside } from "../stack/aside.ts";
 import { answerText, withOutput } from "../stack/output.ts";
 
@@ -32,8 +32,8 @@ export async function inferAside(
   { asked, onStep }: { readonly asked: AsideRequest<unknown>; readonly onStep: (step: Step) => void },
 ): Promise<AsideAnswer<unknown>> {
   const { input, output, settings } = checkedAside(asked);
-  const frame = asideFrame(call.frame, session.ids.next(`aside ${call.frame}`));
-  const outgoing = handOver(session, call, { frame, input });
+  const frame = asideFrame(call.frame, session.run.ids.next(`aside ${call.frame}`));
+  const outgoing = handOver(session.run, call, { frame, input });
   try {
     const step = { frame, outgoing, scope: call.scope, aside: { settings, actor: call.actor } };
     onStep(step);
@@ -43,23 +43,23 @@ export async function inferAside(
     return await withOutput(answer, output ?? null, { text, missing: null });
   } catch (error) {
     // It is no error of the layer's own.
-    session.thrown.note(error, null);
+    session.run.layers.thrown.note(error, null);
     throw error;
   }
 }
 
 /** Records what is asked, against the Turn that the asking call is at or against nothing, whichever is shorter. */
 function handOver(
-  session: RunSession,
+  run: LiveRun,
   { frame: asking, at, actor }: AskingCall,
   { frame, input }: { readonly frame: string; readonly input: Turn | AppendInput | readonly AppendInput[] },
 ): Turn {
   const turn = input instanceof Turn ? input : Turn.of(draftsOf(input));
-  const outgoing = normalise(turn, at.turn, { newId: () => newBlockId(session, frame) }).frozen();
+  const outgoing = normalise(turn, at.turn, { newId: () => newBlockId(run, frame) }).frozen();
   // The frame is within the one that asks, and given the same where nothing else is written.
   if (outgoing === at.turn && at.name === `given/${asking}`) return outgoing;
   const nothing: NamedTurn = { name: "empty", turn: Turn.empty };
-  const pass = reviseTurn(outgoing, nothing, [at], session.turns);
-  recordPass(session, { pass, direction: "request", frame, actor });
+  const pass = reviseTurn(outgoing, nothing, [at], run.fold.turns);
+  recordPass(run, { pass, direction: "request", frame, actor });
   return outgoing;
 }

@@ -48,21 +48,22 @@ class CallContext implements LayerContext {
 
   constructor({ session, onStep }: Asking, { name, version }: Layer, call: FrameSurroundings) {
     const { frame, scope } = call;
+    const { run } = session;
     this.#session = session;
     this.#call = call;
-    this.conversationId = session.conversationId;
-    this.runId = session.runId;
+    this.conversationId = run.conversationId;
+    this.runId = run.id;
     this.frame = frame;
     this.context = session.engine.context;
-    this.now = () => session.clock;
-    const refuse = (asked: string): void => refuseWithinEffect(session.runId, asked);
+    this.now = () => run.clock.at;
+    const refuse = (asked: string): void => refuseWithinEffect(run.id, asked);
     this.id = () => {
       refuse("ctx.id");
-      return newBlockId(session, frame);
+      return newBlockId(run, frame);
     };
     this.random = () => {
       refuse("ctx.random");
-      return derivedRandom(session, frame);
+      return derivedRandom(run, frame);
     };
     this.from = (turn) => call.from(turn);
     const actorOf = (direction: "request" | "response"): Actor => ({
@@ -75,9 +76,10 @@ class CallContext implements LayerContext {
     };
     this.onAcknowledged = (work) => {
       checkFunction("ctx.onAcknowledged: work", work);
-      const id = newBlockId(session, frame);
+      const id = newBlockId(run, frame);
       const actor = actorOf("response");
-      session.acknowledgements.push({ id, frame, actor, after: session.server.contexts.length, work });
+      const after = run.fold.server.contexts.length;
+      run.acknowledgements.waiting.push({ id, frame, actor, after, work });
     };
     this.effect = <Value extends JsonValue>(called: string, work: EffectWork<Value>, options: EffectOptions = {}) => {
       refuse("ctx.effect");
@@ -87,7 +89,7 @@ class CallContext implements LayerContext {
       const { signal } = scope;
       const place = {
         ...options,
-        id: newBlockId(session, frame),
+        id: newBlockId(run, frame),
         name: called,
         frame,
         actor: actorOf("request"),
@@ -107,14 +109,14 @@ class CallContext implements LayerContext {
       refuse("ctx.tool");
       return call.during(runTool(session, frame, block, scope.signal));
     };
-    this.canRun = (block) => block.id !== null && session.turns.ownCall(block.id) !== null;
+    this.canRun = (block) => block.id !== null && run.fold.turns.ownCall(block.id) !== null;
     this.offers = (tool) => session.engine.provider.codec.offeredTools(this.settings).includes(tool);
   }
 
   get settings(): Settings {
-    const { engine, view } = this.#session;
+    const { engine, run } = this.#session;
     const { given, scope } = this.#call;
-    const { instructions } = splitTurn(view(), given, engine.provider);
+    const { instructions } = splitTurn(run.fold.view, given, engine.provider);
     const added = scope.instructions.map(({ text }) => text);
     const asked = { ...engine, settings: settingsNow(this.#session) };
     return requestSettings(asked, engine.provider.capabilities, [...instructions, ...added]);
@@ -125,7 +127,7 @@ class CallContext implements LayerContext {
   }
 
   get replaying(): boolean {
-    return this.#session.journal.isReplaying;
+    return this.#session.run.journal.isReplaying;
   }
 
   get summarising(): boolean {
@@ -139,8 +141,8 @@ class CallContext implements LayerContext {
 
 /** The blocks after the deepest context that some server holds. */
 function unsentOf(session: RunSession, turn: Turn): ReadonlySet<BlockId> {
-  const { byTurn } = contextLookup(session);
-  const { input } = splitTurn(session.view(), turn, session.engine.provider);
+  const { byTurn } = contextLookup(session.run);
+  const { input } = splitTurn(session.run.fold.view, turn, session.engine.provider);
   for (const { length, digest } of input.contexts()) {
     if (length > 0 && byTurn(digest).length > 0) return new Set(input.after(length).map(idOf));
   }

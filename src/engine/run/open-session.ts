@@ -1,8 +1,6 @@
 import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
-import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
-import type { ConversationEvent } from "../../domain/events/event.ts";
-import type { ProposedEvent } from "../../domain/events/recorded.ts";
+import { blockToJson } from "../../domain/block-json.ts";
 import type { RecordedRunOptions } from "../../domain/events/run-events.ts";
 import { isAside } from "../../domain/frame.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
@@ -10,12 +8,9 @@ import { conversationIdSchema, conversationOfStream } from "../../domain/ids.ts"
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { thisProcess } from "../../log/writer/owner.ts";
-import { applyToTurns, type Made } from "../../projections/apply-to-turns.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import { newRunRecord, noteRun, type RunRecord } from "../../projections/run-record.ts";
+import { newRunRecord, type RunRecord } from "../../projections/run-record.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
-import { serverContexts } from "../../projections/server-contexts.ts";
-import { totalTokens, usageOf } from "../../projections/usage.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
 import { acknowledge } from "../inference/acknowledgements.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
@@ -24,7 +19,9 @@ import { ConversationMovedError, RunCancelledError, runTakenOver } from "../sess
 import { Journal } from "../session/journal.ts";
 import { LayerWatch, ThrownErrors } from "../session/layer-watch.ts";
 import { Recorder } from "../session/recorder.ts";
-import { createCounters, type RunSession } from "../session/session.ts";
+import { RunClock } from "../session/run-clock.ts";
+import { RunFold } from "../session/run-fold.ts";
+import { createCounters, type LiveRun, type RunSession } from "../session/session.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { outsideOfRuns } from "./run-queue.ts";
@@ -73,7 +70,7 @@ type Opening = {
   readonly onFailure: (error: Error) => void;
 };
 
-/** Everything that the parts of one run share, before its first event. */
+/** Everything that the parts of one run share, before its first event; the session asks the engine's own provider. */
 export function openSession(opening: Opening): RunSession {
   const { stream, engine, beginning, signal, running, interceptor, onFailure } = opening;
   const { runId, base, startedAt, before } = beginning;
@@ -81,90 +78,62 @@ export function openSession(opening: Opening): RunSession {
   const journal = before?.journal ?? new Journal();
   const watch = new LayerWatch(engine.layerTimeoutMs);
   journal.watchedBy({ ...engine, watch, signal: running, onDiverged: (error) => recorder.fail(error) });
-  const told = before?.record ?? newRunRecord(runId);
-  let answers = journal.log.responses;
+  const clock = new RunClock(startedAt, () => timeAfter(stream, engine.clock()));
+  const fold = new RunFold({ stream, turns, record: before?.record ?? newRunRecord(runId), clock });
   let isOurs = false;
-  const server = serverContexts.initial(stream.name);
-  // What a run that is taken up has used already is counted as it is met again.
-  const known = [...told.steps, ...told.asides].reduce((sum, { usage }) => sum + totalTokens(usage), 0);
-  const spent = { tokens: totalTokens(stream.view.spent) - known };
-  const apply = ({ event, actor, frame: where, at = session.clock }: ProposedEvent, made?: Made): void => {
-    const frame = where ?? null;
-    applyToTurns(turns, event, { actor, frame }, made);
-    const place = { stream: stream.name, revision: Number.MAX_SAFE_INTEGER, id: "", digest: "", runId, actor };
-    serverContexts.apply(server, { ...place, event, frame, at: new Date(at).toISOString() });
-    spent.tokens += tokensOf(event);
-  };
   const conversationId = conversationIdSchema.parse(conversationOfStream(stream.name));
   const recorder = new Recorder({
-    onRecord: apply,
-    ...{ stream, runId, turns, interceptor, onFailure },
-    // One that stays in doubt is not executed, and waits for nothing.
+    ...{ stream, runId, interceptor, onFailure },
+    // A run that stays in doubt is not executed: its Turns are those of its log, and it waits for nothing.
+    turns: isInDoubt(beginning) ? null : turns,
+    onRecord: (proposed, made) => fold.apply(proposed, made),
     barrier: async () => (isInDoubt(beginning) ? undefined : journal.consumed()),
     guard: () => mustBeOurs(stream, beginning, isOurs),
     onDurable: (events) => {
       isOurs = true;
-      for (const recorded of events) {
-        const { event, frame } = recorded;
-        // The blocks that the run goes on with: an answer is not read twice.
-        noteRun(told, recorded, (json) => turns.version(json.id, json.digest) ?? blockFromJson(json));
-        if (event.type !== "ResponseReceived" || isAside(frame)) continue;
-        acknowledge(session, { index: answers, frame: frame ?? "0" });
-        answers += 1;
-      }
+      fold.applyDurable(events);
+      acknowledge(session);
     },
   });
   // Cut short, the re-execution meets no more of the log: that is no divergence, and the run stays as it was found.
   running.addEventListener("abort", () => {
     if (signal.aborted && journal.isReplaying) recorder.fail(new RunCancelledError(runId, signal.reason));
   });
-  const session: RunSession = {
-    ...{ runId, engine, turns, journal, recorder, signal, running, interceptor },
-    ...{ route: null, routes: new Map(), steps: new Map() },
-    conversationId,
-    stream: stream.name,
+  const run: LiveRun = {
+    id: runId,
+    ...{ conversationId, stream: stream.name, signal, running },
+    ...{ fold, recorder, journal, interceptor, clock },
     firstRevision: before?.firstRevision ?? null,
-    view: () => stream.view,
-    server,
-    spent,
-    apply,
-    readAll: () => stream.readAll(),
-    record: told,
-    transport: transportNow(engine, stream.view),
-    isWhole: true,
-    timings: [],
-    runningTools: new Set(),
-    underWay: new Set(),
-    thrown: new ThrownErrors(),
-    watch,
-    acknowledgements: [],
-    acknowledging: new Set(),
-    onLate: (call, result, { frame, ...told }) => {
-      const data = { blockId: idOf(call), result: blockToJson(result), ...told };
-      const actor: Actor = { kind: "tool", name: call.name ?? call.type };
-      const finished = { type: "ToolFinished", version: 1 } as const;
-      // A parked run goes on with what its tools still gave.
-      if (recorder.isParked) recorder.record({ ...finished, data }, { actor, frame });
-      else
-        stream.commit([{ event: { ...finished, data: { ...data, late: true } }, actor, runId }]).catch(() => undefined);
-    },
-    emit: emitter(opening, { conversationId, turns, journal }),
+    layers: { timings: [], thrown: new ThrownErrors(), watch },
+    calls: { running: new Set(), underWay: new Set(), onLate: lateAnswers(stream, runId, recorder) },
+    acknowledgements: { waiting: [], underWay: new Set() },
+    routing: { sessions: new Map(), steps: new Map() },
     ids: createCounters(),
-    clock: startedAt,
-    now: () => timeAfter(stream, engine.clock()),
+    emit: emitter(opening, { conversationId, turns, journal }),
   };
-  session.routes.set(null, session);
+  const session: RunSession = { run, engine, route: null, transport: transportNow(engine, stream.view) };
+  run.routing.sessions.set(null, session);
   return session;
 }
+
+/** Records what a tool gave after the run was aborted. */
+const lateAnswers =
+  (stream: RunStream, runId: string, recorder: Recorder): LiveRun["calls"]["onLate"] =>
+  (call, result, { frame, ...told }) => {
+    const data = { blockId: idOf(call), result: blockToJson(result), ...told };
+    const actor: Actor = { kind: "tool", name: call.name ?? call.type };
+    const finished = { type: "ToolFinished", version: 1 } as const;
+    // A parked run goes on with what its tools still gave.
+    if (recorder.isParked) recorder.record({ ...finished, data }, { actor, frame });
+    else
+      stream.commit([{ event: { ...finished, data: { ...data, late: true } }, actor, runId }]).catch(() => undefined);
+  };
 
 /** A transport is a capability of an endpoint by its name: one that it was seen to lack is not tried again. */
 function transportNow({ provider, learned }: EngineOptions, view: ConversationView): string {
   const { transport, fallbackTransport = transport } = provider;
   return learnedCapabilities(provider, view, learned)[transport] === false ? fallbackTransport : transport;
 }
-
-const tokensOf = (event: ConversationEvent): number =>
-  event.type === "ResponseReceived" ? totalTokens(usageOf(event.data.usage)) : 0;
 
 /** A time of the clock, or that of the stream's newest event where the clock has fallen behind it; in milliseconds. */
 export const timeAfter = ({ lastAt }: Pick<RunStream, "lastAt">, now: number): number =>
@@ -190,7 +159,7 @@ function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }
  */
 function emitter(
   { engine, onPart, beginning }: Opening,
-  { conversationId, turns, journal }: Pick<RunSession, "conversationId" | "turns" | "journal">,
+  { conversationId, turns, journal }: Pick<LiveRun, "conversationId" | "journal"> & Pick<RunFold, "turns">,
 ): (part: RunPart) => void {
   const { runId } = beginning;
   let sequence = 0;

@@ -41,7 +41,7 @@ export async function parkable<T>(
   let forget = (): void => undefined;
   try {
     return await execute((session, others) => {
-      const { runId, recorder } = session;
+      const { id: runId, recorder } = session.run;
       const run = { session, ended: done.promise };
       const unwatch = watchRun({ ...others, stream, runId, lose: () => recorder.fail(runTakenOver(runId)) });
       ongoing.runs.add(run);
@@ -73,10 +73,10 @@ const defaultAppendMs = 5_000;
 type Waits = { readonly graceMs: number; readonly appendMs: number };
 
 async function park({ session, ended }: OngoingRun, { graceMs, appendMs }: Waits): Promise<void> {
-  const { runId, recorder, underWay } = session;
+  const { id: runId, recorder, calls } = session.run;
   const [isLeft] = await Promise.all([
     within(appendMs, recorder.park(new RunParkedError(runId))),
-    within(graceMs, Promise.allSettled([ended, ...underWay])),
+    within(graceMs, Promise.allSettled([ended, ...calls.underWay])),
   ]);
   // Behind an append that does not answer nothing can be recorded either.
   if (isLeft !== true) return;

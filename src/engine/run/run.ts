@@ -21,7 +21,8 @@ import {
   throwIfCancelled,
 } from "../session/errors.ts";
 import { isRefusal, type UnstorableEvent } from "../session/recorder.ts";
-import { engineActor, type RunSession, record, takeTimings } from "../session/session.ts";
+import type { RunFold } from "../session/run-fold.ts";
+import { engineActor, type LiveRun, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import { broughtBy, describeLayer, LayerError } from "../stack/middleware.ts";
 import { ProviderError } from "../stack/provider.ts";
@@ -86,7 +87,7 @@ export async function executeRun(
   } finally {
     end(new Error("the run has ended"));
     // Nothing waits for it: who looks at the conversation next does so behind it.
-    if (session.recorder.failure !== null) stream.dropProposed().catch(() => undefined);
+    if (session.run.recorder.failure !== null) stream.dropProposed().catch(() => undefined);
   }
 }
 
@@ -96,21 +97,22 @@ type Execution = { readonly stream: RunStream; readonly beginning: RunStart; rea
 async function runToEnd(session: RunSession, { stream, beginning, options }: Execution): Promise<RunResult> {
   const { runId, base, before } = beginning;
   const { closedRun } = options;
+  const { run, engine } = session;
+  const { fold, recorder } = run;
   try {
-    if (before === null) session.emit({ type: "run-start", runId });
-    const result = await runStack(stackOf(session, options), base, session.running);
-    session.journal.mustBeConsumed();
-    await drainAcknowledgements(session);
-    const data = { status: statusOf(session, result), after: result.digest, ...takeTimings(session) };
-    record(session, { type: "RunCompleted", version: 1, data }, engineActor, "0");
-    const { run } = session.view().client;
-    await session.recorder.flush();
-    await cancelUnderWay(run, session.engine);
-    const { output } = session.engine;
-    const how = { turn: stream.turnReader(), isNew: true, closedRun, output };
+    if (before === null) run.emit({ type: "run-start", runId });
+    const result = await runStack(stackOf(session, options), base, run.running);
+    run.journal.mustBeConsumed();
+    await drainAcknowledgements(run);
+    const data = { status: statusOf(fold, result), after: result.digest, ...takeTimings(run) };
+    record(run, { type: "RunCompleted", version: 1, data }, engineActor, "0");
+    const { run: open } = fold.view.client;
+    await recorder.flush();
+    await cancelUnderWay(open, engine);
+    const how = { turn: stream.turnReader(), isNew: true, closedRun, output: engine.output };
     const brought = countBrought(base, result);
-    const ended = await resultOf(session.record, { answered: result, brought, ...how });
-    session.emit({ type: "run-end", result: ended });
+    const ended = await resultOf(fold.record, { answered: result, brought, ...how });
+    run.emit({ type: "run-end", result: ended });
     return ended;
   } catch (error) {
     throw await failRun(session, error);
@@ -123,39 +125,32 @@ async function park(
   { base, before }: RunStart,
   { stream, options }: Pick<Execution, "stream" | "options">,
 ): Promise<RunResult> {
+  const { run, engine } = session;
   const left = before?.doubts?.left ?? new Map<BlockId, string>();
-  record(session, { type: "RunParked", version: 1, data: { blockIds: [...left.keys()] } }, engineActor, "0");
-  await session.recorder.flush();
-  const { output } = session.engine;
-  const how = { turn: stream.turnReader(), isNew: true, closedRun: options.closedRun, output };
-  return resultOf(session.record, { answered: base, brought: 0, ...how, inDoubt: [...left] });
+  record(run, { type: "RunParked", version: 1, data: { blockIds: [...left.keys()] } }, engineActor, "0");
+  await run.recorder.flush();
+  const how = { turn: stream.turnReader(), isNew: true, closedRun: options.closedRun, output: engine.output };
+  return resultOf(run.fold.record, { answered: base, brought: 0, ...how, inDoubt: [...left] });
 }
 
 /** How the run leaves its Turn: whether what it was asked is answered. */
-function statusOf({ isWhole, turns }: RunSession, result: Turn): RunStatus {
+function statusOf({ isWhole, turns }: RunFold, result: Turn): RunStatus {
   const brought = broughtBy(turns.base, result);
   if (!isWhole || endsPaused(result, brought)) return "incomplete";
   return openCalls(brought).length > 0 ? "calls-open" : "completed";
 }
 
 /** What waits for an answer is done before the run ends: then the log takes no more of it. */
-async function drainAcknowledgements({ acknowledgements, acknowledging, recorder }: RunSession): Promise<void> {
-  if (acknowledgements.length > 0) await recorder.flush();
-  await Promise.allSettled(acknowledging);
+async function drainAcknowledgements({ acknowledgements, recorder }: LiveRun): Promise<void> {
+  if (acknowledgements.waiting.length > 0) await recorder.flush();
+  await Promise.allSettled(acknowledgements.underWay);
 }
 
-function recordStart(session: RunSession, { base, again = false, options = {} }: RunStart, owner: Owner): void {
-  const { engine } = session;
+function recordStart({ run, engine }: RunSession, { base, again = false, options = {} }: RunStart, owner: Owner): void {
   const { provider } = engine;
   const settings = requestSettings(engine, provider.capabilities, []);
   const digest = settingsDigest(settings);
-  record(
-    session,
-    { type: "SettingsDeclared", version: 2, data: { digest, settings } },
-    engineActor,
-    "0",
-    session.clock,
-  );
+  record(run, { type: "SettingsDeclared", version: 2, data: { digest, settings } }, engineActor, "0", run.clock.at);
   const data = {
     epoch: 0,
     owner,
@@ -168,13 +163,13 @@ function recordStart(session: RunSession, { base, again = false, options = {} }:
     ...(again ? { again: true as const } : {}),
     ...(Object.keys(options).length === 0 ? {} : { options }),
   };
-  const by = { actor: engineActor, frame: "0", at: session.clock, isIdNew: engine.newId === randomId };
-  session.recorder.record({ type: "RunStarted", version: 1, data }, by);
+  const by = { actor: engineActor, frame: "0", at: run.clock.at, isIdNew: engine.newId === randomId };
+  run.recorder.record({ type: "RunStarted", version: 1, data }, by);
 }
 
 /** The first thing that the new owner writes, in one append with what it does first. */
 function recordResumption(
-  { engine, recorder }: RunSession,
+  { run: { recorder }, engine }: RunSession,
   { epoch, owner }: { readonly epoch: number; readonly owner: Owner },
   doubts: Doubts | null,
 ): void {
@@ -185,7 +180,8 @@ function recordResumption(
 
 /** Records how the run ended, unless it cannot be recorded any more; gives the error to throw. */
 async function failRun(session: RunSession, error: unknown): Promise<unknown> {
-  const { runId, turns, recorder, signal } = session;
+  const { run, engine } = session;
+  const { id: runId, fold, recorder, signal } = run;
   if (isRefusal(recorder.failure)) return endRefused(session, recorder.failure, error);
   if (recorder.failure !== null) return recorder.failure;
   const how = signal.aborted
@@ -194,41 +190,41 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
         type: "RunFailed",
         kind: failureKind(error),
         message: messageOf(error),
-        ...thrownBy(session, error),
+        ...thrownBy(run, error),
       } as const);
   try {
     // What the end answers for calls that are open depends on all that the run did.
-    session.journal.mustBeConsumed();
-    const entries = closingEntries({ runId, turns, how, actor: engineActor, ...takeTimings(session) });
+    run.journal.mustBeConsumed();
+    const entries = closingEntries({ runId, turns: fold.turns, how, actor: engineActor, ...takeTimings(run) });
     for (const { event, actor } of entries) recorder.record(event, { actor, frame: "0" });
-    const { run } = session.view().client;
+    const { run: open } = fold.view.client;
     await recorder.flush();
-    await cancelUnderWay(run, session.engine);
+    await cancelUnderWay(open, engine);
   } catch (failure) {
     return failure;
   }
   return signal.aborted
     ? new RunCancelledError(runId, signal.reason)
-    : new RunFailedError(runId, failureKind(error), error, session.thrown.throwerOf(error));
+    : new RunFailedError(runId, failureKind(error), error, run.layers.thrown.throwerOf(error));
 }
 
 /**
  * Ends a run of which something could not be recorded, as its log has it: open, it would be taken for one that goes on. A
  * run that had not begun is none.
  */
-async function endRefused(session: RunSession, failure: UnstorableEvent, error: unknown): Promise<Error> {
-  const { runId, recorder } = session;
+async function endRefused({ run, engine }: RunSession, failure: UnstorableEvent, error: unknown): Promise<Error> {
+  const { id: runId, fold, recorder } = run;
   await recorder.recordUpToRefused();
-  const { run } = session.view().client;
-  if (run?.id !== runId) return failure;
-  const told = { kind: failure.code, message: failure.message, ...thrownBy(session, error) };
+  const { run: open } = fold.view.client;
+  if (open?.id !== runId) return failure;
+  const told = { kind: failure.code, message: failure.message, ...thrownBy(run, error) };
   const how = { type: "RunFailed", ...told } as const;
-  await recorder.recordEnd(closingEntries({ runId, turns: run.turns, how, actor: engineActor }));
-  await cancelUnderWay(run, session.engine);
-  return new RunFailedError(runId, failure.code, failure, session.thrown.throwerOf(error));
+  await recorder.recordEnd(closingEntries({ runId, turns: open.turns, how, actor: engineActor }));
+  await cancelUnderWay(open, engine);
+  return new RunFailedError(runId, failure.code, failure, run.layers.thrown.throwerOf(error));
 }
 
-function thrownBy({ thrown }: RunSession, error: unknown): { readonly thrownBy?: Thrower } {
+function thrownBy({ layers: { thrown } }: LiveRun, error: unknown): { readonly thrownBy?: Thrower } {
   const thrower = thrown.throwerOf(error);
   return thrower === null ? {} : { thrownBy: thrower };
 }
@@ -248,7 +244,7 @@ function stackOf(session: RunSession, options: ExecuteOptions): Stack {
   const onStep = onStepOf(session, options);
   const core = session.engine.compact.only === true ? summaryCore(session, onStep) : answerCore(session, onStep);
   return {
-    session,
+    run: session.run,
     layers: session.engine.layers,
     core,
     contextOf: (layer, around) => contextOf({ session, onStep }, layer, around),
@@ -261,7 +257,7 @@ const answerCore =
   (session: RunSession, onStep: (step: Step) => void): Stack["core"] =>
   async (frame, given, scope) => {
     const ask = askOf(session, { frame, scope, onStep });
-    const place = { frame, scope, ask, contexts: () => contextLookup(session) };
+    const place = { frame, scope, ask, contexts: () => contextLookup(session.run) };
     const outgoing = await compactBefore(session, { ...place, turn: given });
     const step = { frame, outgoing, scope };
     onStep(step);

@@ -8,7 +8,7 @@ import type { Turn } from "../../domain/turn.ts";
 import { isSameVersion } from "../../domain/turn-difference.ts";
 import type { RunTurns, TurnName } from "../../projections/run-turns.ts";
 import { broughtBy } from "../stack/middleware.ts";
-import type { RunSession } from "./session.ts";
+import type { LiveRun } from "./session.ts";
 
 /** A Turn of the run and the name that edits give it. */
 export type NamedTurn = { readonly name: TurnName; readonly turn: Turn };
@@ -199,8 +199,11 @@ type Pass = {
 };
 
 /** Records a pass, or meets it in the log of a run that was taken up; either way the run's Turns have it. */
-export function recordPass(session: RunSession, { pass, direction, frame, actor, compaction }: Pass): void {
-  const { turns, journal } = session;
+export function recordPass(
+  { fold, journal, recorder }: LiveRun,
+  { pass, direction, frame, actor, compaction }: Pass,
+): void {
+  const { turns } = fold;
   const target = direction === "request" ? (`given/${frame}` as const) : (`result/${frame}` as const);
   for (const { from, edits, after } of partsOf(pass, target, turns)) {
     const data = {
@@ -209,7 +212,7 @@ export function recordPass(session: RunSession, { pass, direction, frame, actor,
       ...(compaction === undefined ? {} : { compaction }),
     };
     const event = { type: "TurnEdited", version: 1, data } as const;
-    if (journal.hasEdit(data, frame, pass.turn)) session.apply({ event, actor, frame }, { turn: after });
-    else session.recorder.record(event, { actor, frame }, { turn: after });
+    if (journal.hasEdit(data, frame, pass.turn)) fold.apply({ event, actor, frame }, { turn: after });
+    else recorder.record(event, { actor, frame }, { turn: after });
   }
 }

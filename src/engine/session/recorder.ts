@@ -24,8 +24,8 @@ type RecorderOptions = {
   /** Nothing is written before it has resolved. */
   readonly barrier: () => Promise<void>;
   readonly interceptor: Interceptor | null;
-  /** The Turns of the run, to which what is recorded was applied. */
-  readonly turns: RunTurns;
+  /** The Turns of the run, to which what is recorded was applied; null where they do not hold all of its log. */
+  readonly turns: RunTurns | null;
   /** Told at once, before it is durable. */
   readonly onRecord: (proposed: ProposedEvent, made?: Made) => void;
   /** Asked before every append, on the folds at the head; may throw. */

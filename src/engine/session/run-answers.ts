@@ -10,7 +10,6 @@ import type {
 } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
-import { isAside } from "../../domain/frame.ts";
 import type { BlockId } from "../../domain/ids.ts";
 
 /** One attempt of a step as the log has it. */
@@ -78,14 +77,11 @@ export class RunAnswers {
   remaining = 0;
   /** The revision of the newest event; null while there is none. */
   lastRevision: number | null = null;
-  /** How many responses the run had received. */
-  responses = 0;
   readonly #inferenceById = new Map<string, PastInference>();
 
   /** Takes in the next event of the run. */
   note(recorded: RecordedEvent): void {
     this.lastRevision = recorded.revision;
-    if (recorded.event.type === "ResponseReceived" && !isAside(recorded.frame)) this.responses += 1;
     const { event, frame, revision, at, actor } = recorded;
     const time = Date.parse(at);
     switch (event.type) {

@@ -2,6 +2,7 @@ import type { Adjustments, RecordedRunOptions } from "../../domain/events/run-ev
 import type { Settings } from "./codec.ts";
 import type { EngineOptions } from "./engine.ts";
 import type { Provider } from "./provider.ts";
+import type { RoutedProvider } from "./route.ts";
 import { checkSettings } from "./settings-size.ts";
 import { toolLoop } from "./tool-loop.ts";
 
@@ -20,6 +21,9 @@ export function engineWith(engine: EngineOptions, { settings = {}, maxSteps }: R
   const routing = engine.routing === null ? null : { ...engine.routing, others: new Map(others) };
   return { ...engine, ...limited, routing, ...askedWith(engine, engine.provider, asked) };
 }
+
+/** The engine as it asks another one of its providers. */
+export const engineOn = (engine: EngineOptions, other: RoutedProvider): EngineOptions => ({ ...engine, ...other });
 
 /**
  * What a provider is asked, adjusted.

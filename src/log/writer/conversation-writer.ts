@@ -1,27 +1,25 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Rejection } from "../../domain/conversation.ts";
-import type { ConversationEvent } from "../../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { CompletedRun } from "../../projections/answers.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
-import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import type { EventLog } from "../codec/event-log.ts";
 import { isOfTheStore } from "../codec/recorded.ts";
-import type { ConversationFold } from "../fold/conversation-fold.ts";
-import { foldWhole, takeEvent } from "../fold/fold.ts";
-import { isFork, readHistory } from "../history/lineage.ts";
+import { foldWhole } from "../fold/fold.ts";
+import { isFork } from "../history/lineage.ts";
 import type { SkippedEvents } from "../history/skipped-events.ts";
 import type { Head } from "../ports/event-store.ts";
 import { readContents, readUnsent } from "../snapshots/contents.ts";
 import { type AncestorNews, inheritedInvalidations } from "../snapshots/inherited-invalidations.ts";
 import { answeredBy, appendedBy, holdNames } from "../snapshots/look-up.ts";
-import { foldAnew, newFold, type OpenFold, openFold, turnOf } from "../snapshots/open.ts";
+import { turnOf } from "../snapshots/open.ts";
 import { decideAll } from "./decide-all.ts";
+import { HeldFold } from "./held-fold.ts";
 import { ownerIn } from "./owner.ts";
 
 export type CommitResult =
@@ -38,41 +36,37 @@ const maxPreparations = 50;
 export class ConversationWriter {
   readonly name: string;
   readonly log: EventLog;
-  #open: OpenFold;
+  readonly #held: HeldFold;
   #queue: Promise<unknown> = Promise.resolve();
-  /** The snapshots that the next one would build on were deleted: the next refresh folds all events. */
-  #isUnsaved = false;
-  /** The Turns of the open run, if this process executes it: proposed events are applied to them before they are appended. */
-  #applied: RunTurns | null = null;
 
   constructor(log: EventLog, name: string) {
     this.log = log;
     this.name = name;
-    this.#open = newFold(log, name);
+    this.#held = new HeldFold(log, name);
   }
 
   /** The view at `head`. If the conversation was opened from a snapshot, parts of it are not read yet. */
   get view(): ConversationView {
-    return this.#fold.view;
+    return this.#held.fold.view;
   }
 
   get head(): Head | null {
-    return this.#fold.head;
+    return this.#held.fold.head;
   }
 
   /** The latest time of any event of the stream. */
   get lastAt(): string | null {
-    return this.#fold.lastAt;
+    return this.#held.fold.lastAt;
   }
 
   /** The time of the newest event of the open run, from its envelope: the run's last sign of life. */
   get lastRunAt(): string | null {
-    return this.#fold.lastOfRun?.at ?? null;
+    return this.#held.fold.lastOfRun?.at ?? null;
   }
 
   /** The newest event of the open run. */
   get lastRunRevision(): number | null {
-    return this.#fold.lastOfRun?.revision ?? null;
+    return this.#held.fold.lastOfRun?.revision ?? null;
   }
 
   /** This process, as an owner of runs. */
@@ -82,12 +76,12 @@ export class ConversationWriter {
 
   /** The events that the fold leaves out, because an operator skipped them. */
   get skipped(): SkippedEvents {
-    return this.#fold.skipped;
+    return this.#held.fold.skipped;
   }
 
   /** Reads and folds what other writers appended. */
   refresh(): Promise<ConversationView> {
-    return this.#enqueue(() => this.#catchUp());
+    return this.#enqueue(() => this.#held.catchUp());
   }
 
   /**
@@ -97,23 +91,23 @@ export class ConversationWriter {
    * The own events have to be at hand.
    */
   async learnFromAncestors(): Promise<ConversationView> {
-    for (const stream of [...this.#fold.ancestors.keys()]) {
+    for (const stream of [...this.#held.fold.ancestors.keys()]) {
       const { invalidations, revision } = await this.#enqueue(() => this.#newsOf(stream));
       if (invalidations.length > 0)
         await this.commit(invalidations.map((event) => ({ event, actor: { kind: "engine" } })));
-      this.#fold.ancestors.set(stream, revision);
+      this.#held.fold.ancestors.set(stream, revision);
     }
     return this.view;
   }
 
   /** What an ancestor has recorded since it was looked at last. The fold begins anew where something was skipped there. */
   async #newsOf(stream: string): Promise<AncestorNews> {
-    const { ancestors } = this.#fold;
+    const { ancestors } = this.#held.fold;
     const place = { stream, seen: ancestors.get(stream) ?? -1, own: this.name };
     const news = await inheritedInvalidations(this.log.store, place, this.view);
     if (!news.hasSkips) return news;
-    await this.#foldAnew();
-    for (const [each, seen] of ancestors) this.#fold.ancestors.set(each, seen);
+    await this.#held.foldAnew();
+    for (const [each, seen] of ancestors) this.#held.fold.ancestors.set(each, seen);
     return news;
   }
 
@@ -122,12 +116,12 @@ export class ConversationWriter {
    * read.
    */
   answeredBy(blockId: BlockId | null): Promise<CompletedRun | null> {
-    return this.#found(() => answeredBy(this.log, this.#open, blockId));
+    return this.#found(() => answeredBy(this.log, this.#held.open, blockId));
   }
 
   /** The event that appended a block outside runs; null if there is none. */
   appended(blockId: BlockId): Promise<RecordedEvent | null> {
-    return this.#found(() => appendedBy(this.log, this.#open, blockId));
+    return this.#found(() => appendedBy(this.log, this.#held.open, blockId));
   }
 
   /** Reads unread contents of blocks of the conversation; by default, of its Turn. */
@@ -144,7 +138,7 @@ export class ConversationWriter {
 
   /** Reads what a request needs if it continues from what the endpoint holds of the Turn. */
   readUnsent(turn: Turn, scope: string): Promise<void> {
-    return this.#read(() => readUnsent(this.log, this.#fold, { turn, scope }));
+    return this.#read(() => readUnsent(this.log, this.#held.fold, { turn, scope }));
   }
 
   /**
@@ -158,7 +152,7 @@ export class ConversationWriter {
     } catch (error) {
       if (isOfTheStore(error)) throw error;
     }
-    await this.#enqueue(() => this.#foldAnew());
+    await this.#enqueue(() => this.#held.foldAnew());
   }
 
   /** The result of a look-up, or, if the cache has lost it, of the same look-up in a fold of all events. */
@@ -166,7 +160,7 @@ export class ConversationWriter {
     const found = await look();
     if (found !== undefined) return found;
     return this.#enqueue(async () => {
-      await this.#foldAnew();
+      await this.#held.foldAnew();
       const again = await look();
       if (again === undefined)
         throw new Error(`all events of ${this.name} were read again, and do not tell what they themselves say`);
@@ -179,7 +173,7 @@ export class ConversationWriter {
     await this.readContents();
     await this.#read(async () => {
       for (const digest of this.view.server.declared.keys())
-        if (!(await this.#fold.readSettings(this.log, digest))) return false;
+        if (!(await this.#held.fold.readSettings(this.log, digest))) return false;
       return true;
     });
     await this.#enqueue(async () => {
@@ -209,14 +203,7 @@ export class ConversationWriter {
 
   /** Discards what a run of this process proposed and will not append: the fold returns to the state of the log. */
   async dropProposed(): Promise<void> {
-    await this.#enqueue(() => this.#dropProposed());
-  }
-
-  async #dropProposed(): Promise<ConversationView> {
-    if (this.#applied === null) return this.view;
-    this.#open = newFold(this.log, this.name);
-    this.#applied = null;
-    return this.#catchUp();
+    await this.#enqueue(() => this.#held.dropProposed());
   }
 
   async #commit(
@@ -224,22 +211,22 @@ export class ConversationWriter {
     guard: ((view: ConversationView) => void) | undefined,
     applied: RunTurns | null,
   ): Promise<CommitResult> {
-    if (this.head === null) await this.#catchUp();
-    if (applied === null && proposed.some((each) => this.#goesOnWith(each))) await this.#dropProposed();
+    if (this.head === null) await this.#held.catchUp();
+    if (applied === null && proposed.some((each) => this.#held.goesOnWith(each))) await this.#held.dropProposed();
     // A run of a fork says what Turn it begins with: what is skipped in an ancestor from now on, it cannot know.
     if (proposed.some(({ event }) => event.type === "RunStarted"))
-      for (const stream of [...this.#fold.ancestors.keys()]) await this.#newsOf(stream);
+      for (const stream of [...this.#held.fold.ancestors.keys()]) await this.#newsOf(stream);
     const written: RecordedEvent[] = [];
     let left = proposed;
     for (let preparation = 1; ; preparation += 1) {
-      if (!(await holdNames(this.log, this.#open, left))) {
-        await this.#foldAnew();
-        await holdNames(this.log, this.#open, left);
+      if (!(await holdNames(this.log, this.#held.open, left))) {
+        await this.#held.foldAnew();
+        await holdNames(this.log, this.#held.open, left);
       }
       if (left.some(({ event }) => event.type === "SettingsDeclared")) await this.#readBase();
       guard?.(this.view);
-      // The names from before the snapshot are loaded by now.
-      const decision = decideAll(this.#fold.facts, left, this.view.server.base);
+      // Of what a snapshot left aside, the names are held by now.
+      const decision = decideAll(this.#held.fold.facts, left, this.view.server.base);
       if (!decision.ok) return { status: "rejected", rejection: decision.error };
       const { value: decided } = decision;
       if (decided.length === 0) return { status: "committed", events: written };
@@ -247,17 +234,17 @@ export class ConversationWriter {
       const { events } = result;
       written.push(...events);
       if (result.status === "appended") {
-        if (events.some(({ event }) => isFork(event))) await this.#catchUp();
-        else if (!(await this.#take(events, applied))) await this.#foldAnew();
-        await this.#save();
+        if (events.some(({ event }) => isFork(event))) await this.#held.catchUp();
+        else if (!(await this.#held.take(events, applied))) await this.#held.foldAnew();
+        await this.#held.save();
         return { status: "committed", events: written };
       }
       if (preparation === maxPreparations) throw streamContended(this.name);
-      // After a partial append, the remaining events follow whatever other writers appended in between.
-      if (!(await this.#take(events, applied))) await this.#foldAnew();
+      // What was too big for one append may be there in part: the rest of it follows what came between.
+      if (!(await this.#held.take(events, applied))) await this.#held.foldAnew();
       const next = events.length === 0 ? undefined : decided[events.length]?.proposed;
       if (next !== undefined) left = left.slice(left.indexOf(next));
-      await this.#catchUp();
+      await this.#held.catchUp();
     }
   }
 
@@ -265,68 +252,7 @@ export class ConversationWriter {
   async #readBase(): Promise<void> {
     const { base, declared } = this.view.server;
     const newest = [...declared.keys()].at(-1);
-    if (base === null && newest !== undefined) await this.#fold.readSettings(this.log, newest);
-  }
-
-  get #fold(): ConversationFold {
-    return this.#open.fold;
-  }
-
-  /** A fork's lineage is folded: its ancestors' events come before its own first one. */
-  async #catchUp(): Promise<ConversationView> {
-    const { head, skipped } = this.#fold;
-    if (this.#isUnsaved && this.view.client.run === null) return this.#foldAnew();
-    if (head === null) {
-      this.#open = await openFold(this.log, this.name);
-      this.#applied = null;
-      return this.view;
-    }
-    try {
-      for await (const recorded of readHistory(this.log, this.name, { from: head.revision + 1, skipped })) {
-        // The current folds may contain the event that is to be left out.
-        if (recorded.event.type === "EventSkipped") return await this.#foldAnew();
-        if (this.#goesOnWith(recorded)) return await this.#dropProposed();
-        if (!(await this.#take([recorded]))) return await this.#foldAnew();
-      }
-    } catch (error) {
-      // The fold may have applied half of the event. A fold of all events finds out whether it was skipped.
-      this.#open = newFold(this.log, this.name);
-      this.#applied = null;
-      if (error instanceof ConversationDamagedError) return this.#foldAnew();
-      throw error;
-    }
-    await this.#save();
-    return this.view;
-  }
-
-  /** False if a snapshot had wrong settings for an event. */
-  async #take(events: readonly RecordedEvent[], applied: RunTurns | null = null): Promise<boolean> {
-    for (const recorded of events) if (!(await takeEvent(this.log, this.#open, recorded, applied))) return false;
-    const { run } = this.view.client;
-    this.#applied = run !== null && (run.turns === applied || run.turns === this.#applied) ? run.turns : null;
-    return true;
-  }
-
-  /**
-   * Whether an event of another writer continues or ends the run that this process executes: then the log will not have what the
-   * run has proposed. A late tool result does neither.
-   */
-  #goesOnWith({ event, runId }: Pick<ProposedEvent, "event" | "runId"> | RecordedEvent): boolean {
-    const { run } = this.view.client;
-    if (this.#applied === null || run === null || runId !== run.id) return false;
-    return !besideRuns.has(event.type) && !(event.type === "ToolFinished" && event.data.late === true);
-  }
-
-  async #save(): Promise<void> {
-    if ((await this.#open.snapshotWriter?.save()) === false) this.#isUnsaved = true;
-  }
-
-  async #foldAnew(): Promise<ConversationView> {
-    this.#open = newFold(this.log, this.name);
-    this.#applied = null;
-    this.#isUnsaved = false;
-    this.#open = await foldAnew(this.log, this.name, { keepsNames: true });
-    return this.view;
+    if (base === null && newest !== undefined) await this.#held.fold.readSettings(this.log, newest);
   }
 
   #enqueue<T>(work: () => Promise<T>): Promise<T> {
@@ -336,12 +262,7 @@ export class ConversationWriter {
   }
 }
 
-/** Events that other writers may append during a run: the caller's blocks, a cancel request, a settled call. */
-const besideRuns: ReadonlySet<ConversationEvent["type"]> = new Set([
-  ...(["BlockAppended", "ConversationRelabelled", "RunCancelRequested", "ToolSettled"] as const),
-]);
-
-/** Other writers appended to the conversation during each attempt. */
+/** Others wrote to the conversation each time that something was prepared. */
 export const streamContended = (stream: string): TurnlogError =>
   new TurnlogError(
     "stream-contended",

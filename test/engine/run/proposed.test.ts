@@ -1,12 +1,14 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { Turn } from "../../../src/domain/turn.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { type EventStore, StoreUnavailableError } from "../../../src/log/ports/event-store.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import type { AroundAppend } from "../../support/appends.ts";
+import { beforeRequest, createScene, dieAt, layer } from "../../support/run/scene.ts";
 import { calling } from "../../support/run/tool-runs.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 
@@ -75,6 +77,23 @@ test("a run whose append failed is given up as its log has it, and not as it had
   expect(await conversation.abandon()).not.toBeNull();
   expect(dataOf(await eventsOf(conversation), "ToolFinished").map(({ outcome }) => outcome)).toEqual(["in-doubt"]);
   expect(await asLogged(events)).toEqual({ turn: (await conversation.turn()).digest, run: null });
+});
+
+test("a run that is taken up has one set of Turns from then on: the conversation's are those that its layers hold", async () => {
+  const held: Turn[] = [];
+  const hold = layer("hold", async (turn, next) => {
+    const result = await next(turn);
+    held.push(result);
+    return result;
+  });
+  const scene = createScene([calling(["look-up", "{}"]), "done"], { tools: [lookUp], middleware: [hold] });
+  const first = scene.process();
+  await first.conversation.append("hello");
+  await dieAt(first, beforeRequest(1));
+  const { conversation, engine } = scene.process();
+  const result = await conversation.run(engine);
+  expect(result).toMatchObject({ text: "done", resumed: true });
+  expect(await result.turn()).toBe(held.at(-1));
 });
 
 test("what others append to a conversation while it is answered is applied beside the run, and nothing is read again", async () => {

@@ -10,7 +10,8 @@ import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/pl
 import { decodeResponse } from "../../../src/engine/planning/response.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import { entersTurn } from "../../../src/projections/apply-to-turns.ts";
-import { type ServerContext, serverContextOf, serverContexts } from "../../../src/projections/server-contexts.ts";
+import { serverContextOf } from "../../../src/projections/exchange-context.ts";
+import { type ServerContext, serverContexts } from "../../../src/projections/server-contexts.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
 import type { ReferenceServer } from "../../../src/reference-server/server.ts";

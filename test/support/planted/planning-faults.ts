@@ -169,7 +169,7 @@ export const foldFaults: readonly PlantedFault[] = [
   },
   {
     of: "an answer that continued from something else is trusted",
-    file: "projections/server-contexts.ts",
+    file: "projections/exchange-context.ts",
     find: 'return (echo["anchor"] ?? null) !== id;',
     put: "return false;",
     suite: "engine/inference/fallback",

@@ -61,15 +61,15 @@ export const runFaults: readonly PlantedFault[] = [
   {
     of: "a run that could not append what it proposed is gone on with as if it had",
     file: "engine/run/run.ts",
-    find: "if (session.recorder.failure !== null) stream.dropProposed().catch(() => undefined);",
+    find: "if (session.run.recorder.failure !== null) stream.dropProposed().catch(() => undefined);",
     put: "",
     suite: "engine/run/proposed",
   },
   {
     of: "an event of this process is applied to its run's Turns once more by the fold",
-    file: "projections/client-turn.ts",
-    find: "isApplied: run.turns === applied",
-    put: "isApplied: run.turns !== applied",
+    file: "projections/open-run.ts",
+    find: "if (turns !== applied) applyToTurns",
+    put: "if (turns === applied) applyToTurns",
     suite: "engine/run/proposed",
   },
   {

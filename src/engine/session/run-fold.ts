@@ -1,0 +1,90 @@
+import { blockFromJson } from "../../domain/block-json.ts";
+import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
+import { isAside } from "../../domain/frame.ts";
+import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
+import { applyToTurns, type Made } from "../../projections/apply-to-turns.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
+import { noteRun, type RunRecord, type RunStep } from "../../projections/run-record.ts";
+import type { RunTurns } from "../../projections/run-turns.ts";
+import { type ServerContextsView, serverContexts } from "../../projections/server-contexts.ts";
+import { totalTokens, usageOf } from "../../projections/usage.ts";
+import type { RunClock } from "./run-clock.ts";
+
+type Folding = {
+  readonly stream: Pick<ConversationWriter, "name" | "view" | "readAll">;
+  readonly turns: RunTurns;
+  /** What the run's events tell of it so far; it goes on with what becomes durable. */
+  readonly record: RunRecord;
+  readonly clock: RunClock;
+};
+
+/**
+ * What the events of a run make, for the run itself. The Turns and what was learnt of servers are ahead of the log: an event is applied
+ * to them when it is recorded, or, of a run that was taken up, when the re-execution meets it. The conversation's view and the run's record are
+ * made of what is durable.
+ */
+export class RunFold {
+  readonly turns: RunTurns;
+  /** What the run has learnt of servers; `contextLookup` looks things up here and in the conversation's view (decision 0101). */
+  readonly server: ServerContextsView;
+  /** What the run's result is made of. */
+  readonly record: RunRecord;
+  readonly #stream: Folding["stream"];
+  readonly #clock: RunClock;
+  #spentTokens: number;
+  #isWhole = true;
+
+  constructor({ stream, turns, record, clock }: Folding) {
+    this.turns = turns;
+    this.server = serverContexts.initial(stream.name);
+    this.record = record;
+    this.#stream = stream;
+    this.#clock = clock;
+    // What a run that is taken up has used already is counted as it is met again.
+    const known = [...record.steps, ...record.asides].reduce((sum, { usage }) => sum + totalTokens(usage), 0);
+    this.#spentTokens = totalTokens(stream.view.spent) - known;
+  }
+
+  /** The conversation at the head that this process knows. */
+  get view(): ConversationView {
+    return this.#stream.view;
+  }
+
+  /** Tokens that the conversation has used, this run included. */
+  get spentTokens(): number {
+    return this.#spentTokens;
+  }
+
+  /** Whether the newest response is whole. */
+  get isWhole(): boolean {
+    return this.#isWhole;
+  }
+
+  /** The responses that are durable, of those that the run has received or met again, in order. */
+  get durableSteps(): readonly RunStep[] {
+    return this.record.steps.slice(0, this.server.contexts.length);
+  }
+
+  /** Reads what of the conversation was not read before: contents, settings, and who changed what. */
+  readAll(): Promise<void> {
+    return this.#stream.readAll();
+  }
+
+  /** @param made - The objects that the event was made of. */
+  apply({ event, actor, frame: where, at = this.#clock.at }: ProposedEvent, made?: Made): void {
+    const frame = where ?? null;
+    applyToTurns(this.turns, event, { actor, frame }, made);
+    const { runId } = this.record;
+    const place = { stream: this.#stream.name, revision: Number.MAX_SAFE_INTEGER, id: "", digest: "", runId, actor };
+    serverContexts.apply(this.server, { ...place, event, frame, at: new Date(at).toISOString() });
+    if (event.type !== "ResponseReceived") return;
+    this.#spentTokens += totalTokens(usageOf(event.data.usage));
+    if (!isAside(frame)) this.#isWhole = event.data.isComplete;
+  }
+
+  /** Events of the run that are durable now. The record has the blocks that the run goes on with: an answer is not read twice. */
+  applyDurable(events: readonly RecordedEvent[]): void {
+    for (const recorded of events)
+      noteRun(this.record, recorded, (json) => this.turns.version(json.id, json.digest) ?? blockFromJson(json));
+  }
+}

@@ -1,0 +1,114 @@
+import type { ConversationEvent } from "../../domain/events/event.ts";
+import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
+import type { ConversationView } from "../../projections/conversation-view.ts";
+import { ConversationDamagedError } from "../../projections/damage.ts";
+import type { RunTurns } from "../../projections/run-turns.ts";
+import type { EventLog } from "../codec/event-log.ts";
+import type { ConversationFold } from "../fold/conversation-fold.ts";
+import { takeEvent } from "../fold/fold.ts";
+import { readHistory } from "../history/lineage.ts";
+import { foldAnew, newFold, type OpenFold, openFold } from "../snapshots/open.ts";
+
+/**
+ * The fold of a conversation that its writer holds, at the head that this process knows: it goes on with what is appended, here and by
+ * others, and begins anew where it cannot. The writer calls these methods one after another.
+ */
+export class HeldFold {
+  readonly #log: EventLog;
+  readonly #name: string;
+  #open: OpenFold;
+  /** The snapshots that the next one would go on from were deleted: the fold begins anew when it is next caught up. */
+  #isUnsaved = false;
+  /** The Turns of the open run, where this process executes it: what it proposes is applied to them before it is appended. */
+  #applied: RunTurns | null = null;
+
+  constructor(log: EventLog, name: string) {
+    this.#log = log;
+    this.#name = name;
+    this.#open = newFold(log, name);
+  }
+
+  get open(): OpenFold {
+    return this.#open;
+  }
+
+  get fold(): ConversationFold {
+    return this.#open.fold;
+  }
+
+  /** Reads what others wrote. A fork is folded as its lineage: its ancestors' events come before its own first one. */
+  async catchUp(): Promise<ConversationView> {
+    const { head, skipped, view } = this.fold;
+    if (this.#isUnsaved && view.client.run === null) return this.foldAnew();
+    if (head === null) {
+      this.#open = await openFold(this.#log, this.#name);
+      this.#applied = null;
+      return this.fold.view;
+    }
+    try {
+      for await (const recorded of readHistory(this.#log, this.#name, { from: head.revision + 1, skipped })) {
+        // The folds at hand may hold what is to be left out.
+        if (recorded.event.type === "EventSkipped") return await this.foldAnew();
+        if (this.goesOnWith(recorded)) return await this.dropProposed();
+        if (!(await this.take([recorded]))) return await this.foldAnew();
+      }
+    } catch (error) {
+      // What took half of an event in is of no use; whether the event was skipped, a fold of all tells.
+      this.#open = newFold(this.#log, this.#name);
+      this.#applied = null;
+      if (error instanceof ConversationDamagedError) return this.foldAnew();
+      throw error;
+    }
+    await this.save();
+    return this.fold.view;
+  }
+
+  /**
+   * Goes on with events. False when a snapshot was wrong about what an event is understood with.
+   *
+   * @param applied - The Turns of the run that the events are of, where its process has applied them to those already.
+   */
+  async take(events: readonly RecordedEvent[], applied: RunTurns | null = null): Promise<boolean> {
+    for (const recorded of events) if (!(await takeEvent(this.#log, this.#open, recorded, applied))) return false;
+    const { run } = this.fold.view.client;
+    this.#applied = run !== null && (run.turns === applied || run.turns === this.#applied) ? run.turns : null;
+    return true;
+  }
+
+  /** Gives up what a run of this process has proposed and will not append: the fold is what the log has. */
+  async dropProposed(): Promise<ConversationView> {
+    if (this.#applied === null) return this.fold.view;
+    this.#open = newFold(this.#log, this.#name);
+    this.#applied = null;
+    return this.catchUp();
+  }
+
+  /**
+   * Whether an event of somebody else goes on with the run that this process executes, or ends it: then the log will not have what the
+   * run has proposed. A tool that came back too late does neither.
+   */
+  goesOnWith({ event, runId }: Pick<ProposedEvent, "event" | "runId"> | RecordedEvent): boolean {
+    const { run } = this.fold.view.client;
+    if (this.#applied === null || run === null || runId !== run.id) return false;
+    return !besideRuns.has(event.type) && !(event.type === "ToolFinished" && event.data.late === true);
+  }
+
+  /** Saves a snapshot where one is due. */
+  async save(): Promise<void> {
+    if ((await this.#open.snapshotWriter?.save()) === false) this.#isUnsaved = true;
+  }
+
+  /** Begins anew with the first event: the events alone tell. */
+  async foldAnew(): Promise<ConversationView> {
+    this.#open = newFold(this.#log, this.#name);
+    this.#applied = null;
+    this.#isUnsaved = false;
+    this.#open = await foldAnew(this.#log, this.#name, { keepsNames: true });
+    return this.fold.view;
+  }
+}
+
+/** What others may say of a run that goes on: what its caller appends, that it is to end, what became of a call in doubt. */
+const besideRuns: ReadonlySet<ConversationEvent["type"]> = new Set([
+  ...(["BlockAppended", "ConversationRelabelled", "RunCancelRequested", "ToolSettled"] as const),
+]);
