@@ -186,6 +186,7 @@ function normalised(text) {
       /"(\w*[mM]s|pid|startedAt|host|bootId|pidNamespace|processId|createdAt|created_at|seconds)": ?[^,}\]]+/g,
       '"$1":0',
     )
+    .replace(/\bin \d+(?:\.\d+)? m?s\b/g, "in 0 ms")
     .replace(/http:\/\/127\.0\.0\.1:\d+/g, "<server>")
     .replaceAll(tmpdir(), "<tmp>");
 }
