@@ -116,8 +116,8 @@ export const logFaults: readonly PlantedFault[] = [
   },
   {
     of: "a process goes on with what an operator has skipped since it was read",
-    file: "log/writer/conversation-writer.ts",
-    find: 'if (recorded.event.type === "EventSkipped") return await this.#foldAnew();',
+    file: "log/writer/held-fold.ts",
+    find: 'if (recorded.event.type === "EventSkipped") return await this.foldAnew();',
     put: "",
     suite: "coherence/troubled",
   },
@@ -137,8 +137,8 @@ export const logFaults: readonly PlantedFault[] = [
   },
   {
     of: "what a run has proposed stays although another process took the run",
-    file: "log/writer/conversation-writer.ts",
-    find: "if (this.#goesOnWith(recorded)) return await this.#dropProposed();",
+    file: "log/writer/held-fold.ts",
+    find: "if (this.goesOnWith(recorded)) return await this.dropProposed();",
     put: "",
     suite: "coherence/troubled",
   },
