@@ -88,13 +88,13 @@ const threadOf = (id: string, content: readonly JsonObject[]) => ({
   ...(content.length === 0 || content.some(isEmptyText) ? { unusable: "says-nothing" } : {}),
 });
 
-/** The message that an answer was read from. */
 /** What is no list of content is kept as it came; where there is none at all, that is told, but for an error, which has none. */
 function strayContent(content: JsonValue | undefined, error: JsonValue | undefined): JsonObject {
   if (content !== undefined) return { content };
   return error === undefined ? { hasContent: false } : {};
 }
 
+/** Restores the message that an answer was read from. */
 export const writeAnswer = ({
   id,
   status,
