@@ -25,7 +25,7 @@ export type CodeAssistOptions = GeminiSettings &
     readonly wrap?: Wrap | undefined;
     /** Extracts the response, or a chunk of one, from the server's answer; the member `response` by default. */
     readonly unwrap?: ((answer: JsonObject) => JsonObject) | undefined;
-    /** The path below the base URL; ends with `:generateContent` or `:streamGenerateContent` by default. */
+    /** The part of the address after the base URL; `:generateContent` or `:streamGenerateContent` by default. */
     readonly path?: ((asked: { readonly model: string; readonly method: string }) => string) | undefined;
   };
 
