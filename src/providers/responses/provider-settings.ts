@@ -47,7 +47,7 @@ const words: OptionWords = {
   members: { reasoning: ["effort", "summary"], text: ["format", "verbosity"] },
 };
 
-/** Rejects members that only a WebSocket frame or only HTTP has. */
+/** Rejects members that a WebSocket frame sets itself, and those that work over HTTP only. */
 function checkFrame(settings: JsonObject): void {
   const own = ["type", "stream_id", "generate"].find((name) => Object.hasOwn(settings, name));
   if (own !== undefined)

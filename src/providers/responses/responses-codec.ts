@@ -182,7 +182,7 @@ function residueOf(content: Draft, item: JsonObject): JsonValue | undefined {
   const plain = plainItem(content);
   const difference = jsonDifference(plain, item);
   if (content.kind !== "other") return difference;
-  // What nobody here understands keeps the order of its members too.
+  // Items that turnlog does not understand keep the order of their members too.
   const rebuilt = applyDifference(plain, difference);
   const order = Object.keys(item);
   if (isJsonObject(rebuilt) && Object.keys(rebuilt).every((name, index) => name === order[index])) return difference;
