@@ -1,4 +1,4 @@
-/** The Messages API: Anthropic's, and servers that speak like it. */
+/** The Messages API: Anthropic's, and that of compatible servers. */
 export { anthropic } from "../providers/anthropic/anthropic.ts";
 export { messagesCodec } from "../providers/anthropic/messages-codec.ts";
 export type {

@@ -1,4 +1,4 @@
-/** What is found when a conversation is looked at: who changed what, what was sent and why, and whether the log is whole (docs/AUDIT.md). */
+/** Audits of conversations: who changed what, what was sent and why, and whether the log is complete (docs/AUDIT.md). */
 export type { StreamProblem } from "../audit/stream-check.ts";
 export type {
   ReadModel,

@@ -1,4 +1,4 @@
-/** Chat Completions, of whichever server. */
+/** Chat Completions of any server. */
 export type { PartCapabilities } from "../engine/stack/part-capabilities.ts";
 export { type AzureChatOptions, azureChat } from "../providers/chat/azure-chat.ts";
 export { chatCodecs } from "../providers/chat/chat-codec.ts";

@@ -1,4 +1,4 @@
-/** Conversations carried from one store to another, verified: copies, and bundles, which are files of them. */
+/** Verified copies of conversations between stores, directly or through bundles, which are files. */
 export { type ExportOptions, exportBundle, importBundle } from "../carry/carry-bundle.ts";
 export {
   type CopiedStream,

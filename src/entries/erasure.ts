@@ -1,4 +1,4 @@
-/** What an erasure plans and did, and keys that sign its receipt (docs/TRUST.md). `store.planErasure` and `store.erase` do the work. */
+/** The plan and the result of an erasure, and keys that sign its receipt (docs/TRUST.md). `store.planErasure` and `store.erase` do the work. */
 export type { ErasureReason } from "../erasure/erase.ts";
 export {
   isSignedBy,

@@ -1,4 +1,4 @@
-/** The events of conversations, as readers get them, and the facts that they hold (docs/EVENTS.md). */
+/** The events of conversations as readers get them, and their data (docs/EVENTS.md). */
 export type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
 export type {
   BoundDigest,

@@ -1,4 +1,4 @@
-/** Models of Google's: by an API key, on Vertex AI, and behind endpoints in the style of Code Assist; and the Interactions API. */
+/** Google's models: by an API key, on Vertex AI, and through endpoints like Code Assist; and the Interactions API. */
 export { type CodeAssistOptions, googleCodeAssist } from "../providers/google/code-assist.ts";
 export { geminiCodec } from "../providers/google/gemini-codec.ts";
 export { blocksOfContents } from "../providers/google/gemini-contents.ts";

@@ -1,4 +1,4 @@
-/** Read models: rows that follow the log, turnlog's own and those of a program. */
+/** Read models: rows that follow the log, both turnlog's own and your own. */
 
 export { changes$ } from "../conversation/changes.ts";
 export type { ConversationOrigin } from "../domain/events/conversation-events.ts";

@@ -1,4 +1,4 @@
-/** What the author of a provider needs: the port, the codec, and the vocabulary of blocks (docs/EVENTS.md). */
+/** For authors of providers: the port, the codec, and the types of blocks (docs/EVENTS.md). */
 export { isJsonList, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../base/json.ts";
 export { NumberLiteral } from "../base/number-literal.ts";
 export { TurnlogError, type TurnlogErrorCode } from "../base/turnlog-error.ts";

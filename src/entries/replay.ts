@@ -1,4 +1,4 @@
-/** Runs gone through again, touching nothing: as they were, with today's layers, or with others. */
+/** Replays of runs without side effects: unchanged, with today's layers, or with others. */
 export type { Codecs } from "../engine/planning/recorded-request.ts";
 export type { DivergencePlace } from "../engine/session/divergence.ts";
 export type { EventReader } from "../log/codec/event-log.ts";

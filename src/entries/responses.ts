@@ -1,4 +1,4 @@
-/** The Responses API: OpenAI's, Azure's, and servers that speak like them. */
+/** The Responses API: OpenAI's, Azure's, and that of compatible servers. */
 export type { AzureConnection } from "../providers/http/azure-endpoint.ts";
 export { type AzureResponsesOptions, azureResponses } from "../providers/responses/azure-responses.ts";
 export { openaiResponses } from "../providers/responses/openai-responses.ts";

@@ -1,7 +1,4 @@
-/**
- * What the author of an event store needs: the ports of events, views and snapshots, what they throw, and the checks that every
- * store passes.
- */
+/** For authors of event stores: the ports of events, views and snapshots, their errors, and the checks that every store passes. */
 export { TurnlogError, type TurnlogErrorCode } from "../base/turnlog-error.ts";
 export type { Check } from "../contracts/check.ts";
 export { eventStoreChecks } from "../contracts/event-store.ts";

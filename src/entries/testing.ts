@@ -1,4 +1,4 @@
-/** For the tests of agents, layers and providers: models that need no key, a server that judges what its model reads. */
+/** For tests of agents, layers and providers: models without a key, and a server that checks what its model reads. */
 
 export type { Check } from "../contracts/check.ts";
 export {

@@ -19,10 +19,10 @@ const released: readonly Codec[] = [
   messagesCodec,
 ];
 
-/** Every released codec by the name that recorded requests carry: none is ever taken out, for old bodies are rebuilt with it. */
+/** Every released codec by the name that recorded requests carry. None is ever removed, because old request bodies are rebuilt with it. */
 export const codecs: ReadonlyMap<string, Codec> = codecsWith([]);
 
-/** The same, and those of other providers. */
+/** The same, with those of other providers. */
 export function codecsWith(others: readonly Codec[]): ReadonlyMap<string, Codec> {
   return new Map([...released, ...others].map((codec) => [codec.name, codec]));
 }

@@ -18,14 +18,14 @@ import { draftOf, isCall, isReadAgain, partOf } from "./content.ts";
 import { partRefusal, promptOf, refusalOf } from "./prompt.ts";
 
 /**
- * What a model of the AI SDK is given and gives (`LanguageModelV4CallOptions` and `LanguageModelV4GenerateResult` of
- * `@ai-sdk/provider` 4): the body of a request is the JSON text of its call options.
+ * The input and output of a model of the AI SDK (`LanguageModelV4CallOptions` and `LanguageModelV4GenerateResult` of `@ai-sdk/provider` 4).
+ * The request body is the JSON text of its call options.
  */
 export const aiSdkCodec: Codec = defineCodec({
   name: "ai-sdk/1",
   resultsStandTogether: true,
   adjust,
-  // The AI SDK has no developers.
+  // The AI SDK has no developer role.
   restated: ({ role }) => (role === "developer" ? "role" : null),
   unsendableReason: refusalOf,
   unsendablePart: partRefusal,
@@ -45,7 +45,7 @@ function encodeRequest({ settings, input }: RequestParts): string {
   });
 }
 
-/** Tools are offered as they are everywhere; one that the caller wrote as the AI SDK has it stays so. */
+/** A tool in the common form is converted; a tool in the AI SDK's form stays unchanged. */
 function toolFor(tool: JsonValue): JsonValue {
   if (!isJsonObject(tool) || tool["type"] !== undefined) return tool;
   const { name, description, parameters } = tool;
@@ -88,7 +88,7 @@ function readAnswer(result: JsonObject, { inferenceId }: AnswerContext): Answer 
   const said = parts.filter(isPart);
   const blocks = said.map((part, place) => draftOf(part, callIdIn(part["toolCallId"], inferenceId, place)));
   const unread = said.filter((part, place) => isCall(part) && blocks[place]?.kind !== "tool_call");
-  // `other` without a word of the provider's own is what a model of V3 says of a stream that broke off.
+  // A model of V3 reports `other`, without the provider's own reason, for a stream that was cut off.
   const isWhole = status === "stop" || status === "tool-calls" || (status === "other" && typeof raw === "string");
   const failure = status === "error" ? failed : failureOfCalls(unread, { isWhole });
   return {
@@ -103,7 +103,7 @@ function readAnswer(result: JsonObject, { inferenceId }: AnswerContext): Answer 
       ...(finishReason === undefined || isPlainReason(finishReason) ? {} : { finishReason }),
       ...(isPlainReason(finishReason) && raw !== undefined ? { raw } : {}),
       ...(strays.length === 0 ? {} : { strays }),
-      // What is no list of parts stays as it is.
+      // Content that is not a list of parts stays as it is.
       ...(content === undefined ? { hasContent: false } : isJsonList(content) ? {} : { content }),
     },
   };
@@ -122,7 +122,7 @@ function writeAnswer({ status, blocks, usage, rest }: RecordedAnswer): JsonObjec
 
 const isPart = (value: JsonValue): value is JsonObject => isJsonObject(value) && isReadAgain(value);
 
-/** The parts that blocks were made of, and what stood among them, in their places. */
+/** Restores the parts that blocks were made of, with the other values between them. */
 function contentOf(blocks: RecordedAnswer["blocks"], strays: JsonValue | undefined): readonly JsonValue[] {
   const content: JsonValue[] = blocks.map(partOf);
   for (const stray of objectsOf(strays))
@@ -130,7 +130,7 @@ function contentOf(blocks: RecordedAnswer["blocks"], strays: JsonValue | undefin
   return content;
 }
 
-/** Whether `{ unified, raw }` says it all. */
+/** Whether `{ unified, raw }` is the complete reason. */
 const isPlainReason = (reason: JsonValue | undefined): boolean =>
   isJsonObject(reason) &&
   typeof reason["unified"] === "string" &&

@@ -31,19 +31,19 @@ import { plainJson } from "./plain-json.ts";
 import { checkSupportedUrls, mustFetch, type SupportedUrls, urlCapability } from "./supported-urls.ts";
 import { createWireCapture } from "./wire-capture.ts";
 
-/** A model of the AI SDK, as far as it is used here: a `LanguageModelV3` or a newer one. */
+/** The members of an AI SDK model that turnlog uses: a `LanguageModelV3` or newer. */
 export type AiSdkModel = {
   readonly specificationVersion: string;
   readonly provider: string;
   readonly modelId: string;
-  /** The addresses that its server fetches by itself; a promise of them in some packages. */
+  /** The addresses that its server fetches itself; some packages have a promise of them. */
   readonly supportedUrls?: unknown;
-  // Versions take options of different types: what they have in common is made in one place.
+  // The type of the options differs by version; `callOptions` makes the right one.
   doGenerate(options: never): PromiseLike<object>;
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<object> }>;
 };
 
-/** What requests say besides the Turn, in the words of the AI SDK's call options; recorded, and sent, as they stand. */
+/** The settings of requests, named as the AI SDK's call options; recorded and sent unchanged. */
 export type AiSdkSettings = {
   readonly instructions?: TextOrSecret;
   readonly maxOutputTokens?: number;
@@ -54,13 +54,13 @@ export type AiSdkSettings = {
   readonly frequencyPenalty?: number;
   readonly stopSequences?: readonly string[];
   readonly seed?: number;
-  /** How much a model thinks; models of V3 have their own words for it, in `providerOptions`. */
+  /** How much a model thinks; models of V3 have their own settings for it, in `providerOptions`. */
   readonly reasoning?: "provider-default" | "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
   readonly toolChoice?:
     | { readonly type: "auto" | "none" | "required" }
     | { readonly type: "tool"; readonly toolName: string };
   readonly responseFormat?: JsonObject;
-  /** Tools that the provider executes, as the AI SDK has them: `{ type: "provider", id, name, args }`. */
+  /** Tools that the provider executes, in the AI SDK's form: `{ type: "provider", id, name, args }`. */
   readonly tools?: readonly JsonObject[];
   /** By provider: `{ anthropic: { … } }`. */
   readonly providerOptions?: JsonObject;
@@ -70,22 +70,22 @@ export type AiSdkOptions = AiSdkSettings &
   TransportOption &
   Pick<HttpOptions, "timeoutMs" | "secrets"> & {
     /**
-     * The model, as its package makes it. A function gets a `fetch` to make it with; with that the texts that went over the wire
-     * are recorded too, in each answer under `wire`.
+     * The model, as its package makes it. A function gets a `fetch` to make it with; then each answer records the texts on the wire too,
+     * under `wire`.
      */
     readonly model: AiSdkModel | ((wire: { readonly fetch: typeof globalThis.fetch }) => AiSdkModel);
-    /** Names the server where several are reached by one name of a provider: what one of them has signed, another cannot read. */
+    /** Names the server if one provider name is used for several: a server cannot read what another one signed. */
     readonly endpoint?: string;
-    /** `sse`, when absent: `doStream`. `json`: `doGenerate`. */
+    /** `sse`, the default, calls `doStream`; `json` calls `doGenerate`. */
     readonly transport?: TransportOption["transport"];
     /**
-     * The addresses that the model's server fetches by itself, by media type, where the model says otherwise: images and files at other
-     * addresses are left out of requests, and that is on record. Nothing is fetched here.
+     * The addresses that the model's server fetches itself, by media type, if they differ from what the model says. turnlog leaves images
+     * and files at other addresses out of requests, and records that. It fetches nothing itself.
      */
     readonly supportedUrls?: SupportedUrls;
     /**
-     * Values for what is `secret("NAME")` in settings, of 8 characters or more: given to the model, never recorded, and masked wherever it
-     * repeats them. Give the key here that the model was made with, too, unless it stands in the environment.
+     * Values for each `secret("NAME")` in settings, of 8 characters or more: passed to the model, never recorded, and masked wherever the
+     * model repeats them. Add the key that the model was made with, unless it comes from the environment.
      */
     readonly secrets?: HttpOptions["secrets"];
   };
@@ -116,12 +116,12 @@ const words: OptionWords = {
 };
 
 /**
- * A provider of any model of the AI SDK, for servers that turnlog has no codec of its own for. What the log holds of a request is the
- * exact prompt that the model was given; what the SDK makes of that for the wire, and loses of answers, is its own affair.
+ * A provider for any model of the AI SDK, for servers that turnlog has no codec for. The log holds the exact prompt that the model was
+ * given; what the SDK sends on the wire, and drops from answers, is up to the SDK.
  *
  * @example
  * const provider = aiSdk({ model: createOpenAICompatible({ name: "mine", baseURL })("my-model") });
- * @throws {ProviderSettingsError} for what is no model of V3 or newer, and a setting that is no JSON or that the model has no word for.
+ * @throws {ProviderSettingsError} if the model is not of V3 or newer, or a setting is not JSON or unknown to the model.
  */
 export function aiSdk(options: AiSdkOptions): Provider {
   checkGiven("aiSdk", options);
@@ -145,7 +145,7 @@ export function aiSdk(options: AiSdkOptions): Provider {
     if (urls instanceof Promise) mustFetch(request.bodyText, await (urls as Promise<SupportedUrls>));
     using deadline = createDeadline(request.signal, timeoutMs);
     used.with(variableCredentials(process.env));
-    // The model waits for its headers as well, and then for its server.
+    // Not awaited: the model waits for the same headers itself before it sends.
     void modelCredentials(model).then(used.with);
     const ask = (): Promise<JsonObject> =>
       request.transport === "sse" ? stream(model, request, deadline) : generate(model, request, deadline);
@@ -171,7 +171,7 @@ export function aiSdk(options: AiSdkOptions): Provider {
   );
 }
 
-/** A model that says nothing, or only when it is asked, is believed to take every address. */
+/** A model that does not list its addresses, or only as a promise, counts as accepting every address. */
 function urlsTaken(
   urls: unknown,
   { supportedUrls }: Pick<AiSdkOptions, "supportedUrls">,
@@ -237,7 +237,7 @@ async function stream(model: AiSdkModel, request: InferenceRequest, deadline: De
   throw cut({ partial: generated.partial });
 }
 
-/** What a stream that had begun ended with: a connection that broke then has cut the answer. */
+/** The error that ended a stream after it had begun: a broken connection then counts as a cut stream. */
 function brokenOff(error: unknown, partial: readonly JsonObject[]): ProviderError {
   const failure = failureOf(error, partial);
   return failure.kind === "connection" ? cut({ partial, cause: failure }) : failure;
@@ -250,14 +250,14 @@ function cut({ partial, cause }: { readonly partial: readonly JsonObject[]; read
   });
 }
 
-/** What a result tells of the wire, whose request is the prompt once more: `wire` has it, where it is captured. */
+/** Members of a result about the wire, whose request repeats the prompt; `wire` has them if they are captured. */
 const aboutWire: ReadonlySet<string> = new Set(["request", "headers", "body"]);
 
-/** The options differ by version, and `callOptions` makes them of the version of the model. */
+/** The cast is safe: the options differ by version, and `callOptions` makes those of the model's version. */
 const optionsFor = (model: AiSdkModel, { bodyText }: InferenceRequest, { signal }: Deadline): never =>
   ({ ...callOptions(bodyText, model.specificationVersion), abortSignal: signal }) as never;
 
-/** Waits for a model no longer than until the deadline, whether it looks at its signal or not. */
+/** Limits a call to the deadline, even if the model ignores its signal. */
 function timed(deadline: Deadline, generated: Pick<GeneratedStream, "partial">) {
   const aborted = rejectionOf(deadline.signal);
   return async <T>(work: () => PromiseLike<T>, failed: typeof brokenOff = failureOf): Promise<T> => {

@@ -9,9 +9,9 @@ import {
   textOrEmpty,
 } from "../../base/json.ts";
 
-/** The options of a call as they were recorded; addresses of files are objects there, as models expect them. */
+/** The recorded options of a call; addresses of files become objects, as models expect. */
 export function callOptions(bodyText: string, version: string): Readonly<Record<string, unknown>> {
-  // What is recorded may spell numbers that JavaScript has not; a model gets those that it has.
+  // The recorded text may have numbers that JavaScript cannot represent; the model gets the nearest.
   const plain: unknown = JSON.parse(bodyText);
   const body = objectOf(plain);
   const { prompt } = body;
@@ -46,7 +46,7 @@ function fileFor(part: JsonObject, version: string): unknown {
   return version === "v3" ? { ...part, data: data["data"] } : part;
 }
 
-/** V3 has other types of parts for results. */
+/** V3 has other part types in results. */
 function outputPartFor(part: JsonObject, version: string): unknown {
   if (part["type"] !== "file") return part;
   if (version !== "v3") return fileFor(part, version);
@@ -59,7 +59,7 @@ function outputPartFor(part: JsonObject, version: string): unknown {
     : { type: `${kind}-url`, url };
 }
 
-/** Whether the options ask for what models of this version have no word for. */
+/** The first option that models of this version do not support; null if there is none. */
 export function unknownOption(bodyText: string, version: string): string | null {
   const body = jsonOf(bodyText);
   return version === "v3" && isJsonObject(body) && body["reasoning"] !== undefined ? "reasoning" : null;

@@ -4,8 +4,8 @@ import { callDraft } from "../answers/server-said.ts";
 import { applyResidue, keepResidue } from "../codec/residue.ts";
 
 /**
- * Parts of answers that prompts have a form for too: these are blocks. Others, such as sources, no model reads again; they are kept
- * beside the blocks.
+ * Whether a part of an answer also has a form in prompts: such parts become blocks. Models never read the others, such as sources, again;
+ * they are kept beside the blocks.
  */
 export const isReadAgain = ({ type }: JsonObject): boolean => typeof type === "string" && readAgain.has(type);
 
@@ -13,16 +13,16 @@ const readAgain: ReadonlySet<string> = new Set([
   ...["text", "reasoning", "reasoning-file", "file", "custom", "tool-call", "tool-result"],
 ]);
 
-/** A part of an answer (`LanguageModelV4Content`) as a block. What nobody here looks into is kept as it came. */
+/** A part of an answer (`LanguageModelV4Content`) as a block. An unknown part is kept as it came. */
 export function draftOf(part: JsonObject, callId: string): Draft {
   const draft = plainDraft(part, callId);
   return keepResidue(draft, plainPart(draft), part);
 }
 
-/** The part that a block was made of. */
+/** Restores the part that a block was made of. */
 export const partOf = (draft: Draft): JsonObject => applyResidue(draft, plainPart(draft));
 
-/** Whether a part calls a tool of ours; one that the provider executed is kept as it came. */
+/** Whether a part calls a tool of the engine; one that the provider executed is kept as it came. */
 export const isCall = ({ type, providerExecuted }: JsonObject): boolean =>
   type === "tool-call" && providerExecuted !== true;
 
@@ -39,7 +39,7 @@ function plainDraft(part: JsonObject, callId: string): Draft {
   return called ?? { kind: "other", payload: part };
 }
 
-/** The part that a block alone stands for. */
+/** The part that a block makes without its residue. */
 function plainPart({ kind, payload, wire }: Draft): JsonObject {
   const { content, callId, name, arguments: given, summary } = payload;
   switch (kind) {
@@ -65,13 +65,13 @@ const textsIn = (parts: JsonValue | undefined): string =>
     .map((part) => (isJsonObject(part) ? textOrEmpty(part["text"]) : ""))
     .join("");
 
-/** What the provider said beside the part that a block was made of (`providerMetadata`); an edited block has none. */
+/** The provider's metadata of a block's part (`providerMetadata`); an edited block has none. */
 export function metadataOf({ kind, wire }: Pick<Draft, "kind" | "wire">): JsonValue | undefined {
   if (kind === "reasoning") return wire?.ciphertext === undefined ? undefined : metadataIn(jsonOf(wire.ciphertext));
   const set = isJsonObject(wire?.residue) ? wire.residue["set"] : undefined;
   return isJsonObject(set) ? metadataIn(set["providerMetadata"]) : undefined;
 }
 
-/** It has a member for each provider; what another codec kept in this place is none. */
+/** Metadata has a member for each provider; residues of other codecs do not. */
 const metadataIn = (value: JsonValue | undefined): JsonObject | undefined =>
   isJsonObject(value) && Object.values(value).every(isJsonObject) ? value : undefined;

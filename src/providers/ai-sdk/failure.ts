@@ -3,14 +3,14 @@ import { type FailureKind, ProviderError } from "../../engine/stack/provider.ts"
 import { classifyFailure, type FailedAnswer } from "../failures/classify-error.ts";
 import { plainJson } from "./plain-json.ts";
 
-/** What a model threw, or said in its stream, in the words that providers share; `partial` is what had come. */
+/** The provider error for an error that a model threw or streamed; `partial` is the answer so far. */
 export function failureOf(error: unknown, partial: readonly JsonObject[] = []): ProviderError {
   if (error instanceof ProviderError) return error;
   const told = toldBy(error);
   const { message, ...failure } = classifyFailure(told);
   const own = ownKind(error);
   const kind = own?.kind ?? failure.kind;
-  // A status of success is an answer that the SDK could not read: the model has answered.
+  // An error with a status of success is an answer that the SDK could not read: the model has answered.
   const isRead = told.status !== null && told.status < 400;
   const outcome = partial.length > 0 || isRead ? "unknown" : (own?.outcome ?? failure.outcome);
   return new ProviderError(own === null ? message : textOf(error), {
@@ -19,8 +19,8 @@ export function failureOf(error: unknown, partial: readonly JsonObject[] = []): 
 }
 
 /**
- * An `APICallError` has the answer of the server, or what kept one from coming; a stream tells an error as the server said it, as an
- * object or a text; of other errors there is only what they say.
+ * An `APICallError` has the server's answer, or the reason why none came. A stream has the error as the server sent it, an object or a
+ * text. Other errors have only a message.
  */
 function toldBy(error: unknown): FailedAnswer & { readonly status: number | null } {
   const { statusCode, responseHeaders, responseBody } = membersOf(error);
@@ -30,7 +30,7 @@ function toldBy(error: unknown): FailedAnswer & { readonly status: number | null
   return { status: statusCode, headers, body: jsonOf(text) ?? text, cause: error };
 }
 
-/** What `fetch` throws has a cause; a mistake in the code of a model has none. */
+/** An error of `fetch` has a cause; a bug in a model's code has none. */
 const isOfNetwork = (error: unknown): boolean =>
   membersOf(error)["name"] === "AI_APICallError" || (error instanceof TypeError && error.cause !== undefined);
 
@@ -42,7 +42,7 @@ function said(error: unknown): Pick<FailedAnswer, "body"> {
 
 type OwnKind = { readonly kind: FailureKind; readonly outcome: "rejected" | "unknown" };
 
-/** Errors that the SDK makes itself: before it sends anything, or of an answer that it cannot read. */
+/** Errors of the SDK itself: before it sends anything, or about an answer that it cannot read. */
 function ownKind(error: unknown): OwnKind | null {
   const { name } = membersOf(error);
   return typeof name === "string" ? (kindByName.get(name) ?? null) : null;
@@ -68,5 +68,5 @@ const kindByName: ReadonlyMap<string, OwnKind> = new Map([
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : "the model failed");
 
 const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  // Read as unknown, member by member.
+  // The cast is safe: each member is read as unknown.
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};

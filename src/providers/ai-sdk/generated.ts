@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, objectOf, omitMembers, textOrEmpty } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
 
-/** Puts the parts of a stream (`LanguageModelV4StreamPart`) together, as `doGenerate` would have given them. */
+/** Assembles the parts of a stream (`LanguageModelV4StreamPart`) into the result that `doGenerate` would return. */
 export class GeneratedStream {
   readonly #onDelta: (delta: StreamDelta) => void;
   readonly #content: JsonObject[] = [];
@@ -14,21 +14,21 @@ export class GeneratedStream {
     this.#onDelta = onDelta;
   }
 
-  /** The whole answer; null before the stream said that it ends, and of one that says that it was interrupted. */
+  /** The whole answer; null before the end of the stream, and if it ends as interrupted. */
   get result(): JsonObject | null {
     const { finishReason } = this.#finish ?? {};
     const isCut = isJsonObject(finishReason) && finishReason["unified"] === "interrupted";
     return this.#finish === null || isCut ? null : { content: this.#content, ...this.#members, ...this.#finish };
   }
 
-  /** What has come of an answer that breaks off: what is whole, and the texts so far. */
+  /** The part of an interrupted answer that came: complete parts, and the texts so far. */
   get partial(): readonly JsonObject[] {
     return this.#content.filter(
       (part, index) => this.#done.has(index) || (part["type"] === "text" && part["text"] !== ""),
     );
   }
 
-  /** Takes a part; an `error` is the caller's to throw. */
+  /** Takes a part; the caller throws the error of an `error` part. */
   take(part: JsonObject): void {
     const { type, id, delta, warnings } = part;
     const [, kind, step] = /^(text|reasoning|tool-input)-(start|delta|end)$/.exec(textOrEmpty(type)) ?? [];
@@ -41,7 +41,7 @@ export class GeneratedStream {
     else if (type !== "raw" && type !== "ping") this.#finished(this.#content.push(part) - 1);
   }
 
-  /** Takes the parts of an answer that came as a whole. */
+  /** Takes the parts of an answer that came whole. */
   takeWhole(content: readonly JsonObject[]): void {
     for (const [index, part] of content.entries()) {
       const { type, text, input } = part;
@@ -100,7 +100,7 @@ export class GeneratedStream {
 
 const without = (part: JsonObject, name: string): JsonObject => omitMembers(part, new Set([name]));
 
-/** A signature comes apart from what was said of the part before, each under its provider's name. */
+/** A signature comes after the text of its part, each under its provider's name. */
 function joined(before: JsonValue | undefined, told: JsonValue): JsonValue {
   if (!isJsonObject(before) || !isJsonObject(told)) return told;
   const both = Object.entries(told).map(([provider, members]) => {

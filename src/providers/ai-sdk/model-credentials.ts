@@ -2,8 +2,9 @@ import { headerCredentials } from "../secrets/credentials.ts";
 import type { Masked } from "../secrets/secret-spans.ts";
 
 /**
- * The credentials in the headers that a model of the AI SDK sends. Packages of the SDK keep them as `config.headers`, or what gives them;
- * where a model has no such member, or it fails as it will when the model is asked, there is nothing to mask from it.
+ * The credentials in the headers that a model of the AI SDK sends. Packages of the SDK keep the headers as `config.headers`, or a function
+ * that returns them. If a model has no such member, or the function fails as it will fail when the model is called, there is nothing to
+ * mask.
  */
 export async function modelCredentials(model: object): Promise<Masked> {
   try {

@@ -1,8 +1,8 @@
 import { type JsonObject, type JsonValue, objectOf, setMember, withLiterals } from "../../base/json.ts";
 
 /**
- * What a model object gave, as JSON: bytes as base64, a time as ISO 8601, an address as its text; what has no JSON, and what is
- * nested too deep for any, is left out.
+ * The output of a model object as JSON: bytes become base64, dates ISO 8601, addresses texts. Values without a JSON form, and values nested
+ * too deep, are left out.
  */
 export function plainJson(value: unknown): JsonObject {
   return objectOf(plainValue(value, maxLevels));

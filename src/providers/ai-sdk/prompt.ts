@@ -4,8 +4,8 @@ import { resultParts } from "../../domain/message-content.ts";
 import { isReadAgain, metadataOf } from "./content.ts";
 
 /**
- * Blocks as the messages of a prompt (`LanguageModelV4Prompt` of `@ai-sdk/provider`, files in the shape of V4): what the model said
- * without a word of another in between is one message, and so are the results of its calls.
+ * Converts blocks to the messages of a prompt (`LanguageModelV4Prompt` of `@ai-sdk/provider`, files in the shape of V4): consecutive blocks
+ * of the model are one message, and so are the results of its calls.
  */
 export function promptOf(blocks: readonly Block[]): readonly JsonObject[] {
   const messages: { readonly role: string; readonly content: JsonObject[] | string }[] = [];
@@ -27,7 +27,7 @@ export function promptOf(blocks: readonly Block[]): readonly JsonObject[] {
   return messages;
 }
 
-/** Why a prompt cannot carry the block; null when it can. */
+/** Why a prompt cannot have the block; null if it can. */
 export function refusalOf({ kind, type, payload, parts, arguments: given }: Block): string | null {
   switch (kind) {
     case "reasoning":
@@ -38,7 +38,7 @@ export function refusalOf({ kind, type, payload, parts, arguments: given }: Bloc
         ? "the AI SDK takes arguments that are JSON, and no others"
         : null;
     case "tool_result":
-      // A list with other things in it is a value, which a prompt has as JSON.
+      // A list with other values is sent as JSON.
       return firstRefusal(resultParts(payload["output"]) ?? [], kind);
     case "other":
       return isReadAgain(payload) && isWhole(payload) ? null : `the AI SDK takes no ${type} back`;
@@ -48,14 +48,14 @@ export function refusalOf({ kind, type, payload, parts, arguments: given }: Bloc
   }
 }
 
-/** A text or a thought that came without its text says nothing that a model could read again. */
+/** A text or thought that came without its text has nothing for a model to read. */
 const isWhole = ({ type, text }: JsonObject): boolean =>
   (type !== "text" && type !== "reasoning") || typeof text === "string";
 
 const firstRefusal = (parts: readonly JsonObject[], kind: Block["kind"]): string | null =>
   parts.map((part) => partRefusal(part, { kind })).find((reason) => reason !== null) ?? null;
 
-/** Why a prompt cannot carry the part of a block; null when it can. */
+/** Why a prompt cannot have the part of a block; null if it can. */
 export function partRefusal(part: JsonObject, { kind }: Pick<Block, "kind">): string | null {
   if (kind === "tool_result")
     return isUserPart(part) ? null : "a tool's result has a part that the AI SDK has no form for";
@@ -72,7 +72,7 @@ function isUserPart(part: JsonObject): boolean {
 const userPart = (part: JsonObject): JsonObject =>
   isText(part) ? { type: "text", text: part["text"] } : (filePart(part) ?? part);
 
-/** Image, file or audio as a file; null for one that only another server has. */
+/** An image, file or audio as a file; null if only another server has it. */
 function filePart({ type, url, data, name, audio }: JsonObject): JsonObject | null {
   const named = typeof name === "string" ? { filename: name } : {};
   if (type === "audio" && isJsonObject(audio) && typeof audio["data"] === "string") {
@@ -108,13 +108,13 @@ function assistantParts(block: Block): readonly JsonObject[] {
   }
 }
 
-/** What the provider said beside a part goes back beside it. */
+/** The provider's metadata of a part is sent back with it. */
 const optionsOf = (metadata: JsonValue | undefined): JsonObject =>
   metadata === undefined ? {} : { providerOptions: metadata };
 
 const inputOf = (given: string): JsonValue => (given === "" ? {} : (jsonOf(given) ?? given));
 
-/** A part of an answer, kept as it came, as a prompt has it. */
+/** A part of an answer that was kept unchanged, in the form of a prompt. */
 function returnedPart({ providerMetadata, ...part }: JsonObject): JsonObject {
   const { type, toolCallId, toolName, input, result, isError } = part;
   const options = optionsOf(providerMetadata);

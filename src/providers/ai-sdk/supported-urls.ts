@@ -4,7 +4,7 @@ import { refusedPart } from "../../engine/stack/part-capabilities.ts";
 import { ProviderError } from "../../engine/stack/provider.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 
-/** The addresses that a model's server fetches by itself, by media type (`image/*`), as the AI SDK has it. */
+/** The addresses that a model's server fetches itself, by media type (`image/*`), in the AI SDK's form. */
 export type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>;
 
 /** The same as a capability: patterns as texts, because a decision is recorded. */
@@ -14,7 +14,7 @@ export function urlCapability(urls: SupportedUrls): JsonObject {
   );
 }
 
-/** @throws {ProviderSettingsError} for what are no patterns by media type. */
+/** @throws {ProviderSettingsError} if they are not patterns by media type. */
 export function checkSupportedUrls(given: unknown): asserts given is SupportedUrls {
   const isRight =
     typeof given === "object" &&
@@ -27,8 +27,8 @@ export function checkSupportedUrls(given: unknown): asserts given is SupportedUr
 }
 
 /**
- * Of a model that says only when it is asked which addresses its server fetches, requests were planned without that: one that it would
- * not understand is not sent.
+ * Rejects a request with an address that the model's server does not fetch. Planning could not check this for a model that lists its
+ * addresses only as a promise.
  *
  * @throws {ProviderError} of outcome `rejected`.
  */
@@ -48,7 +48,7 @@ export function mustFetch(bodyText: string, urls: SupportedUrls): void {
   }
 }
 
-/** The files of a message, and of what tools gave. */
+/** The files of a message, and of tool output. */
 const partsOf = (content: unknown): readonly JsonObject[] =>
   isJsonList(content)
     ? content.filter(isJsonObject).flatMap((part) => {

@@ -3,11 +3,11 @@ import type { JsonObject } from "../../base/json.ts";
 import { headerCredentials, queryCredentials } from "../secrets/credentials.ts";
 import type { Masked } from "../secrets/secret-spans.ts";
 
-/** What went over the wire for one call of a model whose `fetch` is ours. */
+/** Captures the wire traffic of one call, of a model that uses the given `fetch`. */
 export type WireCapture = {
-  /** For the model: the global one, looked up at each request. */
+  /** For the model: calls the global `fetch` of that moment. */
   readonly fetch: typeof globalThis.fetch;
-  /** Does a call, and gives what it sent and got beside what it gave. */
+  /** Does a call and returns its result with what was sent and received. */
   during<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly wire: readonly JsonObject[] }>;
 };
 
@@ -18,7 +18,7 @@ type Exchange = {
   readonly text: Promise<string>;
 };
 
-/** @param onSent - Gets what a request carries and nobody may read, before it goes out. */
+/** @param onSent - Gets the credentials of a request before it is sent. */
 export function createWireCapture(onSent: (credentials: Masked) => void): WireCapture {
   const calls = new AsyncLocalStorage<Exchange[]>();
   return {
@@ -29,7 +29,7 @@ export function createWireCapture(onSent: (credentials: Masked) => void): WireCa
       const answer = await globalThis.fetch(address, init);
       const { origin, pathname } = url;
       const copy = answer.clone();
-      // An answer that breaks off tells what had come.
+      // An answer that is cut off has the text so far.
       const text = textSoFar(copy);
       const request = typeof init?.body === "string" ? init.body : null;
       calls.getStore()?.push({ url: `${origin}${pathname}`, request, status: answer.status, text });
@@ -57,7 +57,7 @@ async function textSoFar({ body }: Response): Promise<string> {
   try {
     for await (const chunk of chunks ?? []) text += decoder.decode(chunk, { stream: true });
   } catch {
-    // The model, which reads the same bytes, says what went wrong.
+    // The model reads the same bytes and reports the error.
   }
   return text + decoder.decode();
 }

@@ -1,16 +1,16 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 
-/** How the texts of an object that comes in pieces go on, by the names of their members. */
+/** How the texts of an object that comes in pieces continue, by the names of their members. */
 export type Pieces = {
-  /** Whether a text goes on with what came before it; one that does not is said again, and its last word counts. */
+  /** Whether a new text is appended to the one before; otherwise it replaces that. */
   readonly isPiece: (name: string) => boolean;
-  /** How texts go on in the objects that it holds; the same way when absent. */
+  /** The same for nested objects; like the outer object by default. */
   readonly within?: Pieces;
 };
 
 /**
- * An object that a stream tells in pieces: lists grow by their items, objects by their members, texts as their names say; of all else the last
- * word counts, and null and a text of nothing take nothing back.
+ * An object that a stream sends in pieces: lists gain items, objects gain members, and texts grow as `Pieces` says. Any other new value
+ * replaces the old one, but null and an empty text replace nothing.
  */
 export class GrownObject {
   readonly #members = new Map<string, Grown>();
@@ -29,13 +29,13 @@ export class GrownObject {
       if (value !== undefined && value !== null) this.#grow(name, value);
   }
 
-  /** What a member is by now. */
+  /** The current value of a member. */
   member(name: string): JsonValue | undefined {
     const grown = this.#members.get(name);
     return grown === undefined ? undefined : jsonOf(grown);
   }
 
-  /** Sets a member to what it is from now on. */
+  /** Replaces the value of a member. */
   set(name: string, value: JsonValue): void {
     this.#members.set(name, value);
   }
@@ -65,7 +65,7 @@ export class GrownObject {
   }
 }
 
-/** What a member is, with one more piece of it: a list with more items, an object with more members; of all else the new value. */
+/** The value with one more piece added: a list gains items, an object gains members; any other value is replaced. */
 export function grownValue(before: JsonValue | undefined, value: JsonValue): JsonValue {
   const isSame = (isJsonList(before) && isJsonList(value)) || (isJsonObject(before) && isJsonObject(value));
   if (before === undefined || !isSame) return value;
@@ -79,7 +79,7 @@ type Grown = JsonValue | GrownObject | GrownList;
 class GrownList {
   readonly items: JsonValue[];
 
-  /** A list that goes on from what stood in its place. */
+  /** A list that continues the one that was in its place. */
   constructor(before: Grown | undefined) {
     this.items = before === undefined || before instanceof GrownObject || !isJsonList(before) ? [] : [...before];
   }

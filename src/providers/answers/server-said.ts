@@ -13,18 +13,18 @@ import type { Answer, Draft } from "../../engine/stack/codec.ts";
 import { unreadableCall } from "../../engine/stack/provider.ts";
 
 /**
- * Readers of what a server said. An answer is paid for when it is read, so they never throw: what they cannot read they say so of, and its codec
- * keeps it as it came. What callers give is checked by other functions, which do throw.
+ * Readers of what a server said. They never throw, because an answer that arrives is already paid for: they mark what they cannot read, and
+ * the codec keeps it as it came. Other functions, which do throw, check what callers give.
  */
 
-/** A call as the wires say it: a function with arguments, or a custom tool with an input of free text. */
+/** A call in the form of the wires: a function with arguments, or a custom tool with free text as input. */
 export type SaidCall = {
   readonly name: JsonValue | undefined;
   readonly arguments: JsonValue | undefined;
   readonly isCustom?: boolean;
 };
 
-/** A call as a block; null for one without a name, or with arguments that no tool could be given. */
+/** A call as a block; null if it has no name, or arguments that no tool can take. */
 export function callDraft({ name, arguments: given, isCustom = false }: SaidCall, callId: string): Draft | null {
   const text = isCustom ? inputSaid(given) : argumentsSaid(given);
   if (!isFilledText(name) || text === null) return null;
@@ -32,8 +32,8 @@ export function callDraft({ name, arguments: given, isCustom = false }: SaidCall
 }
 
 /**
- * The text of a call's arguments. Servers say "no arguments" as nothing, as null and as a text of nothing; some give the object where
- * the wire has its text. Null for what is neither.
+ * The text of a call's arguments. Servers send "no arguments" as an absent member, null or an empty text; some send an object in place of
+ * the text. Null for anything else.
  */
 function argumentsSaid(given: JsonValue | undefined): string | null {
   if (given === undefined || given === null) return "{}";
@@ -41,28 +41,28 @@ function argumentsSaid(given: JsonValue | undefined): string | null {
   return isJsonObject(given) ? JSON.stringify(given) : null;
 }
 
-/** The arguments of a call as the object that some wires have; null for a text that spells none. */
+/** The arguments of a call as an object, which some wires need; null for a text that is not a JSON object. */
 export function argumentsObject(given: JsonValue | undefined): JsonObject | null {
   const value = jsonOf(argumentsSaid(given) ?? "");
   return isJsonObject(value) ? value : null;
 }
 
-/** The same of a custom tool, whose input is any text. */
+/** The same for a custom tool, whose input is any text. */
 function inputSaid(given: JsonValue | undefined): string | null {
   if (given === undefined || given === null) return "";
   if (typeof given === "string") return given;
   return isJsonObject(given) ? JSON.stringify(given) : null;
 }
 
-/** The calls in a member of an answer; one that is no list is one call, or what cannot be read as one. */
+/** The calls in a member of an answer. A value that is not a list counts as one call, readable or not. */
 export function callsSaid(given: JsonValue | undefined): readonly JsonValue[] {
   if (given === undefined || given === null || given === "") return [];
   return isJsonList(given) ? given.filter((call) => call !== null) : [given];
 }
 
 /**
- * What an answer is that is whole, and has calls that cannot be read: a failure that names the first of them. Of one that was cut short no call is
- * executed, and the last one may have come in part.
+ * The failure of a complete answer with unreadable calls; it names the first of them. Calls of an incomplete answer are not executed, and
+ * the last one may be cut off.
  */
 export function failureOfCalls(
   unread: readonly JsonValue[],
@@ -79,8 +79,8 @@ export function failureOfCalls(
 const maxShown = 200;
 
 /**
- * The parts of a message's content, in our words: a text is one part, also where it stands among parts. A part that has to be a text and is
- * none is left out.
+ * The parts of a message's content as turnlog has them: a text counts as one part, also in a list of parts. A text or refusal part without
+ * a text is left out.
  */
 export function partsSaid(content: JsonValue | undefined): readonly JsonObject[] {
   const given: readonly JsonValue[] = isJsonList(content) ? content : content === undefined ? [] : [content];
@@ -98,19 +98,19 @@ export function partsSaid(content: JsonValue | undefined): readonly JsonObject[]
 
 const wordy: ReadonlySet<string> = new Set(["text", "refusal"]);
 
-/** A count of tokens. Some servers say numbers as texts; what is no count is 0. */
+/** A count of tokens. Some servers send numbers as texts; a value that is not a count is 0. */
 export function countSaid(value: JsonValue | undefined): number {
   const count = typeof value === "string" || value instanceof NumberLiteral ? Number(value.toString()) : value;
   return typeof count === "number" && Number.isFinite(count) && count > 0 ? count : 0;
 }
 
-/** The members of a part that the wire has as texts, as texts: one that is null or absent says nothing. */
+/** The part with the members that the wire requires as texts: null or absent members become empty texts. */
 export function withTexts(part: JsonObject, names: readonly string[]): JsonObject {
   const silent = names.filter((name) => (part[name] ?? null) === null);
   return silent.length === 0 ? part : { ...part, ...Object.fromEntries(silent.map((name) => [name, ""])) };
 }
 
-/** A member that is a text, and the others; one that is anything else stays among them, so that it is kept as it came. */
+/** Takes out a member if it is a text, and returns the rest. Any other value stays in the rest, so that it is kept as it came. */
 export function takeText(
   answer: JsonObject,
   member: string,
@@ -121,15 +121,15 @@ export function takeText(
 
 type Usage = NonNullable<Answer["usage"]>;
 
-/** What an answer says that it has cost, beside the words in which it was reported; nothing where it says none. */
+/** The usage of an answer, with the provider's own report of it; empty if the answer has none. */
 export const usageOf = (
   reported: JsonValue | undefined,
   tokensIn: (usage: JsonValue) => Omit<Usage, "reported">,
 ): { readonly usage?: Usage } => (reported === undefined ? {} : { usage: { ...tokensIn(reported), reported } });
 
-/** A block of `make-block.ts` as a draft: what it says, and nothing of where it stands. */
+/** A block of `make-block.ts` as a draft, with its kind and payload only. */
 export const plainDraft = ({ kind, payload }: Draft): Draft => ({ kind, payload });
 
-/** The id of the call at this place of an answer. One that the server gave none gets one, the same whenever the answer is read. */
+/** The id of the call at this position of an answer. If the server gave none, it is made the same way whenever the answer is read. */
 export const callIdIn = (given: JsonValue | undefined, inferenceId: string, place: number): string =>
   isFilledText(given) ? given : `call_${`${inferenceId}/${place}`.replace(/[^a-zA-Z0-9]/g, "_")}`;

@@ -1,16 +1,16 @@
 import { type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
 
-/** An item that comes in pieces: its members so far, the text of the JSON in it, and the bytes that have come. */
+/** An item that comes in pieces: its members so far, the text of its JSON, and the number of bytes received. */
 export type OpenItem = {
   readonly item: Record<string, JsonValue>;
-  /** Where it stands among the items of the answer. */
+  /** Its position among the items of the answer. */
   readonly place: number;
   json: string;
   bytes: number;
 };
 
-/** What a stream has told of an answer's items, each by its place: those that are complete, and those that are not. */
+/** The items of a streamed answer by position: complete ones and open ones. */
 export class StreamedItems {
   readonly #onDelta: (delta: StreamDelta) => void;
   readonly #itemBytes: number;
@@ -18,13 +18,13 @@ export class StreamedItems {
   readonly #done = new Map<number, JsonObject>();
   readonly #open = new Map<number, OpenItem>();
   #isTooLarge = false;
-  /** Where the newest item of an index stands: some servers say one index of several items. */
+  /** The position of the newest item of an index: some servers use one index for several items. */
   readonly #places = new Map<number, number>();
   #next = 0;
 
   /**
-   * @param itemBytes - The most that an item may have that is not complete.
-   * @param complete - An item as an answer that came whole would have it.
+   * @param itemBytes - The limit for an item that is not complete.
+   * @param complete - Makes the item as an answer that came whole would have it.
    */
   constructor(onDelta: (delta: StreamDelta) => void, itemBytes: number, complete: (open: OpenItem) => JsonObject) {
     this.#onDelta = onDelta;
@@ -32,18 +32,18 @@ export class StreamedItems {
     this.#complete = complete;
   }
 
-  /** Whether an item that was not complete had more bytes than it may. */
+  /** Whether an item exceeded its limit before it was complete. */
   get isTooLarge(): boolean {
     return this.#isTooLarge;
   }
 
-  /** More of an item has come. It is asked after every event, so that looking at all items then would be quadratic. */
+  /** Counts the bytes of an item. It keeps a flag, because checking all items after every event would be quadratic. */
   grow(open: OpenItem, bytes: number): void {
     open.bytes += bytes;
     if (open.bytes > this.#itemBytes) this.#isTooLarge = true;
   }
 
-  /** The items that are complete, and what was said so far in those that are not; null: nothing that is worth keeping. */
+  /** The complete items, and what `said` keeps of the open ones; null drops an item. */
   partial(said: (item: JsonObject) => JsonObject | null): readonly JsonObject[] {
     const open = [...this.#open].flatMap(([index, { item }]) => {
       const kept = said(item);
@@ -66,7 +66,7 @@ export class StreamedItems {
     return open;
   }
 
-  /** The item of a place, while it is not complete. */
+  /** The item at an index, while it is not complete. */
   at(index: number): OpenItem | undefined {
     return this.#open.get(this.#placeOf(index));
   }
@@ -75,7 +75,7 @@ export class StreamedItems {
     this.#finish(this.#placeOf(index));
   }
 
-  /** All items, when nothing more comes. */
+  /** Completes and returns all items when the stream ends. */
   finishAll(): readonly JsonObject[] {
     for (const place of [...this.#open.keys()]) this.#finish(place);
     return inOrder([...this.#done]);

@@ -19,9 +19,9 @@ import { settingsOf } from "./provider-settings.ts";
 import { asksForThreads, threadsBeta } from "./threads.ts";
 
 /**
- * A model behind the Messages API: Anthropic's, or one that is reached by the same wire elsewhere (`baseURL`).
+ * A model behind the Messages API: Anthropic's, or a compatible server at `baseURL`.
  *
- * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
+ * @throws {ProviderSettingsError} if there is no API key, or a setting cannot be sent.
  */
 export function anthropic(options: AnthropicOptions): Provider {
   const settings = settingsOf(options);
@@ -50,7 +50,7 @@ export function anthropic(options: AnthropicOptions): Provider {
 
   const provider: Provider = {
     name: "anthropic",
-    // What a signature is good for (rule: Contexts and anchors): another version of the wire reads it otherwise.
+    // A signature is valid in this scope (rule: Contexts and anchors): other versions of the wire read it differently.
     scope: `${scopeOf(endpoint, messagesCodec.family, options.credentialsOwner)} version=${version}`,
     codec: version < unsampledSince ? messagesCodec : { ...messagesCodec, adjust: adjustUnsampled },
     ...capabilitiesOf(options, settings),
@@ -78,7 +78,7 @@ function betasOf({ betas = [] }: AnthropicOptions, settings: Settings): readonly
   return [...betas, ...asked.filter((beta) => !betas.includes(beta))];
 }
 
-/** What thinking says of being sent behind something else than it was made from (`block_binding`). */
+/** What the server should do with thinking whose prefix has changed (`block_binding`). */
 const bindingIn = ({ thinking }: Settings): JsonValue | undefined => objectOf(thinking)["block_binding"];
 
 const bindingBeta = "thinking-binding-controls-2026-08-01";
@@ -93,7 +93,7 @@ function capabilitiesOf(
     throw new ProviderSettingsError(`capabilities has no '${unknown}': ${meant(unknown, ["reasoningPrefix"])}`);
   return {
     capabilities: {
-      // Its answers do not say what they continue, nor its documentation whether tokens are those of the whole thread.
+      // Its answers do not say what they continue, and it is not documented whether their tokens count the whole thread.
       ...(asksForThreads(settings) ? { chain: true, echo: "none", counts: "none" } : {}),
       reasoningPrefix: reasoningPrefix ?? prefixRule(model, settings),
     },
@@ -101,12 +101,12 @@ function capabilitiesOf(
   };
 }
 
-/** What a server does with thinking behind something else than it was made from: it is asked to drop it, refuses it, or does not look. */
+/** What a server does with thinking whose prefix has changed: it withholds it if asked to, refuses the request, or does not check. */
 function prefixRule(model: string, settings: Settings): "withhold" | "ignore" | "refuse" {
   if (objectOf(bindingIn(settings))["prefix_mismatch_behavior"] === "drop_block") return "withhold";
   return looksNotAtPrefixes.test(model) ? "ignore" : "refuse";
 }
 
-/** Models before Fable 5.1 and Opus, Sonnet and Haiku 5.5 take thinking behind any prefix (Anthropic's API reference). */
+/** Models before Fable 5.1 and Opus, Sonnet and Haiku 5.5 accept thinking after any prefix (Anthropic's API reference). */
 const looksNotAtPrefixes =
   /^claude-(3.*|(opus|sonnet|haiku)-4(-\d{1,2})?(-\d{8})?|(opus|sonnet|haiku|fable|mythos)-5(-\d{8})?)$/;

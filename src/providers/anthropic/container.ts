@@ -3,8 +3,8 @@ import type { PlannedParts, Settings } from "../../engine/stack/codec.ts";
 import { containerIn } from "./content-blocks.ts";
 
 /**
- * The container that a request names because code which runs there is gone on with: the newest that answers named since the user has
- * spoken. What the settings say goes before it.
+ * The container that a request names so that code there can continue: the newest that an answer named since the user last spoke. A
+ * container in the settings takes precedence.
  */
 export function containerDetails({ settings, said }: PlannedParts): JsonObject | undefined {
   if (namesContainer(settings)) return undefined;
@@ -12,7 +12,7 @@ export function containerDetails({ settings, said }: PlannedParts): JsonObject |
   return container == null ? undefined : { container };
 }
 
-/** What a body says of its container: with the skills that settings want in it. */
+/** The container of a request body, with the skills from the settings. */
 export function containerFor({ container }: Settings, details: JsonObject | undefined): JsonValue | undefined {
   const id = details?.["container"];
   if (typeof id !== "string") return container;
@@ -22,7 +22,7 @@ export function containerFor({ container }: Settings, details: JsonObject | unde
 const namesContainer = ({ container }: Settings): boolean =>
   typeof container === "string" || (isJsonObject(container) && typeof container["id"] === "string");
 
-/** Whether tools run at the server, in the middle of whose work an answer may be paused: those have a type of their own. */
+/** Whether tools run on the server, so that it may pause an answer while they work; those tools have a type of their own. */
 export const hasServerTools = ({ tools, mcp_servers: servers }: Settings): boolean =>
   objectsOf(tools).some(({ type }) => typeof type === "string" && type !== "custom") ||
   (isJsonList(servers) && servers.length > 0);

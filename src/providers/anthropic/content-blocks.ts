@@ -15,32 +15,32 @@ import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
 import { contentOf, isEmptyText, partOf, partRefusal, resultContent, resultOutput } from "./content-parts.ts";
 
-/** What a message has besides the blocks of its content; it stands with the first of them. */
+/** What a message has besides its content blocks; kept with the first of them. */
 export type MessageResidue = {
-  /** Its content is a text. */
+  /** The content is a text. */
   readonly isText?: true;
-  /** It begins anew, although the one before it is of the same role. */
+  /** A separate message, although the one before has the same role. */
   readonly isNew?: true;
   /** Its other members. */
   readonly set?: JsonObject;
 };
 
-/** What of blocks of content their draft does not tell, under a name of its own: drafts of other codecs have residues too. */
+/** What content blocks hold beyond their draft, under a key of this codec, because drafts of other codecs have residues too. */
 type Residue = {
   readonly content?: JsonValue;
   readonly message?: MessageResidue;
   readonly container?: JsonValue;
-  /** How the server said the block otherwise than a request may. */
+  /** What the server sent, if a request has to send the block differently. */
   readonly came?: JsonValue;
 };
 
-/** A block of content that a model said, as a draft that gives it back exactly. */
+/** A content block of the model as a draft from which it can be restored exactly. */
 export const draftOf = (content: JsonObject): Draft => draftOfAll(blockKindOf(content), [content]);
 
-/** A call without the text of its streamed arguments, which its payload has. */
+/** A call without the text of its streamed arguments, which the payload has. */
 const withoutText = ({ partial_json: _, ...content }: JsonObject): JsonObject => content;
 
-/** Blocks of content that are one block of a conversation: the neighbouring parts of a message. */
+/** Makes one block from several content blocks: adjacent parts of a message. */
 export function draftOfAll(kind: BlockKind, contents: readonly JsonObject[], message?: MessageResidue): Draft {
   const [first = {}] = contents;
   const draft = { kind, payload: payloadOf(kind, contents), wire: wireOf(first) };
@@ -50,7 +50,7 @@ export function draftOfAll(kind: BlockKind, contents: readonly JsonObject[], mes
   return { ...draft, wire: { ...draft.wire, residue: { messages: residue } } };
 }
 
-/** The blocks of content that a block was made of, or stands for where it was not made here. */
+/** Restores the content blocks that a block was made of, or makes them for a block from elsewhere. */
 export function contentsOf(draft: Draft): readonly JsonObject[] {
   const contents = applyDifference(plainContent(draft), residueOf(draft).content);
   if (!isJsonList(contents) || !contents.every(isJsonObject))
@@ -58,20 +58,20 @@ export function contentsOf(draft: Draft): readonly JsonObject[] {
   return contents;
 }
 
-/** Whether a result is said as its JSON text: what a tool gave is data, or a list with parts that the API has not. */
+/** Whether a result is sent as JSON text: its output is data, or a list with parts that the API does not have. */
 export function isSaidAsJson(block: Block): boolean {
   if (block.kind !== "tool_result" || typeof block.payload["output"] === "string") return false;
   return contentsOf(block).some(({ content }) => typeof content === "string");
 }
 
-/** The draft of a block of content that a server said otherwise than a request may say it: `content` is what goes back, `came` what came. */
+/** The draft of a content block that a request has to send differently: `content` is what requests send, `came` what the server sent. */
 export function draftAsSaid(content: JsonObject, came: JsonObject): Draft {
   const draft = draftOf(content);
   const difference = jsonDifference(content, came);
   return difference === undefined ? draft : withResidue(draft, { came: difference });
 }
 
-/** A block of content as the server said it, by the one that goes back. */
+/** The content block as the server sent it, made from the one that requests send. */
 export const asItCame = (draft: Draft, content: JsonObject): JsonObject =>
   objectOf(applyDifference(content, residueOf(draft).came));
 
@@ -80,13 +80,13 @@ const withResidue = (draft: Draft, more: Residue): Draft => ({
   wire: { ...draft.wire, residue: { messages: { ...residueOf(draft), ...more } } },
 });
 
-/** What was kept of the message that a block began. */
+/** The residue of the message that begins with this block. */
 export const messageResidue = (draft: Draft): MessageResidue => residueOf(draft).message ?? {};
 
-/** The container in which code of the answer runs that a block ends; null where it does not say one. */
+/** The container in which the code of an answer runs, kept with the answer's last block; null if it named none. */
 export const containerIn = (draft: Draft): string | null => textOrNull(residueOf(draft).container);
 
-/** The blocks of an answer, the last of them with the container that it names: what goes on there has to name it, too. */
+/** Keeps the container that an answer names with its last block, because a request that continues the answer has to name it. */
 export function inContainer(drafts: readonly Draft[], container: JsonValue | undefined): readonly Draft[] {
   const id = isJsonObject(container) ? container["id"] : undefined;
   if (typeof id !== "string") return drafts;
@@ -98,7 +98,7 @@ function residueOf({ wire }: Draft): Residue {
   return objectOf(residue);
 }
 
-/** The kind of a block of content: what is not as the API says, or not known, is kept verbatim. */
+/** The kind of a content block: one that is unknown, or not as the API describes it, is kept verbatim. */
 export function blockKindOf({ type, text, id, name, input, tool_use_id: answered, ...rest }: JsonObject): BlockKind {
   switch (type) {
     case "text":
@@ -143,7 +143,7 @@ function wireOf({ type, signature, data }: JsonObject): Partial<Wire> {
   return typeof sealed === "string" ? { ciphertext: sealed } : {};
 }
 
-/** What a draft stands for without its residue. */
+/** The content that a draft makes without its residue. */
 function plainContent({ kind, payload, wire }: Draft): readonly JsonObject[] {
   switch (kind) {
     case "reasoning":
@@ -168,14 +168,14 @@ const thoughtIn = ({ content }: JsonObject): string =>
 
 const partsIn = ({ content }: JsonObject): readonly JsonObject[] => objectsOf(content);
 
-/** Arguments as the object that the API takes; what is none goes as Anthropic's guide to streamed tool calls says. */
+/** Arguments as the object that the API requires; other texts are wrapped as Anthropic's guide to streamed tool calls says. */
 export function inputOf(given: JsonValue | undefined): JsonObject {
   const text = textOrEmpty(given);
   const input = jsonOf(text === "" ? "{}" : text);
   return isJsonObject(input) ? input : { INVALID_JSON: text };
 }
 
-/** The text of the arguments that a call has as an object. */
+/** The text of a call's arguments, which are an object here. */
 function argumentsOf(input: JsonValue | undefined): string {
   const [name, ...others] = isJsonObject(input) ? Object.keys(input) : [];
   const invalid = isJsonObject(input) && name === "INVALID_JSON" && others.length === 0 ? input[name] : undefined;
@@ -183,7 +183,7 @@ function argumentsOf(input: JsonValue | undefined): string {
   return isInvalid ? invalid : JSON.stringify(input ?? {});
 }
 
-/** Why a request cannot carry a block; null when it can. */
+/** Why a request cannot send a block; null if it can. */
 export function refusalOf({ kind, payload, wire }: Draft): string | null {
   switch (kind) {
     case "tool_call":
@@ -206,7 +206,7 @@ export function refusalOf({ kind, payload, wire }: Draft): string | null {
   }
 }
 
-/** Why a block of this kind cannot have such a part; null when it can. */
+/** Why a block of this kind cannot have such a part; null if it can. */
 export function partRefusalIn(kind: BlockKind, part: JsonObject): string | null {
   if (kind === "tool_result") return partRefusal(part);
   const speaker = kind === "assistant" || kind === "system" ? kind : "user";
@@ -216,7 +216,7 @@ export function partRefusalIn(kind: BlockKind, part: JsonObject): string | null 
   return `a message of ${who} cannot carry a part of type ${nameOf(part["type"])} to the Messages API`;
 }
 
-/** Parts by who says them: ours that the API has a form for, and those that it has besides. */
+/** The parts that each role may send: turnlog's that the API has a form for, and the API's own. */
 const takenFrom = {
   assistant: new Set(["text"]),
   user: new Set(["text", "image", "file", "document", "search_result", "container_upload"]),

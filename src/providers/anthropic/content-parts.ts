@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 
-/** A block of content as a part of a message or of a result; what has no counterpart stays as it is. */
+/** A content block as a part of a message or of a result; a block without a counterpart stays as it is. */
 export function partOf(block: JsonObject): JsonObject {
   const { type, source } = block;
   if (type === "text") return { type, text: block["text"] };
@@ -27,7 +27,7 @@ function filePart(
   return type === "file" && isText(fileId) ? { type: "file", ...name, fileId } : null;
 }
 
-/** A part as a block of content. `detail` of an image has no counterpart and changes nothing that is said. */
+/** A part as a content block. `detail` of an image has no counterpart and is left out. */
 export function contentOf(part: JsonObject): JsonObject {
   const { type, url, fileId, name, data } = part;
   const title = type === "file" && isText(name) ? { title: name } : {};
@@ -42,7 +42,7 @@ export function contentOf(part: JsonObject): JsonObject {
   return { type: isImage ? "image" : "document", source, ...(isImage ? {} : title) };
 }
 
-/** Why the content of a message of the user, of a system message or of a result cannot have such a part; null when it can. */
+/** Why the content of a user message, a system message or a result cannot have such a part; null if it can. */
 export function partRefusal(part: JsonObject): string | null {
   const { type, url, fileId, data } = part;
   if (type === "audio" || type === "refusal") return `the Messages API has no ${type}`;
@@ -53,18 +53,18 @@ export function partRefusal(part: JsonObject): string | null {
     : "a file is a PDF or an image as a base64 data URL, an address, or a fileId";
 }
 
-/** A text that says something: the API refuses others. */
+/** Whether a text is empty: the API refuses such texts. */
 export const isEmptyText = ({ type, text }: JsonObject): boolean =>
   type === "text" && (!isText(text) || text.trim() === "");
 
-/** What a tool answered, as the content of its result. */
+/** A tool's output as the content of its result. */
 export function resultContent(output: JsonValue | undefined): JsonValue {
   if (typeof output === "string") return output;
   const content = contentIn(output);
   return content === null ? JSON.stringify(output ?? null) : content.map(contentOf);
 }
 
-/** What a tool gave as a list of parts, ours and those that the API's results have besides; null for all else. */
+/** A tool's output as a list of parts, turnlog's and those that only the API's results have; null for other output. */
 function contentIn(output: JsonValue | undefined): readonly JsonObject[] | null {
   const isContent = (part: JsonValue): part is JsonObject =>
     isJsonObject(part) && isText(part["type"]) && contentTypes.has(part["type"]);
@@ -76,7 +76,7 @@ const contentTypes: ReadonlySet<string> = new Set([
   ...["document", "search_result", "tool_reference", "browser_state"],
 ]);
 
-/** The same as a block has it. */
+/** The content of a result as a block has it. */
 export const resultOutput = (content: JsonValue): JsonValue =>
   isJsonList(content) && content.every(isJsonObject) ? content.map(partOf) : content;
 

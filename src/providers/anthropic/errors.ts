@@ -8,7 +8,7 @@ export function messagesError(answer: FailedAnswer): ProviderError {
   return new ProviderError(message, { ...failure, body: answer.body ?? null, cause: answer.cause });
 }
 
-/** Says why a request failed: by `details.error_code`, else by the wording of the message, else by the type. Pure. */
+/** Classifies a failed request: by `details.error_code`, else by the wording of the message, else by the type. Pure. */
 function classifyMessagesFailure(answer: FailedAnswer): ClassifiedFailure {
   const failure = classifyFailure(answer);
   const { error } = objectOf(typeof answer.body === "string" ? jsonOf(answer.body) : answer.body);
@@ -19,7 +19,7 @@ function classifyMessagesFailure(answer: FailedAnswer): ClassifiedFailure {
   return {
     ...failure,
     kind,
-    // What is overloaded does not begin; without a status the stream had begun.
+    // An overloaded server has not begun; without a status the stream had begun.
     outcome: isOverloaded && failure.status !== null ? "rejected" : failure.outcome,
     providerCode: typeof code === "string" ? code : typeof type === "string" ? type : failure.providerCode,
     param: pathIn(failure.message) ?? failure.param,
@@ -53,11 +53,11 @@ const kindByMessage: readonly (readonly [RegExp, FailureKind])[] = [
     /`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified/,
     "invalid-encrypted-content",
   ],
-  // The Claude CLI says it without the numbers, too.
+  // The Claude CLI sends it without the numbers.
   [/^prompt is too long\b/i, "context-length-exceeded"],
 ];
 
-/** Inside of a stream there is no status. */
+/** Errors inside a stream have no status. */
 const kindByType: ReadonlyMap<string, FailureKind> = new Map([
   ["invalid_request_error", "invalid-request"],
   ["authentication_error", "authentication"],
@@ -72,5 +72,5 @@ const kindByType: ReadonlyMap<string, FailureKind> = new Map([
   ["overloaded_error", "server-error"],
 ]);
 
-/** `messages.1.content.0: …`: what the message is about. */
+/** `messages.1.content.0: …`: the part of the request that the message is about. */
 const pathIn = (message: string): string | null => /^([a-z_]+(?:\.[a-z_\d]+)+): /.exec(message)?.[1] ?? null;

@@ -9,13 +9,13 @@ import { inputOf } from "./content-blocks.ts";
 import { messagesError } from "./errors.ts";
 import { tokensIn, withText } from "./messages-answer.ts";
 
-/** Puts a streamed message together (Anthropic's API reference): it is the message that would have come whole. */
+/** Assembles a streamed message (Anthropic's API reference), equal to one that comes whole. */
 export class MessageStream implements AnswerStream {
   readonly #onDelta: (delta: StreamDelta) => void;
   readonly #message: Record<string, JsonValue> = {};
   readonly #blocks: StreamedItems;
 
-  /** @param itemBytes - The most that the text of a block may have that is not complete. */
+  /** @param itemBytes - The limit for the text of a block that is not complete. */
   constructor(onDelta: (delta: StreamDelta) => void, itemBytes = Number.POSITIVE_INFINITY) {
     this.#onDelta = onDelta;
     this.#blocks = new StreamedItems(onDelta, itemBytes, complete);
@@ -25,7 +25,7 @@ export class MessageStream implements AnswerStream {
     return this.#blocks.isTooLarge;
   }
 
-  /** The blocks that are complete, and the text so far of one that is not. */
+  /** The complete blocks, and the text so far of an incomplete one. */
   get partial(): readonly JsonObject[] {
     return this.#blocks.partial(({ type, text }) =>
       type === "text" && text !== undefined && text !== "" ? { type, text } : null,
@@ -33,7 +33,7 @@ export class MessageStream implements AnswerStream {
   }
 
   /**
-   * Takes an event; returns the message with the last one, null before.
+   * Takes an event; returns the message after the last one, and null before.
    *
    * @throws {ProviderError} for an error event.
    */
@@ -62,7 +62,7 @@ export class MessageStream implements AnswerStream {
       case "message_stop":
         return { ...this.#message, content: this.#blocks.finishAll() };
       case null:
-        // Proxies tell an error without saying that it is one.
+        // Proxies send errors without the type of an error event.
         if (isJsonObject(event["error"])) throw this.#failure(event);
         break;
       default:
@@ -79,7 +79,7 @@ export class MessageStream implements AnswerStream {
     for (const [name, value] of Object.entries(members)) if (value !== undefined) setMember(this.#message, name, value);
   }
 
-  /** The counts are of all that came so far; what the first event alone says stays. */
+  /** The counts are totals so far; members that only the first event has are kept. */
   #count(usage: JsonObject): void {
     const all = countsOf(this.#message["usage"], usage);
     setMember(this.#message, "usage", all);
@@ -119,7 +119,7 @@ export class MessageStream implements AnswerStream {
   }
 }
 
-/** The newest counts; null and 0 take back nothing of what an earlier event has counted. */
+/** The newest counts; null and 0 do not replace an earlier count. */
 function countsOf(before: JsonValue | undefined, now: JsonObject): JsonObject {
   const known = objectOf(before);
   const counts: Record<string, JsonValue> = {};
@@ -139,7 +139,7 @@ function complete({ item, json }: OpenItem): JsonObject {
   return item["type"] === "tool_use" ? withText(called, json) : called;
 }
 
-/** What a block is that begins with a delta of this type. */
+/** The block that begins with a delta of this type. */
 const begunBy: ReadonlyMap<string, JsonObject> = new Map([
   ["text_delta", { type: "text", text: "" }],
   ["thinking_delta", { type: "thinking", thinking: "" }],
@@ -156,13 +156,13 @@ const deltaTypes: ReadonlyMap<string, "text-delta" | "reasoning-delta" | "tool-c
 
 const deltaType = ({ type }: JsonObject) => (typeof type === "string" ? deltaTypes.get(type) : undefined);
 
-/** What an event says beside its type and its counts. */
+/** The members of an event besides its type and its counts. */
 const restOf = ({ type: _, delta: __, usage: ___, ...rest }: JsonObject): JsonObject => rest;
 
 const contentsIn = ({ content }: JsonObject): readonly JsonObject[] =>
   isJsonList(content) ? content.filter(isJsonObject) : [];
 
-/** The messages of the model. */
+/** How messages of the model look as answers. */
 export const messageForm: AnswerForm = {
   isAnswer: ({ content }) => isJsonList(content),
   itemsOf: contentsIn,

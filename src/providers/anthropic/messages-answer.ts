@@ -51,7 +51,7 @@ export function readAnswer(
   };
 }
 
-/** A block of content as the server said it: what a request has to say is put as requests do, and stands as it came in its residue. */
+/** The draft of a content block. A block that requests send differently is kept in their form, with what the server sent in its residue. */
 function draftSaid(content: JsonObject, inferenceId: string, place: number): Draft {
   const { type, id, name, input, partial_json: streamed } = content;
   if (type === "text") return draftAsSaid(withTexts(content, ["text"]), content);
@@ -68,7 +68,7 @@ function draftSaid(content: JsonObject, inferenceId: string, place: number): Dra
   return draftAsSaid(withText({ ...others, id: callId, input: inputOf(text) }, textOrEmpty(text)), content);
 }
 
-/** Thinking that the model did not get; what it got all the same (`thinking_mismatch_allowed`) is not. */
+/** Thinking that the server withheld from the model; thinking that it allowed anyway (`thinking_mismatch_allowed`) does not count. */
 const withheldBy = ({ type, reason }: JsonObject): readonly Withheld[] =>
   type !== "thinking_dropped"
     ? []
@@ -82,19 +82,22 @@ const withheldBy = ({ type, reason }: JsonObject): readonly Withheld[] =>
         },
       ];
 
-/** No message before the last may be empty, or hold a text that is: where the model gave one, a thread may not be taken any further. */
+/**
+ * The anchor of an answer. Only the last message may be empty or have an empty text, so a thread that ends with such an answer cannot be
+ * continued.
+ */
 const threadOf = (id: string, content: readonly JsonObject[]) => ({
   ...{ kind: "thread", id },
   ...(content.length === 0 || content.some(isEmptyText) ? { unusable: "says-nothing" } : {}),
 });
 
-/** The message that an answer was read from. */
-/** What is no list of content is kept as it came; where there is none at all, that is told, but for an error, which has none. */
+/** Keeps content that is not a list. Marks missing content, except in an error, which has none. */
 function strayContent(content: JsonValue | undefined, error: JsonValue | undefined): JsonObject {
   if (content !== undefined) return { content };
   return error === undefined ? { hasContent: false } : {};
 }
 
+/** Restores the message that an answer was read from. */
 export const writeAnswer = ({
   id,
   status,
@@ -111,7 +114,7 @@ export const writeAnswer = ({
   ...rest,
 });
 
-/** Content as an answer has it: a call that was streamed with the very text of its arguments, where that was written otherwise. */
+/** The content of an answer: a streamed call has the original text of its arguments if JSON would be written differently. */
 function answerContents(draft: Draft): readonly JsonObject[] {
   const contents = contentsOf(draft);
   const { arguments: given } = draft.payload;
@@ -120,16 +123,16 @@ function answerContents(draft: Draft): readonly JsonObject[] {
 }
 
 /**
- * A call with the text of its arguments beside the object that they are, where JSON would be written otherwise. `partial_json` is
- * what the events of a stream call it; a request never has it.
+ * Adds the text of a call's arguments beside the object if JSON would be written differently. The name `partial_json` is that of the
+ * stream's events; a request never has it.
  */
 export const withText = (content: JsonObject, text: string): JsonObject =>
   text === JSON.stringify(inputOf(text)) ? content : { ...content, partial_json: text };
 
-/** The answer ended before the model did. */
+/** The answer ended before the model had finished. */
 const cutShort: ReadonlySet<string> = new Set(["max_tokens", "model_context_window_exceeded", "refusal"]);
 
-/** What refused the answer, as far as that is said. */
+/** Who refused the answer, as far as the server says. */
 function refusedBy(details: JsonValue | undefined): ContentFilter {
   const category = isJsonObject(details) ? details["category"] : null;
   const name = typeof category === "string" ? category : "refusal";
@@ -143,7 +146,7 @@ function failureIn({ message, type }: JsonObject): NonNullable<Answer["failure"]
   };
 }
 
-/** What a message, or an event of its stream, says that it has cost: what was read from a cache, or written to it, was read too. */
+/** The usage that a message, or an event of its stream, reports. Input read from a cache or written to it counts as input. */
 export function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
   const beside = objectsOf(told["iterations"]).filter(({ type }) => countedBeside.has(textOrEmpty(type)));
@@ -158,5 +161,5 @@ export function tokensIn(usage: JsonValue) {
   };
 }
 
-/** What the server asked of a model within the answer, and does not count in the sums above its list. */
+/** Model calls within the answer that the server lists, but leaves out of the totals above the list. */
 const countedBeside: ReadonlySet<string> = new Set(["advisor_message", "compaction"]);

@@ -16,8 +16,8 @@ import { restated } from "./system-messages.ts";
 import { anchors, threadFor, unstored } from "./threads.ts";
 
 /**
- * The Messages API (Anthropic's API reference) as blocks and back. A block is a block of content, but for what a user says in a row;
- * messages are made of neighbours, and what has no place in a payload is its residue.
+ * Converts the Messages API (Anthropic's API reference) to blocks and back. A block is one content block, except that consecutive parts of
+ * the user are one block. Messages are made from adjacent blocks; what has no place in a payload is kept in the residue.
  */
 export const messagesCodec = defineCodec({
   name: "anthropic-messages/1",
@@ -25,13 +25,13 @@ export const messagesCodec = defineCodec({
   callIdFor,
   ...{ instruct, adjust, anchors, unstored },
   restated: (block, before) => (isSaidAsJson(block) ? "result-as-json" : restated(block, before)),
-  // A server that was seen to have no threads is asked for none.
+  // A server that turned out to have no threads is not asked for one.
   offer: (settings, offered) => offer(offered.capabilities.chain === true ? settings : unstored(settings), offered),
   prompt: { isNeeded: asksForUser, block: user("Continue.") },
   unsendableReason: (block: Block) => refusalOf(block),
   unsendablePart: (part: JsonObject, { kind }: Block) => keptByGoogle(part) ?? partRefusalIn(kind, part),
   mayPause: hasServerTools,
-  // What a server's tool has open is closed by nothing but the answer that goes on with it.
+  // Only the answer that continues it can close an open call of a server's tool.
   brokenGroupRule: (block: Block, place: GroupPlace) =>
     place.isLeftPaused && place.next === undefined && isServerCall(block) ? "paused" : brokenGroupRule(block, place),
   detailsOf(planned: PlannedParts) {
@@ -41,15 +41,15 @@ export const messagesCodec = defineCodec({
   ...{ encodeRequest, readAnswer, writeAnswer },
 });
 
-/** Ids of calls are letters, digits, `_` and `-` (Anthropic's API reference); what another provider gave may have more in it. */
+/** Ids of calls are letters, digits, `_` and `-` (Anthropic's API reference); those of other providers may have more. */
 function callIdFor(callId: string): string {
   return /^[a-zA-Z0-9_-]+$/.test(callId) ? callId : `toolu_${sha256Hex(`turnlog/call/v1\n${callId}`).slice(0, 24)}`;
 }
 
-/** The members of a body that are no setting. */
+/** The members of a body that are not settings. */
 export const ownMembers: ReadonlySet<string> = new Set(["messages", "stream", "thread"]);
 
-/** Settings that stand in a body otherwise than they were given, behind all others or nowhere. */
+/** Settings that a body has in another form, at its end or not at all. */
 export const rewrittenMembers = ["instructions", "tools", "threads", "cache"] as const;
 
 function encodeRequest(parts: RequestParts): string {
@@ -72,12 +72,12 @@ function encodeRequest(parts: RequestParts): string {
   return JSON.stringify(body);
 }
 
-/** Models that go on with the words of a message that they are said to have begun; all later ones refuse that. */
+/** Models that continue a message whose beginning the request sends; all later ones refuse that. */
 const takesPrefill = /^claude-(3|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)/;
 
 /**
- * Behind what the model said the API asks for a word of the user, and where there is nothing but the system prompt. What a server's
- * tool has open is gone on with as it is, and a message that says nothing is not there.
+ * The API requires a user message after the model's, and where there is only the system prompt. A paused answer with an open call of a
+ * server's tool is continued as it is. Empty messages do not count.
  */
 function asksForUser(
   sent: readonly Block[],

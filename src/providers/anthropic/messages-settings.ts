@@ -26,9 +26,9 @@ export function instruct(settings: Settings, texts: readonly string[]): Settings
 }
 
 /**
- * What runs may ask otherwise.
+ * Applies a run's adjustments.
  *
- * @throws {TypeError} for what this API has no word for.
+ * @throws {TypeError} for an adjustment that this API cannot express.
  */
 export function adjust(settings: Settings, adjustments: Adjustments): Settings {
   const { reasoningEffort, toolChoice, output, maxOutputTokens, parallelToolCalls, temperature, topP, ...named } =
@@ -51,7 +51,7 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
 }
 
 /**
- * The same for the API since its version 2026-10-21, which has dropped how an answer is drawn.
+ * The same for the API from version 2026-10-21 on, which has no sampling settings.
  *
  * @throws {TypeError} for `temperature` and `topP` too.
  */
@@ -86,7 +86,7 @@ function toolChoiceOf(given: JsonObject, { toolChoice, parallelToolCalls }: Aske
   const { disable_parallel_tool_use: disabled, ...own } = given;
   const choice = toolChoice === undefined ? { type: "auto", ...own } : choiceOf(toolChoice);
   const isDisabled = parallelToolCalls === undefined ? disabled : !parallelToolCalls;
-  // Without a call there is nothing to forbid.
+  // Without calls there is nothing to disable.
   const says = isDisabled !== undefined && choice["type"] !== "none";
   return says ? { ...choice, disable_parallel_tool_use: isDisabled } : choice;
 }
@@ -96,7 +96,7 @@ function choiceOf(choice: NonNullable<Adjustments["toolChoice"]>): JsonObject {
   return { type: choice === "required" ? "any" : choice };
 }
 
-/** What settings say of the prefix that every message stands behind, as the API has it. */
+/** The settings that belong to the prefix of every message, in the form of the API. */
 export function prefixOf({ instructions, tools }: Settings): {
   readonly system?: JsonValue;
   readonly tools?: JsonValue;
@@ -107,7 +107,7 @@ export function prefixOf({ instructions, tools }: Settings): {
   };
 }
 
-/** Tools are offered as they are everywhere; one that the caller wrote as the API has it stays so. */
+/** A tool in the common form is converted; a tool in the API's own form stays unchanged. */
 function toolFor(tool: JsonValue): JsonValue {
   if (!isJsonObject(tool) || tool["type"] !== undefined || tool["parameters"] === undefined) return tool;
   const { parameters, ...named } = tool;

@@ -2,18 +2,18 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue, omitMembers 
 import type { Draft } from "../../engine/stack/codec.ts";
 import { blockKindOf, contentsOf, draftOf, draftOfAll, type MessageResidue, messageResidue } from "./content-blocks.ts";
 
-/** A message, and the places of its blocks in what it was made of. */
+/** A message, and the positions of its blocks in the input. */
 export type Message = {
   readonly role: string;
   readonly content: readonly JsonObject[];
-  /** Of each block of the content, which of the given blocks it stands for. */
+  /** For each content block, the index of the given block that it belongs to. */
   readonly places: readonly number[];
   readonly residue: MessageResidue;
 };
 
 /**
- * Blocks as messages: what neighbours of one role say is one message. As results answer the calls right before them, they stand
- * first in theirs.
+ * Converts blocks to messages: adjacent blocks of one role are one message. Results come first in theirs, because they answer the calls
+ * directly before them.
  */
 export function messagesOf(drafts: readonly Draft[]): readonly Message[] {
   const messages: { role: string; content: JsonObject[]; places: number[]; residue: MessageResidue }[] = [];
@@ -31,7 +31,7 @@ export function messagesOf(drafts: readonly Draft[]): readonly Message[] {
   return messages;
 }
 
-/** Messages as they were read, exactly: with the content that was a text as one, and all other members. */
+/** Restores messages exactly as they were read, with texts as content and all other members. */
 export const writtenMessages = (drafts: readonly Draft[]): readonly JsonObject[] =>
   messagesOf(drafts).map(({ role, content, residue }) => ({
     role,
@@ -39,7 +39,7 @@ export const writtenMessages = (drafts: readonly Draft[]): readonly JsonObject[]
     ...residue.set,
   }));
 
-/** Messages as blocks that give them back exactly (`writtenMessages`). */
+/** Converts messages to blocks from which `writtenMessages` restores them exactly. */
 export function draftsOfMessages(messages: readonly JsonObject[]): readonly Draft[] {
   let before: JsonValue | undefined;
   return messages.flatMap((message) => {
@@ -75,7 +75,7 @@ const draftOfPiece = (kind: Draft["kind"], piece: readonly JsonObject[]): Draft 
     ? draftOf(piece[0])
     : draftOfAll(kind, piece);
 
-/** Each result by itself, and what is said between them. */
+/** Splits off each result, and groups the content between them. */
 function said(contents: readonly JsonObject[]): readonly (readonly JsonObject[])[] {
   const pieces: JsonObject[][] = [];
   let isOpen = false;

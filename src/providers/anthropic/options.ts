@@ -12,50 +12,50 @@ import type { MessagesMembers, WithSecrets } from "../settings/request-members.t
 /** What an endpoint of the Messages API can do. */
 export type MessagesCapabilities = {
   /**
-   * What it does with thinking whose prefix (instructions, tools, earlier blocks) is not the one that it was made from: refuses the request,
-   * drops it, or does not look. `refuse` when absent, but for models that are known not to look.
+   * What it does with thinking whose prefix (instructions, tools, earlier blocks) has changed since: refuses the request, withholds the
+   * thinking, or does not check. `refuse` by default, except for models that are known not to check.
    */
   readonly reasoningPrefix?: "refuse" | "withhold" | "ignore";
 };
 
-/** Where the model is and how it is asked. None of this is recorded. */
+/** The endpoint of the model. None of this is recorded. */
 export type AnthropicConnection = KeyedOptions &
   TransportOption & {
-    /** `ANTHROPIC_API_KEY` when absent. Masked wherever the provider repeats it. */
+    /** `ANTHROPIC_API_KEY` by default. Masked wherever the provider repeats it. */
     readonly apiKey?: KeyedOptions["apiKey"];
-    /** `ANTHROPIC_BASE_URL`, else Anthropic's own, when absent; requests go to `/v1/messages` under it. */
+    /** `ANTHROPIC_BASE_URL` by default, else Anthropic's own address; requests go to `/v1/messages` below it. */
     readonly baseURL?: KeyedOptions["baseURL"];
-    /** The `anthropic-version` of the wire; `2026-10-21` when absent. */
+    /** The `anthropic-version` of the wire; `2026-10-21` by default. */
     readonly version?: string | undefined;
-    /** What goes into `anthropic-beta`. */
+    /** The values of `anthropic-beta`. */
     readonly betas?: readonly string[] | undefined;
     readonly capabilities?: MessagesCapabilities | undefined;
-    /** `instructions`: system blocks at the beginning go there, so that changing them is a change of settings. */
+    /** `instructions`: system blocks at the beginning become instructions, so that changing them is a change of settings. */
     readonly systemAs?: "input" | "instructions" | undefined;
   };
 
-/** The other members of a request's body, sent and recorded as they stand. */
+/** The other members of the request body, sent and recorded unchanged. */
 export type MessagesSettings = {
   readonly [Name in keyof MessagesMembers]?: WithSecrets<MessagesMembers[Name]> | undefined;
 } & {
-  /** The most tokens that an answer may have, thinking included; 16,000 when absent. */
+  /** The limit for the tokens of an answer, thinking included; 16,000 by default. */
   readonly max_tokens?: number | undefined;
   /**
-   * Has the server keep each answer for five minutes, so that the next request says what is new and no more (message threads, a beta).
-   * Not together with `thinking`, `fallbacks`, `context_management` and marks for the cache, which threads refuse.
+   * Has the server keep each answer for five minutes, so that the next request sends only what is new (message threads, a beta). It
+   * excludes `thinking`, `fallbacks`, `context_management` and cache breakpoints, which threads refuse.
    */
   readonly threads?: boolean | undefined;
   /**
-   * Whether turnlog marks every request for Anthropic's cache of prompts: where earlier requests of the conversation ended, where this one
-   * does, and behind the system prompt and tools. True when absent; off with `threads`, which refuse marks, and where a setting
-   * holds a `cache_control` of your own. `ttl` is how long the server keeps what is marked: `5m`, unless said.
+   * Whether turnlog sets cache breakpoints for Anthropic's prompt cache in every request: where earlier requests of the conversation ended,
+   * at its end, and after the system prompt and tools. True by default; off with `threads`, which refuse breakpoints, and if a setting has
+   * a `cache_control` of your own. `ttl` is the lifetime of cache entries; `5m` by default.
    */
   readonly cache?: boolean | { readonly ttl: "5m" | "1h" } | undefined;
   /** The system prompt: a text, or blocks of text. */
   readonly instructions?: string | readonly JsonObject[] | undefined;
 };
 
-/** The options of `anthropic`: where the model is, and the settings of its requests. */
+/** The options of `anthropic`: the endpoint of the model, and the settings of its requests. */
 export type AnthropicOptions = { readonly model: string } & AnthropicConnection &
   MessagesSettings & { readonly [Name in "messages" | "stream" | "system" | "thread"]?: never };
 

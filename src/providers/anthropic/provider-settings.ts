@@ -7,14 +7,13 @@ import { ownMembers, rewrittenMembers } from "./messages-codec.ts";
 import { type AnthropicOptions, anthropicConnection, messagesSettings } from "./options.ts";
 import { asksForThreads, marksIn, threadless, unstored } from "./threads.ts";
 
-/** Enough for long answers with thinking, and less than any model of today allows. */
+/** Enough for long answers with thinking, and within the limit of every current model. */
 const maxTokensDefault = 16_000;
 
 /**
  * The request settings among a provider's options.
  *
- * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for a credential of an MCP server that
- * would be recorded.
+ * @throws {ProviderSettingsError} if an option is unknown or not JSON, or a credential of an MCP server would be recorded.
  */
 export function settingsOf(given: AnthropicOptions): Settings {
   checkGiven("anthropic", given);
@@ -64,7 +63,7 @@ function checkThreads(settings: Settings): void {
     );
 }
 
-/** Marks for the cache are turnlog's to set, the caller's, or nobody's. */
+/** Cache breakpoints are set by turnlog, by the caller, or not at all. */
 function withCache({ cache, ...settings }: Settings): Settings {
   const [own] = asksForThreads(settings) ? ["threads"] : marksIn(settings);
   if (cache === false || (cache === undefined && own !== undefined)) return settings;
@@ -85,7 +84,7 @@ function checkInstructions(instructions: JsonValue | undefined): void {
   throw new ProviderSettingsError('instructions are a text, or a list of blocks such as { type: "text", text }');
 }
 
-/** The log keeps settings as they stand: credentials are in none of them. */
+/** The log records settings unchanged, so they must not hold credentials. */
 function checkCredentials({ mcp_servers: servers }: JsonObject): void {
   for (const [index, server] of listOf(servers).entries())
     if (isJsonObject(server) && typeof server["authorization_token"] === "string")

@@ -7,10 +7,10 @@ import { prefixOf } from "./messages-settings.ts";
 import { withSystemMessages } from "./system-messages.ts";
 import { asksForThreads } from "./threads.ts";
 
-/** What a request has the model read, with its marks for the cache; undefined is what it does not say. */
+/** What the model reads in a request, with its cache breakpoints; undefined members are left out. */
 export type RequestContent = {
   readonly tools: JsonValue | undefined;
-  /** The system prompt of the settings, and the system blocks that begin the conversation. */
+  /** The system prompt of the settings, and the system blocks at the beginning of the conversation. */
   readonly system: JsonValue | undefined;
   readonly messages: readonly JsonObject[];
 };
@@ -18,11 +18,11 @@ export type RequestContent = {
 export function requestContent({ settings, input, anchor, details }: RequestParts): RequestContent {
   const blocks = input.map(({ block }) => block);
   const leading = blocks.findIndex(({ kind }) => kind !== "system");
-  // Behind what a thread has they do not begin the conversation.
+  // After the content of a thread they are not at the beginning of the conversation.
   const first = anchor !== null ? 0 : leading < 0 ? blocks.length : leading;
-  // The thread that is continued has them.
+  // The thread that is continued has them already.
   const { system: own, tools } = anchor === null ? prefixOf(settings) : {};
-  // Threads refuse the marks that blocks came with; where turnlog says where marks stand, there are no others.
+  // Threads refuse the breakpoints that blocks came with; if turnlog sets breakpoints, it sets all of them.
   const isBare = anchor !== null || asksForThreads(settings) || details?.["cache"] !== undefined;
   const sentOf = ({ content, places }: Message, from = 0): SentContent =>
     (isBare ? unmarked(content) : content).map((said, at) => ({ said, place: from + (places[at] ?? 0) }));
@@ -49,12 +49,12 @@ export function requestContent({ settings, input, anchor, details }: RequestPart
   };
 }
 
-/** What settings say stands before all blocks. */
+/** Content of the settings comes before all blocks. */
 const ofSettings = (said: JsonObject): SentContent[number] => ({ said, place: -1 });
 
 const textsOf = (system: JsonValue | undefined): readonly JsonObject[] =>
   typeof system === "string" ? [{ type: "text", text: system }] : objectsOf(system);
 
-/** The API refuses texts that say nothing. */
+/** The API refuses empty texts. */
 const wordsOf = (sent: SentContent): readonly JsonObject[] =>
   sent.flatMap(({ said }) => (isEmptyText(said) ? [] : [said]));

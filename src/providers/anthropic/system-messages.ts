@@ -3,12 +3,12 @@ import type { Block } from "../../domain/block.ts";
 import type { Draft, Settings } from "../../engine/stack/codec.ts";
 import { blockKindOf } from "./content-blocks.ts";
 
-/** Models that take system messages among the others, behind what a user said and before what they answer (Anthropic's API reference). */
+/** Models that accept system messages within the conversation, after a user's message and before the answer (Anthropic's API reference). */
 const takesSystemMessages = /^claude-(opus-4-8|(opus|fable|mythos)-5)/;
 
 /**
- * Blocks behind the first message as they can be sent: system messages stay what they are where the API takes them, and are a text
- * of the user in tags elsewhere.
+ * The blocks from the first message on in a form that can be sent: system messages stay where the API accepts them, and become tagged user
+ * text elsewhere.
  */
 export function withSystemMessages(blocks: readonly Block[], { model }: Settings): readonly Draft[] {
   const isTaken = typeof model === "string" && takesSystemMessages.test(model);
@@ -18,7 +18,7 @@ export function withSystemMessages(blocks: readonly Block[], { model }: Settings
   });
 }
 
-/** Behind a user's message, a tool's results or the result of a server's tool, and last or before what the model said. */
+/** After a user message, a tool's result or a server tool's result, and last or before the model's output. */
 function isInPlace(blocks: readonly Block[], place: number): boolean {
   const before = blocks.slice(0, place).findLast(({ kind }) => kind !== "system");
   const after = blocks.slice(place).find(({ kind }) => kind !== "system");
@@ -34,7 +34,7 @@ const isPlain = ({ parts }: Block): boolean => parts.every(({ type }) => type ==
 const tagged = (part: JsonObject): JsonObject =>
   typeof part["text"] === "string" ? { ...part, text: `<system>\n${part["text"]}\n</system>` } : part;
 
-/** Why a block is said otherwise than it stands; null where it is not. A system message among others may be. */
+/** Why a block may be sent in another form, as a system message within the conversation; null if it is sent as it is. */
 export function restated({ kind, role }: Block, before: Block | null): string | null {
   if (kind !== "system") return null;
   if (before !== null && before.kind !== "system") return "system-message";

@@ -5,18 +5,18 @@ import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { chatProvider } from "./chat-completions.ts";
 import type { ChatCompletionsOptions } from "./chat-options.ts";
 
-/** The options of `azureChat`: those of `chatCompletions`, but for where the model is and who asks. */
+/** The options of `azureChat`: those of `chatCompletions`, with Azure's own for address and credentials. */
 export type AzureChatOptions = Omit<ChatCompletionsOptions, "model" | "apiKey" | "baseURL" | "dialect"> &
   AzureConnection & {
-    /** The name of the deployment, which Azure takes in the place of a model's. */
+    /** The name of the deployment, which Azure takes in place of a model name. */
     readonly model: string;
   };
 
 /**
- * A deployment of Azure OpenAI, by the Chat Completions of its v1 API: for models that have no Responses API there. Every request holds
+ * A deployment of Azure OpenAI, through the Chat Completions of its v1 API, for models without the Responses API there. Every request sends
  * the whole Turn.
  *
- * @throws {ProviderSettingsError} when there is no endpoint, neither key nor token, or a setting that cannot be sent.
+ * @throws {ProviderSettingsError} if there is no endpoint, neither key nor token, or a setting that cannot be sent.
  */
 export function azureChat(options: AzureChatOptions): Provider {
   const where = "azureChat";

@@ -27,7 +27,7 @@ import type { ChatDialect } from "./chat-dialects.ts";
 import { detailedReasoning, withExtras } from "./chat-extras.ts";
 import { assistantMessage } from "./chat-messages.ts";
 
-/** Reads a completion: the first choice is the answer, the others stay as they came. */
+/** Reads a completion: the first choice is the answer, the others are kept as they came. */
 export function readAnswer(response: JsonObject, { inferenceId }: AnswerContext, dialect: ChatDialect): Answer {
   const { text: id, others } = takeText(response, "id");
   const { choices, usage, ...rest } = others;
@@ -53,7 +53,7 @@ export function readAnswer(response: JsonObject, { inferenceId }: AnswerContext,
   };
 }
 
-/** The completion that an answer was read from. */
+/** Restores the completion that an answer was read from. */
 export function writeAnswer({ id, status, blocks, usage, rest }: RecordedAnswer, dialect: ChatDialect): JsonObject {
   const { choices: left, hasChoices, ...members } = rest;
   return {
@@ -64,12 +64,12 @@ export function writeAnswer({ id, status, blocks, usage, rest }: RecordedAnswer,
   };
 }
 
-/** The choices that blocks alone stand for. */
+/** The choices that blocks make without residues. */
 const plainChoices = (blocks: readonly Draft[], status: string | null, dialect: ChatDialect): JsonValue => [
   { index: 0, message: assistantMessage(blocks, dialect), finish_reason: status },
 ];
 
-/** Anything else, `length` and `content_filter` among it, means that something is missing. */
+/** Any other status, such as `length` or `content_filter`, means that something is missing. */
 const completeStatuses: ReadonlySet<string> = new Set(["stop", "tool_calls", "function_call"]);
 
 function failureIn({ message, code, type }: JsonObject): NonNullable<Answer["failure"]> {
@@ -80,7 +80,7 @@ function failureIn({ message, code, type }: JsonObject): NonNullable<Answer["fai
   };
 }
 
-/** What the model thought, then what it said: the order in which messages have them. What it called comes last. */
+/** The model's reasoning, then its text, in the order of a message's members. Calls come last. */
 function wordsOf(message: JsonObject, { reasoningMember }: ChatDialect): readonly Draft[] {
   const { content, refusal } = message;
   const parts = objectsOf(content);
@@ -109,7 +109,7 @@ function thinkingDraft({ thinking, signature }: JsonObject): Draft {
   return { kind: "reasoning", payload, ...(isFilledText(signature) ? { wire: { ciphertext: signature } } : {}) };
 }
 
-/** The calls of a message, each with the block that it is; null where it cannot be read. `function_call` is how servers once said a single one. */
+/** The calls of a message, each with its block, or null if it cannot be read. `function_call` is the old form of a single call. */
 function callsOf(
   { tool_calls: calls, function_call: single }: JsonObject,
   inferenceId: string,
@@ -125,14 +125,14 @@ function callsOf(
   });
 }
 
-/** Tokens as a server of this wire counts them. */
+/** The usage of an answer on this wire. */
 export function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
   const prompt = objectOf(told["prompt_tokens_details"]);
   const completion = objectOf(told["completion_tokens_details"]);
   return {
     inputTokens: countSaid(told["prompt_tokens"]),
-    // DeepSeek counts its cache by a name of its own.
+    // DeepSeek has its own name for cached tokens.
     cachedInputTokens: countSaid(prompt["cached_tokens"] ?? told["prompt_cache_hit_tokens"]),
     outputTokens: countSaid(told["completion_tokens"]),
     reasoningTokens: countSaid(completion["reasoning_tokens"]),

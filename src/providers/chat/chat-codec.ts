@@ -18,9 +18,9 @@ import { isSigned, unsigned } from "./chat-extras.ts";
 import { callIdFor, messagesOf, partRefusal, refusalOf, restated } from "./chat-messages.ts";
 
 /**
- * A codec for one more server that speaks Chat Completions in a way of its own. It goes with `postJson` as the transport, or another.
+ * Makes a codec for another server with a dialect of Chat Completions. Use it with `postJson` or another transport.
  *
- * @throws {TypeError} for a dialect whose codec has no name and version, as `my-server/1` is.
+ * @throws {TypeError} if the name of the dialect's codec has no version, as in `my-server/1`.
  */
 export const defineChatCodec = (dialect: ChatDialect): Codec =>
   defineCodec({
@@ -73,13 +73,13 @@ function encodeRequest({ settings, input, transport }: RequestParts, dialect: Ch
   });
 }
 
-/** What was edited, or said by another model, has no thoughts of this one: the member stands there without any. */
+/** An edited message, or another model's, has no reasoning of this model: the member is sent empty. */
 const withThoughts = (message: JsonObject): JsonObject =>
   message["role"] === "assistant" && message["reasoning_content"] === undefined
     ? { ...message, reasoning_content: "" }
     : message;
 
-/** Tools are offered as they are everywhere; one that the caller wrote as the wire has it stays so. */
+/** A tool in the common form is converted; a tool in the form of the wire stays unchanged. */
 function toolFor(tool: JsonValue): JsonValue {
   if (!isJsonObject(tool) || tool["type"] !== undefined) return tool;
   const { name, description, parameters } = tool;

@@ -18,14 +18,14 @@ import { type ChatCompletionsOptions, chatConnection, chatSettings } from "./cha
 import { ChatStream, completionForm } from "./chat-stream.ts";
 
 /**
- * A model behind any server of Chat Completions. Such servers keep nothing: every request holds the whole Turn.
+ * A model behind any server of Chat Completions. Such servers store nothing: every request sends the whole Turn.
  *
- * @throws {ProviderSettingsError} when there is no API key where one is needed, or a setting cannot be sent.
+ * @throws {ProviderSettingsError} if a required API key is missing, or a setting cannot be sent.
  */
 export const chatCompletions = (options: ChatCompletionsOptions): Provider =>
   chatProvider(options, { where: "chatCompletions", keyHeader: "authorization" });
 
-/** What the caller calls, and what is otherwise than the dialect says: the provider's name, the place, how the endpoint wants its key. */
+/** The function that the caller called, and what replaces the dialect's defaults: the provider's name, the address, the header for the key. */
 type ChatMaker = {
   readonly where: string;
   readonly name?: string;
@@ -33,7 +33,7 @@ type ChatMaker = {
   readonly keyHeader: KeyHeader;
 };
 
-/** @internal The same, for endpoints that want their key in another header. */
+/** @internal The same, for endpoints that expect their key in another header. */
 export function chatProvider(options: ChatCompletionsOptions, { where, keyHeader, ...maker }: ChatMaker): Provider {
   const settings = checkedSettings(options, { ...words, provider: where });
   const { secrets = {}, dialect = "openai", transport = "sse" } = options;
@@ -64,7 +64,7 @@ export function chatProvider(options: ChatCompletionsOptions, { where, keyHeader
   return maskedProvider(provider, credentialsOf(options, endpoint, place), () => secrets);
 }
 
-/** What the dialect lacks, and what the caller says of parts for good. */
+/** The parts that the dialect lacks, and those that the caller has fixed. */
 function partsTaken(
   where: string,
   dialect: ChatDialectName,
@@ -81,10 +81,10 @@ function partsTaken(
   return { capabilities: { ...lacking, ...set }, configured: Object.keys(set) };
 }
 
-/** Settings that stand in a body otherwise than they were given. */
+/** Settings that a body has in another form. */
 const rewritten: readonly string[] = ["instructions", "tools", "stream_options"];
 
-/** Where the servers of each dialect are, by their documentation. */
+/** The addresses of each dialect's servers, from their documentation. */
 const places: Readonly<Record<ChatDialectName, ServerPlace>> = {
   openai: openaiPlace,
   deepseek: hosted("https://api.deepseek.com", "DEEPSEEK_API_KEY"),

@@ -1,22 +1,22 @@
 import type { PartCapabilities } from "../../engine/stack/part-capabilities.ts";
 
-/** What sets one server's Chat Completions apart from another's, as far as blocks and settings go. */
+/** How one server's Chat Completions differ from another's in blocks and settings. */
 export type ChatDialect = {
-  /** The name of the codec and its version: it stands in recorded requests, so that each dialect's bytes are frozen by themselves. */
+  /** The name of the codec with its version. Recorded requests have it, so each dialect's bytes are frozen separately. */
   readonly codec: string;
-  /** The member of a message that thoughts are sent back under; null where the server takes none. */
+  /** The member of a message in which reasoning is sent back; null if the server accepts none. */
   readonly reasoningMember: string | null;
-  /** Thoughts are parts of the content, under a type of their own. */
+  /** Reasoning comes as parts of the content, under a type of its own. */
   readonly hasThinkingParts?: true;
-  /** What bounds the length of an answer. */
+  /** The member that limits the length of an answer. */
   readonly outputLimit: "max_completion_tokens" | "max_tokens";
-  /** Every message of the model has to have `reasoning_content`, where the request offers tools. */
+  /** Every message of the model must have `reasoning_content` if the request offers tools. */
   readonly wantsThoughts?: true;
-  /** Ids of calls that the server takes as they are, and the length of those that others are made into. */
+  /** The call ids that the server accepts, and the length of the replacements for others. */
   readonly callIds?: { readonly taken: RegExp; readonly length: number };
-  /** Parts of messages that the server refuses, whatever the model: `images`, `imageUrls`, `files`, `audio`. */
+  /** Parts of messages that the server refuses with any model: `images`, `imageUrls`, `files`, `audio`. */
   readonly lacks?: readonly (keyof PartCapabilities)[];
-  /** Tools whose input is free text, and messages of a developer, are OpenAI's own: for others the developer is the system. */
+  /** Tools with free text as input, and developer messages, are OpenAI's own: for other servers a developer message becomes a system message. */
   readonly isOpenai?: true;
 };
 
@@ -29,12 +29,12 @@ export const chatDialects = {
   },
   deepseek: {
     ...{ codec: "chat-deepseek/1", reasoningMember: "reasoning_content", outputLimit: "max_tokens" },
-    // "unknown variant `image_url`, expected `text`", also of models that see.
+    // "unknown variant `image_url`, expected `text`", also for models with vision.
     ...{ wantsThoughts: true, lacks: ["images", "files", "audio"] },
   },
   mistral: {
     ...{ codec: "chat-mistral/1", reasoningMember: null, outputLimit: "max_tokens" },
-    // Documents and audio have parts of its own there.
+    // Documents and audio have parts of Mistral's own there.
     ...{ hasThinkingParts: true, callIds: nineLetters, lacks: ["files", "audio"] },
   },
   groq: {
@@ -60,6 +60,6 @@ export const chatDialects = {
   },
 } as const satisfies Readonly<Record<string, ChatDialect>>;
 
-/** Whose Chat Completions a server speaks. */
+/** The dialect of Chat Completions that a server uses. */
 export type ChatDialectName = keyof typeof chatDialects;
 export const chatDialectNames = Object.keys(chatDialects) as readonly ChatDialectName[];

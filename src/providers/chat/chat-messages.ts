@@ -6,12 +6,12 @@ import type { Draft } from "../../engine/stack/codec.ts";
 import type { ChatDialect } from "./chat-dialects.ts";
 import { callExtras, detailsIn, hasDetails } from "./chat-extras.ts";
 
-/** A block as far as a message is made of it: one that was recorded, or a draft. */
+/** A block that messages are made of: recorded, or a draft. */
 type Said = Pick<Block, "kind" | "payload"> & { readonly wire?: Draft["wire"] };
 
 /**
- * Blocks as messages. What the model said without a word of another in between is one message, because its calls have to stand
- * in one; a text that follows a text begins another.
+ * Converts blocks to messages. Consecutive blocks of the model are one message, because its calls have to be in one; but a text after a
+ * text begins another message.
  */
 export function messagesOf(blocks: readonly Said[], dialect: ChatDialect): readonly JsonObject[] {
   const messages: JsonObject[] = [];
@@ -28,7 +28,7 @@ export function messagesOf(blocks: readonly Said[], dialect: ChatDialect): reado
     }
     const hasSpoken = own.some(({ kind }) => kind === "assistant");
     const hasCalled = own.some(({ kind }) => kind === "tool_call");
-    // Behind calls stand their results: what follows a call is said with it.
+    // Results have to follow calls directly, so a block after a call joins the call's message.
     if (!hasCalled && hasSpoken && block.kind !== "tool_call") finishOwn();
     own.push(block);
   }
@@ -38,7 +38,7 @@ export function messagesOf(blocks: readonly Said[], dialect: ChatDialect): reado
 
 const isModels = ({ kind }: Said): boolean => kind === "assistant" || kind === "reasoning" || kind === "tool_call";
 
-/** The message that the model said in these blocks. */
+/** The message of the model in these blocks. */
 export function assistantMessage(blocks: readonly Said[], dialect: ChatDialect): JsonObject {
   const thoughts = blocks.filter(({ kind }) => kind === "reasoning");
   const parts = blocks.flatMap(({ kind, payload }) => (kind === "assistant" ? partsIn(payload) : []));
@@ -67,7 +67,7 @@ function otherMessage({ kind, payload }: Said, dialect: ChatDialect): JsonObject
   return { role: "tool", tool_call_id: callId, content: resultContent(output) };
 }
 
-/** A tool's result is text on this wire: what is no list of parts is JSON. Other parts are left out before. */
+/** A tool's result is a text on this wire: output that is not a list of parts becomes JSON. Unsendable parts are left out before. */
 function resultContent(output: JsonValue | undefined): JsonValue {
   if (typeof output === "string") return output;
   const parts = resultParts(output);
@@ -75,7 +75,7 @@ function resultContent(output: JsonValue | undefined): JsonValue {
   return contentOf(parts.map(wirePart)) ?? "";
 }
 
-/** A text alone is a text, nothing is null. */
+/** A single text is sent as a text, no parts as null. */
 function contentOf(parts: readonly JsonObject[]): JsonValue {
   const [only] = parts;
   if (only === undefined) return null;
@@ -91,13 +91,13 @@ function callOf(call: Said): JsonObject {
     : { id, type: "function", function: { name, arguments: given }, ...callExtras(call) };
 }
 
-/** The id of a call as the server takes it. */
+/** The call id in a form that the server accepts. */
 export function callIdFor(callId: string, { callIds }: ChatDialect): string {
   if (callIds === undefined || callIds.taken.test(callId)) return callId;
   return sha256Hex(`turnlog/call/v1\n${callId}`).slice(0, callIds.length);
 }
 
-/** What a message says otherwise: that a developer spoke, that a block stood behind a call, and what a tool gave as data. */
+/** What a message changes: the developer's role, the position of a block after a call, and output that becomes JSON. */
 export function restated(
   { kind, role, payload: { output } }: Block,
   before: Block | null,
@@ -125,7 +125,7 @@ const textsIn = (parts: JsonValue | undefined): readonly string[] =>
     return typeof said === "string" ? [said] : [];
   });
 
-/** A part of a message as this wire has it; what it does not know stays as it is. */
+/** A part of a message in the form of this wire; an unknown part stays as it is. */
 function wirePart(part: JsonObject): JsonObject {
   const { type, url, detail, fileId, name, data, audio } = part;
   if (type === "image" && url !== undefined)
@@ -135,7 +135,7 @@ function wirePart(part: JsonObject): JsonObject {
   return type === "audio" ? { type: "input_audio", input_audio: audio } : part;
 }
 
-/** Why a message cannot carry the block; null when it can. */
+/** Why a message cannot send the block; null if it can. */
 export function refusalOf(
   block: Block,
   { reasoningMember, hasThinkingParts, codec, isOpenai }: ChatDialect,
@@ -162,7 +162,7 @@ export function refusalOf(
   }
 }
 
-/** Why a message cannot carry the part of a block; null when it can. */
+/** Why a message cannot send the part of a block; null if it can. */
 export function partRefusal(part: JsonObject, { kind }: Pick<Block, "kind">, wire: string): string | null {
   if (kind === "tool_result") return part["type"] === "text" ? null : isNoText(wire);
   const known = partTypes[kind === "user" ? "user" : kind === "assistant" ? "assistant" : "system"];
@@ -179,6 +179,6 @@ const partTypes = {
 } as const satisfies Readonly<Record<string, ReadonlySet<string>>>;
 
 const typeName = ({ type }: JsonObject): string => (typeof type === "string" ? type : "unknown");
-/** Images that another server keeps, and files at an address, have no form here. */
+/** This wire has no form for images stored at another server, or for files at an address. */
 const isRemote = ({ type, url, fileId }: JsonObject): boolean =>
   (type === "image" && url === undefined) || (type === "file" && fileId === undefined && url !== undefined);

@@ -12,37 +12,36 @@ import type { ChatMembers, WithSecrets } from "../settings/request-members.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { type ChatDialectName, chatDialectNames } from "./chat-dialects.ts";
 
-/** Where the model is and how it is asked. None of this is recorded. */
+/** The endpoint of the model. None of this is recorded. */
 export type ChatConnectionOptions = KeyedOptions &
   TransportOption & {
-    /** Whose Chat Completions the server speaks; `openai` when absent. It decides on thoughts, ids of calls, and the defaults below. */
+    /** The dialect of the server; `openai` by default. It decides on reasoning, call ids, and the defaults below. */
     readonly dialect?: ChatDialectName | undefined;
     /**
-     * The variable of the dialect when absent: `OPENAI_API_KEY`, `DEEPSEEK_API_KEY`, `MISTRAL_API_KEY`, `GROQ_API_KEY`,
-     * `OPENROUTER_API_KEY`, `GEMINI_API_KEY`; servers of
-     * one's own (vllm, llama.cpp, ollama) ask for none. Masked wherever the provider repeats it. A function is asked before every
-     * request; `credentialsOwner` then says whose keys they are.
+     * The variable of the dialect by default: `OPENAI_API_KEY`, `DEEPSEEK_API_KEY`, `MISTRAL_API_KEY`, `GROQ_API_KEY`,
+     * `OPENROUTER_API_KEY`, `GEMINI_API_KEY`; local servers (vllm, llama.cpp, ollama) need none. Masked wherever the provider repeats it. A
+     * function is called before every request; `credentialsOwner` then names the keys' owner.
      */
     readonly apiKey?: KeyedOptions["apiKey"];
-    /** Where the server of the dialect usually is when absent; for `openai`, `OPENAI_BASE_URL` comes first. */
+    /** The usual address of the dialect's server by default; for `openai`, `OPENAI_BASE_URL` comes first. */
     readonly baseURL?: string | undefined;
-    /** Which parts of messages the server, or its model, takes, where the dialect says otherwise: what it does not take is left out, and that is on record. */
+    /**
+     * Which parts of messages the server or its model accepts, where that differs from the dialect. turnlog leaves out the others and
+     * records that.
+     */
     readonly capabilities?: PartCapabilities | undefined;
   };
 
-/** Members of a request's body that every request decides anew. */
+/** Members of the request body that every request decides anew. */
 export type ChatDecidedMember = "messages" | "stream";
 
-/**
- * The other members of a request's body, sent and recorded as they stand; any text in them may be `secret("NAME")`, but for
- * instructions and tools.
- */
+/** The other members of the request body, sent and recorded unchanged; any text in them except instructions and tools may be `secret("NAME")`. */
 export type ChatSettings = {
   readonly [Name in keyof ChatMembers]?: WithSecrets<ChatMembers[Name]> | undefined;
 } & {
-  /** The first message of every request, of role `system`. */
+  /** The first message of every request, with the role `system`. */
   readonly instructions?: string | undefined;
-  /** Said of streamed answers beside `include_usage`, which is always asked for; false for a server that refuses the member: usage is then unknown. */
+  /** Added to `include_usage`, which streamed requests always ask for. False for a server that refuses the member; usage is then unknown. */
   readonly stream_options?:
     | false
     | { readonly include_obfuscation?: boolean; readonly include_usage?: boolean }
@@ -50,7 +49,7 @@ export type ChatSettings = {
     | undefined;
 };
 
-/** The options of `chatCompletions`: where the model is, and the settings of its requests. */
+/** The options of `chatCompletions`: the endpoint of the model, and the settings of its requests. */
 export type ChatCompletionsOptions = { readonly model: string } & ChatConnectionOptions &
   ChatSettings & { readonly [Name in ChatDecidedMember]?: never };
 

@@ -15,9 +15,7 @@ import { answerLimits } from "../settings/answer-limits.ts";
 import { tokensIn } from "./chat-answer.ts";
 import { GrownChoice } from "./grown-choice.ts";
 
-/**
- * Puts a streamed completion together. What its choices say grows, member by member; of what the chunks say beside them the last word counts.
- */
+/** Assembles a streamed completion. The members of its choices grow; other members of the chunks are replaced by the newest value. */
 export class ChatStream implements AnswerStream {
   readonly #onDelta: (delta: StreamDelta) => void;
   readonly #itemBytes: number;
@@ -25,16 +23,13 @@ export class ChatStream implements AnswerStream {
   readonly #response: Record<string, JsonValue> = {};
   #textBytes = 0;
 
-  /** @param itemBytes - The most that the texts of the answer may have together. */
+  /** @param itemBytes - The limit for all texts of the answer together. */
   constructor(onDelta: (delta: StreamDelta) => void, itemBytes = Number.POSITIVE_INFINITY) {
     this.#onDelta = onDelta;
     this.#itemBytes = itemBytes;
   }
 
-  /**
-   * The completion as an answer that is not streamed would have it; null where the server has not said how it ended. What
-   * follows that is its usage.
-   */
+  /** The completion as it would be without streaming; null if the server has not said how it ended. Only usage comes after that. */
   end(): JsonObject | null {
     if (this.#choices.get(0)?.isFinished !== true) return null;
     const choices = [...this.#choices]
@@ -53,9 +48,9 @@ export class ChatStream implements AnswerStream {
   }
 
   /**
-   * Takes a chunk; the last one is not told from others, so that none is the answer.
+   * Takes a chunk. Returns null always, because the last chunk looks like any other.
    *
-   * @throws {ProviderError} for one that tells an error.
+   * @throws {ProviderError} if the chunk reports an error.
    */
   take(_: string | null, chunk: JsonObject): null {
     if ((chunk["error"] ?? null) !== null) throw this.failure(chunk);
@@ -72,13 +67,13 @@ export class ChatStream implements AnswerStream {
     return null;
   }
 
-  /** An error that the server told in its stream, with what had come until then. */
+  /** The error that the server reported in its stream, with the answer so far. */
   failure(body: JsonValue): ProviderError {
     const error = providerError({ body });
     return this.partial.length === 0 ? error : withPartial(error, this.partial);
   }
 
-  /** Listeners hear the first: it is the answer. */
+  /** Only the deltas of the first choice are passed on, because it is the answer. */
   #choice(index: number): GrownChoice {
     const known = this.#choices.get(index);
     if (known !== undefined) return known;
@@ -91,15 +86,15 @@ export class ChatStream implements AnswerStream {
   }
 }
 
-/** Groq tells the usage of a stream in a member of its own. */
+/** Groq reports the usage of a stream in a member of its own. */
 function usageOfGroq({ x_groq: own }: JsonObject): JsonObject {
   const usage = objectOf(own)["usage"];
   return usage === undefined ? {} : { usage };
 }
 
 /**
- * Puts a streamed completion together, for `postStream`: of a server that speaks Chat Completions in a way of its own. One that comes whole
- * is taken as it is.
+ * Assembles a streamed completion for `postStream`, from a server with a dialect of Chat Completions. A completion that comes whole is
+ * taken as it is.
  */
 export function chatStream(onDelta: (delta: StreamDelta) => void): StreamedAnswer {
   const stream = new ChatStream(onDelta, answerLimits().itemBytes);
@@ -119,7 +114,7 @@ export function chatStream(onDelta: (delta: StreamDelta) => void): StreamedAnswe
   };
 }
 
-/** A completion, as one JSON object. */
+/** A completion that is one JSON object. */
 export const completionForm: AnswerForm = {
   isAnswer: ({ choices }) => isJsonList(choices),
   itemsOf: messagesIn,

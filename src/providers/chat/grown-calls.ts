@@ -1,21 +1,22 @@
 import { isFilledText, isJsonObject, type JsonObject, type JsonValue, jsonOf } from "../../base/json.ts";
 import { GrownObject, type Pieces } from "../answers/grown-object.ts";
 
-/** A call as its pieces have made it so far. */
+/** A call as assembled so far. */
 export type GrownCall = { readonly call: GrownObject; readonly place: number };
 
-/** Ids, names and types are said whole, if again; what a tool is given comes in pieces. */
+/** A repeated id, name or type is complete; arguments and input come in pieces. */
 const pieces: Pieces = { isPiece: (name) => name === "arguments" || name === "input" };
 
 /**
- * The calls of a streamed message. Pieces name their call by its `index`, its id, or by nothing: a new id at a known index is a new call,
- * because servers say `index: 0` of all of them; a piece without an id belongs to the last call of its index, and without either to the last.
+ * The calls of a streamed message. A piece names its call by `index`, by id, or not at all. A new id at a known index is a new call,
+ * because some servers send `index: 0` for all of them. A piece without an id belongs to the last call of its index; without either, to the
+ * last call.
  */
 export class GrownCalls {
   readonly #calls: GrownCall[] = [];
   readonly #lastByIndex = new Map<number, GrownCall>();
 
-  /** The calls in their order. */
+  /** The calls in order. */
   toList(): readonly JsonObject[] {
     return this.#calls.toSorted((left, right) => left.place - right.place).map(({ call }) => call.toObject());
   }
@@ -31,7 +32,7 @@ export class GrownCalls {
     return call;
   }
 
-  /** Servers that leave the index out may still say the id with every piece. */
+  /** Servers that omit the index may send the id with every piece. */
   #knownById({ id }: JsonObject, index: number | null): GrownCall | undefined {
     if (index !== null || !isFilledText(id)) return undefined;
     return this.#calls.find(({ call }) => call.member("id") === id);
@@ -46,7 +47,7 @@ export class GrownCalls {
   }
 }
 
-/** Whether a piece says more of a call. Without an id, one that names a function begins a call of its own behind one that is whole. */
+/** Whether a piece continues a call. Without an id, a piece that names a function begins a new call if the previous one is complete. */
 function goesOn(call: GrownObject, { id, function: called, custom }: JsonObject): boolean {
   const before = call.member("id");
   if (isFilledText(id)) return !isFilledText(before) || before === id;
@@ -64,7 +65,7 @@ function isWhole(called: JsonValue | undefined): boolean {
   return isJsonObject(given) || (typeof given === "string" && isJsonObject(jsonOf(given)));
 }
 
-/** Some servers say numbers as texts. */
+/** Some servers send numbers as texts. */
 function indexOf(given: JsonValue | undefined): number | null {
   const index = isFilledText(given) ? Number(given) : given;
   return typeof index === "number" && Number.isSafeInteger(index) && index >= 0 ? index : null;

@@ -10,10 +10,10 @@ import { GrownObject, type Pieces } from "../answers/grown-object.ts";
 import { callsSaid } from "../answers/server-said.ts";
 import { GrownCalls } from "./grown-calls.ts";
 
-/** Tells listeners of a text, of the item at this place of the answer. */
+/** Passes on a text of the item at this position of the answer. */
 export type Tell = (type: "text-delta" | "reasoning-delta" | "tool-call-delta", place: number, text: string) => void;
 
-/** One choice of a streamed completion: what its chunks said, member by member. */
+/** One choice of a streamed completion, assembled member by member. */
 export class GrownChoice {
   readonly #members = new GrownObject({ isPiece: () => false });
   readonly #message = new GrownObject(messagePieces);
@@ -29,7 +29,7 @@ export class GrownChoice {
     return typeof this.#members.member("finish_reason") === "string";
   }
 
-  /** What the model had said and thought so far; calls are kept whole or not at all. */
+  /** The model's text and reasoning so far; calls are kept only when complete. */
   get said(): JsonObject {
     const said = Object.entries(this.#message.toObject()).filter(
       ([name, value]) => deltaTypes.has(name) && value !== "",
@@ -37,7 +37,7 @@ export class GrownChoice {
     return Object.fromEntries(said);
   }
 
-  /** The choice as an answer that is not streamed would have it. */
+  /** The choice as it would be without streaming. */
   toObject(): JsonObject {
     const calls = this.#calls.toList();
     const message = { role: "assistant", content: null, ...this.#message.toObject() };
@@ -45,7 +45,7 @@ export class GrownChoice {
     return { index: 0, ...this.#members.toObject(), message: called };
   }
 
-  /** A chunk has a `delta`; where a server says the whole message in the last one instead, it is the only one. */
+  /** A chunk has a `delta`. Some servers send the whole message in the last chunk instead; it counts only if no delta came before. */
   take({ delta, message, ...members }: JsonObject): void {
     this.#members.take(members);
     const said = isJsonObject(delta) ? delta : this.#message.size === 0 ? message : undefined;
@@ -78,7 +78,7 @@ export class GrownChoice {
       if (isJsonObject(called)) this.#speak("tool-call-delta", place + 1, called["arguments"] ?? called["input"]);
   }
 
-  /** Thoughts come as parts of the content, each with texts of its own. */
+  /** Reasoning comes as parts of the content, each with its own texts. */
   #tellPart({ type, text, thinking }: JsonObject): void {
     if (type !== "thinking") this.#speak("text-delta", 0, text);
     else for (const { text: thought } of objectsOf(thinking)) this.#speak("reasoning-delta", 0, thought);
@@ -97,7 +97,7 @@ const deltaTypes: ReadonlyMap<string, "text-delta" | "reasoning-delta"> = new Ma
   ["reasoning", "reasoning-delta"],
 ]);
 
-/** What a message says in texts comes in pieces, whatever a server calls it; what names something is said whole, if again. */
+/** Texts of a message come in pieces, whatever their name on this server; repeated names and ids are complete. */
 const messagePieces: Pieces = {
   isPiece: (name) => !wholeNames.has(name),
   within: { isPiece: (name) => pieceNames.has(name) },
@@ -105,15 +105,15 @@ const messagePieces: Pieces = {
 const wholeNames: ReadonlySet<string> = new Set(["role", "name", "id", "type", "object", "model", "phase", "channel"]);
 const pieceNames: ReadonlySet<string> = new Set([
   ...["arguments", "input", "text", "content", "thinking", "summary"],
-  // Of a model that speaks aloud.
+  // Members of audio output.
   ...["transcript", "data"],
 ]);
 
-/** Content as parts: a server may go over from the one form to the other, as Mistral does when its model has thought. */
+/** Content as parts: a server may change from a text to parts, as Mistral does after reasoning. */
 const partsOf = (content: JsonValue): readonly JsonObject[] =>
   typeof content === "string" ? (content === "" ? [] : [{ type: "text", text: content }]) : objectsOf(content);
 
-/** A part that goes on with the one before it is one with it: of the same type, and of the same index where they have one. */
+/** Joins a part with the one before if it continues that: same type, and same index if both have one. */
 function withPart(parts: readonly JsonObject[], part: JsonObject): readonly JsonObject[] {
   const last = parts.at(-1);
   const grown =
@@ -121,7 +121,7 @@ function withPart(parts: readonly JsonObject[], part: JsonObject): readonly Json
   return grown === null ? [...parts, part] : [...parts.slice(0, -1), grown];
 }
 
-/** Null where the part says something of its own. A signature comes by itself, behind the text that it is of. */
+/** Null if the part does not continue the last one. A signature comes separately, after its text. */
 function goneOn(last: JsonObject, { text, summary, thinking, ...more }: JsonObject): JsonObject | null {
   const rest = {
     ...last,

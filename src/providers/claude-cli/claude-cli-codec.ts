@@ -20,19 +20,18 @@ import { defineCodec } from "../codec/define-codec.ts";
 import { keptByGoogle } from "../codec/google-files.ts";
 
 /**
- * What is given to the Claude CLI, and what it says (`claude -p` with stream-json). It is an agent: it has its own tools and history, and
- * takes nothing but what the user says. A session of its goes on with the user's next blocks; everything else, a Turn that was edited,
- * that another provider answered, or whose session is lost, is given to a new session as one text, one JSON object a line, and the images
- * that the text names by their place behind it.
+ * The input and output of the Claude CLI (`claude -p` with stream-json). The CLI is an agent with its own tools and history, and takes user
+ * input only. A session continues with the user's next blocks. Any other Turn (edited, answered by another provider, or with a lost
+ * session) goes to a new session as one text with one JSON object a line, followed by the images that the text numbers.
  */
 export const claudeCliCodec: Codec = defineCodec({
   name: "claude-cli/1",
-  // The session keeps its id and goes on: it is continued once from where it stands. Its own answers are the rest of it.
+  // A session keeps its id while it grows, so each of its states can be continued once. It has its own answers already.
   ownEffects: () => "the model runs its tools by itself",
   anchors: { session: { isLinear: true, takes: ({ kind }) => kind === "user" } },
   ...{ adjust, offer },
   offeredTools: () => [],
-  // Only a new session is told what others than the user said.
+  // Other roles than the user's are sent to a new session only, in its transcript.
   restated: ({ kind }) => (kind === "user" ? null : "transcript"),
   unsendableReason,
   unsendablePart: (part, block) => (block.kind === "user" ? keptByGoogle(part) : null) ?? unsendablePart(part, block),
@@ -41,7 +40,7 @@ export const claudeCliCodec: Codec = defineCodec({
   writeAnswer: ({ rest }) => rest,
 });
 
-/** What goes to a process: its arguments, and the text of its standard input. */
+/** The arguments and the standard input of the process. */
 function encodeRequest({ settings, input, anchor }: RequestParts): string {
   const blocks = input.map(({ block }) => block);
   const content = blocks.every(({ kind }) => kind === "user")
@@ -63,8 +62,8 @@ function argumentsOf(settings: Settings, session: string | null): readonly strin
 }
 
 /**
- * The history that another session did not have: one JSON object a line, so that no text is mistaken for another's. A model sees no image
- * in a text: they stand behind it, and the lines say which is where.
+ * The history that a new session lacks, one JSON object a line, so that no text can pass for another block. A model sees no image in a
+ * text, so the images follow, and the lines have their numbers.
  */
 function transcriptOf(blocks: readonly Block[]): readonly JsonObject[] {
   const images: JsonObject[] = [];
@@ -92,7 +91,7 @@ function lineOf({ kind, payload, role, parts }: Block, shown: (part: JsonObject)
   return { role, ...(isPlain ? { text: only["text"] } : { content: parts.length === 0 ? content : parts.map(shown) }) };
 }
 
-/** A part as the Messages API has it, which the CLI speaks. */
+/** A part in the form of the Messages API, which the CLI uses. */
 function wirePart(part: JsonObject): JsonObject {
   const { type, text, url } = part;
   if (type === "text") return { type, text };
@@ -116,13 +115,13 @@ function unsendableReason({ kind, type, parts }: Block): string | null {
 }
 
 function unsendablePart(part: JsonObject, { kind }: Pick<Block, "kind">): string | null {
-  // A transcript says everything as JSON.
+  // A transcript sends everything as JSON.
   if (kind !== "user" || part["type"] === "text") return null;
   if (isImage(part)) return null;
   return `the Claude CLI takes texts and images, and no part of type ${JSON.stringify(part["type"])}`;
 }
 
-/** What a run asks of it, as far as it has an argument for that. */
+/** Applies the adjustments that the CLI has an argument for. */
 function adjust(settings: Settings, { model, instructions, ...others }: Adjustments): Settings {
   const [first] = Object.keys(others);
   if (first !== undefined)
@@ -142,7 +141,7 @@ function offer(settings: Settings, { tools }: Parameters<Codec["offer"]>[1]): Se
   );
 }
 
-/** Reads the lines that the CLI printed (`{ lines }`), of which the last is the result. */
+/** Reads the lines that the CLI printed (`{ lines }`); the last one is the result. */
 function readAnswer(response: JsonObject): Answer {
   const lines = linesIn(response);
   const result = lines.findLast(({ type }) => type === "result") ?? {};
@@ -168,7 +167,7 @@ const anchorOf = (id: string, isComplete: boolean) => ({
 
 const linesIn = ({ lines }: JsonObject): readonly JsonObject[] => objectsOf(lines);
 
-/** The blocks of a line: what the model said, and what its tools gave. What agents of its own said is theirs. */
+/** The blocks of a line: the model's output, and the results of its tools. The output of subagents is left out. */
 export function draftsOf({ type, message, parent_tool_use_id: parent }: JsonObject): readonly Draft[] {
   if ((type !== "assistant" && type !== "user") || (parent ?? null) !== null || !isJsonObject(message)) return [];
   const { content } = message;
@@ -186,12 +185,12 @@ function ownDraft(part: JsonObject): Draft {
       ...plainDraft(reasoning(thinking)),
       ...(typeof signature === "string" ? { wire: { ciphertext: signature } } : {}),
     };
-  // The CLI has run its calls itself: one that cannot be read is on record as it came.
+  // The CLI has executed its calls itself: an unreadable one is recorded as it came.
   const call = type === "tool_use" && isFilledText(id) ? callDraft({ name, arguments: input }, id) : null;
   return call ?? plainDraft(other(part));
 }
 
-/** Null for what is no result: the CLI tells its own reminders as the user's. */
+/** Null for other content: the CLI sends its own reminders as the user's. */
 function resultDraft({ type, tool_use_id: callId, content = "" }: JsonObject): Draft | null {
   if (type !== "tool_result" || typeof callId !== "string" || callId === "") return null;
   const isTexts = isJsonList(content) && content.every((part) => isJsonObject(part) && part["type"] === "text");
@@ -209,7 +208,7 @@ function tokensIn(usage: JsonValue) {
   };
 }
 
-/** What a body says to start a process with. */
+/** The invocation of the process that a body describes. */
 export function invocationOf(bodyText: string): { readonly args: readonly string[]; readonly stdin: string } {
   const body = parseJson(bodyText);
   const { arguments: args, stdin } = objectOf(body);

@@ -14,22 +14,22 @@ import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { claudeCliCodec, invocationOf } from "./claude-cli-codec.ts";
 import { runCli } from "./run-cli.ts";
 
-/** How the CLI is started. None of this is recorded, but for the command and the folder. */
+/** How the CLI is started. Only the command and the folder are recorded. */
 export type ClaudeCliConnection = Pick<HttpOptions, "secrets" | "timeoutMs" | "limits"> & {
-  /** The program and what stands before its arguments; `["claude"]` when absent. */
+  /** The program and its first arguments; `["claude"]` by default. */
   readonly command?: string | readonly [string, ...string[]] | undefined;
-  /** Where it works, and keeps its sessions by; the folder of this process when absent. */
+  /** The working folder, by which the CLI also keeps its sessions; the folder of this process by default. */
   readonly cwd?: string | undefined;
-  /** Beside the environment of this process: `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`. Values of names that end in key or token are masked. */
+  /** Added to the environment of this process: `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`. Values whose names end in key or token are masked. */
   readonly env?: Readonly<Record<string, TextOrSecret>> | undefined;
-  /** For a whole answer, with all that its tools do; ten minutes when absent. For more, raise `takeoverAfterMs` of the engine too. */
+  /** Limits a whole answer, with all that its tools do; ten minutes by default. To raise it, raise `takeoverAfterMs` of the engine too. */
   readonly timeoutMs?: HttpOptions["timeoutMs"];
 };
 
-/** What its arguments say, recorded as it stands. */
+/** The settings of its arguments, recorded unchanged. */
 export type ClaudeCliSettings = {
   readonly model?: string | undefined;
-  /** Added to its own system prompt. */
+  /** Appended to the CLI's own system prompt. */
   readonly instructions?: TextOrSecret | undefined;
   /** Further arguments: `["--max-turns", "5", "--allowed-tools", "Read"]`. */
   readonly args?: readonly string[] | undefined;
@@ -58,10 +58,10 @@ const words: OptionWords = {
 };
 
 /**
- * The Claude CLI as a subprocess: an agent with tools of its own, whose calls and results come as closed blocks of an answer. Each request
- * starts a process, which goes on with the session of the last answer where the Turn goes on from there.
+ * The Claude CLI as a subprocess: an agent with its own tools, whose calls and results are recorded as closed blocks of an answer. Each
+ * request starts a process, which continues the session of the last answer if the Turn continues from there.
  *
- * @throws {ProviderSettingsError} for a name that is no option, and for arguments that every request decides.
+ * @throws {ProviderSettingsError} if an option is unknown, or every request decides an argument.
  */
 export function claudeCli(options: ClaudeCliOptions = {}): Provider {
   const settings = checkedSettings(options, words);
@@ -86,7 +86,7 @@ export function claudeCli(options: ClaudeCliOptions = {}): Provider {
     name: "claude-cli",
     scope: `claude-cli ${command.join(" ")} cwd=${cwd} codec=${claudeCliCodec.family}`,
     codec: claudeCliCodec,
-    // A session that it does not know ends the process; it says nothing of what it goes on from otherwise.
+    // With an unknown session the process ends; otherwise the CLI does not say what it continues from.
     capabilities: { chain: true, echo: "none", counts: "none" },
     ...{ transport: "stdio", settings, systemAs: "instructions", timeoutMs, infer },
   };
@@ -98,7 +98,7 @@ export function claudeCli(options: ClaudeCliOptions = {}): Provider {
   );
 }
 
-/** A program, with what stands before the arguments. */
+/** A program, with its first arguments. */
 function programOf(what: string, given: unknown): readonly [string, ...string[]] {
   const [program = "", ...before] = typeof given === "string" ? [given] : textList(what, given);
   if (program !== "") return [program, ...before];

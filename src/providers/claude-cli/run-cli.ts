@@ -31,10 +31,10 @@ type Running = {
 };
 
 /**
- * Runs the CLI once, and gives all lines that it printed, up to its result. However this ends, the process has ended.
+ * Runs the CLI once and returns all lines that it printed, up to its result. The process has always ended afterwards.
  *
- * @throws {ProviderError} when it cannot be started, dies, prints what is no JSON, pauses or prints too much, says that it failed,
- * does not know the session (`lost-state`), or nobody waits any longer; what it had said by then is in `partial`.
+ * @throws {ProviderError} if the CLI cannot be started, dies, prints a line that is not JSON, pauses too long, prints too much, reports an
+ * error, does not know the session (`lost-state`), or the deadline passes; `partial` has the answer so far.
  */
 export async function runCli({ args, stdin }: Invocation, running: Running): Promise<JsonObject> {
   const { command, cwd, env, deadline } = running;
@@ -45,7 +45,7 @@ export async function runCli({ args, stdin }: Invocation, running: Running): Pro
   const started = await startOf(child, program, cwd);
   if (started !== null) throw started;
   const stderr = tailOf(child);
-  // One that died does not read what it is given; how it ended says why.
+  // A dead process does not read its input; its exit tells why.
   child.stdin.on("error", () => undefined);
   child.stdin.end(stdin);
   const lines: JsonObject[] = [];
@@ -67,13 +67,13 @@ export async function runCli({ args, stdin }: Invocation, running: Running): Pro
 
 type End = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
-/** Its pipes may stay open behind it: a process that it started holds them. */
+/** Does not wait for the pipes, which a child of the process may keep open. */
 const exitOf = (child: ChildProcessWithoutNullStreams): Promise<End> =>
   new Promise((done) => {
     child.once("exit", (code, signal) => done({ code, signal }));
   });
 
-/** Null once it runs. Nothing was given to one that does not. */
+/** Null once it runs. If it does not start, it got no input. */
 async function startOf(
   child: ChildProcessWithoutNullStreams,
   program: string,
@@ -88,7 +88,7 @@ async function startOf(
   return new ProviderError(text, { kind: "invalid-request", outcome: "rejected", cause });
 }
 
-/** Node says the same of a program and of a folder that are not there. */
+/** Node reports the same error for a missing program and a missing folder. */
 function startAdvice(cause: Error, cwd: string): string {
   if (!existsSync(cwd)) return `cwd is ${cwd}, which is not there; make it, or give another`;
   return "code" in cause && cause.code === "ENOENT"
@@ -106,7 +106,7 @@ function tailOf(child: ChildProcessWithoutNullStreams): () => string {
 
 const maxTail = 2_000;
 
-/** The result, or null where it printed none. */
+/** The result, or null if the process printed none. */
 async function readLines(
   child: ChildProcessWithoutNullStreams,
   lines: JsonObject[],
@@ -122,7 +122,7 @@ async function readLines(
     if (value.trim() === "") continue;
     const line = jsonOf(value);
     if (!isJsonObject(line)) {
-      // One that dies leaves its last line unfinished.
+      // A dying process leaves its last line unfinished.
       if (value.startsWith("{") && (await next()).done === true) return null;
       throw nonsense(value);
     }
@@ -132,11 +132,14 @@ async function readLines(
   }
 }
 
-/** How long more is waited for. */
+/** The limits of the wait for output. */
 type Patience = Disposable & {
-  /** Something came. */
+  /** Restarts the idle timer after output. */
   readonly renew: () => void;
-  /** Rejects when nobody waits any longer; says that this was all where the process is gone and nothing more comes. */
+  /**
+   * Rejects when the deadline passes or the output pauses too long; resolves as the end of the output when the process has exited and
+   * prints no more.
+   */
   readonly over: Promise<{ readonly done: true; readonly value: undefined }>;
 };
 
@@ -150,7 +153,7 @@ function patienceWith(
   let timer: NodeJS.Timeout | undefined;
   const renew = (): void => {
     clearTimeout(timer);
-    // What it started may hold its pipes for as long as it likes.
+    // A child of the process may hold the pipes open for any time.
     timer = isGone(child)
       ? setTimeout(() => resolve({ done: true, value: undefined }), graceMs)
       : setTimeout(() => reject(limitError("idleMs", limits)), limits.idleMs);
@@ -173,7 +176,7 @@ function patienceWith(
 const isGone = ({ exitCode, signalCode }: ChildProcessWithoutNullStreams): boolean =>
   exitCode !== null || signalCode !== null;
 
-/** What is printed, held to the limits while it comes: a line that never ends is not kept. */
+/** The output, checked against the limits as it comes: a line that never ends is not kept. */
 async function* metered(
   pieces: AsyncIterable<string>,
   limits: AnswerLimits,
@@ -195,7 +198,7 @@ async function* metered(
 
 const deltaTypes = { assistant: "text-delta", reasoning: "reasoning-delta", tool_call: "tool-call-delta" } as const;
 
-/** Tells the blocks of a line; gives how many were told so far. */
+/** Passes on the blocks of a line; returns how many were passed on so far. */
 function tell(line: JsonObject, told: number, onDelta: Running["onDelta"]): number {
   const drafts = draftsOf(line);
   for (const [index, { kind, payload }] of drafts.entries()) {
@@ -227,11 +230,11 @@ async function diedError(exited: Promise<End>, stderr: () => string): Promise<Pr
   return new ProviderError(text, { kind: "stream-cut", outcome: "unknown", body: said });
 }
 
-/** An end of a name that nobody knows here is no failure by itself: what was said is kept, as an answer that is not whole. */
+/** An unknown kind of end is not a failure: the output is kept as an incomplete answer. */
 const hasFailed = ({ is_error: isError, subtype }: JsonObject): boolean =>
   isError === true || typeof subtype !== "string" || subtype.startsWith("error");
 
-/** It says `success` where its request was refused, too. Its tools may have done something by then. */
+/** The CLI also says `success` if its request was refused. Its tools may have acted by then. */
 function failureOf(result: JsonObject, stderr: string): ProviderError {
   const { result: said, errors, subtype, api_error_status: status } = result;
   const told = [said, ...listOf(errors), stderr].filter((text) => typeof text === "string");
@@ -239,7 +242,7 @@ function failureOf(result: JsonObject, stderr: string): ProviderError {
   if (unknown !== undefined) return lostSession(unknown);
   const message = told.find((text) => text !== "") ?? `the Claude CLI ended with ${JSON.stringify(subtype)}`;
   const http = typeof status === "number" ? status : null;
-  // It hands on what its API said, as a text or as the body that it is.
+  // The CLI passes on its API's error, as a text or as the body.
   const refused = message.replace(/^API Error: \d+ /, "");
   const { kind } = messagesError({ status: http, body: jsonOf(refused) ?? { error: { message: refused } } });
   return new ProviderError(message, { kind, outcome: "unknown", status: http, body: result });
@@ -247,22 +250,22 @@ function failureOf(result: JsonObject, stderr: string): ProviderError {
 
 const isUnknownSession = (text: string): boolean => /No conversation found with session ID/.test(text);
 
-/** It ends before it asks anybody: a new session is given everything. */
+/** The CLI ends before it calls the model, so a new session can be given everything. */
 const lostSession = (message: string): ProviderError =>
   new ProviderError(message, { kind: "lost-state", outcome: "rejected" });
 
-/** Waits for a process that has said its last to end, and ends one that has not: kindly, and if it does not listen, at once. */
+/** Waits for a process that has printed its result to exit. Stops any other with SIGTERM, and then with SIGKILL. */
 async function stop(child: ChildProcessWithoutNullStreams, exited: Promise<End>, isDone: boolean): Promise<void> {
   child.stdout.resume();
   for (const signal of [...(isDone ? [null] : []), "SIGTERM", "SIGKILL"] as const) {
     if (signal !== null) child.kill(signal);
     if ((await within(exited, graceMs)) !== null) break;
   }
-  // What it started may outlive it, and holds its ends of these pipes: nobody waits for that.
+  // A child of the process may outlive it and hold these pipes; do not wait for that.
   for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy();
 }
 
-/** How it ended, or null where it has not in that time. */
+/** How the process ended, or null if it has not within that time. */
 async function within(exited: Promise<End>, ms: number): Promise<End | null> {
   const later = Promise.withResolvers<null>();
   const timer = setTimeout(later.resolve, ms, null);

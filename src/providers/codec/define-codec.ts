@@ -14,10 +14,10 @@ import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { AnchorKind, CallPairs, Codec, GroupPlace, OfferedTool, Settings } from "../../engine/stack/codec.ts";
 
-/** What a codec has to say; the rest has defaults. */
+/** The members of a codec; those that have a default are optional. */
 export type CodecDefinition = Pick<Codec, "name" | "encodeRequest" | "readAnswer" | "writeAnswer"> & Partial<Codec>;
 
-/** A hook is a function; of which kind it is shows when it is called. */
+/** Checks only that a hook is a function; its signature shows when it is called. */
 const hook: ValueCheck<never> = (what, given) => anything(what, checkFunction(what, given));
 
 /** An object with functions of these names. */
@@ -50,22 +50,21 @@ const members = optionsOf<CodecDefinition>({
 });
 
 /**
- * A codec whose wire does as most do, but for what is given:
+ * Makes a codec from its own members and these defaults:
  *
  * - its family is the name up to the last `/`;
- * - settings have the instructions as a text under `instructions` and the tools under `tools`, each with name, description and
- *   parameters, for `encodeRequest` to write as the wire has them;
- * - a run can be asked with another `model` and other `instructions`, and with nothing else: the rest is for `adjust` to say;
- * - a call is answered by the result that has its `callId`;
- * - what its answers give to continue from is a `response`: continued as often as one likes, for ever;
- * - every block can be sent; reasoning, and items that only the endpoint knows, with their whole answer and as they came.
+ * - settings have `instructions`, a text, and `tools`, each with name, description and parameters; `encodeRequest` writes them in the form
+ *   of the wire;
+ * - a run can change `model` and `instructions`; `adjust` supports further settings;
+ * - the result with a call's `callId` answers the call;
+ * - an answer's anchor is a `response`, which can be continued any number of times;
+ * - every block can be sent; reasoning, and items that only the endpoint understands, only unchanged and with their whole answer.
  *
- * @throws {TypeError} for a definition without a name and its version, or without one of the three functions, and for a member
- * that codecs do not have.
+ * @throws {TypeError} if the name has no version, `encodeRequest`, `readAnswer` or `writeAnswer` is missing, or a member is unknown.
  */
 export function defineCodec(definition: CodecDefinition): Codec {
   members.check("defineCodec", definition);
-  // What is said to be undefined is as what is not said: the defaults stand.
+  // A member that is given as undefined gets its default.
   const given = { ...definition };
   for (const name of Object.keys(given))
     if (Reflect.get(given, name) === undefined) Reflect.deleteProperty(given, name);
@@ -87,7 +86,7 @@ function anchors(what: string, given: unknown): Codec["anchors"] {
   return anything(what, given);
 }
 
-/** What runs may ask otherwise of a wire whose settings are named as most are. */
+/** Applies a run's adjustments to settings with the common names. */
 const adjusting =
   (codec: string) =>
   (settings: Settings, { model, instructions, ...others }: Adjustments): Settings => {
@@ -103,7 +102,7 @@ const adjusting =
     };
   };
 
-/** Adds texts to the instructions of settings that have them as one text. */
+/** Adds texts to instructions that are one text. */
 export function instruct(settings: Settings, texts: readonly string[]): Settings {
   if (texts.length === 0) return settings;
   const own = settings["instructions"] ?? null;
@@ -115,7 +114,7 @@ export function instruct(settings: Settings, texts: readonly string[]): Settings
   return { ...settings, instructions: (own === null ? texts : [own, ...texts]).join("\n\n") };
 }
 
-/** Offers tools beside those under `tools`. */
+/** Adds tools to those under `tools`. */
 export function offer(settings: Settings, { tools }: { readonly tools: readonly OfferedTool[] }): Settings {
   return tools.length === 0 ? settings : { ...settings, tools: [...toolsIn(settings), ...tools.map(toolSetting)] };
 }
@@ -127,7 +126,7 @@ export function offeredTools(settings: Settings): readonly string[] {
   return toolsIn(settings).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
 }
 
-/** The same on a wire that has the functions of callers under `function`. */
+/** Like `offeredTools`, for a wire that nests a caller's functions under `function`. */
 export function offeredFunctions(settings: Settings): readonly string[] {
   return toolsIn(settings).flatMap(({ name, function: wrapped }) => {
     const told = isJsonObject(wrapped) ? wrapped["name"] : name;
@@ -137,7 +136,7 @@ export function offeredFunctions(settings: Settings): readonly string[] {
 
 const toolsIn = ({ tools }: Settings): readonly JsonObject[] => objectsOf(tools);
 
-/** What was edited is not what the endpoint knows, and it knows such an item only by the answer around it. */
+/** The endpoint knows such an item only in its original answer, and does not know an edited one. */
 export function brokenGroupRule({ kind, wire }: Block, { isBroken }: GroupPlace): string | null {
   if (kind !== "reasoning" && kind !== "other") return null;
   if (wire === null) return "edited-item";

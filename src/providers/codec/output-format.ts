@@ -1,9 +1,9 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 
 /**
- * The format of answers that are of a JSON Schema. Servers that are asked to hold themselves to it strictly take a part of JSON
- * Schema only, in which objects have no members but those that they require; any other schema guides the model, and is not
- * strict. An object whose schema says nothing of further members is told as one that has none: the validation drops them anyway.
+ * The output format for answers that match a JSON Schema. In strict mode, servers accept a subset of JSON Schema only: an object must list
+ * all its properties as required and allow no others. Any other schema is sent without strict mode and only guides the model. An object
+ * schema without `additionalProperties` counts as closed, because validation drops additional members anyway.
  */
 export function outputFormat(schema: JsonObject): JsonObject {
   const closed = closedSchema(schema);
@@ -11,14 +11,14 @@ export function outputFormat(schema: JsonObject): JsonObject {
   return closed === null ? { ...format, schema, strict: false } : { ...format, schema: closed, strict: true };
 }
 
-/** What a strict format may say of a value, besides what is within it. */
+/** The keywords that a strict schema may have. */
 const strictKeywords = new Set([
   ...["type", "enum", "const", "title", "description", "required", "additionalProperties", "$ref"],
   ...["pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
   ...["minItems", "maxItems", "properties", "items", "anyOf", "$defs"],
 ]);
 
-/** The schema with its objects closed; null where it cannot be held to strictly. */
+/** The schema with its objects closed; null if strict mode does not support it. */
 function closedSchema(schema: JsonValue): JsonObject | null {
   if (!isJsonObject(schema) || Object.keys(schema).some((name) => !strictKeywords.has(name))) return null;
   const { properties, items, anyOf, $defs, additionalProperties = false, required } = schema;

@@ -5,13 +5,13 @@ import { contentFiltersOfError } from "./content-filters.ts";
 import { type ErrorReport, readErrorBody } from "./error-report.ts";
 import { classifyNetworkFailure } from "./network-failure.ts";
 
-/** What is known of an inference that failed. */
+/** What is known about a failed inference. */
 export type FailedAnswer = {
   readonly status?: number | null;
-  /** The body as parsed JSON or as text; the `error` of a stream event counts as one. */
+  /** The body as parsed JSON or as text; for a stream event, its `error`. */
   readonly body?: JsonValue | undefined;
   readonly headers?: Pick<Headers, "get"> | null;
-  /** What was thrown instead of an answer. */
+  /** The error that was thrown if no answer came. */
   readonly cause?: unknown;
 };
 
@@ -29,15 +29,15 @@ export type ClassifiedFailure = {
 };
 
 /**
- * Says why an inference failed, and whether the server may have acted on it: a 429 is a rate limit; else by the code where
- * it is specific, else by the wording of the message, else by the HTTP status. Pure.
+ * Classifies a failure and says whether the server may have acted. A 429 is a rate limit. Otherwise a specific code decides, then the
+ * wording of the message, then the HTTP status. Pure.
  */
 export function classifyFailure({ status, body, headers, cause }: FailedAnswer): ClassifiedFailure {
   if (body === undefined && (status ?? null) === null) {
     return { ...untold, ...classifyNetworkFailure(cause) };
   }
   const report = readErrorBody(body);
-  // Some servers tell an error under 200, and its status within.
+  // Some servers report an error under 200, with its status in the body.
   const known = isFailure(status ?? null) ? (status ?? null) : (report.status ?? status ?? null);
   const kind = kindOf(report, known);
   const said = isFailure(status ?? null) ? saidToRetry(headers ?? null) : null;
@@ -58,7 +58,7 @@ export function classifyFailure({ status, body, headers, cause }: FailedAnswer):
 
 type Classified = { readonly kind: FailureKind; readonly known: number | null };
 
-/** What the server says; of a model that it does not have, also what to do: some say no more than its name. */
+/** The server's message. For a missing model it adds what to do, because some servers return only the model's name. */
 function messageOf({ message }: ErrorReport, { kind, known }: Classified): string {
   if (message === null)
     return known === null ? "the provider failed without a reason" : `the provider answered HTTP ${known}`;
@@ -75,13 +75,13 @@ const untold = {
 
 const isFailure = (status: number | null): boolean => status !== null && status >= 400;
 
-/** OpenAI's word on whether a refused request may be sent again as it stands. */
+/** OpenAI's header that says whether a refused request may be sent again unchanged. */
 function saidToRetry(headers: Pick<Headers, "get"> | null): boolean | null {
   const said = headers?.get("x-should-retry");
   return said === "true" || said === "false" ? said === "true" : null;
 }
 
-/** A limit that waiting does not lift: the account has to be paid for, or given more. */
+/** A limit that waiting does not lift: the account needs credit or a higher quota. */
 const isUsedUp = ({ code, type }: ErrorReport, status: number | null): boolean =>
   status === paymentRequired || [code, type].some((name) => name !== null && usedUp.has(name));
 
@@ -92,13 +92,13 @@ const usedUp: ReadonlySet<string> = new Set([
 
 const paymentRequired = 402;
 
-/** What a provider calls the request: OpenAI, most proxies, Azure. */
+/** The provider's id of the request: OpenAI, most proxies, Azure. */
 export function requestIdOf(headers: Pick<Headers, "get"> | null): string | null {
   const ids = ["x-request-id", "request-id", "apim-request-id", "x-ms-request-id"].map((name) => headers?.get(name));
   return ids.find((id) => id !== undefined && id !== null && id !== "") ?? null;
 }
 
-/** The same as the error that a provider throws. */
+/** The same, as the error that a provider throws. */
 export function providerError(answer: FailedAnswer): ProviderError {
   const { message, ...failure } = classifyFailure(answer);
   return new ProviderError(message, { ...failure, body: answer.body ?? null, cause: answer.cause });
@@ -144,7 +144,7 @@ const kindByCode: ReadonlyMap<string, FailureKind> = new Map([
   ["websocket_stream_limit_reached", "invalid-request"],
 ]);
 
-/** Most refusals of the state phase have no code: only their message tells them apart (as seen). */
+/** Most refusals of the state phase have no code: only their message distinguishes them (as seen). */
 const kindByMessage: readonly (readonly [RegExp, FailureKind])[] = [
   [/^No tool output found for/, "missing-tool-output"],
   [/^No tool call found for/, "orphan-tool-output"],
@@ -174,7 +174,7 @@ const kindByMessage: readonly (readonly [RegExp, FailureKind])[] = [
 
 function kindOf(report: ErrorReport, status: number | null): FailureKind {
   const { code, type, message } = report;
-  // Whatever its body says: proxies put all kinds of bodies under it.
+  // Whatever the body says: proxies send all kinds of bodies with a 429.
   if (status === 429) return "rate-limited";
   const byCode = code === null ? undefined : kindByCode.get(code);
   const byMessage = kindByMessage.find(([pattern]) => message !== null && pattern.test(message))?.[1];
@@ -182,7 +182,7 @@ function kindOf(report: ErrorReport, status: number | null): FailureKind {
   return byCode ?? byMessage ?? ofAnchor(report, status) ?? byType ?? byStatus(status) ?? byFamily(report) ?? "unknown";
 }
 
-/** A refusal of the response id itself, in the words of a server that has no specific code for it. */
+/** A refusal of the response id itself, worded by a server that has no specific code for it. */
 function ofAnchor({ code, type, param, message }: ErrorReport, status: number | null): FailureKind | null {
   const isAnchor = param === "previous_response_id" || param === "response_id";
   if (isAnchor && (code === "unsupported_parameter" || code === "unknown_parameter")) return "chaining-unsupported";
@@ -198,7 +198,7 @@ function byStatus(status: number | null): FailureKind | null {
   return isRefusal(status) ? "invalid-request" : "server-error";
 }
 
-/** Errors inside a stream have no status: the family of their code or type says whose fault it was, or their first words. */
+/** Errors inside a stream have no status: the family of their code or type says whose fault it was, or else their first words. */
 function byFamily({ code, type, message }: ErrorReport): FailureKind | null {
   const names = [code, type].filter((name) => name !== null);
   if (names.some((name) => /^(invalid|unsupported|unknown|missing|integer|decimal|string|array)_/.test(name)))
@@ -209,10 +209,10 @@ function byFamily({ code, type, message }: ErrorReport): FailureKind | null {
   return /^The server had an error\b/.test(message ?? "") ? "server-error" : null;
 }
 
-/** Whether the server says no before it infers; 408 is a time limit and tells nothing. */
+/** Whether the server refused before it inferred; 408 is a timeout and does not say. */
 const isRefusal = (status: number): boolean => status === 501 || (status >= 400 && status < 500 && status !== 408);
 
-/** The server has no room for the request now; 529 is what Anthropic, and servers behind its wire, say. */
+/** The server has no capacity now; 529 comes from Anthropic and from servers with its wire. */
 const unavailable: ReadonlySet<number | null> = new Set([503, 529]);
 
 const mayHaveActed: ReadonlySet<FailureKind> = new Set(["server-error", "unknown"]);
@@ -222,7 +222,7 @@ function outcomeOf(kind: FailureKind, status: number | null): "rejected" | "unkn
   return mayHaveActed.has(kind) ? "unknown" : "rejected";
 }
 
-/** `retry-after-ms`, `retry-after` in seconds or as a date (against the answer's own date), what the body says, or the message's own words. */
+/** `retry-after-ms`, `retry-after` in seconds or as a date (against the answer's own date), the body, or else the text of the message. */
 function retryAfter(headers: Pick<Headers, "get"> | null, { message, retryAfterMs }: ErrorReport): number | null {
   const ms = numberOf(headers?.get("retry-after-ms"));
   if (ms !== null) return ms;
@@ -242,7 +242,7 @@ function numberOf(text: string | null | undefined): number | null {
   return Number.isFinite(value) && value >= 0 ? value : null;
 }
 
-/** The same error, with what the answer had said. It says that the server has acted. */
+/** The same error with the part of the answer that came, which shows that the server acted. */
 export function withPartial(error: ProviderError, partial: readonly JsonObject[]): ProviderError {
   const {
     message,
@@ -261,7 +261,7 @@ export function withPartial(error: ProviderError, partial: readonly JsonObject[]
   return new ProviderError(message, { ...told, outcome: "unknown", partial });
 }
 
-/** The same error, saying also what to do about it. */
+/** The same error with a message that also says what to do. */
 export function withMessage(error: ProviderError, message: string): ProviderError {
   const { cause, ...fields } = error;
   return new ProviderError(message, { ...fields, cause });

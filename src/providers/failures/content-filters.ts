@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonValue, objectOf, textOrNull } from "../../base/json.ts";
 import type { ContentFilter } from "../../domain/events/inference-events.ts";
 
-/** What the filters of a server found in an answer's `content_filters` (Azure OpenAI's documentation), in our words. */
+/** The results of content filters in an answer's `content_filters` (Azure OpenAI's documentation), in turnlog's form. */
 export function contentFiltersIn(given: JsonValue | undefined): readonly ContentFilter[] {
   if (!isJsonList(given)) return [];
   return given.filter(isJsonObject).map((filter) => ({
@@ -11,7 +11,7 @@ export function contentFiltersIn(given: JsonValue | undefined): readonly Content
   }));
 }
 
-/** The same of the body of a refusal, which has them as answers do, or as results alone under `innererror`. */
+/** The same for the body of a refusal, which has them as answers do, or only the results under `innererror`. */
 export function contentFiltersOfError(body: JsonValue | undefined): readonly ContentFilter[] {
   const outer = objectOf(body);
   const response = objectOf(outer["response"]);

@@ -1,24 +1,24 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, jsonOf, objectsOf } from "../../base/json.ts";
 
-/** What a failed answer says of itself, whichever of the known shapes its body has (OpenAI's guide to error codes, and answers that were seen). */
+/** What a failed answer says, in any of the known shapes of its body (OpenAI's guide to error codes, and answers that were seen). */
 export type ErrorReport = {
   readonly status: number | null;
   readonly code: string | null;
   readonly type: string | null;
   readonly param: string | null;
   readonly message: string | null;
-  /** What Google's `RetryInfo` asks to wait. */
+  /** The delay that Google's `RetryInfo` asks for. */
   readonly retryAfterMs: number | null;
 };
 
 /**
- * Reads an error body: the `{error: {…}}` envelope, its flat form of event streams, `response.failed`, a failed response,
- * `{error: "text"}`, `[{error: {…}}]`, `{detail: …}`, `{message: …}`, plain text, HTML, or nothing. The content type is not asked: servers
- * name it wrongly.
+ * Reads an error body: the `{error: {…}}` envelope, its flat form in event streams, `response.failed`, a failed response, `{error:
+ * "text"}`, `[{error: {…}}]`, `{detail: …}`, `{message: …}`, plain text, HTML, or nothing. It ignores the content type, because servers set
+ * it wrongly.
  */
 export function readErrorBody(body: JsonValue | undefined): ErrorReport {
   const told = typeof body === "string" ? (jsonOf(body) ?? body) : body;
-  // Google's streams give an error as a list of one.
+  // Google's streams send an error as a list of one.
   const value = isJsonList(told) && told.length === 1 ? told[0] : told;
   if (!isJsonObject(value)) return { ...nothing, message: typeof value === "string" ? plainText(value) : null };
   const outer = isJsonObject(value["response"]) ? value["response"] : value;
@@ -26,7 +26,7 @@ export function readErrorBody(body: JsonValue | undefined): ErrorReport {
   return {
     status: typeof value["status"] === "number" ? value["status"] : statusOf(inner["code"] ?? outer["code"]),
     code: text(inner["code"]) ?? text(outer["code"]),
-    // Google's APIs say there what others call the type.
+    // Google's APIs put there what others call the type.
     type: text(inner["type"]) ?? text(inner["status"]),
     param: text(inner["param"]),
     message: text(inner["message"]) ?? text(outer["error"]) ?? detail(outer["detail"]) ?? text(outer["message"]),
@@ -34,7 +34,7 @@ export function readErrorBody(body: JsonValue | undefined): ErrorReport {
   };
 }
 
-/** A failed interaction of Google's lists what went wrong. */
+/** A failed interaction of Google's has a list of errors. */
 const firstIn = (errors: JsonValue | undefined): JsonObject | undefined =>
   isJsonList(errors) ? errors.find(isJsonObject) : undefined;
 
@@ -56,7 +56,7 @@ function retryInfo(details: JsonValue | undefined): number | null {
   return null;
 }
 
-/** FastAPI's `detail`: a text, an object, or a list of what is wrong with the request. */
+/** FastAPI's `detail`: a text, an object, or a list of the request's errors. */
 function detail(value: JsonValue | undefined): string | null {
   const first = isJsonList(value) ? value[0] : value;
   if (isJsonObject(first)) return text(first["msg"]) ?? text(first["message"]) ?? JSON.stringify(first);
@@ -71,7 +71,7 @@ function plainText(body: string): string | null {
 
 const htmlPage = "the body is an HTML page";
 
-/** Whether that is all that a message says. */
+/** Whether the message is just an HTML page. */
 export const isHtmlPage = (message: string): boolean => message.startsWith(htmlPage);
 
 const text = (value: JsonObject[string]): string | null => (typeof value === "string" && value !== "" ? value : null);

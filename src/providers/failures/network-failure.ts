@@ -6,7 +6,7 @@ type NetworkFailure = {
   readonly message: string;
 };
 
-/** Says what it means that no answer came: `rejected` only where nothing can have been sent. Pure. */
+/** Classifies a failure without an answer: `rejected` only if nothing can have been sent. Pure. */
 export function classifyNetworkFailure(cause: unknown): NetworkFailure {
   const chain = causesOf(cause);
   const reason = chain.findLast((error) => error.message !== "")?.message ?? "no reason given";
@@ -27,7 +27,7 @@ export function classifyNetworkFailure(cause: unknown): NetworkFailure {
   };
 }
 
-/** Codes of Node and undici for what happens before the first byte of a request is written. */
+/** Codes of Node and undici for failures before the first byte of a request is written. */
 const neverConnected: ReadonlySet<string> = new Set([
   "CERT_HAS_EXPIRED",
   "DEPTH_ZERO_SELF_SIGNED_CERT",
@@ -50,7 +50,7 @@ type Cause = {
   readonly syscall?: string | undefined;
 };
 
-/** An error, what caused it, and the attempts that an AggregateError gathers. */
+/** An error, its causes, and the attempts that an AggregateError collects. */
 function causesOf(cause: unknown, depth = 0): readonly Cause[] {
   if (!(cause instanceof Error) || depth > maxCauses) return [];
   const { name, message } = cause;

@@ -10,19 +10,22 @@ import { geminiProvider, type Wrap } from "./gemini-provider.ts";
 export type CodeAssistOptions = GeminiSettings &
   Omit<GeminiConnection, "credentialsOwner"> & {
     /**
-     * Gives the OAuth access token of each request. Where the server refuses one with HTTP 401, it is asked once more with
-     * `isRefused`, for a token that was refreshed, and the request goes out again.
+     * Returns the OAuth access token of each request. If the server rejects a token with HTTP 401, the function is called once more with
+     * `isRefused`, for a refreshed token, and the request is sent again.
      */
     readonly credentials: Credentials;
-    /** Whose account it is, so that a refreshed token is the same endpoint. */
+    /** The account that owns the credentials, so that a refreshed token belongs to the same endpoint. */
     readonly credentialsOwner: string;
-    /** The project of Google Cloud that requests name. */
+    /** The Google Cloud project that requests name. */
     readonly project?: string | undefined;
-    /** What is put around the body; `{ model, project, request: body }` when absent. It is not recorded, and has to be the same again. */
+    /**
+     * Puts the body into an outer one; `{ model, project, request: body }` by default. It is not recorded, and must return the same each
+     * time.
+     */
     readonly wrap?: Wrap | undefined;
-    /** Takes the response, or a chunk of one, out of what comes; the member `response` when absent. */
+    /** Extracts the response, or a chunk of one, from the server's answer; the member `response` by default. */
     readonly unwrap?: ((answer: JsonObject) => JsonObject) | undefined;
-    /** What comes behind the base URL; `:generateContent` or `:streamGenerateContent` when absent. */
+    /** The part of the address after the base URL; `:generateContent` or `:streamGenerateContent` by default. */
     readonly path?: ((asked: { readonly model: string; readonly method: string }) => string) | undefined;
   };
 
@@ -31,10 +34,10 @@ const ownOptions: OptionTable<Pick<CodeAssistOptions, "credentials" | "project" 
 };
 
 /**
- * A model behind an endpoint in the style of Code Assist (gemini-cli, Apache-2.0): the body of `generateContent` stands within
- * another, and an account's OAuth token is who asks. Recorded is the inner body.
+ * A model behind an endpoint like Code Assist (gemini-cli, Apache-2.0): the body of `generateContent` is nested in another body, and
+ * requests carry an account's OAuth token. The inner body is recorded.
  *
- * @throws {ProviderSettingsError} without credentials, or where a setting cannot be sent.
+ * @throws {ProviderSettingsError} if there are no credentials, or a setting cannot be sent.
  */
 export function googleCodeAssist(options: CodeAssistOptions): Provider {
   checkGiven("googleCodeAssist", options);
@@ -44,7 +47,7 @@ export function googleCodeAssist(options: CodeAssistOptions): Provider {
       "googleCodeAssist: give credentials, a function that gives an access token, and credentialsOwner, whose account it is",
     );
   const baseURL = options.baseURL ?? "https://cloudcode-pa.googleapis.com/v1internal";
-  // The method follows a colon, which behind a bare host would be a port.
+  // The method follows a colon, which would start a port after a bare host.
   if (path === undefined && URL.canParse(baseURL) && new URL(baseURL).pathname === "/")
     throw new ProviderSettingsError(
       `googleCodeAssist: baseURL ends with its host: give it with the version, such as ${new URL(baseURL).origin}/v1internal, or give path`,
@@ -64,7 +67,7 @@ export function googleCodeAssist(options: CodeAssistOptions): Provider {
   );
 }
 
-/** What stands beside the response stays with it. */
+/** Keeps the members beside the response. */
 function responseIn({ response, ...beside }: JsonObject): JsonObject {
   return isJsonObject(response) ? { ...response, ...beside } : beside;
 }

@@ -4,7 +4,7 @@ import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/
 import { countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { draftsOf, partsAsSaid, partsIn, unreadCalls } from "./gemini-parts.ts";
 
-/** Reads a response of generateContent: the first candidate is the answer, the others stay as they came. */
+/** Reads a response of generateContent: the first candidate is the answer, the others are kept as they came. */
 export function readAnswer(response: JsonObject, { inferenceId }: AnswerContext): Answer {
   const { text: id, others } = takeText(response, "responseId");
   const { candidates, usageMetadata: usage, ...rest } = others;
@@ -29,7 +29,7 @@ export function readAnswer(response: JsonObject, { inferenceId }: AnswerContext)
   };
 }
 
-/** The response that an answer was read from. */
+/** Restores the response that an answer was read from. */
 export function writeAnswer({ id, status, blocks, usage, rest }: RecordedAnswer): JsonObject {
   const { candidates: left, hasCandidates, ...members } = rest;
   return {
@@ -40,12 +40,12 @@ export function writeAnswer({ id, status, blocks, usage, rest }: RecordedAnswer)
   };
 }
 
-/** The candidates that blocks alone stand for. */
+/** The candidates that blocks make without residues. */
 const plainCandidates = (blocks: readonly Draft[], status: string | null): JsonValue => [
   { content: { parts: blocks.flatMap(partsAsSaid), role: "model" }, finishReason: status, index: 0 },
 ];
 
-/** Why there is no answer: the prompt was blocked, or the model did what it may not. */
+/** Why there is no answer: the prompt was blocked, or the model's output was not allowed. */
 export function failureIn({ promptFeedback, candidates }: JsonObject): NonNullable<Answer["failure"]> | null {
   const { blockReason, blockReasonMessage } = objectOf(promptFeedback);
   if (typeof blockReason === "string") {
@@ -59,13 +59,13 @@ export function failureIn({ promptFeedback, candidates }: JsonObject): NonNullab
   return { message: `the model could not answer (${finishReason})${why}`, code: finishReason };
 }
 
-/** Ends of an answer in which the model did something wrong, and said nothing that could be gone on with. */
+/** Finish reasons for mistakes of the model, after which there is nothing to continue from. */
 const mistakes: ReadonlySet<string> = new Set([
   ...["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"],
   ...["TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE"],
 ]);
 
-/** Gemini counts what was thought apart from what was said, and what its own tools put into the prompt apart from the prompt. */
+/** Gemini counts thinking apart from the output, and input of its own tools apart from the prompt. */
 export function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
   const count = (name: string): number => countSaid(told[name]);

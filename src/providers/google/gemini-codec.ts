@@ -25,8 +25,8 @@ function encodeRequest({ settings, input }: RequestParts): string {
 }
 
 /**
- * A signature is good at the endpoint that gave it. The first call of each step needs one, where the model looks: what another model
- * called, or a layer has edited, has none.
+ * A signature is valid at the endpoint that made it. If the model checks signatures, the first call of each step needs one, which calls of
+ * other models and edited calls do not have.
  */
 function standInRule(block: Block, { isForeign, stretch, settings }: SignedPlace): string | null {
   if (isForeign && isSigned(block)) return "foreign-signature";

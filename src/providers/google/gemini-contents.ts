@@ -3,12 +3,12 @@ import { Block, type Wire } from "../../domain/block.ts";
 import type { Draft, SentBlock } from "../../engine/stack/codec.ts";
 import { draftsOf, keepParts, kindOfSpeaker, partsOf, resultDraft, userPart, verbatim } from "./gemini-parts.ts";
 
-/** What Gemini takes in the place of a signature that a call of another model does not have (Google's guide to thought signatures). */
+/** The placeholder that Gemini accepts for the signature of another model's call (Google's guide to thought signatures). */
 const standInSignature = "skip_thought_signature_validator";
 
 /**
- * Blocks as contents: what one side says without a word of the other is one content, and results stand in one of their own, in the
- * order of their calls.
+ * Converts blocks to contents: consecutive blocks of one side are one content, and results are a content of their own, in the order of
+ * their calls.
  */
 export function contentsOf(
   blocks: readonly SentBlock[],
@@ -44,17 +44,17 @@ type Content = {
   readonly parts: { readonly part: JsonObject; readonly place: number }[];
 };
 
-/** Without its signature a text of nothing is nothing. */
+/** An empty text without its signature is dropped. */
 const isSaid = ({ text }: JsonObject): boolean => text !== "";
 
-/** The part without the signature of somebody else; a call is given what stands for one, where it needs one. */
+/** The part without a foreign signature; a call that needs one gets the placeholder. */
 function unsigned({ thoughtSignature: _, ...part }: JsonObject, { signs }: { readonly signs: boolean }): JsonObject {
   return signs && part["functionCall"] !== undefined ? { ...part, thoughtSignature: standInSignature } : part;
 }
 
 /**
- * A history in Gemini's own form (`contents`) as blocks, which `append` takes: signatures and members that turnlog does not know
- * stay with them, and go back as they came to the endpoint of that scope.
+ * Converts a history in Gemini's own form (`contents`) to blocks for `append`. Signatures and members unknown to turnlog are kept, and go
+ * back unchanged to the endpoint of that scope.
  */
 export function blocksOfContents(contents: readonly JsonObject[], { scope }: Pick<Wire, "scope">): readonly Block[] {
   const open: OpenCall[] = [];
@@ -72,7 +72,7 @@ export function blocksOfContents(contents: readonly JsonObject[], { scope }: Pic
 
 type OpenCall = { readonly id: string; readonly name: string };
 
-/** Neighbouring texts, images and files are one message. */
+/** Adjacent texts, images and files are one message. */
 function userDrafts(parts: readonly JsonObject[], open: OpenCall[]): readonly Draft[] {
   const drafts: Draft[] = [];
   let message: { readonly part: JsonObject; readonly own: JsonObject }[] = [];
@@ -95,7 +95,7 @@ function userDrafts(parts: readonly JsonObject[], open: OpenCall[]): readonly Dr
   return drafts;
 }
 
-/** A result answers the call of its id, or the first of its name that is open; null for what is no result. */
+/** A result answers the call with its id, or the first open call with its name; null for other parts. */
 function answeredDraft(part: JsonObject, open: OpenCall[]): Draft | null {
   const { functionResponse: response } = part;
   if (!isJsonObject(response) || typeof response["name"] !== "string") return null;

@@ -17,7 +17,7 @@ import {
 import { instructions, modelLike } from "../settings/option-checks.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 
-/** How a model of Google is asked. These are recorded with the requests, and any text in them may be `secret("NAME")`. */
+/** The settings of a Google model. They are recorded with the requests, and any text in them may be `secret("NAME")`. */
 export type GeminiSettings = {
   readonly model: string;
   /** Sent as `systemInstruction`. System blocks at the beginning of the Turn are added to it. */
@@ -29,19 +29,19 @@ export type GeminiSettings = {
   readonly safetySettings?: readonly JsonObject[] | undefined;
   readonly labels?: JsonObject | undefined;
   readonly serviceTier?: string | undefined;
-  /** Further members of the request's body. */
+  /** Further members of the request body. */
   readonly extraBody?: JsonObject | undefined;
 };
 
-/** Where the model is. None of this is recorded. */
+/** The endpoint of the model. None of this is recorded. */
 export type GeminiConnection = HttpOptions &
   OwnerOption &
   TransportOption & {
-    /** With the version, as `https://generativelanguage.googleapis.com/v1beta`. */
+    /** Includes the version, as `https://generativelanguage.googleapis.com/v1beta`. */
     readonly baseURL?: string | undefined;
   };
 
-/** Gives the access token of the next request; `isRefused`, where the server has refused the one it gave for it before. */
+/** Returns the access token of the next request; gets `isRefused` if the server has rejected the previous token for it. */
 export type Credentials = KeySource;
 
 const geminiSettings: OptionTable<GeminiSettings> = {
@@ -49,12 +49,12 @@ const geminiSettings: OptionTable<GeminiSettings> = {
   ...allOf(anything, "tools", "toolConfig", "generationConfig", "safetySettings", "labels", "serviceTier", "extraBody"),
 };
 
-/** Of every endpoint of Google's. */
+/** Options of every Google endpoint. */
 export const geminiConnection: OptionTable<GeminiConnection> = {
   ...{ baseURL: anything, credentialsOwner: anything, ...transportOption, ...httpOptions },
 };
 
-/** What an option of generateContent is called, but for those of one endpoint. */
+/** The options of generateContent, without those of a single endpoint. */
 export const geminiWords: Omit<OptionWords, "provider" | "connection"> = {
   settings: geminiSettings,
   decided: new Set(["contents"]),
@@ -82,7 +82,7 @@ export const geminiWords: Omit<OptionWords, "provider" | "connection"> = {
   ]),
 };
 
-/** The address without what does not belong to it. */
+/** The address, after a check that it has no parts that do not belong there. */
 export function addressOf(where: string, given: string): string {
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url !== null && ["http:", "https:"].includes(url.protocol) && url.username === "" && url.search === "")
@@ -93,13 +93,13 @@ export function addressOf(where: string, given: string): string {
   );
 }
 
-/** What a signature is good for: the address, and whose credentials they are. */
+/** The scope of signatures: the address, and the owner of the credentials. */
 export const scopeOf = (address: string, family: string, owner: string): string =>
   `google ${address} codec=${family} owner=${owner}`;
 
 export const fingerprint = (key: string): string => sha256Hex(key).slice(0, 12);
 
-/** The headers of the caller, and what of them nobody may read. */
+/** The caller's headers, and the values in them to mask. */
 export function headersOf({ headers = {}, secrets = {} }: GeminiConnection): {
   readonly headers: Readonly<Record<string, string>>;
   readonly masked: Masked;

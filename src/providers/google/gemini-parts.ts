@@ -16,31 +16,31 @@ import type { Draft } from "../../engine/stack/codec.ts";
 import { argumentsObject, callDraft } from "../answers/server-said.ts";
 import { mediaFor, mediaIn, mediaRefusal } from "./media-parts.ts";
 
-/** A block as far as parts are made of it: one that was recorded, or a draft. */
+/** A block that parts are made of: recorded, or a draft. */
 export type Said = Pick<Block, "kind" | "payload"> & { readonly wire?: Draft["wire"] };
 
-/** The parts that a block is, as it came where it came from Gemini: signatures and unknown members are in its residue. */
+/** The parts of a block. A block from Gemini has the signatures and unknown members in its residue. */
 export function partsOf(block: Said, named: Naming = {}): readonly JsonObject[] {
   const { google, googleMore: more } = residueOf(block);
   const parts = applyDifference(plainParts(block, named), google);
   return [parts, more].flatMap(objectsOf);
 }
 
-/** The parts as the server said them, which may be otherwise than a request may say them. */
+/** The parts as the server sent them, even where a request has to send them differently. */
 export const partsAsSaid = (block: Said): readonly JsonObject[] =>
   objectsOf(applyDifference(partsOf(block), residueOf(block)["googleCame"]));
 
-/** The name of the function that a result answers, which only its call says. */
+/** The name of the function that a result answers, which only its call has. */
 export type Naming = { readonly name?: string };
 
-/** What of a block only this dialect understands. Another dialect's is not ours to read. */
+/** The residue in this dialect, if the block has one; the residues of other dialects are ignored. */
 const residueOf = ({ wire }: Said): JsonObject => objectOf(wire?.residue);
 
-/** The parts that the model said in a candidate. */
+/** The parts of a candidate's content. */
 export const partsIn = (candidate: JsonValue | undefined): readonly JsonObject[] =>
   objectsOf(objectOf(objectOf(candidate)["content"])["parts"]);
 
-/** A block that gives back the parts that it was made of, whatever was in them. */
+/** Makes a block from which its parts can be restored exactly. */
 export function keepParts(draft: Draft, parts: readonly JsonObject[], named: Naming = {}): Draft {
   const plain = plainParts(draft, named);
   const length = plain.length === 0 ? parts.length : plain.length;
@@ -51,7 +51,7 @@ export function keepParts(draft: Draft, parts: readonly JsonObject[], named: Nam
   return { ...draft, wire: { ...draft.wire, residue } };
 }
 
-/** The parts that a payload alone stands for. */
+/** The parts that a payload makes without its residue. */
 function plainParts({ kind, payload }: Said, { name = "" }: Naming): readonly JsonObject[] {
   switch (kind) {
     case "reasoning":
@@ -92,7 +92,7 @@ function textsIn(parts: JsonValue | undefined): readonly string[] {
   return parts.flatMap((part) => (isJsonObject(part) && typeof part["text"] === "string" ? [part["text"]] : []));
 }
 
-/** A text, or what has no form of its own, stands under `output`; images and files stand beside it. */
+/** A text, or a value without a form of its own, goes under `output`; images and files go beside it. */
 function responseFor(output: JsonValue): JsonObject {
   if (!isPartList(output)) return { response: { output } };
   const texts = textsIn(output);
@@ -101,19 +101,19 @@ function responseFor(output: JsonValue): JsonObject {
   return media.length === 0 ? { response } : { response, parts: media };
 }
 
-/** Whether what a tool gave is a list of parts, and no other JSON. */
+/** Whether a tool's output is a list of parts, not other JSON. */
 export const isPartList = (output: JsonValue): output is readonly JsonObject[] =>
   (resultParts(output) ?? []).length > 0;
 
 const partTypes: ReadonlySet<string> = new Set(["text", "image", "file", "audio"]);
 
-/** Ids of calls are optional: one that the server did not give is made here, marked, and not sent. */
+/** Ids of calls are optional: turnlog marks an id that it makes, and does not send it. */
 const madeId = "turnlog_";
 const idMadeFor = (tag: string, n: number): string => `${madeId}${tag.replace(/[^a-zA-Z0-9_]/g, "_")}_${n}`;
 const idFor = (callId: JsonValue | undefined): JsonObject =>
   typeof callId !== "string" || callId.startsWith(madeId) ? {} : { id: callId };
 
-/** What the parts of a content of the model say, each a block; a text of nothing that carries a signature belongs to the one before. */
+/** Each part of the model's content as a block; an empty text with a signature belongs to the part before it. */
 export function draftsOf(parts: readonly JsonObject[], tag: string): readonly Draft[] {
   const drafts: Draft[] = [];
   for (let place = 0; place < parts.length; ) {
@@ -131,7 +131,7 @@ export function draftsOf(parts: readonly JsonObject[], tag: string): readonly Dr
   return drafts;
 }
 
-/** A part as a request may say it: the arguments of a call are an object, and an id is none that is empty. */
+/** A part as a request may send it: the arguments of a call are an object, and its id is not empty. */
 function sendable(part: JsonObject): JsonObject {
   const { functionCall: call } = part;
   if (!isJsonObject(call)) return part;
@@ -140,7 +140,7 @@ function sendable(part: JsonObject): JsonObject {
   return { ...part, functionCall: definedMembers({ ...others, id: isFilledText(id) ? id : undefined, args: given }) };
 }
 
-/** The parts of an answer that are calls, and cannot be read as any. */
+/** The parts of an answer that are calls, but unreadable ones. */
 export const unreadCalls = (parts: readonly JsonObject[]): readonly JsonObject[] =>
   parts.filter((part) => (part["functionCall"] ?? null) !== null && plainDraft(part, madeId).kind !== "tool_call");
 
@@ -158,17 +158,17 @@ function plainDraft(part: JsonObject, ownId: string): Draft {
   return said === null ? verbatim(part) : { kind: "assistant", payload: { role: "assistant", content: [said] } };
 }
 
-/** What only Gemini understands, under the name of what it is. */
+/** A part that only Gemini understands, named by its first member. */
 export function verbatim(part: JsonObject): Draft {
   const { type: _, ...members } = part;
   return { kind: "other", payload: { type: Object.keys(members)[0] ?? "part", ...members } };
 }
 
-/** A part of the user's as one of a message; null for what is none. */
+/** A part of the user's as a message part; null for other parts. */
 export const userPart = (part: JsonObject): JsonObject | null =>
   typeof part["text"] === "string" ? { type: "text", text: part["text"] } : mediaIn(part);
 
-/** What a function answered, as a block; its call is the one of this id. */
+/** A function's result as a block, for the call with this id. */
 export function resultDraft(part: JsonObject, callId: string): Draft {
   const { name, response, parts } = objectOf(part["functionResponse"]);
   const told = objectOf(response);
@@ -181,7 +181,7 @@ export function resultDraft(part: JsonObject, callId: string): Draft {
   return keepParts({ kind: "tool_result", payload }, [part], typeof name === "string" ? { name } : {});
 }
 
-/** Why a request cannot carry the block, in words for people; null when it can. */
+/** Why a request cannot send the block, in words for people; null if it can. */
 export function refusalOf({ kind, payload, type, wire, name }: Block): string | null {
   switch (kind) {
     case "tool_call": {
@@ -211,7 +211,7 @@ export function refusalOf({ kind, payload, type, wire, name }: Block): string | 
 const firstRefusal = (parts: readonly JsonObject[]): string | null =>
   parts.map(partRefusal).find((reason) => reason !== null) ?? null;
 
-/** Why a request cannot carry such a part; null when it can. */
+/** Why a request cannot send such a part; null if it can. */
 export function partRefusal(part: JsonObject): string | null {
   const { type } = part;
   if (type === "text" || type === "refusal") return null;
@@ -219,10 +219,7 @@ export function partRefusal(part: JsonObject): string | null {
   return `Gemini has no part of type ${typeof type === "string" ? type : "unknown"}`;
 }
 
-/**
- * How Gemini is told what it has no form for: instructions within a conversation as what the user says, and a refusal as what the
- * model says.
- */
+/** Why a block is sent in another form: instructions within a conversation become the user's text, and a refusal becomes the model's. */
 export function restatedRule({ kind, payload }: Block): string | null {
   if (kind === "system") return "system-as-user";
   return kind === "assistant" && contentOf(payload).some(({ type }) => type === "refusal") ? "refusal-as-text" : null;

@@ -26,34 +26,34 @@ import {
 } from "./gemini-options.ts";
 import { readGemini } from "./read-gemini.ts";
 
-/** Where a model of Google's is, and whose it is. */
+/** The address of a Google endpoint, and the owner of its credentials. */
 export type GoogleEndpoint = {
   /** The function that makes the provider, for its errors. */
   readonly where: string;
   readonly name: string;
   readonly baseURL: string;
-  /** Who asks, in the scope. */
+  /** The owner of the credentials, for the scope. */
   readonly owner: string;
-  /** The header that carries the key, and the key or what gives one. */
+  /** The header that carries the key. */
   readonly header: (key: string) => Readonly<Record<string, string>>;
   readonly key: string | Credentials;
   /** Options besides those of every endpoint. */
   readonly options: OptionWords["connection"];
 };
 
-/** How an endpoint of Gemini's models differs from the others. */
+/** How an endpoint of Gemini models differs from the others. */
 export type GeminiEndpoint = GoogleEndpoint & {
-  /** What of the address comes behind the base. */
+  /** The part of the address after the base. */
   readonly path: (asked: { readonly model: string; readonly method: string }) => string;
   readonly wrap?: Wrap | undefined;
   readonly unwrap?: ((answer: JsonObject) => JsonObject) | undefined;
 };
 
-/** What is said there, and how it is answered. */
+/** The requests and answers of an endpoint. */
 export type GoogleWire = Pick<Provider, "codec" | "capabilities" | "settings"> & {
-  /** What of the address comes behind the base, with its query. */
+  /** The part of the address after the base, with its query. */
   readonly path: (asked: { readonly model: string; readonly transport: string }) => string;
-  /** What is sent for a body. */
+  /** The text that is sent for a body. */
   readonly wrap: (bodyText: string, model: string) => string;
   readonly read: (
     answer: Response,
@@ -61,10 +61,10 @@ export type GoogleWire = Pick<Provider, "codec" | "capabilities" | "settings"> &
   ) => Promise<JsonObject>;
 };
 
-/** Puts the body of a request into what an endpoint wants around it: the object that it is given has to stand in it as it is. */
+/** Puts the request body into the outer object that an endpoint expects; the result must contain the given object unchanged. */
 export type Wrap = (body: JsonObject, asked: { readonly model: string }) => JsonObject;
 
-/** A provider of one of the endpoints that speak generateContent. */
+/** A provider for an endpoint of generateContent. */
 export function geminiProvider(options: GeminiSettings & GeminiConnection, endpoint: GeminiEndpoint): Provider {
   const { where, unwrap = (answer: JsonObject): JsonObject => answer } = endpoint;
   return googleProvider(options, endpoint, {
@@ -82,7 +82,7 @@ export function geminiProvider(options: GeminiSettings & GeminiConnection, endpo
   });
 }
 
-/** A provider of one of Google's endpoints. */
+/** A provider for a Google endpoint. */
 export function googleProvider(options: GeminiConnection, endpoint: GoogleEndpoint, wire: GoogleWire): Provider {
   const { where, name, key } = endpoint;
   const { codec, settings, capabilities } = wire;
@@ -105,7 +105,7 @@ export function googleProvider(options: GeminiConnection, endpoint: GoogleEndpoi
   const provider: Provider = {
     ...{ name, codec, settings, capabilities, transport, timeoutMs, infer },
     scope: scopeOf(address, codec.family, endpoint.owner),
-    // There is no place for them within the conversation.
+    // Google's APIs have no system messages within the conversation.
     systemAs: "instructions",
   };
   const isSecret = typeof key === "string" && key.length >= secretLengthMin;
@@ -123,7 +123,7 @@ type Sender = {
   readonly fetch: typeof globalThis.fetch | undefined;
 };
 
-/** A refused token may have ended in mid-conversation: who gives tokens is asked once more, for nothing was done with the request. */
+/** If the server rejects a token, asks the source for another one and retries: a rejected request had no effect. */
 async function send(
   { bodyText, settings, transport }: InferenceRequest,
   deadline: Deadline,
@@ -135,7 +135,7 @@ async function send(
       ...{ method: "POST", bodyText: wire.wrap(bodyText, model) },
       accept: transport === "sse" ? "text/event-stream" : "application/json",
       headers: { ...endpoint.header(key), ...headers },
-      // Looked up at each request, so that a replaced global one is used.
+      // Looked up at each request, so that a replaced global is used.
       ...{ deadline, limits, fetch: fetch ?? ((...given) => globalThis.fetch(...given)) },
     });
   if (keys === null) return attempt(textOrEmpty(endpoint.key));
@@ -150,7 +150,7 @@ async function send(
   }
 }
 
-/** The body as it is recorded stands in the text that is sent, byte for byte; what is around it is the endpoint's. */
+/** The text that is sent contains the recorded body byte for byte; the endpoint decides what is around it. */
 function wrapped(bodyText: string, { wrap, where }: GeminiEndpoint, model: string): string {
   if (wrap === undefined) return bodyText;
   const body = jsonOf(bodyText);

@@ -14,8 +14,8 @@ import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 
 /**
- * The members of a request's body that settings stand for: `instructions` are its `systemInstruction`, tools by name its function
- * declarations; the model stands in the address. Frozen with the codec: bodies of old requests are rebuilt with it.
+ * The members of the request body that settings make: `instructions` become `systemInstruction`, tools by name become function
+ * declarations, and the model is part of the address. Frozen with the codec, because old request bodies are rebuilt with it.
  */
 export function bodySettings({ model: _, instructions, tools, ...members }: Settings): JsonObject {
   const body: Record<string, JsonValue> = {};
@@ -32,7 +32,7 @@ export function bodySettings({ model: _, instructions, tools, ...members }: Sett
 
 const asPart = (text: JsonValue): JsonObject => ({ text });
 
-/** Each text is a part of its own. */
+/** Adds each text as a part. */
 export function instruct(settings: Settings, texts: readonly string[]): Settings {
   const { instructions = null } = settings;
   if (texts.length === 0) return settings;
@@ -42,7 +42,7 @@ export function instruct(settings: Settings, texts: readonly string[]): Settings
 
 const ownMembers: ReadonlySet<string> = new Set(["contents"]);
 
-/** Tools are offered as they are everywhere, and declared together; one that the caller wrote as Gemini has it stays so. */
+/** Tools in the common form are declared together; tools in Gemini's own form stay unchanged. */
 function toolsFor(tools: readonly JsonValue[]): readonly JsonValue[] {
   const named = tools.filter(isJsonObject).filter(isOffered);
   const others = tools.filter((tool) => !isJsonObject(tool) || !isOffered(tool));
@@ -56,7 +56,7 @@ function toolsFor(tools: readonly JsonValue[]): readonly JsonValue[] {
 
 const isOffered = ({ name }: JsonObject): boolean => typeof name === "string";
 
-/** The names of all functions that are declared. */
+/** The names of all declared functions. */
 export function offeredTools({ tools }: Settings): readonly string[] {
   return objectsOf(tools).flatMap((tool) => {
     const { functionDeclarations: declared } = tool;
@@ -88,7 +88,7 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
   };
 }
 
-/** @throws {TypeError} where calls are wanted one by one: neither way of asking Gemini has a word for it. */
+/** @throws {TypeError} if calls are wanted one at a time, which neither Google API can ask for. */
 export function refuseOneByOne(parallelToolCalls: boolean | undefined): void {
   if (parallelToolCalls === false)
     throw new TypeError(
@@ -111,7 +111,7 @@ const callingModes: ReadonlyMap<string, string> = new Map([
 
 type Effort = { readonly model: string; readonly reasoningEffort: string };
 
-/** Gemini 3 takes a level; 2.5 takes tokens, which are those that Google's OpenAI-compatible route takes for the same words. */
+/** Gemini 3 takes a level; 2.5 takes tokens, with the numbers of Google's OpenAI-compatible API for the same levels. */
 function thinkingFor(settings: Settings, { model, reasoningEffort: effort }: Effort): JsonObject {
   const given = objectOf(objectOf(settings["generationConfig"])["thinkingConfig"]);
   const own = omitMembers(given, new Set(["thinkingLevel", "thinkingBudget"]));
@@ -132,7 +132,7 @@ const budgets: ReadonlyMap<string, number> = new Map([
   ["high", 24_576],
 ]);
 
-/** Whether the model refuses calls of the current turn without a signature: Gemini 3 and later. */
+/** Whether the model rejects calls of the current turn without a signature: Gemini 3 and later. */
 export function checksSignatures({ model }: Settings): boolean {
   const [, version = "0"] = /(?:^|\/)gemini-(\d+)/.exec(textOrEmpty(model)) ?? [];
   return Number(version) >= 3;

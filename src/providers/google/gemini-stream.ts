@@ -6,8 +6,8 @@ import { failureIn, tokensIn } from "./gemini-answer.ts";
 import { partsIn } from "./gemini-parts.ts";
 
 /**
- * Puts a streamed response of generateContent together: each chunk is a part of one. Texts are joined where neither is signed and
- * both are thoughts or neither is; what is said of a candidate grows, and of other members the last word counts (Google's reference of `streamGenerateContent`).
+ * Assembles a streamed response of generateContent from its chunks. Adjacent texts are joined if neither is signed and both or neither are
+ * thoughts. Members of a candidate grow; other members are replaced by the newest value (Google's reference of `streamGenerateContent`).
  */
 export class GeminiStream {
   readonly #onDelta: (delta: StreamDelta) => void;
@@ -25,12 +25,12 @@ export class GeminiStream {
     return typeof first?.members.member("finishReason") === "string" || failureIn(this.#response) !== null;
   }
 
-  /** The characters of the longest text so far. */
+  /** The number of characters in the longest text so far. */
   get textLength(): number {
     return this.#textLength;
   }
 
-  /** The response as it would be if it were not streamed. */
+  /** The response as it would be without streaming. */
   get response(): JsonObject {
     if (this.#candidates.size === 0) return this.#response;
     const inOrder = [...this.#candidates].toSorted(([left], [right]) => left - right);
@@ -41,7 +41,7 @@ export class GeminiStream {
     return { candidates, ...this.#response };
   }
 
-  /** What has come of an answer that breaks off: a call comes whole, and nothing of it is lost. */
+  /** The parts so far of an answer that is cut off; a call always comes whole. */
   get partial(): readonly JsonObject[] {
     return this.#candidates.get(0)?.parts ?? [];
   }
@@ -73,7 +73,7 @@ export class GeminiStream {
     const text = textOf(part);
     const before = last === undefined ? null : textOf(last);
     const goesOn = text !== null && before !== null && last?.["thought"] === part["thought"];
-    // Between two parts servers may stream a text of nothing.
+    // Servers may stream an empty text between two parts.
     if (text === "" && !goesOn) return;
     if (goesOn) parts[parts.length - 1] = { ...part, text: before + text };
     else parts.push(part);
@@ -94,15 +94,15 @@ type Candidate = {
   readonly parts: JsonObject[];
 };
 
-/** The text of a part that is nothing else; a signed one stays by itself. */
+/** The text of a part with no other member; a signed text is not joined. */
 function textOf({ text, thought: _, ...others }: JsonObject): string | null {
   return typeof text === "string" && Object.keys(others).length === 0 ? text : null;
 }
 
-/** What chunks say of a candidate beside its parts grows; a text is said whole, if again. */
+/** A repeated text of a candidate's other members is complete and replaces the one before. */
 const saidAgain = { isPiece: () => false };
 
-/** Shows an answer that came whole, part by part. */
+/** Passes on an answer that came whole, part by part. */
 export function tellParts({ candidates }: JsonObject, onDelta: (delta: StreamDelta) => void): void {
   const [candidate] = listOf(candidates);
   for (const [place, part] of partsIn(candidate).entries()) for (const delta of deltasOf(part, place)) onDelta(delta);

@@ -5,18 +5,18 @@ import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { fingerprint, type GeminiConnection } from "./gemini-options.ts";
 import type { GoogleEndpoint } from "./gemini-provider.ts";
 
-/** Who asks Google's own API. */
+/** The key for Google's own API. */
 export type GoogleKey = {
-  /** `GEMINI_API_KEY`, else `GOOGLE_API_KEY`, when absent. A function is asked before every request; give `credentialsOwner` with one. */
+  /** `GEMINI_API_KEY`, else `GOOGLE_API_KEY`, by default. A function is called before every request; set `credentialsOwner` with it. */
   readonly apiKey?: TextOrSecret | KeySource | undefined;
 };
 
 export const keyOption: OptionTable<GoogleKey> = { apiKey: anything };
 
 /**
- * Google's own API, asked with a key.
+ * Google's own API with a key.
  *
- * @throws {ProviderSettingsError} when there is none.
+ * @throws {ProviderSettingsError} if there is no key.
  */
 export function googleApi({
   apiKey: given = process.env["GEMINI_API_KEY"] || process.env["GOOGLE_API_KEY"] || "",

@@ -4,14 +4,14 @@ import type { GeminiConnection, GeminiSettings } from "./gemini-options.ts";
 import { geminiProvider } from "./gemini-provider.ts";
 import { type GoogleKey, googleApi, keyOption } from "./google-api.ts";
 
-/** The options of `googleGemini`: where the model is, and the settings of its requests. */
+/** The options of `googleGemini`: the endpoint of the model, and the settings of its requests. */
 export type GoogleGeminiOptions = GeminiSettings & GeminiConnection & GoogleKey;
 
 /**
- * A model of Google's, asked by `generateContent` with an API key. The requests are sent byte for byte as they are recorded; nothing
- * is sent again but by the engine.
+ * A Google model through `generateContent`, with an API key. Requests are sent byte for byte as they are recorded, and only the engine
+ * repeats them.
  *
- * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
+ * @throws {ProviderSettingsError} if there is no API key, or a setting cannot be sent.
  */
 export function googleGemini(options: GoogleGeminiOptions): Provider {
   checkGiven("googleGemini", options);

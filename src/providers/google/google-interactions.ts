@@ -12,14 +12,14 @@ import { interactionForm } from "./interaction-answer.ts";
 import { InteractionStream } from "./interaction-stream.ts";
 import { interactionsCodec } from "./interactions-codec.ts";
 
-/** How a model is asked by interactions, in Google's names. Recorded with the requests; any text may be `secret("NAME")`. */
+/** The settings of interactions, in Google's names. Recorded with the requests; any text may be `secret("NAME")`. */
 export type InteractionSettings = {
   readonly model: string;
   /** Sent as `system_instruction`. System blocks at the beginning of the Turn are added to it. */
   readonly instructions?: TextOrSecret | undefined;
   /**
-   * Google keeps the interactions, and a request continues from the one that is a beginning of the Turn. Absent, and with false, Google
-   * keeps nothing, and every request holds the whole Turn.
+   * Google stores the interactions, and a request continues from the one that holds a prefix of the Turn. By default, and if false, Google
+   * stores nothing, and every request sends the whole Turn.
    */
   readonly store?: boolean | undefined;
   /** Google's own tools, such as `{ type: "google_search" }`; the engine adds its tools to them. */
@@ -29,17 +29,17 @@ export type InteractionSettings = {
   readonly safety_settings?: readonly JsonObject[] | undefined;
   readonly labels?: JsonObject | undefined;
   readonly service_tier?: string | undefined;
-  /** Further members of the request's body. */
+  /** Further members of the request body. */
   readonly extraBody?: JsonObject | undefined;
 };
 
-/** The options of `googleInteractions`: where the model is, and the settings of its requests. */
+/** The options of `googleInteractions`: the endpoint of the model, and the settings of its requests. */
 export type GoogleInteractionsOptions = InteractionSettings & GeminiConnection & GoogleKey;
 
 /**
- * A model of Google's, asked by the Interactions API with an API key.
+ * A Google model through the Interactions API, with an API key.
  *
- * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
+ * @throws {ProviderSettingsError} if there is no API key, or a setting cannot be sent.
  */
 export function googleInteractions(options: GoogleInteractionsOptions): Provider {
   const where = "googleInteractions";
@@ -49,7 +49,7 @@ export function googleInteractions(options: GoogleInteractionsOptions): Provider
     { ...{ where, name: "google-interactions", options: keyOption }, ...googleApi(options) },
     {
       ...{ codec: interactionsCodec, settings },
-      // Whether a streamed answer says what it continues from is not documented.
+      // It is not documented whether a streamed answer says what it continues from.
       capabilities: { chain: options.store === true, echo: "none" },
       path: () => "/interactions",
       wrap: (bodyText) => bodyText,

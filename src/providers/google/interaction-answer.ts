@@ -5,7 +5,7 @@ import type { AnswerForm } from "../answers/answer-form.ts";
 import { callIdIn, countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { draftOf, stepAsSaid } from "./interaction-steps.ts";
 
-/** Reads an interaction: its steps are the answer, and its id is what a later one may continue from. */
+/** Reads an interaction: its steps are the answer, and its id is the anchor. */
 export function readAnswer(response: JsonObject, { settings, inferenceId }: AnswerContext): Answer {
   const { text: id, others } = takeText(response, "id");
   const { text: status, others: members } = takeText(others, "status");
@@ -31,7 +31,7 @@ export function readAnswer(response: JsonObject, { settings, inferenceId }: Answ
   };
 }
 
-/** The interaction that an answer was read from. */
+/** Restores the interaction that an answer was read from. */
 export function writeAnswer({ id, status, blocks, usage, echo, rest }: RecordedAnswer): JsonObject {
   const { steps: left, hasSteps, ...members } = rest;
   const continued = echo?.["anchor"];
@@ -49,7 +49,7 @@ const plainSteps = (blocks: readonly Draft[]): JsonValue => blocks.map(stepAsSai
 
 const stepsIn = ({ steps }: JsonObject): readonly JsonObject[] => objectsOf(steps);
 
-/** With calls to answer, an interaction requires action. */
+/** An interaction with open calls has the status `requires_action`. */
 const completed: ReadonlySet<string> = new Set(["completed", "requires_action"]);
 const failed: ReadonlySet<string> = new Set(["failed", "cancelled"]);
 const hasFailed = ({ status }: JsonObject): boolean => typeof status === "string" && failed.has(status);
@@ -63,7 +63,7 @@ function failureIn({ errors }: JsonObject): NonNullable<Answer["failure"]> {
   };
 }
 
-/** What was thought is counted apart from what was said, and what tools of Google's put into the prompt apart from the prompt. */
+/** Thinking is counted apart from the output, and input of Google's tools apart from the prompt. */
 export function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
   const count = (name: string): number => countSaid(told[name]);
@@ -75,7 +75,7 @@ export function tokensIn(usage: JsonValue) {
   };
 }
 
-/** Interactions as answers. */
+/** How interactions look as answers. */
 export const interactionForm: AnswerForm = {
   isAnswer: ({ id, status, steps }) => typeof status === "string" && (typeof id === "string" || isJsonList(steps)),
   itemsOf: stepsIn,

@@ -12,8 +12,8 @@ import type { Settings } from "../../engine/stack/codec.ts";
 import { refuseOneByOne, thinkingLevels } from "./gemini-settings.ts";
 
 /**
- * The members of a request's body that settings stand for: `instructions` are its `system_instruction`, tools by name its functions.
- * Every request says them all: an interaction passes on none of them. Frozen with the codec: bodies of old requests are rebuilt with it.
+ * The members of the request body that settings make: `instructions` become `system_instruction`, tools by name become functions. Every
+ * request sends all of them, because an interaction inherits none. Frozen with the codec, because old request bodies are rebuilt with it.
  */
 export function bodySettings({ instructions, tools, ...members }: Settings): JsonObject {
   const body: Record<string, JsonValue> = {};
@@ -29,11 +29,11 @@ export function bodySettings({ instructions, tools, ...members }: Settings): Jso
 
 const ownMembers: ReadonlySet<string> = new Set(["input", "previous_interaction_id", "stream"]);
 
-/** A tool of the engine's as a function; one that the caller wrote as Google has it stays so. */
+/** A tool in the common form as a function; a tool in Google's own form stays unchanged. */
 const toolFor = (tool: JsonValue): JsonValue =>
   isJsonObject(tool) && tool["type"] === undefined ? { type: "function", ...tool } : tool;
 
-/** Unless the settings say themselves what Google keeps. */
+/** Has Google store nothing, unless the settings say otherwise. */
 export const unstored = (settings: Settings): Settings =>
   settings["store"] === undefined ? { ...settings, store: false } : settings;
 

@@ -14,7 +14,7 @@ import { argumentsObject, callDraft } from "../answers/server-said.ts";
 import { isPartList, type Said } from "./gemini-parts.ts";
 import { mediaFor, mediaIn } from "./media-parts.ts";
 
-/** Blocks as the steps of an interaction, one for each; a result says the name of its call. */
+/** Blocks as the steps of an interaction, one step each; a result names its call's function. */
 export function stepsOf(blocks: readonly SentBlock[]): readonly JsonObject[] {
   const names = new Map<string, string>();
   return blocks.map(({ block, standIn = false, called }) => {
@@ -25,13 +25,13 @@ export function stepsOf(blocks: readonly SentBlock[]): readonly JsonObject[] {
   });
 }
 
-/** Without the signature of another endpoint. */
+/** The step without another endpoint's signature. */
 const unsigned = ({ signature: _, ...step }: JsonObject): JsonObject => step;
 
-/** Whether another endpoint's signature is on a step of which the rest can be sent anywhere. */
+/** Whether the step has another endpoint's signature, without which it can be sent anywhere. */
 export const isSignedStep = (block: Said): boolean => typeof stepOf(block)["signature"] === "string";
 
-/** The step that a block is, as it came where it came from an interaction: signatures and unknown members are in its residue. */
+/** The step of a block. A block from an interaction has the signatures and unknown members in its residue. */
 function stepOf(block: Said, name?: string): JsonObject {
   const { interactions } = objectOf(block.wire?.residue);
   const step = applyDifference(plainStep(block, name), interactions);
@@ -39,11 +39,11 @@ function stepOf(block: Said, name?: string): JsonObject {
   throw new Error("the residue of a block does not rebuild a step");
 }
 
-/** The step as the server said it, which may be otherwise than a request may say it. */
+/** The step as the server sent it, even where a request has to send it differently. */
 export const stepAsSaid = (block: Said): JsonObject =>
   objectOf(applyDifference(stepOf(block), objectOf(block.wire?.residue)["interactionsCame"]));
 
-/** What a step of an answer says, as a block that gives it back, whatever was in it. */
+/** The step of an answer as a block from which it can be restored exactly. */
 export function draftOf(said: JsonObject, callId: string): Draft {
   const draft = plainDraft(said, callId);
   const step = draft.kind === "tool_call" ? sendable(said, draft) : said;
@@ -53,7 +53,7 @@ export function draftOf(said: JsonObject, callId: string): Draft {
   return Object.keys(residue).length === 0 ? draft : { ...draft, wire: { residue } };
 }
 
-/** A call as a request may say it: with an id, and arguments that are an object. */
+/** A call as a request may send it: with an id, and arguments that are an object. */
 const sendable = (step: JsonObject, { payload }: Draft): JsonObject => ({
   ...step,
   ...{ id: payload["callId"], arguments: argumentsObject(payload["arguments"]) ?? {} },
@@ -88,11 +88,11 @@ function plainStep({ kind, payload }: Said, name?: string): JsonObject {
   }
 }
 
-/** Whether a result is said as its JSON text: a list that is none of parts, a number. */
+/** Whether a result is sent as JSON text: a number, or a list of other values than parts. */
 export const isSaidAsJson = ({ kind, payload: { output = null } }: Said): boolean =>
   kind === "tool_result" && typeof output !== "string" && !isJsonObject(output) && !isPartList(output);
 
-/** A text, an object, or parts; another list goes as its JSON text. */
+/** A text, an object, or parts; another list becomes its JSON text. */
 function resultFor(output: JsonValue): JsonValue {
   if (typeof output === "string" || isJsonObject(output)) return output;
   if (!isPartList(output)) return JSON.stringify(output);
@@ -100,7 +100,7 @@ function resultFor(output: JsonValue): JsonValue {
   return content.length === 0 ? "" : content;
 }
 
-/** A part as interactions have it; none of one that says nothing, or that they have no form for. */
+/** A part in the form of interactions; empty for an empty text, and for a part without such a form. */
 function contentFor(part: JsonObject): readonly JsonObject[] {
   const { type, text = part["refusal"] } = part;
   if (type === "text" || type === "refusal") return text === "" ? [] : [{ type: "text", text }];
@@ -115,7 +115,7 @@ function contentFor(part: JsonObject): readonly JsonObject[] {
 
 const families: ReadonlySet<string> = new Set(["image", "audio", "video"]);
 
-/** A content of an interaction as a part of a message; null for one that no message of ours has. */
+/** The content of an interaction as a message part; null if turnlog has no such part. */
 function partIn({ type, text, data, mime_type: mimeType, uri }: JsonObject): JsonObject | null {
   if (type === "text" && typeof text === "string") return { type: "text", text };
   if (typeof data === "string" && typeof mimeType === "string") return mediaIn({ inlineData: { mimeType, data } });
@@ -136,7 +136,7 @@ function plainDraft(step: JsonObject, callId: string): Draft {
   if (called !== null) return called;
   const parts = objectsOf(content).map(partIn);
   const said = parts.filter((part) => part !== null);
-  // Of one part whose kind is not known the rest is read, and the residue has it.
+  // If the type of one part is unknown, the others are read, and the residue keeps it.
   const isMessage = isJsonList(content) && (said.length > 0 || content.length === 0);
   if (isMessage && type === "model_output") return { kind: "assistant", payload: { role: "assistant", content: said } };
   if (isMessage && type === "user_input") return { kind: "user", payload: { role: "user", content: said } };

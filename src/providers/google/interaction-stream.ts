@@ -15,13 +15,13 @@ import { type OpenItem, StreamedItems } from "../answers/streamed-items.ts";
 import { providerError, withPartial } from "../failures/classify-error.ts";
 import { tokensIn } from "./interaction-answer.ts";
 
-/** Puts a streamed interaction together (Google's guide to streaming interactions): it is the one that would have come whole. */
+/** Assembles a streamed interaction (Google's guide to streaming interactions), equal to one that comes whole. */
 export class InteractionStream implements AnswerStream {
   readonly #onDelta: (delta: StreamDelta) => void;
   readonly #interaction: Record<string, JsonValue> = {};
   readonly #steps: StreamedItems;
 
-  /** @param itemBytes - The most that a step may have that is not complete. */
+  /** @param itemBytes - The limit for a step that is not complete. */
   constructor(onDelta: (delta: StreamDelta) => void, itemBytes = Number.POSITIVE_INFINITY) {
     this.#onDelta = onDelta;
     this.#steps = new StreamedItems(onDelta, itemBytes, complete);
@@ -31,7 +31,7 @@ export class InteractionStream implements AnswerStream {
     return this.#steps.isTooLarge;
   }
 
-  /** The steps that are complete, and what was said so far in one that is not. */
+  /** The complete steps, and what an incomplete one has said so far. */
   get partial(): readonly JsonObject[] {
     return this.#steps.partial((step) =>
       step["type"] === "model_output" && isJsonList(step["content"]) ? step : null,
@@ -39,7 +39,7 @@ export class InteractionStream implements AnswerStream {
   }
 
   /**
-   * Takes an event; returns the interaction with the last one, null before.
+   * Takes an event; returns the interaction after the last one, and null before.
    *
    * @throws {ProviderError} for an error event.
    */
@@ -67,7 +67,7 @@ export class InteractionStream implements AnswerStream {
       case "interaction.completed":
         return this.#complete(isJsonObject(interaction) ? interaction : {});
       case null:
-        // Proxies tell an error without saying that it is one.
+        // Proxies send errors without the type of an error event.
         if (isJsonObject(event["error"])) throw this.#failure(event);
         break;
       default:
@@ -87,13 +87,13 @@ export class InteractionStream implements AnswerStream {
     return { ...this.#interaction, steps };
   }
 
-  /** An interaction that is told in an event need not tell its steps, which have come. */
+  /** The interaction in an event may lack its steps, which have come already. */
   #set({ steps: _, ...members }: JsonObject): void {
     for (const [name, value] of Object.entries(members))
       if (value !== undefined) setMember(this.#interaction, name, value);
   }
 
-  /** A step may begin with a part of what it says. */
+  /** A step may begin with part of its content. */
   #begin(index: number, given: JsonObject): void {
     const open = this.#steps.begin(index, given);
     this.#steps.grow(open, utf8Length(JSON.stringify(open.item)));
@@ -124,13 +124,13 @@ export class InteractionStream implements AnswerStream {
     } else if (open.item["type"] === "model_output") {
       this.#say(open, "content", { type: type ?? "", ...members }, open.place);
     } else {
-      // What a tool of Google's does comes as members of its step.
+      // The data of Google's tools come as members of their step.
       for (const [name, value] of Object.entries(members))
         if (value !== undefined) setMember(open.item, name, grownValue(open.item[name], value));
     }
   }
 
-  /** A text goes on with the one before it. */
+  /** Appends a text to the one before it. */
   #say(open: OpenItem, member: "content" | "summary", part: JsonObject, outputIndex: number): void {
     const before = objectsOf(open.item[member]);
     const last = before.at(-1);
@@ -145,7 +145,7 @@ export class InteractionStream implements AnswerStream {
   }
 }
 
-/** A step as an interaction that came whole has it. What is no JSON came broken: the text is kept, and the call is none. */
+/** A step as an interaction that came whole has it. Arguments that are not JSON are kept as text, and the call is not executed. */
 const complete = ({ item, json }: OpenItem): JsonObject =>
   json === "" ? item : { ...item, arguments: jsonOf(json) ?? json };
 
@@ -154,7 +154,7 @@ const saying = [
   ["summary", "reasoning-delta"],
 ] as const;
 
-/** Annotations are those of the newest text. */
+/** Annotations belong to the newest text. */
 function annotate(step: Record<string, JsonValue>, { annotations }: JsonObject): void {
   const content = objectsOf(step["content"]);
   const last = content.at(-1);

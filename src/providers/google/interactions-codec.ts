@@ -5,7 +5,7 @@ import { readAnswer, writeAnswer } from "./interaction-answer.ts";
 import { adjust, bodySettings, unstored } from "./interaction-settings.ts";
 import { isSaidAsJson, isSignedStep, stepsOf } from "./interaction-steps.ts";
 
-/** The steps of Google's Interactions API. An interaction that is kept is continued by its id, as often as one likes. */
+/** The steps of Google's Interactions API. A stored interaction can be continued by its id any number of times. */
 export const interactionsCodec = defineCodec({
   name: "google-interactions/1",
   anchors: { interaction: {} },

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue, textOrEmpty } from "../../base/json.ts";
 
-/** Bytes or an address of something that is no text, as Gemini has it: `inlineData` or `fileData`; null for other parts. */
+/** A part that is not a text in Gemini's form, from its bytes or address: `inlineData` or `fileData`; null for other parts. */
 export function mediaFor(part: JsonObject): JsonObject | null {
   const { type, audio } = part;
   if (type === "audio" && isJsonObject(audio))
@@ -12,7 +12,7 @@ export function mediaFor(part: JsonObject): JsonObject | null {
   return address === null ? null : { fileData: { ...mediaTypeOf(address), fileUri: address } };
 }
 
-/** What the end of an address says of what is there: `fileData` says nothing else of whether it is an image. */
+/** The MIME type by the end of the address: `fileData` has nothing else to show that it is an image. */
 function mediaTypeOf(address: string): { readonly mimeType?: string } {
   const [, ending = ""] = /^[^?#]*\.(\w+)(?:[?#]|$)/.exec(address) ?? [];
   const mimeType = mediaTypes.get(ending.toLowerCase());
@@ -25,7 +25,7 @@ const mediaTypes: ReadonlyMap<string, string> = new Map([
   ["pdf", "application/pdf"],
 ]);
 
-/** Why a request cannot carry such a part; null when it can. */
+/** Why a request cannot send such a part; null if it can. */
 export function mediaRefusal({ type, url, data, fileId, audio }: JsonObject): string | null {
   if (type === "audio") return isJsonObject(audio) ? null : "audio without its data";
   if (typeof url === "string" || typeof data === "string") return null;
@@ -35,7 +35,7 @@ export function mediaRefusal({ type, url, data, fileId, audio }: JsonObject): st
     : `a ${textOrEmpty(type)} without an address`;
 }
 
-/** A part that Gemini has as `inlineData` or `fileData`, in our words; null for other parts. */
+/** `inlineData` or `fileData` as a part; null for other parts. */
 export function mediaIn({ inlineData: inline, fileData: file }: JsonObject): JsonObject | null {
   if (isJsonObject(inline)) {
     const [mimeType, data] = [textOrEmpty(inline["mimeType"]), inline["data"]];
@@ -50,14 +50,14 @@ export function mediaIn({ inlineData: inline, fileData: file }: JsonObject): Jso
   return { type: isImage ? "image" : "file", url: file["fileUri"] };
 }
 
-/** What other APIs call a form of audio, by its MIME type. */
+/** Names of audio formats in other APIs, by MIME type. */
 const audioFormats: ReadonlyMap<string, string> = new Map([["mpeg", "mp3"]]);
 
 const inlineData = (mimeType: string, data: JsonValue | undefined): JsonObject => ({
   inlineData: { mimeType, data: data ?? "" },
 });
 
-/** Content in an address, as far as it is base64: it is looked at no further than its comma. */
+/** The base64 content of a data URL. It does not look past the comma. */
 function dataUrl(address: JsonValue): { readonly mimeType: string; readonly data: string } | null {
   if (typeof address !== "string" || !address.startsWith("data:")) return null;
   const comma = address.indexOf(",");

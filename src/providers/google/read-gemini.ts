@@ -15,15 +15,15 @@ type Reading = {
   readonly limits: AnswerLimits;
   readonly deadline: Deadline;
   readonly onDelta: (delta: StreamDelta) => void;
-  /** Takes a response, or a chunk of one, out of what an endpoint puts around it. */
+  /** Extracts a response, or a chunk of one, from what the endpoint puts around it. */
   readonly unwrap: (answer: JsonObject) => JsonObject;
 };
 
 /**
- * Reads the response of generateContent out of an HTTP answer, JSON or event stream: whichever it is, not what was asked for.
+ * Reads a response of generateContent from an HTTP answer, JSON or event stream; the first bytes decide which, not the request.
  *
- * @throws {ProviderError} for a prompt that was blocked and an answer that the model could not give, an error in a stream, a stream
- * that ends before the server has said how the answer ended, what is no response at all, and an answer that goes past a limit.
+ * @throws {ProviderError} for a blocked prompt and an answer that the model could not give, an error in a stream, a stream that ends before
+ * the server has said how the answer ended, a body that is not a response, and an answer that exceeds a limit.
  */
 export async function readGemini(answer: Response, reading: Reading): Promise<JsonObject> {
   const body = new MeteredBody(answer.body, reading.limits);
@@ -85,12 +85,12 @@ async function readStream(opened: Opened, { deadline, limits, onDelta, unwrap }:
       ? cause
       : broken(deadline, cause, { partial: stream.partial, body });
   }
-  // Nothing but that word marks the end: several clients take a stream that was cut for a whole one.
+  // Only the finish reason marks the end: several clients take a stream that was cut off for a complete one.
   if (!stream.isFinished) throw broken(deadline, undefined, { partial: stream.partial, body });
   return stream.response;
 }
 
-/** An error that the server told in its stream, with what had come until then. */
+/** The error that the server reported in its stream, with the answer so far. */
 function failed(stream: GeminiStream, body: JsonObject): ProviderError {
   const error = providerError({ body });
   const { outcome } = classifyFailure({ body });

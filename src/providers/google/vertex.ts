@@ -13,7 +13,7 @@ export type GoogleVertexOptions = GeminiSettings &
     readonly project: string;
     /** `global`, or a region such as `europe-west4`. */
     readonly location: string;
-    /** Gives the access token of each request; application default credentials, by `google-auth-library`, when absent. */
+    /** Returns the access token of each request; application default credentials, through `google-auth-library`, by default. */
     readonly credentials?: Credentials | undefined;
   };
 
@@ -24,10 +24,10 @@ const ownOptions: OptionTable<Pick<GoogleVertexOptions, "project" | "location" |
 };
 
 /**
- * A model of Google's on Vertex AI, asked by `generateContent` with an OAuth token. Without `credentials` the optional peer
- * `google-auth-library` gives it, which is loaded with the first request.
+ * A Google model on Vertex AI through `generateContent`, with an OAuth token. Without `credentials`, the optional peer
+ * `google-auth-library` returns the token; it is loaded with the first request.
  *
- * @throws {ProviderSettingsError} where a setting cannot be sent.
+ * @throws {ProviderSettingsError} if a setting cannot be sent.
  */
 export function googleVertex(options: GoogleVertexOptions): Provider {
   checkGiven("googleVertex", options);
@@ -44,7 +44,7 @@ export function googleVertex(options: GoogleVertexOptions): Provider {
   });
 }
 
-/** The library keeps a token while it is good; where the server refuses it all the same, it begins anew. */
+/** The library caches a token while it is valid; if the server rejects it anyway, the library is started anew. */
 function defaultCredentials(): KeySource {
   let tokens: Tokens | null = null;
   return async ({ isRefused }) => {

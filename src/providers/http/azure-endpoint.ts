@@ -2,28 +2,28 @@ import type { KeySource, TextOrSecret } from "../settings/connection-options.ts"
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import type { KeyHeader, ServerPlace } from "./endpoint.ts";
 
-/** Where a resource of Azure OpenAI is, and who asks. */
+/** The address of an Azure OpenAI resource, and its credentials. */
 export type AzureConnection = {
   /**
-   * `https://RESOURCE.openai.azure.com`; `AZURE_OPENAI_ENDPOINT` when absent. `/openai/v1` is added to an address without a path;
-   * one with a path, as gateways have, stays as it is, but for the end of the target that Azure's portal shows (`/responses`,
+   * `https://RESOURCE.openai.azure.com`; `AZURE_OPENAI_ENDPOINT` by default. `/openai/v1` is added to an address without a path. An address
+   * with a path, as gateways have, is used as it is, without the end of the target that Azure's portal shows (`/responses`,
    * `/chat/completions`).
    */
   readonly endpoint?: string | undefined;
-  /** A key of the resource, sent as `api-key`; `AZURE_OPENAI_API_KEY` when absent. */
+  /** A key of the resource, sent as `api-key`; `AZURE_OPENAI_API_KEY` by default. */
   readonly apiKey?: TextOrSecret | undefined;
-  /** Gives Entra tokens in the place of a key, as `getBearerTokenProvider` of `@azure/identity` does: asked before each request. */
+  /** Returns Entra tokens in place of a key, as `getBearerTokenProvider` of `@azure/identity` does: called before each request. */
   readonly token?: KeySource | undefined;
-  /** Goes with every request as the query `api-version`. The v1 API wants none, or `preview`. */
+  /** Sent with every request as the query `api-version`. The v1 API accepts none, or `preview`. */
   readonly apiVersion?: string | undefined;
 };
 
-/** What is asked of the options and of `AZURE_…`, and of no variable of OpenAI's. */
+/** Reads the options and the variables `AZURE_…`, and no variable of OpenAI's. */
 export const azureServer: ServerPlace = {
   ...{ baseURL: "", keyVariable: "AZURE_OPENAI_API_KEY", addressVariable: null, needsKey: true },
 };
 
-/** The same as an endpoint of OpenAI's own is told. */
+/** The same, as options of an OpenAI endpoint. */
 type AzurePlace = {
   readonly baseURL: string;
   readonly apiKey: TextOrSecret | KeySource;
@@ -31,10 +31,10 @@ type AzurePlace = {
 };
 
 /**
- * Where the requests of a provider for Azure go, and as whom.
+ * The address and the credentials of a provider for Azure.
  *
  * @param where - The function that the caller called.
- * @throws {ProviderSettingsError} when there is no endpoint, and neither key nor token, or both.
+ * @throws {ProviderSettingsError} if there is no endpoint, and if there is neither key nor token, or both.
  */
 export function azurePlace(where: string, { endpoint, apiKey, token, apiVersion }: AzureConnection): AzurePlace {
   const refused = (what: string): ProviderSettingsError => new ProviderSettingsError(`${where} has ${what}`);
@@ -54,9 +54,9 @@ export function azurePlace(where: string, { endpoint, apiKey, token, apiVersion 
 }
 
 /**
- * Looks that the options have no name that others give to what Azure's are called.
+ * Checks that no option has the name that other clients use for Azure's.
  *
- * @throws {ProviderSettingsError} for one that they have.
+ * @throws {ProviderSettingsError} if one has.
  */
 export function checkAzureNames(where: string, options: object): void {
   for (const [name, instead] of otherNames)
@@ -64,7 +64,7 @@ export function checkAzureNames(where: string, options: object): void {
       throw new ProviderSettingsError(`${where} has no option '${name}': give ${instead}`);
 }
 
-/** What others call it. */
+/** The names in other clients. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ["baseURL", "the address as endpoint"],
   ["deployment", "the deployment's name as model"],
@@ -73,11 +73,11 @@ const otherNames: ReadonlyMap<string, string> = new Map([
   ["project", "nothing in its place: Azure has none"],
 ]);
 
-/** Whether a version is of the API before v1. */
+/** Whether a version belongs to the API before v1. */
 export const isDated = (apiVersion: string): boolean => /^\d{4}-\d{2}-\d{2}/.test(apiVersion);
 
 function addressOf(endpoint: string, apiVersion: string | undefined): string {
-  // What is no address is refused with all others.
+  // The check of all addresses rejects an invalid one.
   if (!URL.canParse(endpoint)) return endpoint;
   const url = new URL(endpoint);
   if (apiVersion !== undefined) url.searchParams.set("api-version", apiVersion);

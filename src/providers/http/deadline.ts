@@ -2,14 +2,14 @@ import { innerSignal } from "../../base/abort.ts";
 import type { JsonObject } from "../../base/json.ts";
 import { ProviderError } from "../../engine/stack/provider.ts";
 
-/** How long an answer is waited for: until the caller aborts, or the time is up. */
+/** Ends the wait for an answer: when the caller aborts, or the time is up. */
 export type Deadline = {
-  /** Aborts for both reasons. */
+  /** Aborts in both cases. */
   readonly signal: AbortSignal;
   readonly caller: AbortSignal;
 };
 
-/** A deadline of one request. Disposed of with it, it leaves nothing behind: no timer, and no listener at the caller. */
+/** The deadline of one request. Disposing of it removes its timer and its listener on the caller's signal. */
 export function createDeadline(caller: AbortSignal, timeoutMs: number): Deadline & Disposable {
   const { signal, end } = innerSignal(caller);
   const timer = setTimeout(() => end(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs).unref();
@@ -23,7 +23,7 @@ export function createDeadline(caller: AbortSignal, timeoutMs: number): Deadline
   };
 }
 
-/** The error of an answer that was waited for no longer; null while the deadline stands. */
+/** The error of an answer whose deadline has passed; null before. */
 export function interruption({ signal, caller }: Deadline, partial: readonly JsonObject[] = []): ProviderError | null {
   if (!signal.aborted) return null;
   const cause: unknown = signal.reason;
@@ -37,7 +37,7 @@ export function interruption({ signal, caller }: Deadline, partial: readonly Jso
       });
 }
 
-/** The error of a request that nobody waited for any longer before it was sent. */
+/** The error of a request that was cancelled before it was sent. */
 export function abortedBeforeSending(signal: AbortSignal): ProviderError {
   const text = "the request was aborted before it was sent";
   return new ProviderError(text, { kind: "aborted", outcome: "rejected", cause: signal.reason });

@@ -7,22 +7,22 @@ import type { ConnectionOptions } from "../settings/connection-options.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { maskedBeside, type RequestKeys, requestKeys } from "./request-keys.ts";
 
-/** Where requests go, and as whom. */
+/** The address of requests, and their credentials. */
 export type Endpoint = {
   readonly apiKey: string;
-  /** Where each request has a key of its own; `apiKey` is none then. */
+  /** Returns a key for each request; `apiKey` is empty then. */
   readonly keys: RequestKeys | null;
   readonly baseURL: string;
   readonly organization: string | null;
   readonly project: string | null;
-  /** Null takes away what requests would carry by themselves. */
+  /** Null removes a header that requests would have by default. */
   readonly headers: Readonly<Record<string, string | null>>;
   readonly timeoutMs: number;
   readonly limits: AnswerLimits;
   readonly fetch: typeof globalThis.fetch;
 };
 
-/** The address of a path behind the base URL, whose query goes with every request. */
+/** The address of a path below the base URL, with the base URL's query. */
 export function addressAt({ baseURL }: Pick<Endpoint, "baseURL">, path: string): string {
   const url = new URL(baseURL);
   const [pathname, query = ""] = path.split("?", 2);
@@ -32,7 +32,7 @@ export function addressAt({ baseURL }: Pick<Endpoint, "baseURL">, path: string):
   return url.href;
 }
 
-/** Who asks, and what else the caller has said: that comes last, whatever the case of its names. */
+/** The credentials and the caller's headers; these come last and win, whatever the case of their names. */
 export function headersAt({ organization, project, headers: given }: Endpoint, key: string): Record<string, string> {
   const headers = new Map<string, string | null>([
     ["authorization", `Bearer ${key}`],
@@ -43,18 +43,18 @@ export function headersAt({ organization, project, headers: given }: Endpoint, k
   return Object.fromEntries([...headers].flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
 }
 
-/** The header that an endpoint wants its key in: `Authorization: Bearer KEY`, or Azure's own. */
+/** The header that an endpoint expects its key in: `Authorization: Bearer KEY`, or Azure's own. */
 export type KeyHeader = "authorization" | "api-key";
 
-/** Where a kind of server is, and how a program says so, unless its options do. */
+/** The default address of a kind of server, and the environment variables that replace it. */
 export type ServerPlace = {
   readonly baseURL: string;
-  /** The variables that are read in the place of `apiKey` and `baseURL`. */
+  /** The variables for an absent `apiKey` and `baseURL`. */
   readonly keyVariable: string;
   readonly addressVariable: string | null;
-  /** The variables that are read in the place of `organization` and `project`, which other servers know nothing of. */
+  /** The variables for an absent `organization` and `project`, which other servers do not know. */
   readonly variables?: { readonly organization: string; readonly project: string };
-  /** Servers of one's own ask for no key. */
+  /** Local servers need no key. */
   readonly needsKey: boolean;
 };
 
@@ -64,13 +64,13 @@ export const openaiPlace: ServerPlace = {
   variables: { organization: "OPENAI_ORG_ID", project: "OPENAI_PROJECT_ID" },
 };
 
-/** Options as far as they say where a server is, and who asks. */
+/** The options that say where a server is, and with which credentials it is called. */
 type PlaceOptions = Omit<ConnectionOptions, "capabilities" | "systemAs" | "transport" | "extraBody">;
 
 /**
- * Where requests go, and as whom. The variables are those that the official clients read.
+ * The address and the credentials of requests. It reads the variables that the official clients read.
  *
- * @throws {ProviderSettingsError} when there is no API key, or no base URL that is one.
+ * @throws {ProviderSettingsError} if there is no API key, or no valid base URL.
  */
 export function endpointOf(options: PlaceOptions, keyHeader: KeyHeader, place: ServerPlace = openaiPlace): Endpoint {
   const { secrets = {}, apiKey: given = process.env[place.keyVariable] ?? "" } = options;
@@ -99,12 +99,12 @@ export function endpointOf(options: PlaceOptions, keyHeader: KeyHeader, place: S
     },
     timeoutMs: options.timeoutMs ?? 600_000,
     limits: answerLimits(options.limits),
-    // Looked up at each request, so that a replaced global one is used.
+    // Looked up at each request, so that a replaced global is used.
     fetch: options.fetch ?? ((address, init) => globalThis.fetch(address, init)),
   };
 }
 
-/** What a response id and a ciphertext are good for (rule: Contexts and anchors). An address's query may hold a key: it stays out of it. */
+/** The scope in which response ids and ciphertexts are valid (rule: Contexts and anchors). Without the address's query, which may hold a key. */
 export function scopeOf(
   { baseURL, organization, project, apiKey }: Endpoint,
   family: string,
@@ -121,7 +121,7 @@ export function scopeOf(
   return parts.join(" ");
 }
 
-/** All that requests carry and nobody may read in what the provider says, by what it is called there. */
+/** All values in requests that have to be masked in what the provider says, with the name to show. */
 export function credentialsOf(
   options: PlaceOptions,
   { apiKey, keys }: Endpoint,
@@ -139,7 +139,7 @@ export function credentialsOf(
 }
 
 type Address = {
-  /** Without user and password, which `fetch` refuses to send in an address. */
+  /** Without user and password: `fetch` rejects addresses that have them. */
   readonly address: string;
   readonly basic: { readonly password: string; readonly token: string } | null;
 };
@@ -149,7 +149,7 @@ function addressOf({ baseURL }: PlaceOptions, place: ServerPlace): Address {
   const given = baseURL ?? (variable || place.baseURL);
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
-    // Neither user nor query are shown: both may hold a credential.
+    // Shows neither user nor query: both may hold a credential.
     const shown = given.replace(/^.*@/s, "").replace(/\?.*$/s, "");
     throw new ProviderSettingsError(`the base URL is no URL: ${shown}; it begins with https:// or http://`);
   }
@@ -161,7 +161,7 @@ function addressOf({ baseURL }: PlaceOptions, place: ServerPlace): Address {
   return { address: url.href, basic: { password: password ?? "", token } };
 }
 
-/** As the server will read it; what is no escape stands for itself. */
+/** The text as the server will read it; an invalid escape stays as it is. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);

@@ -2,18 +2,18 @@ import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { isJsonList, type JsonValue, jsonOf } from "../../base/json.ts";
 import type { MeteredBody } from "./metered-body.ts";
 
-/** An event of a stream: its name, where it has one, and what its data say. */
+/** An event of a stream: its name, if it has one, and its data. */
 export type ServerEvent = { readonly event: string | null; readonly data: JsonValue };
 
-/** An answer of which the first bytes were read. */
+/** An answer whose first bytes were read. */
 export type Opened = { readonly body: MeteredBody; readonly chunks: Uint8Array[] };
 
 /**
- * The events of a stream, errors among them, until it ends or says `[DONE]`. What carries no data (a comment, an event of a name only) keeps
- * connections open and says nothing, so it is passed over.
+ * The events of a stream, errors among them, until it ends or sends `[DONE]`. It skips what has no data (a comment, an event with only a
+ * name): that only keeps the connection open.
  *
- * @throws {SyntaxError} for an event whose data are no JSON.
- * @throws {ProviderError} when the stream goes past a limit.
+ * @throws {SyntaxError} if an event's data are not JSON.
+ * @throws {ProviderError} if the stream exceeds a limit.
  */
 export async function* serverEvents({ body, chunks }: Opened): AsyncGenerator<ServerEvent, void> {
   const waiting: EventSourceMessage[] = [];
@@ -23,7 +23,7 @@ export async function* serverEvents({ body, chunks }: Opened): AsyncGenerator<Se
     for (let isOver = false; !isOver; ) {
       const chunk = chunks.shift() ?? (await body.read());
       isOver = chunk === null;
-      // Some servers leave out the empty line behind their last event.
+      // Some servers omit the empty line after their last event.
       parser.feed(chunk === null ? `${decoder.decode()}\n\n` : decoder.decode(chunk, { stream: true }));
       for (const { event = null, data: text } of waiting.splice(0)) {
         body.endEvent();
@@ -40,5 +40,5 @@ export async function* serverEvents({ body, chunks }: Opened): AsyncGenerator<Se
   }
 }
 
-/** Some servers say the time with it. */
+/** Some servers send the time with it. */
 const isKeepAlive = (event: string | null): boolean => /^(ping|heartbeat|keep-?alive)$/i.test(event ?? "");

@@ -14,20 +14,20 @@ type Sent = {
   readonly deadline: Deadline;
 };
 
-/** How it goes out. */
+/** How the request is sent. */
 type Sending = Sent & {
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof globalThis.fetch;
   readonly limits: AnswerLimits;
-  /** What a refusal means in the words of its server. */
+  /** Classifies a refusal by the codes of its server. */
   readonly errorOf?: ((answer: FailedAnswer) => ProviderError) | undefined;
 };
 
 /**
- * Sends a request, of whichever wire; the answer comes back unread. Redirects are not followed, and nothing is sent again: what may have been
- * acted on is repeated by nothing but the engine.
+ * Sends a request of any wire and returns the answer unread. It follows no redirects and never retries: only the engine repeats a request
+ * that may have been acted on.
  *
- * @throws {ProviderError} for every status but 2xx, and when nothing answered.
+ * @throws {ProviderError} for every status but 2xx, and if no answer came.
  */
 export async function sendHttp(address: string, sending: Sending): Promise<Response> {
   const { method, bodyText, deadline, fetch, limits, errorOf } = sending;
@@ -63,20 +63,20 @@ function setHeader(headers: Headers, name: string, value: string): void {
 
 /** A request to one endpoint. */
 type HttpRequest = Sent & {
-  /** Behind the base URL, with its query. */
+  /** Below the base URL, with its query. */
   readonly path: string;
 };
 
 export type HttpSender = {
   /**
-   * Sends a request, as whom the endpoint says; the answer comes back unread.
+   * Sends a request with the endpoint's credentials and returns the answer unread.
    *
-   * @throws {ProviderError} as `sendHttp` does, and where there is no key for the request.
+   * @throws {ProviderError} as `sendHttp` does, and if there is no key for the request.
    */
   send(request: HttpRequest): Promise<Response>;
 };
 
-/** The sender of an endpoint that all of a provider's requests go to. */
+/** The sender of an endpoint that serves all of a provider's requests. */
 export const createSender = (endpoint: Endpoint, errorOf?: Sending["errorOf"]): HttpSender => ({
   async send({ path, ...request }) {
     const { caller } = request.deadline;

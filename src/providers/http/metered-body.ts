@@ -1,7 +1,7 @@
 import type { ProviderError } from "../../engine/stack/provider.ts";
 import { type AnswerLimits, limitError } from "../settings/answer-limits.ts";
 
-/** The body of an answer, held to its limits while it is read. */
+/** The body of an answer; it checks the limits while it is read. */
 export class MeteredBody {
   readonly limits: AnswerLimits;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | null;
@@ -15,27 +15,27 @@ export class MeteredBody {
     this.limits = limits;
   }
 
-  /** The limit that the answer went past; null while it keeps to them. */
+  /** The limit that the answer exceeded; null while it is within its limits. */
   get failure(): ProviderError | null {
     return this.#failure;
   }
 
-  /** How much was read, in bytes. */
+  /** The number of bytes read. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * Takes the body for an event stream, what was read of it too.
+   * Counts the body as an event stream, including the part that was already read.
    *
-   * @throws {ProviderError} when that is more than a stream may have.
+   * @throws {ProviderError} if that part exceeds the limit of a stream.
    */
   asStream(): void {
     this.#isStream = true;
     this.#check();
   }
 
-  /** An event has ended: the next one begins. */
+  /** Starts the count of the next event. */
   endEvent(): void {
     this.#eventBytes = 0;
   }
@@ -43,13 +43,13 @@ export class MeteredBody {
   /**
    * The next bytes; null at the end.
    *
-   * @throws {ProviderError} when the answer goes past a limit; nothing more is read of it.
+   * @throws {ProviderError} if the answer exceeds a limit; the rest is not read.
    */
   async read(): Promise<Uint8Array | null> {
     if (this.#failure !== null) throw this.#failure;
     if (this.#reader === null) return null;
     const { done, value } = await this.#timed(this.#reader);
-    // A reader that is cancelled because nothing came says that this was all.
+    // After the idle timer cancels the reader, `read` reports the end of the body.
     const { failure } = this;
     if (failure !== null) throw failure;
     if (done) return null;
@@ -59,7 +59,7 @@ export class MeteredBody {
     return value;
   }
 
-  /** Its text, or as much of it as a refusal may have. */
+  /** The body as text, cut off at the limit of a refusal. */
   async errorText(): Promise<string> {
     const decoder = new TextDecoder();
     let text = "";

@@ -16,18 +16,18 @@ import { readStreamed } from "./read-streamed.ts";
 
 export type PostJsonOptions = {
   /**
-   * Credentials and the like; the content type is set. The values of `authorization`, and of others whose name ends in key, token, secret
-   * or cookie, are masked in what the server says, as those in the address's query are.
+   * Credentials and the like; the content type is set. The values of `authorization`, and of headers whose name ends in key, token, secret
+   * or cookie, are masked in what the server says, as are the values in the address's query.
    */
   readonly headers?: HttpOptions["headers"];
 } & HttpOptions;
 
 /**
- * Posts the body of a request as it stands, and gives the JSON object that comes back: the transport of an endpoint that does not
- * stream. Redirects are not followed, and nothing is sent again: the engine decides that by what is thrown.
+ * Posts a request body unchanged and returns the JSON object of the answer: the transport for an endpoint that does not stream. It follows
+ * no redirects and never retries; the engine decides on a retry from the error.
  *
- * @throws {ProviderError} for every status but 2xx, an answer that is no JSON object or goes past a limit, a connection that fails or
- * breaks, an abort, and when the time is up; its `outcome` says whether the server may have acted.
+ * @throws {ProviderError} for every status but 2xx, an answer that is not a JSON object or exceeds a limit, a connection that fails or
+ * breaks, an abort, and a timeout; its `outcome` says whether the server may have acted.
  */
 export async function postJson(
   url: string,
@@ -57,13 +57,13 @@ async function objectIn(answer: Response, { limits, deadline }: Reading): Promis
 
 type Reading = { readonly limits: AnswerLimits; readonly deadline: Deadline };
 
-/** What is posted of a request. Those of the engine have its settings, and so the secrets in them. */
+/** The parts of a request that are posted. A request of the engine has its settings, and with them the names of its secrets. */
 export type Posted = Pick<InferenceRequest, "bodyText" | "signal"> &
   Partial<Pick<InferenceRequest, "settings" | "bodyWith">>;
 
 type Filled = { readonly bodyText: string; readonly headers: Readonly<Record<string, string>> };
 
-/** Posts with the values of secrets, and masks them, and what else was sent as a credential, in what comes of it. */
+/** Fills in secrets, posts, and masks these and all other credentials in the result. */
 function posted(
   url: string,
   request: Posted,
@@ -83,16 +83,16 @@ function posted(
 }
 
 export type PostStreamOptions = PostJsonOptions & {
-  /** Puts the parts of this answer together: a new one for each request. */
+  /** Assembles the parts of this answer; make a new one for each request. */
   readonly stream: StreamedAnswer;
 };
 
 /**
- * Posts the body of a request as it stands, and gives the answer that `stream` makes of the lines (NDJSON) or events (`text/event-stream`)
- * that come back: the transport of an endpoint that streams. It does what `postJson` does, and what had come of an answer that breaks off
- * goes along as `partial`. The parts that `stream` tells are masked where the provider is `masked`.
+ * Posts a request body unchanged and returns the answer that `stream` assembles from the lines (NDJSON) or events (`text/event-stream`):
+ * the transport for an endpoint that streams. It works like `postJson`; the error of an answer that is cut off has the items so far as
+ * `partial`. The parts that `stream` passes on are masked only if the provider is `masked`.
  *
- * @throws {ProviderError} as `postJson`; for a stream that ends before its last part, or goes past a limit.
+ * @throws {ProviderError} as `postJson` does, and if a stream ends before its last part or exceeds a limit.
  * @throws what `stream` throws.
  */
 export async function postStream(url: string, request: Posted, options: PostStreamOptions): Promise<InferenceResponse> {

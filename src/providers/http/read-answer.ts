@@ -14,20 +14,20 @@ type Reading = {
   readonly limits: AnswerLimits;
   readonly deadline: Deadline;
   readonly onDelta: (delta: StreamDelta) => void;
-  /** Called, and waited for, with every response of a stream that is not the last word yet. */
+  /** Called and awaited for every response in the stream but the last. */
   readonly onUnderWay?: (response: JsonObject) => Promise<void>;
-  /** What answers are in this dialect; those of the Responses API when absent. */
+  /** How answers look in this dialect. */
   readonly form: AnswerForm;
-  /** Puts the events together; what broke off is taken up with the same. */
+  /** Assembles the events; an interrupted stream is resumed with the same one. */
   readonly stream: AnswerStream;
 };
 
 /**
- * Reads the answer of a model out of an HTTP answer, JSON or event stream: whichever it is, not what was asked for or
- * what the content type says.
+ * Reads a model's answer from an HTTP answer, JSON or event stream. The first bytes decide which: neither the request nor the content type
+ * does.
  *
- * @throws {ProviderError} for a response that failed, an error in a stream, a stream that ends early, what is no response at
- * all, and an answer that goes past a limit.
+ * @throws {ProviderError} for a response that failed, an error in a stream, a stream that ends early, a body that is not a response, and an
+ * answer that exceeds a limit.
  */
 export async function readAnswer(answer: Response, reading: Reading): Promise<JsonObject> {
   const body = new MeteredBody(answer.body, reading.limits);
@@ -39,9 +39,9 @@ export async function readAnswer(answer: Response, reading: Reading): Promise<Js
 }
 
 /**
- * A response as it may be gone on with.
+ * Returns a response that can be used.
  *
- * @throws {ProviderError} for one that failed, and one of which an item is larger than it may be.
+ * @throws {ProviderError} if it failed, or one of its items exceeds the limit.
  */
 export function checkedResponse(
   response: JsonObject,
@@ -56,9 +56,9 @@ export function checkedResponse(
 }
 
 /**
- * Reads an answer that is one JSON object, whatever it says.
+ * Reads an answer that is one JSON object of any content.
  *
- * @throws {ProviderError} for what is none, and for an answer that breaks off or goes past a limit.
+ * @throws {ProviderError} if it is not an object, is cut off or exceeds a limit.
  */
 export async function readObject(
   answer: Response,
@@ -75,7 +75,7 @@ const textOf = (opened: Opened, deadline: Deadline): Promise<string> =>
     throw broken(deadline, cause, { partial: [], body: opened.body });
   });
 
-/** An item is no larger than what was read of the answer. */
+/** Measures items only if the whole answer is larger than an item may be. */
 function checkItems(items: readonly JsonObject[], { bytes, limits }: Pick<MeteredBody, "bytes" | "limits">): void {
   if (bytes <= limits.itemBytes) return;
   const isWithin = (item: JsonObject): boolean => utf8Length(JSON.stringify(item)) <= limits.itemBytes;
@@ -123,7 +123,7 @@ async function readStream(opened: Opened, { deadline, limits, onUnderWay, stream
   }
 }
 
-/** Nobody reads on when what is told of a response cannot be kept. */
+/** Stops reading if `onUnderWay` could not record the response. */
 async function underWay({ response }: JsonObject, body: MeteredBody, onUnderWay: Reading["onUnderWay"]): Promise<void> {
   if (!isJsonObject(response)) return;
   try {
@@ -134,7 +134,7 @@ async function underWay({ response }: JsonObject, body: MeteredBody, onUnderWay:
   }
 }
 
-/** Lets a stream end by itself after its terminal event, so that the connection can serve again; not for long. */
+/** Waits briefly for the end of the stream after its terminal event, so that the connection can be reused. */
 async function drain(events: AsyncIterator<ServerEvent>, body: MeteredBody): Promise<void> {
   const rest = (async () => {
     while ((await events.next()).done !== true);
@@ -150,7 +150,7 @@ async function drain(events: AsyncIterator<ServerEvent>, body: MeteredBody): Pro
 
 const maxDrainMs = 200;
 
-/** The first characters of a body: servers mislabel event streams as JSON and JSON as anything. */
+/** Reads the first characters of a body: servers label event streams as JSON, and JSON as anything. */
 export async function open(
   body: MeteredBody,
   deadline: Deadline,
@@ -169,7 +169,7 @@ export async function open(
   return { start, chunks };
 }
 
-/** The whole body, with what was read of it already. */
+/** The whole body, including the part that was already read. */
 export const rest = ({ body, chunks }: Opened): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>({
     async pull(queue): Promise<void> {
@@ -180,15 +180,15 @@ export const rest = ({ body, chunks }: Opened): ReadableStream<Uint8Array> =>
     cancel: (reason) => body.cancel(reason),
   });
 
-/** Whether a body that begins so is an event stream, whatever its content type says. */
+/** Whether a body with this start is an event stream, whatever its content type says. */
 export const isEventStream = (start: string): boolean => /^(event|data|id|retry)?:/.test(start);
 
-/** As much as it takes to see `event:`. */
+/** Enough to see `event:`. */
 const startLength = 6;
 
 type Broken = { readonly partial: readonly JsonObject[]; readonly body: MeteredBody };
 
-/** The answer broke off: because nobody waits any longer, because it went past a limit, or by itself. */
+/** The error of an answer that was cut off: by the caller or the deadline, by a limit, or by the connection. */
 export function broken(deadline: Deadline, cause: unknown, { partial, body }: Broken): ProviderError {
   const text = "the answer of the provider broke off before it was complete";
   const told = { kind: "stream-cut", outcome: "unknown", partial, cause } as const;
@@ -196,7 +196,7 @@ export function broken(deadline: Deadline, cause: unknown, { partial, body }: Br
   return interruption(deadline, partial) ?? new ProviderError(text, told);
 }
 
-/** What came in the place of an answer. An error under 200 is what it says. */
+/** The error of a body that is not a response. An error under 200 is classified by its content. */
 export function notAResponse({ status, headers, url }: Response, body: string): ProviderError {
   if (tellsError(jsonOf(body))) return providerError({ status, headers, body });
   const failure = classifyFailure({ status, headers, body });

@@ -16,10 +16,9 @@ type Reading = {
 };
 
 /**
- * Reads an answer part by part: NDJSON or an event stream, whichever it is; one that comes whole is a stream of one part.
+ * Reads an answer part by part, NDJSON or event stream; an answer that comes whole is a stream with one part.
  *
- * @throws {ProviderError} for one that ends before its last part, for what is no JSON, and for an answer that goes past a limit; with
- * what had come until then in `partial`.
+ * @throws {ProviderError} if it ends before its last part, is not JSON, or exceeds a limit; `partial` has the items so far.
  * @throws what `stream` throws.
  */
 export async function readStreamed(answer: Response, { limits, deadline, stream }: Reading): Promise<JsonObject> {
@@ -51,7 +50,7 @@ function brokenOff(deadline: Deadline, body: MeteredBody): never {
   throw broken(deadline, undefined, { partial: [], body });
 }
 
-/** Each line is an object. Where the first is none, the body may be one object that was printed for people. */
+/** Each line is an object. If the first is not, the body may be one object that was printed over several lines. */
 async function* partsByLine(opened: Opened, answer: Response): AsyncGenerator<ServerEvent, void> {
   let first = true;
   const lines = linesOf(rest(opened).pipeThrough(new TextDecoderStream()));

@@ -4,7 +4,7 @@ import { isHtmlPage } from "../failures/error-report.ts";
 import type { AnswerLimits } from "../settings/answer-limits.ts";
 import { MeteredBody } from "./metered-body.ts";
 
-/** What an HTTP answer of another status than 2xx says: its whole body, as much of it as `limits.errorBytes` allows. */
+/** The error of an HTTP answer with a status other than 2xx, from its body up to `limits.errorBytes`. */
 export async function refusalOf(
   answer: Response,
   limits: AnswerLimits,
@@ -15,7 +15,7 @@ export async function refusalOf(
   return isRedirect(status) ? redirected(answer) : placed(errorOf({ status, headers, body }), answer);
 }
 
-/** Where nothing is at the address that was asked, or what is no API, the address is what the caller can mend. */
+/** If nothing is at the address, or no API, the message tells the caller to check the address. */
 function placed(error: ProviderError, { status, url }: Response): ProviderError {
   const isPage = isHtmlPage(error.message);
   const isNowhere = (status === 404 || status === 405) && (isPage || saysNothing.test(error.message));
@@ -24,10 +24,10 @@ function placed(error: ProviderError, { status, url }: Response): ProviderError 
   return withMessage(error, isNowhere ? `${said}; ${addressAdvice(url)}` : said);
 }
 
-/** What servers say of a path that they do not have, and nothing of a model, a response or an item. */
+/** The messages of servers that do not have the path, and mention no model, response or item. */
 const saysNothing = /^(the provider answered HTTP \d+|(404 )?(page )?not[ _]found|method not allowed)\.?$/i;
 
-/** The query may hold a key, and is not told. */
+/** Leaves out the query, which may hold a key. */
 export function addressAdvice(url: string): string {
   const asked = URL.canParse(url) ? new URL(url) : null;
   return `${asked === null ? "" : `${asked.origin}${asked.pathname} was asked: `}is the base URL that of the API?`;
@@ -35,7 +35,7 @@ export function addressAdvice(url: string): string {
 
 const isRedirect = (status: number): boolean => status >= 300 && status < 400;
 
-/** Credentials and contents go to the address that was given, and to no other. */
+/** Credentials and contents are sent to the given address only. */
 function redirected({ status, headers }: Response): ProviderError {
   const location = headers.get("location") ?? "";
   const to = URL.canParse(location) ? new URL(location) : null;

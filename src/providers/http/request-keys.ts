@@ -8,15 +8,15 @@ import type { KeyAsked, KeySource } from "../settings/connection-options.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { type Deadline, interruption } from "./deadline.ts";
 
-/** The keys of an endpoint whose caller gives one for each request. */
+/** The keys of an endpoint whose caller returns one for each request. */
 export type RequestKeys = {
   /**
-   * The key of the next request. Its source is waited for no longer than the answer.
+   * The key of the next request. Waiting for it ends with the request's deadline.
    *
-   * @throws {ProviderError} `authentication` where the source gives none, and when nobody waits any longer: nothing was sent.
+   * @throws {ProviderError} `authentication` if the source returns none, and when the deadline passes; nothing was sent.
    */
   next(deadline: Deadline, asked?: KeyAsked): Promise<string>;
-  /** The keys that were given out lately, to be masked; another list only once another key was given out. */
+  /** The recent keys, to be masked; a new list only after another key was given out. */
   readonly given: () => Masked;
 };
 
@@ -32,7 +32,7 @@ export function requestKeys(source: KeySource): RequestKeys {
   };
 }
 
-/** What is masked at all times, and the keys that were given out lately; another list only once another key was. */
+/** The lasting secrets with the recent keys; a new list only after another key was given out. */
 export function maskedBeside(keys: RequestKeys | null, lasting: Masked): () => Masked {
   if (keys === null) return () => lasting;
   let given = keys.given();

@@ -14,7 +14,7 @@ import {
 } from "../answers/server-said.ts";
 import { assistantMessage } from "./ollama-messages.ts";
 
-/** Reads an answer of `/api/chat`, put together where it was streamed. It has no id: nothing can be continued from it. */
+/** Reads an answer of `/api/chat`, assembled if it was streamed. It has no id, so nothing can continue from it. */
 export function readAnswer(response: JsonObject, { inferenceId }: AnswerContext): Answer {
   const { text: status, others } = takeText(response, "done_reason");
   const { message, error, ...members } = others;
@@ -23,7 +23,7 @@ export function readAnswer(response: JsonObject, { inferenceId }: AnswerContext)
   const blocks = [...wordsOf(objectOf(message)), ...calls.flatMap(({ draft }) => draft ?? [])];
   const left = jsonDifference({ message: assistantMessage(blocks) }, message === undefined ? {} : { message });
   const unread = calls.flatMap(({ said, draft }) => (draft === null ? [said] : []));
-  // Servers before 0.3 name no reason. `length` means that something is missing; `load` and `unload`, that no model was asked.
+  // Servers before 0.3 send no reason. `length` means that something is missing; `load` and `unload`, that no model was called.
   const isWhole = response["done"] === true && (status ?? "stop") === "stop";
   const failure = typeof error === "string" ? { message: error, code: null } : failureOfCalls(unread, { isWhole });
   return {
@@ -41,7 +41,7 @@ export function readAnswer(response: JsonObject, { inferenceId }: AnswerContext)
   };
 }
 
-/** The answer that was read. */
+/** Restores the answer that was read. */
 export function writeAnswer({ status, blocks, usage, rest }: RecordedAnswer): JsonObject {
   const { message: left, ...members } = rest;
   return {
@@ -52,7 +52,7 @@ export function writeAnswer({ status, blocks, usage, rest }: RecordedAnswer): Js
   };
 }
 
-/** What it counted, and how long that took. */
+/** The counts and durations of an answer. */
 function separateCounts(members: JsonObject): { readonly counts: JsonObject | undefined; readonly rest: JsonObject } {
   const isCount = ([name]: readonly [string, unknown]): boolean => /_(count|duration)$/.test(name);
   const counts = Object.entries(members).filter(isCount);
@@ -72,7 +72,7 @@ function wordsOf({ thinking, content }: JsonObject): readonly Draft[] {
   ];
 }
 
-/** The calls of a message, each with the block that it is; null where it cannot be read. */
+/** The calls of a message, each with its block, or null if it cannot be read. */
 const callsOf = ({ tool_calls: calls }: JsonObject, inferenceId: string) =>
   callsSaid(calls).map((said, place) => {
     const { id, function: called } = objectOf(said);

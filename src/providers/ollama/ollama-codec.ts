@@ -6,8 +6,8 @@ import { readAnswer, writeAnswer } from "./ollama-answer.ts";
 import { messagesOf, partRefusal, refusalOf, restated } from "./ollama-messages.ts";
 
 /**
- * Ollama's own `/api/chat` (its API documentation): one message for all that the model says at a time, arguments as objects, thinking
- * as text without a signature. A request that is longer than the model's context is refused: nothing of it is cut in silence.
+ * Ollama's own `/api/chat` (its API documentation): one message for consecutive output of the model, arguments as objects, thinking as text
+ * without a signature. The server rejects a request that exceeds the model's context and never truncates it silently.
  */
 export const ollamaCodec: Codec = defineCodec({
   name: "ollama/1",
@@ -37,10 +37,10 @@ function encodeRequest({ settings, input, transport }: RequestParts): string {
   });
 }
 
-/** What every request says, so that it is no setting. */
+/** Members that every request sets itself, so that they are not settings. */
 export const decidedMembers: ReadonlySet<string> = new Set(["messages", "stream", "truncate", "shift"]);
 
-/** Tools are offered as they are everywhere; one that the caller wrote as the wire has it stays so. */
+/** A tool in the common form is converted; a tool in the form of the wire stays unchanged. */
 function toolFor(tool: JsonValue): JsonValue {
   if (!isJsonObject(tool) || tool["type"] !== undefined) return tool;
   return { type: "function", function: tool };

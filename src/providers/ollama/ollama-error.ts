@@ -1,7 +1,7 @@
 import { ProviderError } from "../../engine/stack/provider.ts";
 import { withMessage } from "../failures/classify-error.ts";
 
-/** The same error of Ollama, with what to do about it where that is known; what is none of a provider stays as it is. */
+/** Adds advice to a known error of Ollama; any other value stays as it is. */
 export function advised(error: unknown): unknown {
   if (!(error instanceof ProviderError)) return error;
   const { message } = error;

@@ -4,12 +4,12 @@ import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
 import { argumentsObject } from "../answers/server-said.ts";
 
-/** A block as far as a message is made of it: one that was recorded, or a draft. */
+/** A block that messages are made of: recorded, or a draft. */
 type Said = Pick<Block, "kind" | "payload"> & Pick<Draft, "wire">;
 
 /**
- * Blocks as messages. What the model said without a word of another in between is one message: of neighbours with one role the server
- * keeps the texts, and the calls and the thinking of the first only (Ollama, template/template.go).
+ * Converts blocks to messages. Consecutive blocks of the model are one message: of adjacent messages with one role the server would keep
+ * all texts, but only the first one's calls and thinking (Ollama, template/template.go).
  */
 export function messagesOf(blocks: readonly Said[]): readonly JsonObject[] {
   const messages: JsonObject[] = [];
@@ -35,7 +35,7 @@ export function messagesOf(blocks: readonly Said[]): readonly JsonObject[] {
 
 const isModels = ({ kind }: Said): boolean => kind === "assistant" || kind === "reasoning" || kind === "tool_call";
 
-/** The message that the model said in these blocks: what it thought, then what it said, then what it called. */
+/** The message of the model in these blocks: thinking, then text, then calls. */
 export function assistantMessage(blocks: readonly Said[]): JsonObject {
   const thoughts = blocks.filter(({ kind }) => kind === "reasoning").map(thoughtOf);
   const texts = blocks.flatMap(({ kind, payload }) => (kind === "assistant" ? [textOf(payload["content"])] : []));
@@ -50,11 +50,11 @@ export function assistantMessage(blocks: readonly Said[]): JsonObject {
 
 function spokenMessage({ kind, payload }: Said): JsonObject {
   const { content } = payload;
-  // It has no role for developers: what they say is the system's.
+  // Ollama has no developer role: developer messages become system messages.
   return { role: kind === "user" ? "user" : "system", content: textOf(content), ...imagesOf(content) };
 }
 
-/** Templates name the tool, servers pair by the id. */
+/** Templates use the tool's name, servers pair by id. */
 function resultMessage({ payload }: Said, names: ReadonlyMap<string, JsonValue>): JsonObject {
   const { callId, output } = payload;
   const name = typeof callId === "string" ? names.get(callId) : undefined;
@@ -67,7 +67,7 @@ function resultMessage({ payload }: Said, names: ReadonlyMap<string, JsonValue>)
   };
 }
 
-/** What a tool gave that is neither a text nor a list of parts is said as JSON. */
+/** Output that is neither a text nor a list of parts is sent as JSON. */
 function resultText(output: JsonValue | undefined): string {
   if (typeof output === "string") return output;
   return isData(output) ? JSON.stringify(output) : textOf(output);
@@ -81,7 +81,7 @@ const callOf = ({ payload: { callId, name, arguments: given } }: Said): JsonObje
   function: { name, arguments: argumentsObject(given) ?? {} },
 });
 
-/** What stands beside each other is told apart by an empty line, as the server does with messages. */
+/** Adjacent texts are separated by an empty line, as the server does with messages. */
 const joined = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n\n");
 
 const textOf = (parts: JsonValue | undefined): string =>
@@ -94,12 +94,12 @@ function imagesOf(parts: JsonValue | undefined): { readonly images?: readonly st
   return images.length === 0 ? {} : { images };
 }
 
-/** The bytes of an image in base64; null where it is elsewhere. */
+/** The bytes of an image in base64; null if it is stored elsewhere. */
 function imageData({ url }: JsonObject): string | null {
   return typeof url === "string" ? (/^data:[^,]*;base64,(.*)$/s.exec(url)?.[1] ?? null) : null;
 }
 
-/** Why a message cannot carry the block; null when it can. */
+/** Why a message cannot send the block; null if it can. */
 export function refusalOf(block: Block): string | null {
   const { kind, payload, type } = block;
   switch (kind) {
@@ -124,7 +124,7 @@ export function refusalOf(block: Block): string | null {
 const firstRefusal = (parts: readonly JsonObject[], block: Block): string | null =>
   parts.map((part) => partRefusal(part, block)).find((reason) => reason !== null) ?? null;
 
-/** Why a message cannot carry the part of a block; null when it can. */
+/** Why a message cannot send the part of a block; null if it can. */
 export function partRefusal(part: JsonObject, { kind }: Pick<Block, "kind">): string | null {
   const { type } = part;
   if (type === "text") return null;
@@ -134,8 +134,8 @@ export function partRefusal(part: JsonObject, { kind }: Pick<Block, "kind">): st
 }
 
 /**
- * What a message loses of how a block stood, by name: the order of thoughts, texts and calls in one message, the bounds of texts
- * and thoughts that are joined, the place of images, the role of developers, what a tool gave as data. Null where it loses nothing.
+ * What a message does not preserve, by name: the order of thinking, texts and calls, the boundaries of joined texts and thinking, the
+ * position of images, the developer's role, output that becomes JSON. Null if nothing is lost.
  */
 export function restated({ kind, role, parts, payload }: Block, before: Block | null): string | null {
   if (role === "developer") return "role";

@@ -8,37 +8,37 @@ import { instructions, modelLike, wordOf } from "../settings/option-checks.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { decidedMembers } from "./ollama-codec.ts";
 
-/** Where Ollama is. None of this is recorded, but for the address. */
+/** The address of Ollama, and how it is called. Only the address is recorded. */
 export type OllamaConnection = HttpOptions & {
-  /** `OLLAMA_HOST`, else `http://127.0.0.1:11434`, when absent. A query goes with every request, and is masked; it is no part of the scope. */
+  /** `OLLAMA_HOST`, else `http://127.0.0.1:11434`, by default. A query is sent with every request and masked; it is not part of the scope. */
   readonly baseURL?: string | undefined;
-  /** Sent as `Authorization: Bearer KEY`, as ollama.com wants it; `OLLAMA_API_KEY` when absent, and none where that is absent too. */
+  /** Sent as `Authorization: Bearer KEY`, for ollama.com; `OLLAMA_API_KEY` by default, and no key without that. */
   readonly apiKey?: TextOrSecret | undefined;
-  /** How answers come: line by line (`ndjson`, when absent), or whole. */
+  /** How answers come: line by line (`ndjson`, the default), or whole. */
   readonly transport?: "ndjson" | "json" | undefined;
 };
 
-/** What its requests say besides the conversation (Ollama's API documentation), sent and recorded as it stands. */
+/** The settings of requests (Ollama's API documentation), sent and recorded unchanged. */
 export type OllamaSettings = {
   readonly model: string;
   /** The first system message of every request. */
   readonly instructions?: TextOrSecret | undefined;
-  /** As `{ name, description, parameters }`, or as the wire has them. Tools of the engine need not be here. */
+  /** In the form `{ name, description, parameters }` or that of the wire. The engine adds its own tools. */
   readonly tools?: readonly JsonObject[] | undefined;
   /** `json`, or a JSON Schema. */
   readonly format?: "json" | JsonObject | undefined;
-  /** Of the model: `num_ctx`, `num_predict`, `temperature`, `seed`, … */
+  /** Options of the model: `num_ctx`, `num_predict`, `temperature`, `seed`, … */
   readonly options?: JsonObject | undefined;
   readonly think?: boolean | "low" | "medium" | "high" | "max" | undefined;
   /** How long the model stays loaded: `"5m"`, or seconds. */
   readonly keep_alive?: string | number | undefined;
-  /** Further members of the request's body. */
+  /** Further members of the request body. */
   readonly extraBody?: JsonObject | undefined;
 };
 
 export type OllamaOptions = OllamaConnection & OllamaSettings;
 
-/** What models take (Ollama's API documentation, and the names that it had before). */
+/** The options of models (Ollama's API documentation, and their earlier names). */
 const modelOptionNames: readonly string[] = [
   ...["num_ctx", "num_keep", "num_predict", "num_batch", "num_gpu", "num_thread", "num_gqa", "main_gpu", "numa"],
   ...["seed", "temperature", "top_k", "top_p", "min_p", "typical_p", "tfs_z", "stop", "penalize_newline"],
@@ -47,7 +47,7 @@ const modelOptionNames: readonly string[] = [
   ...["use_mmap", "use_mlock", "embedding_only", "rope_frequency_base", "rope_frequency_scale"],
 ];
 
-/** Ollama passes over an option that it does not know: one that is misspelt would do nothing, and say nothing. */
+/** Ollama ignores unknown options, so that a misspelt one would have no effect and no error. */
 function modelOptions(what: string, options: unknown): JsonObject {
   if (!isJsonObject(options)) throw new ProviderSettingsError(`${what} is ${kindOf(options)}: give an object`);
   const isMisspelt = (name: string): boolean =>
@@ -70,7 +70,7 @@ const settings: OptionTable<OllamaSettings> = {
 const words: OptionWords = {
   members: { options: modelOptionNames },
   ...{ provider: "ollama", connection, settings, decided: decidedMembers, refusals: new Map() },
-  // What other APIs call the same.
+  // Names in other APIs.
   otherNames: new Map([
     ...["max_tokens", "maxTokens", "max_output_tokens", "maxOutputTokens"].map(
       (name) => [name, "num_predict"] as const,
@@ -83,16 +83,16 @@ const words: OptionWords = {
 };
 
 /**
- * The settings among the options, in the caller's order, and what `extraBody` adds to them.
+ * The settings among the options, in the caller's order, with the members of `extraBody`.
  *
- * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for what every request decides.
+ * @throws {ProviderSettingsError} if an option is unknown or not JSON, or every request decides it.
  */
 export const settingsOf = (options: OllamaOptions): Settings => checkedSettings(options, words);
 
 /**
- * The address and its query, as Ollama's own client reads them: without a scheme it is http, and the port 11434.
+ * The address and its query, read as Ollama's own client does: http is the default scheme, and 11434 the default port.
  *
- * @throws {ProviderSettingsError} for what is no address, and for one with a user, which `fetch` refuses to send.
+ * @throws {ProviderSettingsError} if the address is invalid or has a user, which `fetch` rejects.
  */
 export function addressOf(given: string): { readonly address: string; readonly query: string } {
   const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(given);
@@ -106,7 +106,7 @@ export function addressOf(given: string): { readonly address: string; readonly q
     throw new ProviderSettingsError(
       "the base URL of ollama holds a user or password: give headers.authorization instead",
     );
-  // A port of 80 reads as none.
+  // The port 80 reads as an empty port.
   if (!hasScheme && !/:\d+(\/|$)/.test(text)) url.port = "11434";
   return { address: `${url.origin}${url.pathname.replace(/\/+$/, "")}`, query: url.search };
 }

@@ -11,10 +11,7 @@ import type { StreamDelta } from "../../engine/stack/provider.ts";
 import type { AnswerStream } from "../answers/answer-form.ts";
 import { providerError } from "../failures/classify-error.ts";
 
-/**
- * Puts a streamed answer together: the texts of its lines are joined and calls come whole; every other member is the last one that
- * was said.
- */
+/** Assembles a streamed answer: the texts of its lines are joined, calls come whole, and every other member has its newest value. */
 export class OllamaStream implements AnswerStream {
   readonly #onDelta: (delta: StreamDelta) => void;
   readonly #itemBytes: number;
@@ -22,7 +19,7 @@ export class OllamaStream implements AnswerStream {
   readonly #response: Record<string, JsonValue> = {};
   #textLength = 0;
 
-  /** @param itemBytes - The most that the texts of the answer may have together. */
+  /** @param itemBytes - The limit for all texts of the answer together. */
   constructor(onDelta: (delta: StreamDelta) => void, itemBytes: number) {
     this.#onDelta = onDelta;
     this.#itemBytes = itemBytes;
@@ -32,7 +29,7 @@ export class OllamaStream implements AnswerStream {
     return this.#textLength > this.#itemBytes;
   }
 
-  /** What has come of an answer that breaks off. */
+  /** The items so far of an answer that is cut off. */
   get partial(): readonly JsonObject[] {
     const { content, thinking, tool_calls: calls } = this.#message;
     const hasSpoken = [content, thinking].some((text) => typeof text === "string" && text !== "");
@@ -40,9 +37,9 @@ export class OllamaStream implements AnswerStream {
   }
 
   /**
-   * Takes a line; gives the answer, as one that is not streamed would be, with the one that says that this was all.
+   * Takes a line; returns the answer after the last line, as it would be without streaming, and null before.
    *
-   * @throws {ProviderError} for one that tells an error.
+   * @throws {ProviderError} if the line reports an error.
    */
   take(_: string | null, { message, ...members }: JsonObject): JsonObject | null {
     if (members["error"] !== undefined) throw providerError({ body: members });
@@ -67,7 +64,7 @@ export class OllamaStream implements AnswerStream {
     this.#tell("tool-call-delta", JSON.stringify(called["arguments"] ?? {}));
   }
 
-  /** Of each kind there is one place in an answer; calls are told whole. */
+  /** An answer has one position for each kind; calls are passed on whole. */
   #tell(type: Exclude<StreamDelta["type"], "item-done" | "usage">, text: JsonValue | undefined): void {
     if (typeof text !== "string" || text === "") return;
     this.#textLength += text.length;
@@ -79,7 +76,7 @@ const indexes = { "reasoning-delta": 0, "text-delta": 1, "tool-call-delta": 2 } 
 
 const textNames: ReadonlySet<string> = new Set(["content", "thinking"]);
 
-/** Texts come in pieces, lists (of calls, of probabilities) with what is new. */
+/** Texts come in pieces; lists (of calls, of probabilities) with their new items. */
 function joined(before: JsonValue | undefined, value: JsonValue, isText = false): JsonValue {
   if (isText && typeof before === "string" && typeof value === "string") return before + value;
   return isJsonList(before) && isJsonList(value) ? [...before, ...value] : value;

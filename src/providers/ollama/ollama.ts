@@ -15,10 +15,10 @@ import { addressOf, type OllamaOptions, settingsOf } from "./ollama-options.ts";
 import { OllamaStream } from "./ollama-stream.ts";
 
 /**
- * A model that Ollama serves, over its own `/api/chat`. A request that is longer than the model's context is refused with what to do, where
- * Ollama by itself would leave out the oldest messages.
+ * A model that Ollama serves through its own `/api/chat`. A request that exceeds the model's context is rejected with advice, where
+ * Ollama's default would drop the oldest messages.
  *
- * @throws {ProviderSettingsError} for a name that is no option, and for what is no JSON or no address.
+ * @throws {ProviderSettingsError} if an option is unknown or not JSON, or the address is invalid.
  */
 export function ollama(options: OllamaOptions): Provider {
   const settings = settingsOf(options);

@@ -4,30 +4,30 @@ import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { responsesProvider } from "./openai-responses.ts";
 import type { OpenaiResponses, OpenaiResponsesOptions } from "./responses-options.ts";
 
-/** The options of `azureResponses`: those of `openaiResponses`, but for where the model is and who asks. */
+/** The options of `azureResponses`: those of `openaiResponses`, with Azure's own for address and credentials. */
 export type AzureResponsesOptions = Omit<
   OpenaiResponsesOptions,
   "model" | "apiKey" | "baseURL" | "organization" | "project" | "instructions" | "prompt_cache_retention"
 > &
   Omit<AzureConnection, "apiVersion"> & {
-    /** The name of the deployment, which Azure takes in the place of a model's. */
+    /** The name of the deployment, which Azure takes in place of a model name. */
     readonly model: string;
     /**
-     * Goes with every request as the query `api-version`. The v1 API wants none, or `preview`. One that is a date
-     * (`2025-04-01-preview`) is of the API before v1: requests then go to `/openai/responses`.
+     * Sent with every request as the query `api-version`. The v1 API accepts none, or `preview`. A date (`2025-04-01-preview`) selects the
+     * API before v1: requests then go to `/openai/responses`.
      */
     readonly apiVersion?: string | undefined;
     /** A text, or messages. */
     readonly instructions?: OpenaiResponsesOptions["instructions"] | readonly object[];
-    /** How long what the beginning of a prompt was read as is kept: `in-memory` some minutes, where the model has that. */
+    /** How long the prompt cache keeps a prefix: `in-memory` for some minutes, if the model supports it. */
     readonly prompt_cache_retention?: OpenaiResponsesOptions["prompt_cache_retention"] | "in-memory";
   };
 
 /**
- * A deployment of Azure OpenAI, by its v1 Responses API. What was answered there belongs to the resource: another key of it, or a
- * token, goes on with the same chains.
+ * A deployment of Azure OpenAI, through its v1 Responses API. Its stored responses belong to the resource: another key of the resource, or
+ * a token, continues the same chains.
  *
- * @throws {ProviderSettingsError} when there is no endpoint, neither key nor token, or a setting that cannot be sent.
+ * @throws {ProviderSettingsError} if there is no endpoint, neither key nor token, or a setting that cannot be sent.
  */
 export function azureResponses(options: AzureResponsesOptions): OpenaiResponses {
   const where = "azureResponses";
@@ -38,10 +38,10 @@ export function azureResponses(options: AzureResponsesOptions): OpenaiResponses 
     throw new ProviderSettingsError(
       `${where} has background with store: false: Azure makes a response in the background only where it is stored`,
     );
-  // OpenAI's types lack what Azure takes in two settings: all settings are checked by their names, and sent as they stand.
+  // The cast is safe: OpenAI's types lack what Azure accepts in two settings, but all settings are checked by name and sent unchanged.
   const rest = others as OpenaiResponsesOptions;
   const { keyHeader, ...asWhom } = azurePlace(where, { endpoint, apiKey, token, apiVersion });
-  // A socket of Azure answers one request after another (Azure's how-to on WebSockets).
+  // A socket of Azure answers one request at a time (Azure's how-to on WebSockets).
   const capabilities = { lanes: false, ...options.capabilities };
   return responsesProvider(
     { ...rest, ...asWhom, credentialsOwner, capabilities },

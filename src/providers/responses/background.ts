@@ -5,31 +5,31 @@ import { withPartial } from "../failures/classify-error.ts";
 import { type Deadline, interruption } from "../http/deadline.ts";
 import type { ResponseStream } from "./response-stream.ts";
 
-/** The id under which a server makes a response in the background, while it does; null for every other response. */
+/** The id of a response that the server is making in the background; null for every other response. */
 export const idUnderWay = (response: JsonObject): string | null =>
   response["background"] === true ? idUnfinished(response) : null;
 
-/** The id of a response that is none yet, asked for or not: a server may queue what it was asked; else null. */
+/** The id of an unfinished response; null if it has finished. A server may queue a request even if the caller did not ask for it. */
 export function idUnfinished({ id, status }: JsonObject): string | null {
   const isUnfinished = status === "queued" || status === "in_progress";
   return isUnfinished ? textOrNull(id) : null;
 }
 
-/** How a response that is made in the background is read. */
+/** How to read a background response. */
 type Background = {
-  /** The response as it is now. */
+  /** Fetches the response in its current state. */
   readonly fetch: () => Promise<JsonObject>;
-  /** Reads on in its stream, up to the response that it ends with. */
+  /** Resumes its stream after `cursor` and returns the final response. */
   readonly readOn: (cursor: number) => Promise<JsonObject>;
   readonly deadline: Deadline;
 };
 
 /**
- * Reads on in a stream that broke off, for as long as there is one, and fetches the response where there is none: a server may
- * number no events, keep none, or have no streams.
+ * Resumes a stream that was cut off for as long as the server has one, and otherwise fetches the response: a server may not number its
+ * events, may not keep them, or may have no streams.
  *
- * @throws {ProviderError} `lost-response` when the server does not have it; what a fetch throws when that stays so; and when
- * nobody waits any longer.
+ * @throws {ProviderError} `lost-response` if the server does not have it; the error of a fetch that keeps failing; and when the deadline
+ * passes.
  */
 export async function followToEnd(stream: ResponseStream, background: Background): Promise<JsonObject> {
   const { readOn, deadline } = background;
@@ -43,7 +43,7 @@ export async function followToEnd(stream: ResponseStream, background: Background
     } catch (error) {
       if (!(error instanceof ProviderError) || isFailedResponse(error.body)) throw error;
       if (!isBrokenOff(error, deadline)) {
-        // Only the stream was refused; what became of the response is another question.
+        // Only the stream was refused; the response may still be there.
         if (error.status === null) throw error;
         break;
       }
@@ -54,7 +54,7 @@ export async function followToEnd(stream: ResponseStream, background: Background
   return fetchEnded(background);
 }
 
-/** Fetches a response until it has ended. */
+/** Fetches a response until it has finished. */
 async function fetchEnded({ fetch, deadline }: Pick<Background, "fetch" | "deadline">): Promise<JsonObject> {
   let failures = 0;
   for (let waits = 0; ; waits += 1) {
@@ -66,14 +66,14 @@ async function fetchEnded({ fetch, deadline }: Pick<Background, "fetch" | "deadl
       if (!(error instanceof ProviderError)) throw error;
       if (error.status === 404) throw lost(error);
       failures += 1;
-      // Only the fetch was refused: the response is being made.
+      // Only the fetch failed: the server still works on the response.
       if (!isPassing(error) || failures > maxFailures) throw withPartial(error, error.partial);
     }
     await pause(waits, deadline);
   }
 }
 
-/** The answer broke off although somebody waits for it: the server goes on without a listener. */
+/** The answer was cut off, but not by the caller: the server continues without a listener. */
 export const isBrokenOff = (error: unknown, { signal }: Deadline): boolean =>
   error instanceof ProviderError &&
   ["stream-cut", "connection", "answer-stalled"].includes(error.kind) &&
@@ -86,11 +86,11 @@ async function pause(times: number, deadline: Deadline): Promise<void> {
   if (interrupted !== null) throw interrupted;
 }
 
-/** How long is waited between two fetches: twice as long each time. */
+/** The delay between two fetches; it doubles each time. */
 const waitMs = 100;
 const maxWaitMs = 5_000;
 
-/** How often in a row a fetch may fail, or a stream break off: that changes nothing, so that it may be repeated. */
+/** How often in a row a fetch may fail or a stream may be cut off. Both only read, so they can be repeated. */
 const maxFailures = 5;
 
 const isPassing = ({ kind, status, body }: ProviderError): boolean =>
@@ -101,7 +101,7 @@ const isPassing = ({ kind, status, body }: ProviderError): boolean =>
     (status ?? 0) >= 500) &&
   !isFailedResponse(body);
 
-/** The response itself says that it failed: it will say so for ever. */
+/** The response itself has failed, so another fetch returns the same. */
 const isFailedResponse = (body: ProviderError["body"]): boolean =>
   typeof body === "object" && body !== null && "status" in body && body["status"] === "failed";
 

@@ -2,10 +2,10 @@ import { textOrNull } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Call, CallPairs } from "../../engine/stack/codec.ts";
 
-/** What answers what in the Responses API (OpenAI's API reference). Hosted calls are complete in themselves. */
+/** Which results answer which calls in the Responses API (OpenAI's API reference). Hosted calls need no result. */
 export const responsesPairs: CallPairs = { callOf, isResult, keyOf, answers };
 
-/** The result types of each call type. A result of type `function` may answer any call. */
+/** The result type of each call type. A result of type `function` may answer any call. */
 const resultTypeByCallType: ReadonlyMap<string, string> = new Map([
   ["function", "function"],
   ["custom", "custom"],
@@ -47,7 +47,7 @@ function keyOf(result: Block): string | null {
   return result.callId;
 }
 
-/** A tool search is the client's to answer only where it says so (OpenAI's guide to tool search). */
+/** The client answers a tool search only if its item says so (OpenAI's guide to tool search). */
 function isServersSearch({ type, payload }: Block): boolean {
   return type.startsWith("tool_search_") && payload["execution"] !== "client";
 }

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
 
-/** The whole readable text of an item as the deltas that a stream would have given of it, in one piece each. */
+/** The readable text of a complete item as stream deltas, one for each text. */
 export function deltasOf(item: JsonObject, outputIndex: number): readonly StreamDelta[] {
   switch (item["type"]) {
     case "message":

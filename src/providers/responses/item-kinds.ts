@@ -4,8 +4,8 @@ import type { SaidCall } from "../answers/server-said.ts";
 import { type OwnNames, ownNames } from "./own-names.ts";
 
 /**
- * The block kind of an item of the Responses API, by its type and role (OpenAI's API reference). The union is open:
- * what is not known is `other`, and kept verbatim.
+ * The block kind of an item of the Responses API, by its type and role (OpenAI's API reference). The union is open: an unknown item is
+ * `other`, and kept verbatim.
  */
 export function kindOfItem(item: JsonObject): BlockKind {
   const { type, role } = item;
@@ -17,22 +17,22 @@ export function kindOfItem(item: JsonObject): BlockKind {
   return resultTypes.has(type) ? "tool_result" : "other";
 }
 
-/** The call that an item is of a function or of a custom tool; null for all else. */
+/** The function or custom tool call in an item; null for any other item. */
 export function callIn({ type, name, arguments: given, input }: JsonObject): SaidCall | null {
   if (type === "function_call") return { name, arguments: given };
   return type === "custom_tool_call" ? { name, arguments: input, isCustom: true } : null;
 }
 
-/** What the blocks of calls and results call their form; the other types are the provider's own. */
+/** The names that blocks of calls and results use for their types; other types keep the provider's name. */
 const ownTypes: ReadonlyMap<string, OwnNames> = new Map([
   ["tool_call", ownNames({ function_call: "function", custom_tool_call: "custom" })],
   ["tool_result", ownNames({ function_call_output: "function", custom_tool_call_output: "custom" })],
 ]);
 
-/** The names that types of items have in blocks of a kind. */
+/** The names of item types in blocks of a kind. */
 export const typesOf = (kind: string): OwnNames => ownTypes.get(kind) ?? verbatim;
 
-/** The names that members of an item of this type have in blocks of a kind. */
+/** The names of an item's members in blocks of a kind. */
 export function membersOf(kind: string, type: string): OwnNames {
   if (type === "custom_tool_call") return membersOfFreeCall;
   return kind === "tool_call" || kind === "tool_result" ? membersOfPair : verbatim;
@@ -54,7 +54,7 @@ export const statusRequired: ReadonlySet<string> = new Set([
   "web_search_call",
 ]);
 
-/** The item types that a request cannot carry without their provider id (openai 7.57.0, `ResponseInputItem`). */
+/** The item types that a request cannot send without their provider id (openai 7.57.0, `ResponseInputItem`). */
 export const idRequired: ReadonlySet<string> = new Set([
   "code_interpreter_call",
   "computer_call",
@@ -96,7 +96,7 @@ function kindOfMessage(role: JsonObject[string]): BlockKind {
   return role === "system" || role === "developer" ? "system" : "other";
 }
 
-/** A search that the server ran is a hosted item; without `execution` it is the client's. */
+/** A search that the server ran is a hosted item; without `execution` the client has to run it. */
 function kindOfToolSearch({ type, execution }: JsonObject): BlockKind {
   if (execution === "server") return "other";
   if (type === "tool_search_call") return "tool_call";

@@ -3,15 +3,15 @@ import { withTexts } from "../answers/server-said.ts";
 import { type OwnNames, ownNames } from "./own-names.ts";
 
 /**
- * The content of a message as blocks hold it: a list of parts, whose types do not depend on the role. A string is one
- * text part; log probabilities and empty optionals are left out; parts of unknown types stay as they are.
+ * The content of a message as blocks hold it: a list of parts, whose types do not depend on the role. A text becomes one text part; log
+ * probabilities and empty optional members are left out; parts of unknown types stay as they are.
  */
 export function partsOf(content: JsonValue): JsonValue {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return isJsonList(content) ? content.map(normalPart) : content;
 }
 
-/** The content of a message as a request carries it for its role. */
+/** The content of a message as a request sends it for its role. */
 export function contentFor(role: JsonValue | undefined, content: JsonValue): JsonValue {
   if (typeof content === "string") return [{ type: textType(role), text: content }];
   if (!isJsonList(content)) return content;
@@ -23,13 +23,13 @@ export function contentFor(role: JsonValue | undefined, content: JsonValue): Jso
   });
 }
 
-/** The parts of a reasoning's summary or content, which are texts under a type of their own, as blocks hold them. */
+/** The parts of a reasoning's summary or content as blocks hold them: texts under a type of their own. */
 export const thoughtsOf = (parts: JsonValue, wireType: string): JsonValue => retyped(parts, wireType, "text");
 
-/** The same as a request carries them. */
+/** The same as a request sends them. */
 export const thoughtsFor = (parts: JsonValue, wireType: string): JsonValue => retyped(parts, "text", wireType);
 
-/** Why a message of this role cannot have such a part; null when it can (400s that were seen). */
+/** Why a message of this role cannot have such a part; null if it can (400s that were seen). */
 export function partRefusal(role: string, part: JsonObject): string | null {
   const type = textOrEmpty(part["type"]);
   if (role === "assistant" && inputTypes.has(type))
@@ -72,7 +72,7 @@ function normalPart(part: JsonValue): JsonValue {
   return renamed(said, type, namesOf(type).own);
 }
 
-/** Without what says nothing, and without log probabilities. */
+/** Without empty members and log probabilities. */
 function renamed(part: JsonObject, type: string, rename: (name: string) => string): JsonObject {
   const other: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(part)) {

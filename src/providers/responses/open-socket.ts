@@ -6,15 +6,15 @@ import { providerError } from "../failures/classify-error.ts";
 import { createDeadline } from "../http/deadline.ts";
 import { addressAt, type Endpoint, headersAt } from "../http/endpoint.ts";
 
-/** An open WebSocket, and what lies under it. */
+/** An open WebSocket, and its TCP socket. */
 export type OpenSocket = { readonly webSocket: WebSocket; readonly socket: Socket };
 
 /**
- * Opens a WebSocket at the endpoint's `/responses`, as whom its requests over HTTP go. Compression is off, and nothing
- * reconnects it: what was sent on it may have been acted on.
+ * Opens a WebSocket at the endpoint's `/responses`, with the credentials of its HTTP requests. Compression is off. It never reconnects,
+ * because the server may have acted on what was sent.
  *
- * @throws {ProviderError} of outcome `rejected`: no request was sent. `transport-unavailable` where the server says that it
- * has no WebSockets.
+ * @throws {ProviderError} of outcome `rejected`, since no request was sent; `transport-unavailable` if the server says that it has no
+ * WebSockets.
  */
 export async function openSocket(endpoint: Endpoint): Promise<OpenSocket> {
   const { WebSocket } = await import("ws");
@@ -65,7 +65,7 @@ function addressOf(endpoint: Endpoint): URL {
   return url;
 }
 
-/** The handshake was answered otherwise: as an error over HTTP, of a request that was not sent. */
+/** The error of a rejected handshake, classified like an HTTP error of a request that was not sent. */
 async function refused(answer: IncomingMessage, maxBytes: number): Promise<ProviderError> {
   const { statusCode: status = 0, headers: given } = answer;
   const headers = new Headers(
@@ -85,7 +85,7 @@ async function refused(answer: IncomingMessage, maxBytes: number): Promise<Provi
     outcome: "rejected",
   } as const;
   if (kind === "rate-limited" || kind === "authentication") return new ProviderError(message, { ...said, kind });
-  // What is wrong with the server now need not be later; that it knows no WebSockets stays.
+  // A server error may pass; missing WebSocket support is permanent.
   if (status >= 500 && status !== 501) return new ProviderError(message, { ...said, kind: "connection" });
   const text = `the endpoint opens no WebSocket: HTTP ${status}: ${message}`;
   return new ProviderError(text, { ...said, kind: "transport-unavailable" });

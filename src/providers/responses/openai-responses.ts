@@ -28,15 +28,15 @@ import { SocketPool, type SocketTiming } from "./socket-pool.ts";
 import { readStoredChain, readStoredConversation } from "./stored-chain.ts";
 
 /**
- * A model behind the Responses API: OpenAI's, or a server that speaks like it by `baseURL`. A request that may have been acted on is repeated
- * by nothing but the engine.
+ * A model behind the Responses API: OpenAI's, or a compatible server at `baseURL`. Only the engine repeats a request that may have been
+ * acted on.
  *
- * @throws {ProviderSettingsError} when there is no API key, or a setting cannot be sent.
+ * @throws {ProviderSettingsError} if there is no API key, or a setting cannot be sent.
  */
 export const openaiResponses = (options: OpenaiResponsesOptions): OpenaiResponses =>
   responsesProvider(options, { where: "openaiResponses", keyHeader: "authorization" });
 
-/** What the caller calls, and how its endpoint wants its key. */
+/** The function that the caller called, and the header that its endpoint expects the key in. */
 type ResponsesMaker = {
   readonly where: string;
   readonly keyHeader: KeyHeader;
@@ -44,7 +44,7 @@ type ResponsesMaker = {
   readonly timing?: SocketTiming;
 };
 
-/** @internal The same, for endpoints that want their key in another header. */
+/** @internal The same, for endpoints that expect their key in another header. */
 export function responsesProvider(
   options: OpenaiResponsesOptions,
   { where, keyHeader, place = openaiPlace, timing }: ResponsesMaker,
@@ -82,11 +82,11 @@ export function responsesProvider(
         stream,
         form: responseForm,
       });
-      // What a stream begins with is not finished either: here it is what the server left it at.
+      // A stream's first response is unfinished too; here the answer ended and the response is still unfinished.
       await begin(idUnfinished(response), response);
       if (idUnfinished(response) === null) return { response, requestId };
     } catch (error) {
-      // The server goes on without a listener.
+      // The server continues without a listener.
       if (begun.size === 0 || !isBrokenOff(error, deadline)) throw error;
     }
     const body = jsonOf(request.bodyText);
@@ -105,7 +105,7 @@ export function responsesProvider(
     return { response };
   }
 
-  /** The response that is made in the background, once it has ended. */
+  /** Waits for a background response to finish. */
   function follow(
     responseId: string,
     stream: ResponseStream,
@@ -148,7 +148,7 @@ export function responsesProvider(
     storedChain: (...given) => readStoredChain({ ...endpoints, settings }, ...given),
     storedConversation: (id, options) =>
       readStoredConversation((listing) => endpoints.conversationItems(id, listing), options),
-    // What is not stored is in no conversation.
+    // Without `store`, a response cannot belong to a conversation object.
     ...(settings["store"] === false ? {} : { conversations: conversationObjects({ sender, ...endpoint }) }),
   };
   return maskedProvider(provider, credentialsOf(options, endpoint, place), () => secrets);

@@ -1,16 +1,16 @@
-/** How the members of a wire's objects are called in blocks, both ways. */
+/** The names of a wire's members in blocks, in both directions. */
 export type OwnNames = {
-  /** What a member of the wire is called in a block. */
+  /** The name in a block of a member of the wire. */
   readonly own: (name: string) => string;
-  /** What a member of a block is called on the wire. */
+  /** The name on the wire of a member of a block. */
   readonly wire: (name: string) => string;
-  /** Whether a member of a block has the wire's name where it should have ours: no codec could read it back. */
+  /** Whether a member of a block has the wire's name in place of turnlog's: no codec could read it back. */
   readonly isForeign: (name: string) => boolean;
 };
 
 /**
- * Names by what the wire calls them. A member that the wire happens to call by one of our names carries one more `$` in blocks,
- * so that nothing is lost and both directions are exact.
+ * Maps wire names to turnlog's. If the wire uses one of turnlog's names for another member, blocks add a `$` to it, so that nothing is lost
+ * and both directions are exact.
  */
 export function ownNames(ownByWire: Readonly<Record<string, string>>): OwnNames {
   const owns = new Map(Object.entries(ownByWire));

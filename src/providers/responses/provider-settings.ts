@@ -10,8 +10,8 @@ import { type OpenaiResponsesOptions, settingOptions } from "./responses-options
 /**
  * The request settings among the options of the Responses API.
  *
- * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, for settings that would put the context
- * out of our hands, and for a credential of an MCP tool that would be recorded.
+ * @throws {ProviderSettingsError} if an option is unknown or not JSON, a setting would let the server decide the context, or a credential
+ * of an MCP tool would be recorded.
  */
 export function settingsOf(options: OpenaiResponsesOptions, provider = "openaiResponses"): Settings {
   const settings = checkedSettings(options, { ...words, provider });
@@ -20,7 +20,7 @@ export function settingsOf(options: OpenaiResponsesOptions, provider = "openaiRe
   return settings;
 }
 
-/** What other APIs call the same. */
+/** Names in other APIs. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ["max_tokens", "max_output_tokens"],
   ["max_completion_tokens", "max_output_tokens"],
@@ -47,7 +47,7 @@ const words: OptionWords = {
   members: { reasoning: ["effort", "summary"], text: ["format", "verbosity"] },
 };
 
-/** What a frame says of itself, and what goes over HTTP only. */
+/** Rejects members that a WebSocket frame sets itself, and those that work over HTTP only. */
 function checkFrame(settings: JsonObject): void {
   const own = ["type", "stream_id", "generate"].find((name) => Object.hasOwn(settings, name));
   if (own !== undefined)
@@ -58,7 +58,7 @@ function checkFrame(settings: JsonObject): void {
     );
 }
 
-/** The log keeps settings as they stand: the credentials that the API has a place for are in none of them. */
+/** The log records settings unchanged, so the fields that the API has for credentials must not hold any. */
 function checkCredentials({ tools }: JsonObject): void {
   for (const [index, tool] of listOf(tools).entries()) {
     if (!isJsonObject(tool) || tool["type"] !== "mcp") continue;

@@ -15,9 +15,9 @@ type Reading = {
 };
 
 /**
- * Reads the response resource out of the frames that answer a request.
+ * Reads the response resource from the frames that answer a request.
  *
- * @throws {ProviderError} as of an answer over HTTP: refused, failed, broken off, past a limit, or waited for no longer.
+ * @throws {ProviderError} as for an answer over HTTP: refused, failed, cut off, over a limit, or past its deadline.
  */
 export async function readReply(reply: Reply, { limits, deadline, onDelta }: Reading): Promise<JsonObject> {
   const stream = new ResponseStream(onDelta, limits.itemBytes);
@@ -27,7 +27,7 @@ export async function readReply(reply: Reply, { limits, deadline, onDelta }: Rea
       throw error instanceof ProviderError && stream.partial.length > 0 ? withPartial(error, stream.partial) : error;
     });
     frames += 1;
-    // The shapes of an error are read where those of HTTP are (as seen).
+    // Errors have the same shapes as over HTTP (as seen).
     if (frame["type"] === "error") throw stream.failure(frame, headersIn(frame));
     const response = stream.take(null, frame);
     const limit = stream.isTooLarge ? "itemBytes" : reply.bytes > limits.streamBytes ? "streamBytes" : null;
@@ -54,7 +54,7 @@ async function nextFrame(reply: Reply, { limits, deadline, hasBegun }: Waiting):
   }
 }
 
-/** Some servers put the headers of the answer that HTTP would have had into the frame. */
+/** Some servers put the headers of the corresponding HTTP answer into the frame. */
 function headersIn({ headers, error }: JsonObject): Pick<Headers, "get"> | null {
   const told = isJsonObject(headers) ? headers : objectOf(error)["headers"];
   if (!isJsonObject(told)) return null;

@@ -2,7 +2,7 @@ import { isJsonList } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { GroupPlace } from "../../engine/stack/codec.ts";
 
-/** Planning and shaping, 2 for the Responses API: reasoning is taken only whole, and with what the model said after it. */
+/** Planning and shaping, 2 for the Responses API: the server accepts reasoning only whole, and with what the model said after it. */
 export function brokenGroupRule(block: Block, { withId, isBroken, next }: GroupPlace): string | null {
   if (block.kind !== "reasoning") return null;
   if (block.wire === null) return "edited-reasoning";
@@ -11,14 +11,14 @@ export function brokenGroupRule(block: Block, { withId, isBroken, next }: GroupP
   return withId || block.wire.ciphertext !== undefined || isInTheClear(block) ? null : "unreadable";
 }
 
-/** Servers of open models give their reasoning as text, and read it from there when it comes back. */
+/** Servers of open models return reasoning as text, and read that text when it is sent back. */
 const isInTheClear = ({ payload: { content } }: Block): boolean => isJsonList(content) && content.length > 0;
 
-/** What a model says after it has thought. */
+/** What a model outputs after reasoning. */
 const isModelsOwn = ({ kind, type }: Block): boolean =>
   kind === "assistant" || kind === "reasoning" || kind === "tool_call" || (kind === "other" && !isStateItem(type));
 
-/** Whether items of a type say how it goes on, and nothing of what was said. */
+/** Whether items of a type hold state and no content. */
 export const isStateItem = (type: unknown): boolean => typeof type === "string" && stateTypes.has(type);
 
 const stateTypes: ReadonlySet<string> = new Set(["additional_tools", "configuration_update", "compaction_trigger"]);

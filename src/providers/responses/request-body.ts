@@ -1,13 +1,13 @@
 import { type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 
 /**
- * The exact text of a frame that asks for a response over WebSocket, in the same encoder version: what it is, its lane where it
- * has one, and the body as above; it is always streamed, and does not say so.
+ * The exact text of a WebSocket frame that requests a response, in the same encoder version: its type, its lane if it has one, and the body
+ * as above. It has no `stream` member, because frames always stream.
  */
 export const encodeFrame = (lane: JsonObject, body: Omit<BodyParts, "stream">): string =>
   encodeBody({ ...body, settings: { type: "response.create", ...lane, ...body.settings }, stream: false });
 
-/** What the body of a request is made of. */
+/** The parts of a request body. */
 type BodyParts = {
   readonly settings: JsonObject;
   readonly input: readonly JsonObject[];
@@ -17,10 +17,10 @@ type BodyParts = {
 };
 
 /**
- * The exact text of a request's body, in encoder version `openai-responses/1`: the caller's settings in the caller's key
- * order, then `previous_response_id` or `conversation` (absent when null), `input`, and `stream: true` only when streaming.
+ * The exact text of a request body, in encoder version `openai-responses/1`: the caller's settings in the caller's key order, then
+ * `previous_response_id` or `conversation` (absent when null), `input`, and `stream: true` only when streaming.
  *
- * Frozen: bodies of old requests are rebuilt with it. Another member or order is another version, beside this one.
+ * Frozen, because old request bodies are rebuilt with it. For another member or order, add another version beside this one.
  */
 export function encodeBody({ settings, input, previousResponseId, conversation = null, stream }: BodyParts): string {
   const body: Record<string, JsonValue> = {};
@@ -35,5 +35,5 @@ export function encodeBody({ settings, input, previousResponseId, conversation =
   return JSON.stringify(body);
 }
 
-/** The members of a body that are no setting. */
+/** The members of a body that are not settings. */
 export const ownMembers: ReadonlySet<string> = new Set(["input", "previous_response_id", "stream"]);

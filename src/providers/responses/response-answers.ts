@@ -5,7 +5,7 @@ import { deltasOf } from "./deltas.ts";
 
 const itemsOf = ({ output }: JsonObject): readonly JsonObject[] => objectsOf(output);
 
-/** Shows an answer that came whole, item by item. */
+/** Passes on an answer that came whole, item by item. */
 export function tellItems(response: JsonObject, onDelta: (delta: StreamDelta) => void): void {
   for (const [index, item] of itemsOf(response).entries()) {
     for (const delta of deltasOf(item, index)) onDelta(delta);
@@ -17,7 +17,7 @@ export function tellItems(response: JsonObject, onDelta: (delta: StreamDelta) =>
 export const responseForm: AnswerForm = {
   isAnswer: ({ output }) => isJsonList(output),
   itemsOf,
-  // A server that names no status may still say that it failed.
+  // A response without a status may still have failed.
   hasFailed: ({ status, error }) => status === "failed" || (typeof status !== "string" && (error ?? null) !== null),
   tell: tellItems,
 };

@@ -5,9 +5,8 @@ import { deltasOf } from "./deltas.ts";
 import { tokensIn } from "./responses-answer.ts";
 
 /**
- * Puts a streamed answer together. The terminal event's response is the record; the events before it are news for
- * listeners, and what is left when the stream breaks. Events are joined by `output_index`: item ids differ between
- * the events of one item on some servers.
+ * Assembles a streamed answer. The response in the terminal event is recorded; earlier events are for listeners, and are all that remains
+ * of a stream that is cut off. Events are joined by `output_index`, because some servers change the item id between events of one item.
  */
 export class ResponseStream {
   readonly #onDelta: (delta: StreamDelta) => void;
@@ -20,8 +19,8 @@ export class ResponseStream {
   #skipUpTo = -1;
 
   /**
-   * @param itemBytes - The most that the text of an item may have that is not complete.
-   * @param cursor - The number of the last event that someone else has read.
+   * @param itemBytes - The limit for the text of an item that is not complete.
+   * @param cursor - The number of the last event that was already read elsewhere.
    */
   constructor(
     onDelta: (delta: StreamDelta) => void,
@@ -33,18 +32,18 @@ export class ResponseStream {
     this.#lastNumber = cursor;
   }
 
-  /** The number of the last event; null where the server does not number them. */
+  /** The number of the last event; null if the server does not number them. */
   get cursor(): number | null {
     return this.#lastNumber;
   }
 
-  /** The stream broke off and is read again: what was read is not read twice, wherever the server begins. */
+  /** Prepares to resume a stream that was cut off: skips the events that were read, wherever the server begins. */
   takeUp(): void {
     this.#skipUpTo = this.#lastNumber ?? -1;
   }
 
   /**
-   * Takes an event; returns the final response with the terminal one, null before.
+   * Takes an event; returns the final response after the terminal event, and null before.
    *
    * @throws {ProviderError} for an error event.
    */
@@ -68,18 +67,18 @@ export class ResponseStream {
     return null;
   }
 
-  /** Whether the text of an item that is not complete has more bytes than it may. */
+  /** Whether the text of an incomplete item exceeds its limit. */
   get isTooLarge(): boolean {
     return this.#openBytes > this.#itemBytes;
   }
 
-  /** An error that the server told, with what had come until then. */
+  /** The error that the server reported, with the answer so far. */
   failure(body: JsonValue, headers: Pick<Headers, "get"> | null = null): ProviderError {
     const error = providerError({ body, headers });
     return this.partial.length === 0 ? error : withPartial(error, this.partial);
   }
 
-  /** The items that are complete, and the text so far of a message that is not. */
+  /** The complete items, and incomplete messages with their text so far. */
   get partial(): readonly JsonObject[] {
     const unfinished = [...this.#open].flatMap(([index, { item, text }]): [number, JsonObject][] => {
       const isText = item["type"] === "message" && text !== "";
@@ -88,11 +87,11 @@ export class ResponseStream {
     return inOrder([...this.#done, ...unfinished]);
   }
 
-  /** The type of the event says how the response ended, whatever the response says of itself. */
+  /** The type of the event decides how the response ended, whatever status the response has. */
   #record(given: JsonObject, status: string | null): JsonObject {
     const response = status === null || given["status"] === status ? given : { ...given, status };
     const { output } = response;
-    // Some backends leave the items out of the terminal event, although they streamed them.
+    // Some backends stream items and leave them out of the terminal event.
     const isBare = !isJsonList(output) || !output.some(isJsonObject);
     return isBare && this.#done.size > 0 ? { ...response, output: inOrder([...this.#done]) } : response;
   }
@@ -104,7 +103,7 @@ export class ResponseStream {
     this.#onDelta({ type: "item-done", outputIndex: index, item });
   }
 
-  /** Some servers tell the cost while the answer comes; each tells all of it so far. */
+  /** Some servers report the usage while the answer comes; each report is the total so far. */
   #count(reported: JsonValue | undefined): void {
     if (!isJsonObject(reported)) return;
     this.#onDelta({ type: "usage", usage: tokensIn(reported) });
@@ -121,7 +120,7 @@ export class ResponseStream {
   }
 }
 
-/** The last events of a stream, and the status of their response; `response.done` leaves that to the response. */
+/** The last events of a stream, and the status of their response; for `response.done` the response itself has the status. */
 const terminalStatuses: ReadonlyMap<string, string | null> = new Map([
   ["response.completed", "completed"],
   ["response.incomplete", "incomplete"],

@@ -17,7 +17,7 @@ import { callDraft, callIdIn, countSaid, failureOfCalls, takeText, usageOf } fro
 import { contentFiltersIn } from "../failures/content-filters.ts";
 import { callIn } from "./item-kinds.ts";
 
-/** How items become blocks and back. */
+/** Converts items to blocks and back. */
 type Items = {
   readonly draftOf: (item: JsonObject, callId: string) => Draft;
   readonly encodeItem: (block: Block) => JsonObject;
@@ -41,7 +41,7 @@ export function readAnswer(response: JsonObject, asked: AnswerContext, { draftOf
   const reason = unusable === null ? {} : { unusable };
   const object = (continued ?? null) === null && isJsonObject(rest["conversation"]) ? rest["conversation"]["id"] : null;
   const isInside = typeof object === "string";
-  // What it does not say of the anchor stands with the rest.
+  // What the blocks and the anchor do not hold goes to the rest.
   const unsaid = isInside && continued !== undefined ? { previous_response_id: continued } : {};
   return {
     ...{ id, status, isComplete },
@@ -81,7 +81,7 @@ export function writeAnswer(
   return response;
 }
 
-/** Whether an item calls a function or a custom tool, and cannot be read as such. */
+/** Whether an item is a call of a function or a custom tool that cannot be read. */
 function isUnreadCall(item: JsonObject): boolean {
   const call = callIn(item);
   return call !== null && callDraft(call, "any") === null;
@@ -95,7 +95,7 @@ export const itemsOf = ({ output }: JsonObject): readonly JsonObject[] => object
 const completedStatuses: ReadonlySet<string> = new Set(["completed", "complete"]);
 const failedStatuses: ReadonlySet<string> = new Set(["failed", "cancelled"]);
 
-/** What stands among the items and is none, by its place; an output that is no list is kept as it is. */
+/** Values among the items that are not items, by position; an output that is not a list is kept as it is. */
 function strayOutput(output: JsonValue | undefined): { readonly output?: JsonValue; readonly hasOutput?: false } {
   if (output === undefined) return { hasOutput: false };
   if (!isJsonList(output)) return { output };
@@ -107,8 +107,8 @@ const isStray = (value: JsonValue): value is { readonly index: number; readonly 
   isJsonObject(value) && typeof value["index"] === "number" && value["value"] !== undefined;
 
 /**
- * What of the reasoning the model did not get (`input_transformations`). Where not all that is said there
- * can be said in our words, it is kept beside them as it came.
+ * The reasoning that the server withheld from the model (`input_transformations`). If turnlog's form cannot express all of it, the original
+ * is kept too.
  */
 function withheldIn({ input_transformations: given, ...rest }: JsonObject): Pick<Answer, "withheld" | "rest"> {
   if (given === undefined) return { rest };
@@ -147,7 +147,7 @@ function failureIn({ error }: JsonObject): NonNullable<Answer["failure"]> {
   };
 }
 
-/** What a response, or an event of its stream, says that it has cost. */
+/** The usage that a response, or an event of its stream, reports. */
 export function tokensIn(reported: JsonValue) {
   const told = objectOf(reported);
   return {

@@ -25,9 +25,9 @@ import { itemsOf, readAnswer, writeAnswer } from "./responses-answer.ts";
 import { adjust, anchors, capable, instruct, lessonOf, offer, readsReasoning, unstored } from "./responses-settings.ts";
 
 /**
- * The items of the Responses API (OpenAI's API reference) as blocks and back. A block's payload is the
- * item, normalised and in turnlog's names; what that leaves out is the residue: the difference between the item that the payload alone stands
- * for and the item received. So the item is rebuilt exactly, whatever was in it.
+ * Converts the items of the Responses API (OpenAI's API reference) to blocks and back. A block's payload is the item, normalised and with
+ * turnlog's names. The residue is the difference between the item that the payload alone makes and the item received, so that every item
+ * can be rebuilt exactly.
  */
 export const responsesCodec = {
   name: "openai-responses/1",
@@ -123,8 +123,8 @@ function payloadOf(kind: BlockKind, item: JsonObject): JsonObject {
 }
 
 /**
- * The payload of a function's or a custom tool's call with what its tool is given, however the server said that, and an id; that of one that
- * cannot be read stays as it came.
+ * Adds the id and the normalised arguments to the payload of a function's or a custom tool's call. The payload of an unreadable call stays
+ * as it came.
  */
 function withCall(payload: JsonObject, item: JsonObject, made: string | undefined): JsonObject {
   const call = callIn(item);
@@ -145,7 +145,7 @@ function ownValue(kind: BlockKind, { type, name, value }: Member): JsonValue {
   return thought === undefined ? value : thoughtsOf(value, thought);
 }
 
-/** The item that a payload alone stands for, with the id that the provider gave it and what only the provider can read. */
+/** The item that a payload makes without its residue, with the provider's id and what only the provider can read. */
 function plainItem({ kind, payload, wire }: Draft): JsonObject {
   const issued = {
     ...(wire?.itemId === undefined ? {} : { id: wire.itemId }),
@@ -172,7 +172,7 @@ function wireValue(kind: BlockKind, { type, name, value }: Member): JsonValue {
   return thought === undefined ? value : thoughtsFor(value, thought);
 }
 
-/** What the parts of a reasoning are called, by the member that holds them. */
+/** The type of a reasoning's parts, by the member that holds them. */
 const thoughtTypes: ReadonlyMap<string, string> = new Map([
   ["summary", "summary_text"],
   ["content", "reasoning_text"],
@@ -182,7 +182,7 @@ function residueOf(content: Draft, item: JsonObject): JsonValue | undefined {
   const plain = plainItem(content);
   const difference = jsonDifference(plain, item);
   if (content.kind !== "other") return difference;
-  // What nobody here understands keeps the order of its members too.
+  // Items that turnlog does not understand keep the order of their members too.
   const rebuilt = applyDifference(plain, difference);
   const order = Object.keys(item);
   if (isJsonObject(rebuilt) && Object.keys(rebuilt).every((name, index) => name === order[index])) return difference;
@@ -199,38 +199,38 @@ function inOrder(item: JsonObject, order: readonly JsonValue[]): JsonObject {
   return ordered;
 }
 
-/** What a function answers is a text or a list of parts, as a message's content is. */
+/** The output of a function is a text or a list of parts, like the content of a message. */
 const isPartOutput = (type: string, name: string): boolean =>
   name === "output" && (type === "function_call_output" || type === "custom_tool_call_output");
 
-/** Whether a result is said as its JSON text: what a tool gave is neither a text nor a list of parts. An item goes back as it came. */
+/** Whether a result is sent as JSON text, because its output is neither a text nor a list of parts. A received item is sent back as it came. */
 function isSaidAsJson({ kind, type, wire, payload: { output } }: Block): boolean {
   if (wire !== null || kind !== "tool_result" || (type !== "function" && type !== "custom")) return false;
   return typeof output !== "string" && output !== undefined && resultParts(output) === null;
 }
 
-/** Members that say how an item fared, not what it says. */
+/** Members that describe an item's processing, not its content. */
 function isBookkeeping(type: string, name: string): boolean {
-  // The id names the call that is answered; the status says whether the patch could be applied. The model reads both.
+  // Here the id names the call that is answered, and the status says whether the patch was applied. The model reads both.
   if (type === "local_shell_call_output" && name === "id") return false;
   if (type === "apply_patch_call_output" && name === "status") return false;
   return name === "id" || name === "status" || name === "created_by";
 }
 
-/** Members that a payload of this kind does without. */
+/** Members that a payload of this kind leaves out. */
 function isNoContent(kind: BlockKind, name: string, value: JsonValue): boolean {
-  // The API knows a phase for the assistant only: elsewhere it answers 400 (as seen).
+  // Only assistant messages may have a phase: the API answers 400 for others (as seen).
   if (isMessage(kind)) return name === "type" || (name === "phase" && kind !== "assistant");
   if (name === "encrypted_content") return isSealed(kind);
   return kind === "reasoning" && (name === "summary" || name === "content") && isJsonList(value) && value.length === 0;
 }
 
-/** The status that the item came with, where it says another than a whole item's. */
+/** The status that the item came with, if it is not that of a complete item. */
 function receivedStatus({ wire }: Block): string | null {
   return textOrNull(objectOf(objectOf(wire?.residue)["set"])["status"]);
 }
 
-/** Kinds whose content their own provider may encrypt. */
+/** Kinds whose content the provider may encrypt. */
 const isSealed = (kind: BlockKind): boolean => kind === "reasoning" || kind === "other";
 
 const isMessage = (kind: BlockKind): boolean => kind === "user" || kind === "assistant" || kind === "system";

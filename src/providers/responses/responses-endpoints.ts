@@ -7,20 +7,23 @@ import { readObject } from "../http/read-answer.ts";
 import { filledSettings } from "../secrets/secret-values.ts";
 import type { Secrets } from "../settings/connection-options.ts";
 
-/** How one call to an endpoint is made. */
+/** Options of one call to an endpoint. */
 export type CallOptions = { readonly signal?: AbortSignal | undefined };
 
-/** Which of the items that a response got as its own input, or that a conversation object holds, as the endpoint lists them: newest first, 20 a page, when absent. */
+/**
+ * Selects a page of a response's input items, or of a conversation object's items, as the endpoint lists them: newest first, 20 a page by
+ * default.
+ */
 export type InputItemsOptions = CallOptions & {
   readonly limit?: number | undefined;
   readonly order?: "asc" | "desc" | undefined;
-  /** Ids of items: the page begins after the one, or ends before the other. */
+  /** Ids of items: the page begins after `after`, or ends before `before`. */
   readonly after?: string | undefined;
   readonly before?: string | undefined;
   readonly include?: readonly string[] | undefined;
 };
 
-/** A page of items; `lastId` is what the next one comes after. */
+/** A page of items; pass `lastId` as `after` to get the next one. */
 export type InputItemsPage = {
   readonly items: readonly JsonObject[];
   readonly firstId: string | null;
@@ -29,29 +32,29 @@ export type InputItemsPage = {
 };
 
 /**
- * What an endpoint says of responses that it keeps, and of requests that are not made. None of it is recorded: a conversation has
- * `deleteStored` and `importStored` for what its log is to know of. Each call throws a `ProviderError` where it is refused.
+ * Calls for responses that an endpoint stores, and for requests outside a conversation. None of them is recorded; use a conversation's
+ * `deleteStored` and `importStored` for what its log has to know. Each call throws a `ProviderError` if it is refused.
  */
 export type ResponsesEndpoints = {
-  /** The response as the server holds it now, one that failed too. `include` asks for what it leaves out, as a request does. */
+  /** The stored response in its current state, even if it failed. `include` adds optional members, as in a request. */
   retrieve(
     responseId: string,
     options?: CallOptions & { readonly include?: readonly string[] | undefined },
   ): Promise<JsonObject>;
-  /** Has the server forget a response. A conversation that goes on from it learns that when it is refused. */
+  /** Deletes a stored response. A conversation that would continue from it learns that from the refusal. */
   delete(responseId: string, options?: CallOptions): Promise<void>;
-  /** Has the server forget a conversation object, after each of the items that it holds: deleted alone it leaves them behind. */
+  /** Deletes a conversation object after each of its items, because deleting only the object leaves them behind. */
   deleteConversation(objectId: string, options?: CallOptions): Promise<void>;
   inputItems(responseId: string, options?: InputItemsOptions): Promise<InputItemsPage>;
   /** The items that a conversation object holds now. */
   conversationItems(objectId: string, options?: InputItemsOptions): Promise<InputItemsPage>;
-  /** How many tokens a request's input would have, by the server's count; the model is the provider's when none is given. */
+  /** The number of tokens in a request's input, counted by the server; the model is the provider's by default. */
   countInputTokens(request: JsonObject, options?: CallOptions): Promise<number>;
-  /** The compacted window of a context, as it came: its `output` is the input of a new chain. */
+  /** The compacted window of a context, unchanged: its `output` is the input of a new chain. */
   compact(request: JsonObject, options?: CallOptions): Promise<JsonObject>;
 };
 
-/** What the endpoints are called with. */
+/** What the endpoint calls need. */
 type Calling = {
   readonly sender: HttpSender;
   readonly endpoint: Pick<Endpoint, "limits" | "timeoutMs">;
@@ -84,7 +87,7 @@ export function responsesEndpoints({ sender, endpoint, model, secrets }: Calling
   }
 
   async function remove(path: string, options: CallOptions): Promise<void> {
-    // Some servers answer with nothing.
+    // Some servers answer with an empty body.
     await call({ method: "DELETE", path }, options, async (answer) => {
       await answer.body?.cancel();
       return {};
@@ -138,10 +141,10 @@ export function responsesEndpoints({ sender, endpoint, model, secrets }: Calling
   };
 }
 
-/** How many pages of items are deleted with their object. */
+/** The limit of item pages that are deleted with their object. */
 const maxPages = 10_000;
 
-/** An item that is gone is deleted, which is what was asked; an object that is gone is another thing. */
+/** A missing item counts as deleted; a missing object does not. */
 export const isItemGone = (error: unknown): boolean =>
   error instanceof ProviderError && error.status === 404 && error.kind !== "conversation-not-found";
 
@@ -149,7 +152,7 @@ export const responsePath = (responseId: string): string => `/responses/${encode
 
 export const objectPath = (objectId: string): string => `/conversations/${encodeURIComponent(objectId)}`;
 
-/** A retrieve has to ask anew for what a request included. */
+/** Which members to ask for again: a retrieve does not repeat the request's `include`. */
 export function includes({ include }: JsonObject): readonly string[] {
   const names = isJsonList(include) ? include.filter((name) => typeof name === "string") : [];
   return names.map((name) => `include[]=${encodeURIComponent(name)}`);

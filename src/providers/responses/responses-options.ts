@@ -5,19 +5,19 @@ import { instructions, modelLike } from "../settings/option-checks.ts";
 import type { ResponsesMembers, WithSecrets } from "../settings/request-members.ts";
 import type { ResponsesEndpoints } from "./responses-endpoints.ts";
 
-/** Members of a request's body that every request decides anew, and those that would put the context out of our hands. */
+/** Members of the body that every request decides anew, and those that would let the server decide the context. */
 export type DecidedMember = "input" | "previous_response_id" | "stream" | "conversation" | "prompt";
 
-/** The other members of a request's body, sent and recorded as they stand; any text in them may be `secret("NAME")`. */
+/** The other members of the request body, sent and recorded unchanged; any text in them may be `secret("NAME")`. */
 export type RequestSettings = {
   readonly [Name in keyof ResponsesMembers]?: WithSecrets<ResponsesMembers[Name]> | undefined;
 };
 
-/** The options of `openaiResponses`: where the model is, and the settings of its requests. */
+/** The options of `openaiResponses`: the model, its address and credentials, and the settings of its requests. */
 export type OpenaiResponsesOptions = { readonly model: string } & ConnectionOptions &
   RequestSettings & { readonly [Name in DecidedMember]?: never };
 
-/** A model behind the Responses API: OpenAI's, Azure's, or one that speaks like them. */
+/** A model behind the Responses API: OpenAI's, Azure's, or a compatible server's. */
 export type OpenaiResponses = Provider &
   Required<Pick<Provider, "waitFor" | "cancel" | "storedChain" | "storedConversation">> &
   ResponsesEndpoints;

@@ -4,7 +4,7 @@ import type { AnchorKind, Capabilities, Lesson, OfferedTool, Refusal, Settings }
 import { instruct as addToText } from "../codec/define-codec.ts";
 import { outputFormat } from "../codec/output-format.ts";
 
-/** What `include` asks for so that a full resend can carry its reasoning, whatever the server forgets. */
+/** The `include` that lets a full request send the reasoning back, even if the server stores nothing. */
 const encryptedReasoning = "reasoning.encrypted_content";
 
 export function offer(
@@ -25,11 +25,11 @@ export function offer(
   };
 }
 
-/** What is made in the background is fetched later, and so kept for a while. */
+/** Background responses are fetched later, so the server has to store them for a while. */
 export const unstored = (settings: Settings): Settings =>
   Object.hasOwn(settings, "store") || settings["background"] === true ? settings : { ...settings, store: false };
 
-/** Instructions in messages (Azure) get the texts as further ones. */
+/** If instructions are messages (Azure), the texts become further messages. */
 export function instruct(settings: Settings, texts: readonly string[]): Settings {
   const own = settings["instructions"];
   if (!isJsonList(own)) return addToText(settings, texts);
@@ -56,15 +56,15 @@ const functionTool = ({ name, description, parameters }: OfferedTool): JsonObjec
   ...{ type: "function", name, description, parameters, strict: false },
 });
 
-/** A response made in the background is kept for ten minutes, unless `store` was said (OpenAI's guide to background mode). */
+/** Background responses are kept for ten minutes, unless `store` was set (OpenAI's guide to background mode). */
 const keptMs = (settings: Settings): number =>
   settings["background"] === true && settings["store"] !== true ? 10 * 60 * 1000 : Number.POSITIVE_INFINITY;
 
 export const anchors: Readonly<Record<string, AnchorKind>> = { response: { keptMs }, conversation: { isObject: true } };
 
 /**
- * The ids of stored items are nothing to a request that is not stored: Azure refuses them (as seen). A server that
- * may shorten the context counts what is left.
+ * A request that is not stored cannot refer to stored items: Azure refuses their ids (as seen). A server that may truncate the context
+ * counts only the rest.
  */
 export const capable = (capabilities: Capabilities, settings: Settings): Capabilities => ({
   ...capabilities,
@@ -75,7 +75,7 @@ export const capable = (capabilities: Capabilities, settings: Settings): Capabil
 const mayShorten = ({ truncation, context_management: managed }: Settings): boolean =>
   truncation === "auto" || (managed ?? null) !== null;
 
-/** Null where the refusal is about something else that was to be included. One model says nothing of another. */
+/** Null if the refusal concerns another included member. The lesson holds for this model only. */
 export function lessonOf({ kind, param, message }: Refusal, settings: Settings): Lesson | null {
   const isLane = kind === "invalid-request" && (param === "stream_id" || /'stream_id'/.test(message));
   if (isLane && /^(unknown|unsupported|unrecognized|extra)/i.test(message))
@@ -92,6 +92,6 @@ export function lessonOf({ kind, param, message }: Refusal, settings: Settings):
   return { capability: "encryptedReasoning", reason: message, ...about };
 }
 
-/** `auto`, and what is not said, is the model's affair (OpenAI's guide to reasoning). */
+/** With `auto`, or without a setting, the model decides (OpenAI's guide to reasoning). */
 export const readsReasoning = ({ reasoning }: Settings): "all" | "turn" =>
   objectOf(reasoning)["context"] === "current_turn" ? "turn" : "all";

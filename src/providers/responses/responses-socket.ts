@@ -8,43 +8,43 @@ import { Reply, responseIdOf } from "./socket-reply.ts";
 type Opened = {
   readonly id: string;
   readonly webSocket: WebSocket;
-  /** Under the WebSocket: an idle one does not keep a process from ending. */
+  /** The TCP socket: unreferenced while idle, so that it does not keep the process alive. */
   readonly socket: Socket;
   readonly limits: AnswerLimits;
-  /** When it was opened and is to be left, by the clock of who opened it. */
+  /** When it was opened and when to retire it, by the clock of the pool. */
   readonly openedAt: number;
   readonly retireAt: number;
-  /** After what may let others go on. */
+  /** Called after changes that may let waiting requests proceed. */
   readonly onChange: () => void;
 };
 
 /**
- * One connection, of which each conversation has a lane (OpenAI's guide to the WebSocket mode): 16 answers under way at once, one of a lane,
- * and 32 lanes. Where the server does not know lanes, it is one answer after another, and one conversation: the connection
- * remembers the newest answer only.
+ * One connection with a lane for each conversation (OpenAI's guide to the WebSocket mode): 16 answers at a time, one on each lane, and 32
+ * lanes. If the server does not support lanes, the connection serves one conversation, one answer at a time, because it remembers only the
+ * newest answer.
  */
 export class ResponsesSocket {
   readonly id: string;
   readonly retireAt: number;
-  /** When a request was last taken to it, or answered, by the same clock. */
+  /** When a request last used it or was answered, by the same clock. */
   usedAt: number;
-  /** Whether events name their lane; null until the first has come, and until then one request is out. */
+  /** Whether events name their lane; null until the first event, and until then only one request is sent. */
   hasLanes: boolean | null = null;
   readonly #webSocket: WebSocket;
   readonly #socket: Socket;
   readonly #onChange: () => void;
   readonly #closed: Promise<void>;
-  /** Its lanes, and whether the server has heard of each: one that is only kept is given back where nothing is sent on it. */
+  /** The lanes, and whether the server knows each. A lane that is only kept is freed if nothing is sent on it. */
   readonly #lanes = new Map<string, boolean>();
-  /** Those of requests that wait for their turn. */
+  /** The lanes of requests that wait for their turn. */
   readonly #awaited = new Set<string>();
   readonly #replies = new Map<string, Reply>();
-  /** The newest response of each lane that was answered: what comes of it again is no part of the next. */
+  /** The newest answered response of each lane: an event of that response does not belong to the next answer. */
   readonly #answered = new Map<string, string>();
   #hasHeard = false;
   #isLeft = false;
   #isRetired = false;
-  /** The server takes no lanes but those that it knows. */
+  /** The server accepts no new lanes. */
   #isFull = false;
   #change: PromiseWithResolvers<void> = Promise.withResolvers();
 
@@ -80,7 +80,7 @@ export class ResponsesSocket {
     return this.isOpen && !this.#isRetired;
   }
 
-  /** Whether it ended, by none of our doing, before anything was said on it: it was hardly opened. */
+  /** Whether the server ended it before sending anything on it, so that it was hardly open. */
   get isStillborn(): boolean {
     return !this.isOpen && !this.#hasHeard && !this.#isLeft && this.isIdle;
   }
@@ -89,42 +89,42 @@ export class ResponsesSocket {
     return this.#replies.size === 0;
   }
 
-  /** Whether a request that has its lane here waits to be sent. */
+  /** Whether a request with a lane here waits to be sent. */
   get isAwaited(): boolean {
     return this.#awaited.size > 0;
   }
 
-  /** How many answers are under way. */
+  /** The number of answers in progress. */
   get inFlight(): number {
     return this.#replies.size;
   }
 
-  /** What may let a request go on that waits here; asked for before the request looks. */
+  /** Resolves when a waiting request should look again. Read it before looking. */
   get change(): Promise<void> {
     return this.#change.promise;
   }
 
-  /** Whether new requests of a lane may be planned for it: of one that it knows, or where one more has room. */
+  /** Whether new requests of a lane may be planned for it: it knows the lane, or has room for one more. */
   takes(lane: string): boolean {
     if (!this.isFresh || this.#lanes.has(lane)) return this.isFresh;
-    // Before anything was answered it remembers nothing, and the next request finds out.
+    // Before its first answer the connection remembers nothing, and the next request shows whether it has lanes.
     if (this.hasLanes === null) return this.isIdle && !this.isAwaited;
     return !this.#isFull && this.#lanes.size < (this.hasLanes ? maxLanes : 1);
   }
 
-  /** Counts the lane for a request that waits for its turn, so that no other takes its place. */
+  /** Reserves the lane for a request that waits for its turn. */
   keep(lane: string): void {
     this.#lanes.set(lane, this.#lanes.get(lane) ?? false);
     this.#awaited.add(lane);
   }
 
-  /** No request waits on the lane any more; unless it `stays` for the next, one that nothing was sent on is free again. */
+  /** Ends a request's wait on the lane. The lane is freed if nothing was sent on it, unless it `stays` for the next request. */
   unkeep(lane: string, { stays = false }: { readonly stays?: boolean } = {}): void {
     this.#awaited.delete(lane);
     if (!stays && this.#lanes.get(lane) === false && !this.#replies.has(lane)) this.#lanes.delete(lane);
   }
 
-  /** Has the lane answer a request, until `release`, where there is room for one. */
+  /** Starts a request on the lane, until `release`, if there is room. */
   admit(lane: string): boolean {
     const isFree = this.isOpen && !this.#replies.has(lane);
     if (!isFree || this.#replies.size >= (this.hasLanes === true ? maxInFlight : 1)) return false;
@@ -135,7 +135,7 @@ export class ResponsesSocket {
     return true;
   }
 
-  /** Sends a request as it stands, on a lane that was kept for it. */
+  /** Sends a request unchanged on its admitted lane. */
   send(lane: string, text: string): Reply {
     const reply = this.#replies.get(lane);
     if (reply === undefined) throw new Error(`no request was admitted to the lane ${lane}`);
@@ -145,7 +145,7 @@ export class ResponsesSocket {
     return reply;
   }
 
-  /** The answer of a lane has ended, or nobody waits for it. */
+  /** Ends the answer of a lane, complete or abandoned. */
   release(lane: string): void {
     const id = this.#replies.get(lane)?.responseId ?? null;
     if (id !== null) this.#answered.set(lane, id);
@@ -155,14 +155,14 @@ export class ResponsesSocket {
     this.#changed();
   }
 
-  /** The server has refused a lane for being one too many: it goes elsewhere, and so do others that are new. */
+  /** The server refused the lane as one too many: this one and other new lanes go to another connection. */
   refuse(lane: string): void {
     this.#isFull = true;
     this.#lanes.delete(lane);
     this.#forgetKept();
   }
 
-  /** Whether the other end is there: a network may have let go of an idle connection and told nobody. One that is not there is broken. */
+  /** Whether the other end still answers: a network may drop an idle connection without notice. If it does not, the connection is broken. */
   async answersPing(waitMs: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const timer = setTimeout(resolve, waitMs, false);
@@ -176,7 +176,7 @@ export class ResponsesSocket {
     return isThere;
   }
 
-  /** Takes no new requests, and is closed when those that it has are answered. */
+  /** Accepts no new requests, and closes when the current ones are answered. */
   retire(): void {
     this.#isLeft = true;
     this.#isRetired = true;
@@ -214,7 +214,7 @@ export class ResponsesSocket {
       this.#break(malformed(`its lane is ${lane}, which is none`));
     else if (typeof lane === "string") this.#give(lane, frame, bytes.byteLength);
     else if (this.#replies.size < 2) for (const only of this.#replies.keys()) this.#give(only, frame, bytes.byteLength);
-    // It says of no lane that it is about: of which of several, nobody knows.
+    // The frame names no lane, and several are in progress: it cannot be assigned.
     else
       this.#break(
         isError ? nameless(frame) : malformed(`an event without stream_id while ${this.#replies.size} were awaited`),
@@ -231,7 +231,7 @@ export class ResponsesSocket {
     else this.#break(malformed(`it is of the response ${id}, and the answer had begun as ${began}`));
   }
 
-  /** What was refused before is remembered nowhere: a connection without lanes is of the one request that it answers now. */
+  /** Without lanes, the connection belongs to the one request that it answers now; it remembers nothing of earlier refused ones. */
   #learnLanes(hasLanes: boolean): void {
     this.hasLanes = hasLanes;
     if (!hasLanes) {
@@ -241,7 +241,7 @@ export class ResponsesSocket {
     this.#changed();
   }
 
-  /** What was kept here has to go elsewhere. */
+  /** Frees the lanes that nothing was sent on; their requests go to another connection. */
   #forgetKept(): void {
     for (const [lane, isKnown] of this.#lanes) if (!isKnown) this.unkeep(lane);
   }
@@ -252,7 +252,7 @@ export class ResponsesSocket {
     this.#onChange();
   }
 
-  /** Nothing more that comes on it can be believed: all that is under way is of unknown fate. */
+  /** The connection cannot be trusted any more: every answer in progress has an unknown outcome. */
   #break(error: ProviderError): void {
     this.#isRetired = true;
     for (const reply of this.#replies.values()) reply.fail(error);
@@ -261,11 +261,11 @@ export class ResponsesSocket {
   }
 }
 
-/** Documented for one connection; what there is of the second is never used up again. */
+/** Documented for one connection. Used lanes are never freed. */
 const maxInFlight = 16;
 const maxLanes = 32;
 
-/** How long the server's goodbye is waited for. */
+/** How long to wait for the server's close frame. */
 const maxCloseMs = 1_000;
 
 const unknown = { kind: "stream-cut", outcome: "unknown" } as const;

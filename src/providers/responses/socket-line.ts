@@ -13,9 +13,9 @@ export type Wanted = {
   readonly isNamed: boolean;
 };
 
-/** Where each request stands that is not sent yet, in the order in which they came. */
+/** The queue of requests that are not sent yet, in their order of arrival. */
 export class SocketLine {
-  /** The connection that has a request's lane, and what lets it look again where none has. */
+  /** The connection that has reserved a request's lane, or else the promise that wakes the request. */
   readonly #places = new Map<Wanted, Place>();
 
   join(wanted: Wanted): Wanted {
@@ -23,7 +23,7 @@ export class SocketLine {
     return wanted;
   }
 
-  /** The request's lane is counted on this connection from here on, and on no other. */
+  /** Reserves the request's lane on this connection and on no other. */
   hold(wanted: Wanted, socket: ResponsesSocket): void {
     const place = this.#places.get(wanted);
     if (place === undefined) return;
@@ -34,7 +34,7 @@ export class SocketLine {
     if (isNew) this.wake();
   }
 
-  /** Resolves when it is worth looking for a connection again. */
+  /** Resolves when the request should look for a connection again. */
   turn(wanted: Wanted): Promise<void> {
     const turn: PromiseWithResolvers<void> = Promise.withResolvers();
     const place = this.#places.get(wanted);
@@ -43,14 +43,14 @@ export class SocketLine {
     return turn.promise;
   }
 
-  /** The request was sent, or never will be; its lane `stays` for the conversation's next one. */
+  /** Removes a request that was sent, or never will be; its lane `stays` for the conversation's next one. */
   leave(wanted: Wanted, options?: { readonly stays: boolean }): void {
     this.#places.get(wanted)?.socket?.unkeep(wanted.lane, options);
     this.#places.delete(wanted);
     this.wake();
   }
 
-  /** Lets the first look, of those with lanes and of those without. */
+  /** Wakes the first request with a named lane and the first without. */
   wake(): void {
     for (const isNamed of [true, false]) {
       const first = this.#waiting(isNamed);
@@ -68,7 +68,7 @@ export class SocketLine {
 
 type Place = { socket: ResponsesSocket | null; turn: PromiseWithResolvers<void> | null };
 
-/** Waits no longer than the deadline stands; then null. */
+/** Waits for the work until the deadline passes; then returns null. */
 export async function aborting<T>({ signal }: Deadline, work: Promise<T>): Promise<T | null> {
   const { promise, resolve } = Promise.withResolvers<null>();
   const onAbort = (): void => {
@@ -83,5 +83,5 @@ export async function aborting<T>({ signal }: Deadline, work: Promise<T>): Promi
   }
 }
 
-/** What a lane is called: the server learns nothing of the conversation's id, and takes every one. */
+/** The name of a conversation's lane: it reveals nothing of the conversation's id, and servers accept its format. */
 export const laneOf = (conversation: string): string => `turnlog-${sha256Hex(conversation).slice(0, 24)}`;

@@ -13,13 +13,13 @@ import { readReply } from "./read-reply.ts";
 import { ResponsesSocket } from "./responses-socket.ts";
 import { aborting, laneOf, SocketLine, type Wanted } from "./socket-line.ts";
 
-/** For tests: milliseconds of a clock that does not stand still while the machine sleeps, and how long a ping may go unanswered. */
+/** For tests: a clock in milliseconds that also runs while the machine sleeps, and the time limit for an answer to a ping. */
 export type SocketTiming = { readonly now?: () => number; readonly pongMs?: number };
 
 /**
- * The WebSockets of one provider. Conversations share a connection, a lane each; one more is opened where the lanes of all are
- * taken, and for every conversation where the endpoint has no lanes. A connection is left before the server ends it, and
- * one on which something went wrong is never used again.
+ * The WebSockets of one provider. Conversations share a connection, one lane each. Another connection is opened when all lanes are taken,
+ * or for every conversation if the endpoint has no lanes. A connection is retired before the server ends it, and never used again after an
+ * error.
  */
 export class SocketPool implements AsyncDisposable {
   readonly #endpoint: Endpoint;
@@ -30,7 +30,7 @@ export class SocketPool implements AsyncDisposable {
   readonly #byConversation = new Map<string, ResponsesSocket>();
   readonly #line = new SocketLine();
   #opening: Promise<ResponsesSocket> | null = null;
-  /** How often in a row a connection could not be made, or broke. */
+  /** How often in a row a connection could not be opened, or broke. */
   #failures = 0;
 
   constructor(endpoint: Endpoint, { now = Date.now, pongMs = 5_000 }: SocketTiming = {}) {
@@ -39,7 +39,7 @@ export class SocketPool implements AsyncDisposable {
     this.#pongMs = pongMs;
   }
 
-  /** What a request of a conversation has to know of where it goes out. */
+  /** Where the next request of a conversation goes out. */
   connection(
     conversation: string,
     { hasLanes }: { readonly hasLanes: boolean },
@@ -52,7 +52,7 @@ export class SocketPool implements AsyncDisposable {
     };
   }
 
-  /** Has a connection for the next request of a conversation. */
+  /** Opens or reserves a connection for the next request of a conversation. */
   async connect(
     conversation: string,
     { hasLanes, deadline }: { readonly hasLanes: boolean; readonly deadline: Deadline },
@@ -65,7 +65,7 @@ export class SocketPool implements AsyncDisposable {
     }
   }
 
-  /** @throws {ProviderError} `rejected` where it was not sent. */
+  /** @throws {ProviderError} `rejected` if it was not sent. */
   async infer(
     { connection, onDelta }: InferenceRequest,
     { bodyText, deadline }: { readonly bodyText: string; readonly deadline: Deadline },
@@ -87,7 +87,7 @@ export class SocketPool implements AsyncDisposable {
       this.#failures = 0;
       return { response, lives: { socket: socket.id } };
     } catch (error) {
-      // After it has refused a request the server waits for the next one. Whatever else went wrong, frames may still come.
+      // After it has refused a request, the server waits for the next one. After any other error, frames may still come.
       if (!isAnswer(error) || reply.isCutShort) socket.retire();
       if (error instanceof ProviderError && error.kind === "stream-cut") this.#failures += 1;
       const isFull = hasCode(error, "websocket_stream_limit_reached");
@@ -106,12 +106,12 @@ export class SocketPool implements AsyncDisposable {
     this.#byConversation.clear();
   }
 
-  /** A connection that answers on the lane from here on. */
+  /** Returns a connection on which the lane is admitted. */
   async #acquire(wanted: Wanted, deadline: Deadline): Promise<ResponsesSocket> {
     for (;;) {
       const socket = await this.#held(wanted, deadline);
       const { change } = socket;
-      // What is sent into nothing is waited for to the end of its time, and then nobody knows its fate.
+      // A request on a dead connection would wait until its deadline and end with an unknown outcome.
       if (socket.isIdle && this.#now() - socket.usedAt > quietMs) {
         socket.usedAt = this.#now();
         if (!(await socket.answersPing(this.#pongMs))) continue;
@@ -125,8 +125,8 @@ export class SocketPool implements AsyncDisposable {
   }
 
   /**
-   * A connection that has the request's lane. All that wait for one stand in line, and the first alone looks: where that finds
-   * none, those behind would find none either.
+   * Reserves the request's lane on a connection. Waiting requests queue, and only the first looks: if it finds none, the others would not
+   * either.
    */
   async #held(wanted: Wanted, deadline: Deadline): Promise<ResponsesSocket> {
     for (;;) {
@@ -142,7 +142,7 @@ export class SocketPool implements AsyncDisposable {
     }
   }
 
-  /** The connection that a request was planned for: on another one it would continue from what is not there. */
+  /** The connection that a request was planned for: another one does not have the state that it continues from. */
   #planned(lives: JsonObject): ResponsesSocket {
     const socket = [...this.#sockets].find(({ id, isOpen }) => id === lives["socket"] && isOpen);
     if (socket !== undefined) return socket;
@@ -150,7 +150,7 @@ export class SocketPool implements AsyncDisposable {
     throw new ProviderError(text, { kind: "connection", outcome: "rejected" });
   }
 
-  /** Its own, or one that others have and that takes it too. */
+  /** The conversation's own connection, or a shared one that takes its lane. */
   #known({ conversation, lane, isNamed }: Wanted): ResponsesSocket | null {
     this.#retireOld();
     const own = this.#byConversation.get(conversation);
@@ -159,14 +159,14 @@ export class SocketPool implements AsyncDisposable {
     return others.find((socket) => socket.takes(lane)) ?? null;
   }
 
-  /** Those that the server would end before a request that is sent now is answered for sure. */
+  /** Retires the connections that the server might end before a new request is answered. */
   #retireOld(): void {
     const now = this.#now();
     for (const socket of this.#sockets) if (socket.isFresh && socket.retireAt <= now) socket.retire();
   }
 
   #mayOpen(wanted: Wanted): boolean {
-    // Whether the endpoint has lanes is being found out.
+    // Another request is finding out whether the endpoint has lanes.
     const isFindingOut =
       wanted.isNamed &&
       this.#fresh.some(({ hasLanes, isIdle, isAwaited }) => hasLanes === null && (!isIdle || isAwaited));
@@ -179,8 +179,8 @@ export class SocketPool implements AsyncDisposable {
   }
 
   /**
-   * The connection that is left for another one: no request waits on it, and nothing is answered there either, unless all of its lanes
-   * are taken. What is under way on such a one is answered, and it closes then; waiting until it is idle could take for ever.
+   * The connection to retire in favour of a new one: no request waits on it, and it is idle, unless all its lanes are taken. Such a
+   * connection finishes its answers and closes then, because waiting for it to become idle might never end.
    */
   #leastUsed({ isNamed }: Wanted): ResponsesSocket | null {
     const mayDrain = isNamed && this.#sockets.size < maxOpen;
@@ -216,7 +216,7 @@ export class SocketPool implements AsyncDisposable {
         this.#line.wake();
       };
       const { limits } = this.#endpoint;
-      // Counted from before the handshake, so that the server counts no more.
+      // Counted from before the handshake, so never later than the server counts.
       const retireAt = openedAt + retireAfterMs(this.#endpoint);
       socket = new ResponsesSocket({ id: `sck_${nanoid()}`, ...opened, limits, openedAt, retireAt, onChange });
     } catch (error) {
@@ -228,7 +228,7 @@ export class SocketPool implements AsyncDisposable {
     return socket;
   }
 
-  /** The next run tries again. */
+  /** Resets the count, so that the next run tries again. */
   #givenUp(cause: ProviderError | null): ProviderError {
     this.#failures = 0;
     const last = cause === null ? "" : `: ${cause.message}`;
@@ -242,7 +242,7 @@ export class SocketPool implements AsyncDisposable {
       if (each === socket) this.#byConversation.delete(conversation);
   }
 
-  /** A server that takes connections and ends them has none: without this it would be given one after another. */
+  /** A server that accepts connections and closes them does not support WebSockets; counting this stops the attempts. */
   #noteStillborn(socket: ResponsesSocket): void {
     if (!socket.isStillborn || this.#stillborn.has(socket)) return;
     this.#stillborn.add(socket);
@@ -250,23 +250,23 @@ export class SocketPool implements AsyncDisposable {
   }
 }
 
-/** More conversations at once than this wait where the endpoint has no lanes; with 32 lanes each it is room for 512. */
+/** If the endpoint has no lanes, more conversations at once have to wait; with 32 lanes each there is room for 512. */
 const maxSockets = 16;
 
-/** With those that only answer what they were asked before. */
+/** Retired connections that still answer included. */
 const maxOpen = 2 * maxSockets;
 
-/** After such a pause a connection is pinged before it is used: networks let go of those that are silent for some minutes. */
+/** After such a pause a connection is pinged before use: networks drop connections that are silent for some minutes. */
 const quietMs = 30_000;
 
-/** After so many failures in a row HTTP is tried. */
+/** After this many failures in a row the run falls back to HTTP. */
 const maxFailures = 3;
 
-/** The server ends a connection after 60 minutes: what was begun before has to be answered by then. */
+/** The server ends a connection after 60 minutes: requests have to be answered by then. */
 const retireAfterMs = ({ timeoutMs }: Endpoint): number =>
   Math.max(30, 60 - Math.max(5, Math.ceil(timeoutMs / 60_000))) * 60_000;
 
-/** The server's own words about the request; after them the connection is as good as before, but for its age. */
+/** The server's answer about the request; after it the connection can be reused, unless it has expired. */
 const isAnswer = (error: unknown): boolean =>
   error instanceof ProviderError && error.body !== null && !hasExpired(error);
 
@@ -275,7 +275,7 @@ const hasExpired = (error: unknown): error is ProviderError => hasCode(error, "w
 const hasCode = (error: unknown, code: string): error is ProviderError =>
   error instanceof ProviderError && error.providerCode === code;
 
-/** It was refused for the connection's sake alone, which is too old or has too many lanes: another one takes it. */
+/** Refused only because the connection is too old or has too many lanes: another connection may take the request. */
 const onAnother = ({ message, status, providerCode, body }: ProviderError): ProviderError =>
   new ProviderError(message, { kind: "connection", outcome: "rejected", status, providerCode, body });
 

@@ -1,7 +1,7 @@
 import { type JsonObject, objectOf, textOrNull } from "../../base/json.ts";
 import type { ProviderError } from "../../engine/stack/provider.ts";
 
-/** The frames that answer one request, in their order, until the connection ends. */
+/** The frames that answer one request, in order, until the connection ends. */
 export class Reply {
   readonly #frames: JsonObject[] = [];
   #arrival: PromiseWithResolvers<void> = Promise.withResolvers();
@@ -10,23 +10,23 @@ export class Reply {
   #responseId: string | null = null;
   #isCutShort = false;
 
-  /** How much came, in bytes. */
+  /** The number of bytes received. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** The id of the response that it is, once an event has said so. */
+  /** The id of the response, once an event has named it. */
   get responseId(): string | null {
     return this.#responseId;
   }
 
-  /** Whether an error came after the answer had begun: more of that may follow, which is no part of the next. */
+  /** Whether an error came after the answer had begun: more of the answer may follow, and must not count as the next one. */
   get isCutShort(): boolean {
     return this.#isCutShort;
   }
 
   take(frame: JsonObject, bytes: number): void {
-    // What was on its way when the connection broke still arrives.
+    // Frames in transit still arrive after the connection broke.
     if (this.#failure !== null) return;
     this.#responseId ??= responseIdOf(frame);
     this.#isCutShort ||= frame["type"] === "error" && this.#responseId !== null;
@@ -40,7 +40,7 @@ export class Reply {
     this.#arrival.resolve();
   }
 
-  /** @throws {ProviderError} when the connection has ended, once all that came before was read. */
+  /** @throws {ProviderError} if the connection has ended, after all earlier frames were read. */
   async next(): Promise<JsonObject> {
     for (;;) {
       const frame = this.#frames.shift();
@@ -52,7 +52,7 @@ export class Reply {
   }
 }
 
-/** Only the events that hold the response name it. */
+/** Only events that hold the response name it. */
 export function responseIdOf({ response }: JsonObject): string | null {
   return textOrNull(objectOf(response)["id"]);
 }

@@ -17,10 +17,10 @@ import type { InputItemsOptions, InputItemsPage, ResponsesEndpoints } from "./re
 type Reading = Pick<ResponsesEndpoints, "retrieve" | "inputItems"> & { readonly settings: JsonObject };
 
 /**
- * A response that the server stores and those that it goes on from, as far back as they are there. A listing holds a response's own
- * items; of one that repeats those of its ancestors, which no documentation excludes, what was listed before is left out.
+ * A stored response and those that it continues from, as far back as the server has them. A listing should hold only a response's own
+ * items; since the documentation does not exclude that it repeats its ancestors' items, those are left out.
  *
- * @throws {ProviderError} when the response is not there or is not finished, and when a listing cannot be read.
+ * @throws {ProviderError} if the response is missing or not finished, or a listing cannot be read.
  */
 export async function readStoredChain(
   reading: Reading,
@@ -52,13 +52,13 @@ export async function readStoredChain(
   return { responses, before };
 }
 
-/** What lists the items of a conversation object. */
+/** Lists the items of a conversation object. */
 type ItemListing = (options: InputItemsOptions) => Promise<InputItemsPage>;
 
 /**
- * What a conversation object holds, cut where the model's own words end: the object does not say which response an item came in.
+ * The items of a conversation object, cut after each stretch of the model's output: the object does not say which response an item came in.
  *
- * @throws {ProviderError} when the object is not there, and when a listing cannot be read.
+ * @throws {ProviderError} if the object is missing, or a listing cannot be read.
  */
 export async function readStoredConversation(
   list: ItemListing,
@@ -90,7 +90,7 @@ function isModelsOwn(item: JsonObject): boolean {
   return kind === "other" ? !isStateItem(item["type"]) : kind !== "user" && kind !== "system" && kind !== "tool_result";
 }
 
-/** How many responses are read, and how many pages of each listing. */
+/** Limits for the responses that are read, and for the pages of each listing. */
 const maxResponses = 10_000;
 const maxPages = 10_000;
 
@@ -130,7 +130,7 @@ function note(known: Set<string>, { id }: JsonObject): void {
   if (typeof id === "string") known.add(id);
 }
 
-/** What a response says that it was asked with: of the settings that the provider asks with, and instructions and tools. */
+/** The settings that a response reports: those that the provider uses, and instructions and tools. */
 function settingsIn(response: JsonObject, asked: JsonObject): JsonObject {
   const names = new Set([...Object.keys(asked), "instructions", "tools"]);
   const told = [...names].flatMap((name): [string, JsonValue][] => {
@@ -141,7 +141,7 @@ function settingsIn(response: JsonObject, asked: JsonObject): JsonObject {
   return Object.fromEntries(told);
 }
 
-/** A server names the version of a model (`gpt-5.4-2026-03-05`) that was asked for by its name. */
+/** Servers report the version (`gpt-5.4-2026-03-05`) of a model that was requested by name. */
 function modelOf(told: JsonValue, { model }: JsonObject): JsonValue {
   return typeof told === "string" && typeof model === "string" && told.startsWith(`${model}-`) ? model : told;
 }

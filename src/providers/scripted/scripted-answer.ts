@@ -2,13 +2,13 @@ import { isJsonList, type JsonObject, type JsonValue, omitMembers } from "../../
 import { allOf, anything, optionsOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 
-/** One answer of a scripted model: a text, or what stands in its response. */
+/** One answer of a scripted model: a text, or the parts of its response. */
 export type ScriptedAnswer =
   | string
   | {
       readonly reasoning?: string;
       readonly text?: string;
-      /** Tool calls; without a `callId` they get one. */
+      /** Tool calls; a call without `callId` gets one. */
       readonly calls?: readonly {
         readonly name: string;
         readonly arguments: JsonObject | string;
@@ -16,9 +16,9 @@ export type ScriptedAnswer =
       }[];
       /** Raw items, after the reasoning and before the text. */
       readonly items?: readonly JsonObject[];
-      /** `completed` unless said otherwise. */
+      /** `completed` by default. */
       readonly status?: string;
-      /** The request is refused like this instead. */
+      /** Rejects the request with this error instead. */
       readonly error?: {
         readonly status?: number;
         readonly code?: string | null;
@@ -32,17 +32,17 @@ export const scriptedMembers = optionsOf<Exclude<ScriptedAnswer, string>>(
   allOf(anything, "reasoning", "text", "calls", "items", "status", "error"),
 );
 
-/** What a request came with: all that its response is made from. */
+/** The parts of a request that its response is made from. */
 export type ScriptedRequest = {
   readonly body: JsonObject;
-  /** Names the response, and is the same again only for the same request and answer. */
+  /** Names the response; equal only for the same request and answer. */
   readonly tag: string;
   readonly number: number;
   readonly inputTokens: number;
   readonly cachedTokens: number;
 };
 
-/** The response resource that carries an answer, as a server would give it, echoes included. */
+/** The response resource of an answer, as a server would return it, echoes included. */
 export function scriptedResponse(answer: Exclude<ScriptedAnswer, string>, request: ScriptedRequest): JsonObject {
   const echoed = omitMembers(request.body, notEchoed);
   const status = answer.status ?? "completed";
@@ -71,7 +71,7 @@ export function scriptedResponse(answer: Exclude<ScriptedAnswer, string>, reques
 
 const notEchoed: ReadonlySet<string> = new Set(["input", "stream", "include"]);
 
-/** A made-up count that grows with the text, four characters to the token. */
+/** An invented count that grows with the text, four characters to the token. */
 export const tokensOf = (items: readonly JsonObject[]): number => Math.ceil(JSON.stringify(items).length / 4);
 
 function outputOf(answer: Exclude<ScriptedAnswer, string>, { body, tag }: ScriptedRequest): readonly JsonObject[] {
@@ -104,5 +104,5 @@ function reasoningItem(text: string, tag: string, isSealed: boolean): JsonObject
   return isSealed ? { ...item, encrypted_content: ciphertext } : item;
 }
 
-/** Responses are dated by their number: no clock. 1 January 2026. */
+/** Responses are dated by their number, from 1 January 2026, because there is no clock. */
 const createdAt = 1_767_225_600;

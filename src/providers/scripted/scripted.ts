@@ -22,7 +22,7 @@ export type ScriptedQuestion = {
   /** From 0, over the life of the provider. */
   readonly requestNumber: number;
   readonly input: readonly JsonObject[];
-  /** All that the model reads: what the previous response stands for, then the input. */
+  /** All that the model reads: the context of the previous response, then the input. */
   readonly context: readonly JsonObject[];
   readonly settings: Settings;
 };
@@ -30,18 +30,18 @@ export type ScriptedQuestion = {
 export type ScriptedAnswerer = (question: ScriptedQuestion) => ScriptedAnswer;
 
 export type ScriptedOptions = {
-  /** Stands in every id: two providers with one prefix would share a scope. Letters, digits and `_`. */
+  /** Part of every id: two providers with one prefix would share a scope. Letters, digits and `_`. */
   readonly prefix?: string;
   readonly transport?: "json" | "sse";
   readonly capabilities?: GivenCapabilities;
   readonly systemAs?: "input" | "instructions";
-  /** Settings of its requests; `{ model: "scripted" }` when none are given. */
+  /** The settings of its requests; `{ model: "scripted" }` by default. */
   readonly settings?: Settings;
 };
 
-/** A provider that answers from a script and keeps its contexts in memory, for tests and for first steps. */
+/** A provider that answers from a script and keeps its contexts in memory, for tests and first steps. */
 export type ScriptedProvider = Provider & {
-  /** The bodies received, refused ones included. */
+  /** The request bodies received, rejected ones included. */
   readonly requests: readonly JsonObject[];
   /** The items that the model read for the n-th request, from 0. */
   reading(requestNumber: number): readonly JsonObject[];
@@ -53,9 +53,9 @@ const scriptedOptions = optionsOf<ScriptedOptions>({
 });
 
 /**
- * A model without key or network. It concatenates as a real server does: a request that names a response it knows
- * continues from there, one that names another is refused as lost. Ids are a digest of the request and its answer, so
- * that a later process with the same script never gives an id another meaning.
+ * A model without key or network. It concatenates contexts as a real server does: a request that names a known response continues from it,
+ * and one that names an unknown response is rejected as lost. Ids are a digest of the request and its answer, so that a later process with
+ * the same script never gives an id another meaning.
  */
 export function scripted(
   answers: ScriptedAnswerer | readonly (ScriptedAnswer | ScriptedAnswerer)[],
@@ -138,12 +138,12 @@ export function scripted(
   };
 }
 
-/** A misspelt member would be an answer that says nothing. */
+/** A misspelt member would make an empty answer. */
 function checkAnswer(answer: unknown, which: string): void {
   if (typeof answer !== "string" && typeof answer !== "function") scriptedMembers.check(`scripted: ${which}`, answer);
 }
 
-/** What a response stands for: the items that came last, after those before. Shared, so that a long chain costs its items. */
+/** The context of a response: its newest items, after those before. Shared, so that a long chain needs memory only for its items. */
 type Context = { readonly before: Context | null; readonly items: readonly JsonObject[]; readonly tokens: number };
 
 const emptyContext: Context = { before: null, items: [], tokens: 0 };
@@ -206,7 +206,7 @@ async function deliver(
     let said = "";
     for (const delta of deltasOf(item, outputIndex)) {
       for (const piece of transport === "sse" ? piecesOf(delta) : [delta]) {
-        // A listener gets a turn between two pieces, as with a real stream.
+        // Yields to listeners between two pieces, as a real stream does.
         await Promise.resolve();
         refuseWhenAborted(signal, [...output.slice(0, outputIndex), ...begun(item, said)]);
         onDelta(piece);
@@ -218,11 +218,11 @@ async function deliver(
   refuseWhenAborted(signal, output);
 }
 
-/** What had come of a message that broke off. */
+/** The items so far of a message that is cut off. */
 const begun = (item: JsonObject, text: string): readonly JsonObject[] =>
   text === "" ? [] : [{ ...item, status: "in_progress", content: [{ type: "output_text", text, annotations: [] }] }];
 
-/** A delta in pieces of a few characters, never through a surrogate pair. */
+/** A delta in pieces of a few characters; never splits a surrogate pair. */
 function piecesOf(delta: StreamDelta): readonly StreamDelta[] {
   if (!("text" in delta)) return [delta];
   return (delta.text.match(/.{1,8}/gsu) ?? []).map((text) => ({ ...delta, text }));
@@ -238,7 +238,7 @@ function refuseWhenAborted(signal: AbortSignal, partial: readonly JsonObject[]):
   });
 }
 
-/** The items of an `input` or `output`; a text is one message of the user. */
+/** The items of an `input` or `output`; a text is one user message. */
 function itemsOf(value: JsonObject[string]): readonly JsonObject[] {
   if (typeof value === "string") return [{ type: "message", role: "user", content: value }];
   return objectsOf(value);

@@ -3,7 +3,7 @@ import type { Secrets } from "../settings/connection-options.ts";
 import type { Masked } from "./secret-spans.ts";
 import { secretLengthMin, secretValue } from "./secret-values.ts";
 
-/** Headers as a caller gives them, with the values of their secrets. */
+/** The caller's headers with the values of their secrets. */
 export const filledHeaders = (
   headers: Readonly<Record<string, string | SecretReference>>,
   secrets: Secrets,
@@ -12,7 +12,7 @@ export const filledHeaders = (
     Object.entries(headers).map(([name, value]) => [name, secretValue(`headers.${name}`, value, secrets)] as const),
   );
 
-/** The values of headers that hold credentials, by their names or because they are secrets. */
+/** The values of headers that hold credentials, by name or because they are secrets. */
 export const headerCredentials = (
   headers: Readonly<Record<string, string | SecretReference>>,
   secrets: Secrets = {},
@@ -22,7 +22,7 @@ export const headerCredentials = (
       const isSecret = given instanceof SecretReference;
       if (!isSecret && !isCredentialName(name)) return [];
       const value = secretValue(`headers.${name}`, given, secrets);
-      // A server repeats the one or the other of `Bearer TOKEN`.
+      // A server may repeat `Bearer TOKEN` or only the token.
       return [value, value.slice(value.lastIndexOf(" ") + 1)].map((text) => ({
         name: isSecret ? given.$secret : `headers.${name}`,
         value: text,
@@ -30,7 +30,7 @@ export const headerCredentials = (
     }),
   );
 
-/** The query of an address, and each value in it: nobody can know which of them a gateway takes for a key. */
+/** The query of an address, and each value in it, because any of them may be a gateway's key. */
 export const queryCredentials = (address: string): Masked => {
   if (!URL.canParse(address)) return [];
   const { search, searchParams } = new URL(address);
@@ -39,10 +39,10 @@ export const queryCredentials = (address: string): Masked => {
   return longEnough(texts.map((value) => ({ name: "baseURL", value })));
 };
 
-/** Azure's refusals repeat the version of the API, which is to be read. */
+/** Azure's refusals repeat the API version, which has to stay readable. */
 const isVersion = /^(\d{4}-\d\d-\d\d)?-?(preview)?$/;
 
-/** The values of variables whose names are those of credentials. */
+/** The values of variables that are named like credentials. */
 export const variableCredentials = (variables: Readonly<Record<string, string | undefined>>): Masked =>
   longEnough(
     Object.entries(variables).flatMap(([name, value = ""]) => (isCredentialName(name) ? [{ name, value }] : [])),
@@ -50,6 +50,6 @@ export const variableCredentials = (variables: Readonly<Record<string, string | 
 
 export const longEnough = (values: Masked): Masked => values.filter(({ value }) => value.length >= secretLengthMin);
 
-/** Whether a header, or a member of an address's query, is called as those are that hold credentials. */
+/** Whether a header, or a member of an address's query, is named like a credential. */
 export const isCredentialName = (name: string): boolean =>
   /(authorization|key|token|secret|password|signature|sig|cookie|credentials?)$/i.test(name);

@@ -3,11 +3,11 @@ import type { Mask } from "./mask.ts";
 
 type TextDelta = Exclude<StreamDelta, { readonly type: "item-done" | "usage" }>;
 
-/** The parts of an answer, each told once no secret can begin in it that ends in a later one. */
+/** Passes on the parts of an answer; holds back an end that may be the beginning of a secret. */
 export class HeldParts {
   readonly #onDelta: (delta: StreamDelta) => void;
   readonly #mask: Mask;
-  /** The end of each text that was not told yet, by item and kind of text. */
+  /** The held end of each text, by item and kind of text. */
   readonly #held = new Map<string, TextDelta>();
 
   constructor(onDelta: (delta: StreamDelta) => void, mask: Mask) {
@@ -32,7 +32,7 @@ export class HeldParts {
     this.#tell({ ...delta, text: text.slice(0, length) });
   }
 
-  /** The answer is whole: what was held back was the beginning of no secret. */
+  /** Passes on the rest of a complete answer: the held ends began no secret. */
   tellRest(): void {
     this.#tellHeld(null);
   }

@@ -3,24 +3,24 @@ import { NumberLiteral } from "../../base/number-literal.ts";
 import { SecretReference, secretReference } from "../../log/codec/references.ts";
 import { heldBack, type Masked, needlesOf, replaced, spansOf } from "./secret-spans.ts";
 
-/** Takes secrets out of what a provider says. Pure, but for `hasMasked`. */
+/** Masks secrets in what a provider says. Pure, but for `hasMasked`. */
 export type Mask = {
-  /** Whether a text was changed so far: what the log holds is then not what the server said. */
+  /** Whether any text was changed so far: the log then differs from what the server sent. */
   readonly hasMasked: boolean;
-  /** The text with `[secret NAME]` in the place of each value. */
+  /** The text with `[secret NAME]` in place of each value. */
   text(text: string): string;
-  /** The same of a text that may have been cut off within a value: its beginning is masked too. */
+  /** The same for a text that may have been cut off within a value: it masks the beginning of a value too. */
   cutText(text: string): string;
-  /** The same of all texts and names of members. What has no secret stays the same object. */
+  /** The same for all texts and member names. A value without secrets stays the same object. */
   json<Json extends JsonValue>(value: Json, options?: MaskOptions): Json;
-  /** How many characters at the end may turn out to be a secret, once more of the text has come. */
+  /** How many characters at the end may be the beginning of a secret. */
   heldBack(text: string): number;
 };
 
 type MaskOptions = {
   /** The texts may have been cut off. */
   readonly isCut?: boolean;
-  /** The settings come back: a text that is a secret and nothing else is the reference that stood there. */
+  /** The value repeats settings: a text that is exactly a secret becomes its reference again. */
   readonly isEcho?: boolean;
 };
 
@@ -48,14 +48,14 @@ export function createMask(masked: Masked): Mask {
     return isJsonObject(value) ? maskObject(value, options) : value;
   }
 
-  /** As JSON text a number may be a secret too. */
+  /** A number may be a secret as well; it is searched as JSON text. */
   function maskNumber(value: number | NumberLiteral): JsonValue {
     const written = String(value);
     const masked = text(written);
     return masked === written ? value : masked;
   }
 
-  /** Readers put the texts of one speaker together, also where a server has split them over messages. */
+  /** Readers join the texts of one speaker, even if a server has split them over messages. */
   function maskAcross(value: JsonValue): JsonValue {
     if (needles.length === 0) return value;
     const said = textsWithin(value);
@@ -71,7 +71,7 @@ export function createMask(masked: Masked): Mask {
   }
 
   function maskList(list: readonly JsonValue[], options: MaskOptions): readonly JsonValue[] {
-    // Readers put the texts of parts together, so they are searched together.
+    // Readers join the texts of parts, so they are searched together.
     const said = options.isEcho === true ? [] : list.map(partText);
     const texts = maskTexts(said.map((part) => part?.text ?? ""));
     const items = list.map((item, index) => {
@@ -100,14 +100,14 @@ export function createMask(masked: Masked): Mask {
     },
     text: (given) => text(given),
     cutText: (given) => text(given, true),
-    // Only texts, and names of members, are others: the shape is the same.
+    // The cast is safe: only texts and member names change, the shape stays.
     json: <Json extends JsonValue>(value: Json, options: MaskOptions = {}) =>
       maskValue(options.isEcho === true ? value : maskAcross(value), options) as Json,
     heldBack: (given) => heldBack(given, needles),
   };
 }
 
-/** The mask of what is secret by now: keys that are given out while a request is under way are masked in its answer too. */
+/** A mask of the current secrets: keys that are given out during a request are masked in its answer too. */
 export function currentMask(masked: () => Masked): Mask {
   let known = masked();
   let mask = createMask(known);
@@ -133,7 +133,7 @@ export function currentMask(masked: () => Masked): Mask {
 
 type SaidText = { readonly speaker: string; readonly text: string };
 
-/** The texts of a value in their order, each with what says of the objects around it who speaks, and how. */
+/** The texts of a value in order, each with the speaker that the objects around it name. */
 function textsWithin(value: JsonValue): readonly SaidText[] {
   const said: SaidText[] = [];
   withTexts(value, (speaker, text) => {
@@ -143,7 +143,7 @@ function textsWithin(value: JsonValue): readonly SaidText[] {
   return said;
 }
 
-/** The value with another text in the place of each; the same object where none is another. */
+/** Replaces each text; returns the same object if none changes. */
 function withTexts(value: JsonValue, replace: (speaker: string, text: string) => string, around = ""): JsonValue {
   if (isJsonList(value)) {
     const items = value.map((item) => withTexts(item, replace, around));
@@ -163,7 +163,7 @@ function withTexts(value: JsonValue, replace: (speaker: string, text: string) =>
   return isSame ? value : copy;
 }
 
-/** What wires call the text of a part, or of a message that is no list of parts. */
+/** The names that wires use for the text of a part, or of a message without parts. */
 const textMembers: ReadonlySet<string> = new Set(["text", "refusal", "content", "thinking"]);
 
 type PartText = { readonly item: JsonObject; readonly member: string; readonly text: string };

@@ -2,13 +2,13 @@ import { inspect } from "node:util";
 import { ProviderError } from "../../engine/stack/provider.ts";
 import type { Mask } from "./mask.ts";
 
-/** The same error without secrets, in what it says and in what caused it. One that has none stays the same object. */
+/** The same error without secrets in its message and causes; the same object if it has none. */
 export function maskedError(error: unknown, mask: Mask): unknown {
   if (error instanceof ProviderError) return maskedFailure(error, mask);
   return error instanceof Error ? maskedCause(error, mask) : maskedThrown(error, mask);
 }
 
-/** Anything may be thrown, and be a cause: of an object that holds a secret its printed form is kept. */
+/** Any value may be thrown or be a cause: an object that holds a secret is replaced by its printed form. */
 function maskedThrown(thrown: unknown, mask: Mask): unknown {
   if (typeof thrown === "string") return mask.cutText(thrown);
   if (typeof thrown !== "object" || thrown === null) return thrown;
@@ -17,7 +17,7 @@ function maskedThrown(thrown: unknown, mask: Mask): unknown {
   return masked === shown ? thrown : masked;
 }
 
-/** What a server says of an error may have been cut off anywhere, as what came of a stream that broke. */
+/** The texts of a server's error, and the items of a stream that was cut off, may end within a secret. */
 function maskedFailure(error: ProviderError, mask: Mask): ProviderError {
   const { kind, outcome, status, retryAfterMs, shouldRetry, requestId, contentFilters } = error;
   const told = {
@@ -37,7 +37,7 @@ function maskedFailure(error: ProviderError, mask: Mask): ProviderError {
   return withStackOf(error, masked, mask);
 }
 
-/** Printing an error shows its members too: of one that holds a secret anywhere only the words are kept. */
+/** Printing an error shows its members too, so an error that holds a secret keeps only its words. */
 function maskedCause(error: Error, mask: Mask): Error {
   const shown = inspect(error, shownWhole);
   if (mask.text(shown) === shown && mask.cutText(error.message) === error.message) return error;

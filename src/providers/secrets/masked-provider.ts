@@ -12,7 +12,7 @@ import { checkSecrets, filledRequest, maskable } from "./secret-values.ts";
 
 export type MaskedOptions = {
   /**
-   * Values of 8 characters or more, by name: those of `secret("NAME")` in the provider's settings, and whatever else its requests carry,
+   * Values of 8 characters or more, by name: those of `secret("NAME")` in the provider's settings, and any other secret in its requests,
    * such as a key. Give a function for values that change; turnlog calls it whenever it looks for them.
    */
   readonly secrets: Secrets | (() => Secrets);
@@ -21,16 +21,16 @@ export type MaskedOptions = {
 const maskedOptions = optionsOf<MaskedOptions>({ secrets: anything });
 
 /**
- * A provider of your own that keeps secrets as turnlog's do: `secret("NAME")` in its settings is sent as its value and recorded as its
- * name, and each value is masked as `[secret NAME]` in all that the provider gives: answers, parts of answers, ids and errors.
+ * Makes your own provider protect secrets the way turnlog's do: `secret("NAME")` in its settings is sent as its value and recorded as its
+ * name, and each value is masked as `[secret NAME]` in all that the provider returns: answers, parts of answers, ids and errors.
  *
  * @example
  * const provider = masked(myProvider(url), { secrets: { KEY: process.env.MY_KEY } });
- * @throws {ProviderSettingsError} for a secret that has less than 8 characters, or that the settings name and `secrets` lacks.
- * @throws {TypeError} for what is no provider, and for an option that is none.
+ * @throws {ProviderSettingsError} if a secret has fewer than 8 characters, or the settings name one that `secrets` lacks.
+ * @throws {TypeError} if the provider is not a provider, or an option is unknown.
  */
 export function masked<Given extends Provider>(provider: Given, options: MaskedOptions): Given {
-  // Callers may have no types.
+  // Callers may not use types.
   const given: unknown = provider;
   if (!isJsonObject(given) || typeof given["infer"] !== "function")
     throw new TypeError(`masked takes a provider, not ${kindOf(given)}`);
@@ -51,8 +51,8 @@ export function masked<Given extends Provider>(provider: Given, options: MaskedO
 }
 
 /**
- * The same provider with all members that it has, of which nobody reads a secret: what it is asked for with secrets in its settings it is
- * asked for with their values, and what comes of any of its calls is masked.
+ * The same provider with all its members, without secrets in its results: calls with secrets in their settings get the values, and the
+ * result of every call is masked.
  */
 export function maskedProvider<Given extends Provider>(
   provider: Given,
@@ -77,7 +77,7 @@ export function maskedProvider<Given extends Provider>(
   });
 }
 
-/** Does work of a call; the values that are secret by then are masked in its error. */
+/** Does the work of a call; masks its error with the secrets that are known by then. */
 export async function saying<T>(masks: () => Masked, work: (mask: Mask) => Promise<T>): Promise<T> {
   const mask = currentMask(masks);
   try {
@@ -87,10 +87,7 @@ export async function saying<T>(masks: () => Masked, work: (mask: Mask) => Promi
   }
 }
 
-/**
- * An object with the members of the given one, also those of its class, each as `memberOf` makes it. What is computed when it is read
- * is computed then.
- */
+/** An object with the members of the given one, its class's included, each as `memberOf` makes it. Getters stay getters. */
 function withMembers<Given extends object>(
   given: Given,
   memberOf: (name: PropertyKey, value: unknown) => unknown,
@@ -106,14 +103,14 @@ function withMembers<Given extends object>(
       Object.defineProperty(copy, name, { ...member, enumerable: true, configurable: true });
     }
   }
-  // It has every member, and a function in the place of each function.
+  // The cast is safe: the copy has every member, and a function for each function.
   return copy as Given;
 }
 
-// The type of the library says nothing of what it gives.
+// The library types the result as `any`; a prototype is an object or null.
 const prototypeOf = (value: object): object | null => Object.getPrototypeOf(value) as object | null;
 
-/** A function whose promises are kept with masked values, and broken with masked errors; anything else as it is. */
+/** Wraps a function so that its promise's value or error is masked; other members stay as they are. */
 function saidBy(owner: object, member: unknown, masks: () => Masked): unknown {
   if (typeof member !== "function") return member;
   return (...given: readonly unknown[]): unknown => {
@@ -155,7 +152,7 @@ async function infer(provider: Provider, request: InferenceRequest, mask: Mask):
   return maskedResponse(answer, request.settings, mask);
 }
 
-/** What comes back of the settings is named as it was in them; the server read its value there, as it does with each request. */
+/** Members that repeat settings get the names of their secrets again; the server read the values, as with every request. */
 export function maskedResponse(answer: InferenceResponse, settings: JsonObject, mask: Mask): InferenceResponse {
   const masked = maskedMembers(answer.response, settings, mask);
   const requestId = typeof answer.requestId === "string" ? mask.text(answer.requestId) : answer.requestId;

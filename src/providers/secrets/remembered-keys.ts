@@ -1,8 +1,8 @@
 import type { Masked } from "./secret-spans.ts";
 
-/** Credentials that do not last: the newest of them, to be masked. */
+/** The most recent of credentials that expire, to be masked. */
 export type RememberedKeys = {
-  /** Remembers these too; another list only once there is another. */
+  /** Adds keys; returns a new list only if one was new. */
   readonly with: (used: Masked) => Masked;
 };
 
@@ -19,5 +19,5 @@ export function rememberedKeys(): RememberedKeys {
   };
 }
 
-/** An answer may repeat the key of a request that was sent a while ago. */
+/** An answer may repeat the key of an earlier request. */
 const maxGiven = 32;

@@ -1,10 +1,10 @@
-/** The values that nobody may read in what a provider says, by the names that are read in their place. */
+/** The values to mask in what a provider says, with the names to show in their place. */
 export type Masked = readonly { readonly name: string; readonly value: string }[];
 
 type Needle = { readonly name: string; readonly form: string };
 type Span = { readonly start: number; readonly end: number; readonly name: string };
 
-/** Every way in which a value is written inside of other texts: as it is, in JSON, in JSON within JSON, in an address. */
+/** Every form in which a value may be written inside other texts: as it is, in JSON, in JSON within JSON, in an address. */
 export function needlesOf(masked: Masked): readonly Needle[] {
   return masked.flatMap(({ name, value }) => {
     const json = jsonForms(value);
@@ -13,7 +13,7 @@ export function needlesOf(masked: Masked): readonly Needle[] {
   });
 }
 
-/** How writers of JSON differ: in what is not ASCII, in the case of its digits, and in slashes. */
+/** JSON writers differ in escapes of non-ASCII characters, in the case of hex digits, and in slashes. */
 function jsonForms(value: string): readonly string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const ascii = json.replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
@@ -21,7 +21,7 @@ function jsonForms(value: string): readonly string[] {
   return [json, ascii, upper, json.replaceAll("/", "\\/")];
 }
 
-/** Where secrets stand in a text, from left to right; those that overlap are one. A text that is cut may end within one. */
+/** Where a text has secrets, from left to right; overlapping ones are merged. A text that is cut off may end within one. */
 export function spansOf(text: string, needles: readonly Needle[], isCut: boolean): readonly Span[] {
   const found: Span[] = [];
   for (const { name, form } of needles) {
@@ -40,7 +40,7 @@ export function spansOf(text: string, needles: readonly Needle[], isCut: boolean
   return merged;
 }
 
-/** The texts, which are one text in pieces, with a mask where each span begins and nothing in the rest of it. */
+/** The pieces of one text: a mask replaces the beginning of each span, and the rest of the span is removed. */
 export function replaced(texts: readonly string[], spans: readonly Span[]): readonly string[] {
   let offset = 0;
   return texts.map((text) => {
@@ -58,16 +58,16 @@ export function replaced(texts: readonly string[], spans: readonly Span[]): read
   });
 }
 
-/** How many characters at the end of a text may turn out to be a secret, once more of the text has come. */
+/** How many characters at the end of a text may be the beginning of a secret. */
 export function heldBack(text: string, needles: readonly Needle[]): number {
   const begun = Math.max(0, ...needles.map(({ form }) => begunLength(text, form)));
   const boundary = text.length - begun;
-  // What has begun may overlap with a value that is whole: they are masked together.
+  // A value that has begun may overlap with a complete one: they are masked together.
   const crossing = spansOf(text, needles, false).find(({ start, end }) => start < boundary && end > boundary);
   return text.length - (crossing?.start ?? boundary);
 }
 
-/** How much of a value, but not the whole, the text ends with. */
+/** How many characters of the end are an incomplete value. */
 function begunLength(text: string, form: string): number {
   for (let length = Math.min(form.length - 1, text.length); length > 0; length -= 1) {
     if (text.endsWith(form.slice(0, length))) return length;
@@ -75,5 +75,5 @@ function begunLength(text: string, form: string): number {
   return 0;
 }
 
-/** So much of a secret at the end of a text that broke off is masked; less tells nobody anything. */
+/** At least this much of a secret is masked at the end of a text that is cut off; less reveals nothing. */
 const cutLengthMin = 4;

@@ -6,10 +6,10 @@ import type { Secrets } from "../settings/connection-options.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import type { Masked } from "./secret-spans.ts";
 
-/** Shorter values would be found in ordinary words: masking those would spoil what the provider says. */
+/** Shorter values occur in ordinary words, and masking those would spoil what the provider says. */
 export const secretLengthMin = 8;
 
-/** The secrets that can be found in what a provider says. */
+/** The secrets that are long enough to be masked. */
 export const maskable = (secrets: Secrets): Masked =>
   Object.entries(secrets).flatMap(([name, value]) =>
     typeof value === "string" && value.length >= secretLengthMin ? [{ name, value }] : [],
@@ -18,10 +18,11 @@ export const maskable = (secrets: Secrets): Masked =>
 type Fillable = Partial<Pick<InferenceRequest, "bodyWith" | "settings">> & Pick<InferenceRequest, "bodyText">;
 
 /**
- * The request with the values of its secrets. The codec encodes it once more, with names in the settings that are nowhere else in the
- * body: these are replaced, and what looks like a secret elsewhere (in the input, or in an object of the caller's own) stays what it is.
+ * The request with the values of its secrets. The codec encodes it again, with marked names in the settings that occur nowhere else in the
+ * body; only the marked names are replaced. Text that looks like a secret elsewhere (in the input, or in the caller's own object) stays as
+ * it is.
  *
- * @throws {ProviderError} `invalid-request` where a secret stands within a text, and where the body is not what the codec made.
+ * @throws {ProviderError} `invalid-request` if a secret is part of a text, or the body is not what the codec made.
  */
 export function filledRequest<Request extends Fillable>(request: Request, secrets: Secrets): Request {
   const { bodyText, bodyWith, settings = {} } = request;
@@ -47,11 +48,11 @@ export function filledRequest<Request extends Fillable>(request: Request, secret
   return { ...request, bodyText: filled, settings: filledSettings(settings, secrets) };
 }
 
-/** Settings with the values of their secrets: for a body that is these settings. */
+/** Settings with the values of their secrets, for a body that consists of these settings. */
 export const filledSettings = (settings: JsonObject, secrets: Secrets): JsonObject =>
   replacedIn(settings, (name) => secretValue("a setting", secretReference(name), secrets));
 
-/** A text that does not stand in the given one. */
+/** A mark that the given text does not contain. */
 function unusedIn(text: string): string {
   let mark = "turnlog-secret-";
   while (text.includes(mark)) mark += "-";
@@ -77,10 +78,10 @@ function namesIn(value: JsonValue | undefined, names = new Set<string>()): Reado
 }
 
 /**
- * The value that a secret stands for; a text stands for itself.
+ * The value of a secret; a text is its own value.
  *
  * @param place - Where it was given.
- * @throws {ProviderSettingsError} when there is no value, and for what is neither.
+ * @throws {ProviderSettingsError} if the secret has no value, or `given` is neither.
  */
 export function secretValue(place: string, given: unknown, secrets: Secrets): string {
   if (typeof given === "string") return given;
@@ -96,10 +97,10 @@ export function secretValue(place: string, given: unknown, secrets: Secrets): st
 }
 
 /**
- * Looks that secrets can be masked, that every one which the settings name has a value, and that none of the values stands
- * among them.
+ * Checks that secrets are long enough to be masked, that every secret in the settings has a value, and that the settings hold none of the
+ * values.
  *
- * @throws {ProviderSettingsError} for one that has none, or one of less than 8 characters.
+ * @throws {ProviderSettingsError} if one of these fails.
  */
 export function checkSecrets(settings: JsonObject, secrets: Secrets): void {
   checkNamed(settings, secrets);
@@ -127,9 +128,9 @@ function checkNamed(settings: JsonObject, secrets: Secrets): void {
 }
 
 /**
- * Looks that settings which stand in a body otherwise than they were given hold no secret: nobody could find it there.
+ * Checks that settings hold no secret if the body has them in another form, where no value could be filled in.
  *
- * @throws {ProviderSettingsError} for one that does.
+ * @throws {ProviderSettingsError} if one does.
  */
 export function refuseSecretsIn(settings: JsonObject, names: readonly string[]): void {
   for (const name of names)

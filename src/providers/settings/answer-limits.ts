@@ -2,17 +2,17 @@ import { kindOf, meant } from "../../base/options.ts";
 import { type FailureKind, ProviderError } from "../../engine/stack/provider.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
-/** How much of an answer is taken in, and how long it may pause: whatever a server sends, a process survives it. */
+/** Limits on the size of an answer and on its pauses, so that no server can exhaust the process. */
 export type AnswerLimits = {
-  /** Bytes of an answer that is no stream, and of one event of a stream, which may hold a whole response; 64 MiB. */
+  /** Bytes of an answer that is not a stream, and of one event of a stream, which may hold a whole response; 64 MiB. */
   readonly bodyBytes: number;
   /** Bytes of one item of the output, as JSON; 32 MiB. */
   readonly itemBytes: number;
   /** Bytes of a whole event stream; 512 MiB. */
   readonly streamBytes: number;
-  /** Bytes of the body of a refusal: what comes after them is left out; 1 MiB. */
+  /** Bytes of the body of a refusal; the rest is cut off; 1 MiB. */
   readonly errorBytes: number;
-  /** Milliseconds between two bytes of an answer that has begun; five minutes. `timeoutMs` is for the whole. */
+  /** Milliseconds between two bytes of an answer that has begun; five minutes. `timeoutMs` limits the whole answer. */
   readonly idleMs: number;
 };
 
@@ -26,13 +26,13 @@ const defaults: AnswerLimits = {
   idleMs: 5 * 60_000,
 };
 
-/** A timer that is set for longer ends at once, so that no limit is larger. */
+/** A longer timer fires at once, so no limit may be larger. */
 const maxLimit = 2 ** 31 - 1;
 
 /**
- * The limits with their defaults.
+ * Fills in the default limits.
  *
- * @throws {ProviderSettingsError} for a name that is no limit, and for one that is no whole number from 1 to 2147483647.
+ * @throws {ProviderSettingsError} if a name is not a limit, or a value is not a whole number from 1 to 2147483647.
  */
 export function answerLimits(given: Partial<AnswerLimits> = {}): AnswerLimits {
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(defaults, name));
@@ -46,7 +46,7 @@ export function answerLimits(given: Partial<AnswerLimits> = {}): AnswerLimits {
   return limits;
 }
 
-/** The error of an answer that went past a limit. The server has acted; what of it was complete is in `partial`. */
+/** The error of an answer that exceeded a limit. The server has acted; `partial` has the items that were complete. */
 export function limitError(limit: Exclude<keyof AnswerLimits, "errorBytes">, limits: AnswerLimits): ProviderError {
   const { kind, what, unit } = told[limit];
   const raise = `raise limits.${limit} if it may`;

@@ -6,9 +6,9 @@ import { ProviderSettingsError } from "./settings-error.ts";
 export type ResponsesCapabilities = {
   /** Continues from `previous_response_id`. */
   readonly chain: boolean;
-  /** `anchor`: it echoes `previous_response_id`. `none`: it does not, and only the tokens that it counts tell whether it ignores it. */
+  /** `anchor`: it echoes `previous_response_id`. `none`: it does not, and only its token counts show whether it ignores the id. */
   readonly echo: "anchor" | "none";
-  /** `context`: its input tokens are those of all that it read; `none`: they tell nothing of that. */
+  /** `context`: its input tokens count everything that it read; `none`: they do not show that. */
   readonly counts: "context" | "none";
   /** Has conversation objects (`/conversations`). */
   readonly conversations: boolean;
@@ -16,22 +16,22 @@ export type ResponsesCapabilities = {
   readonly storeDefault: boolean;
   /** Accepts a chained request without input. */
   readonly emptyInput: boolean;
-  /** Gives encrypted reasoning when asked. */
+  /** Returns encrypted reasoning when asked. */
   readonly encryptedReasoning: boolean;
   /** Accepts the ids of stored items in a full request. */
   readonly itemIds: boolean;
   /**
-   * What it does with reasoning whose prefix (instructions, tools, earlier blocks) is not the one that it was made from: keeps it from the
-   * model, refuses the request, or does not look.
+   * What it does with reasoning whose prefix (instructions, tools, earlier blocks) has changed since: withholds it from the model, refuses
+   * the request, or does not check.
    */
   readonly reasoningPrefix: "withhold" | "refuse" | "ignore";
-  /** Over WebSocket, answers several conversations beside each other, by their `stream_id`. */
+  /** Over WebSocket, answers several conversations at the same time, by their `stream_id`. */
   readonly lanes: boolean;
-  /** Opens WebSockets, where those are asked for; false: requests go by `sse`. */
+  /** Opens WebSockets, if the caller asks for them; false: requests go by `sse`. */
   readonly websocket: boolean;
 };
 
-/** As a caller sets them: `probe` takes for granted what may be refused once, and then is learnt. */
+/** Capabilities as a caller sets them. `probe` assumes a capability until the endpoint refuses it; then turnlog learns that. */
 export type GivenCapabilities = {
   readonly [Name in keyof ResponsesCapabilities]?:
     | ResponsesCapabilities[Name]
@@ -39,7 +39,7 @@ export type GivenCapabilities = {
     | undefined;
 };
 
-/** What an endpoint can do by default, and what of it the caller has set for good. */
+/** What an endpoint can do, and which capabilities the caller has fixed. */
 export function capabilitiesOf(given: GivenCapabilities = {}): Required<Pick<Provider, "capabilities" | "configured">> {
   for (const name of Object.keys(given))
     if (!Object.hasOwn(defaultCapabilities, name))
@@ -55,7 +55,7 @@ export function capabilitiesOf(given: GivenCapabilities = {}): Required<Pick<Pro
   return { capabilities, configured: Object.keys(defaultCapabilities).filter((name) => settled.has(name)) };
 }
 
-/** What OpenAI's own endpoint can do (its API reference and guides; a chained request has to bring something). */
+/** What OpenAI's own endpoint can do, by its API reference and guides; a chained request needs input. */
 export const defaultCapabilities: ResponsesCapabilities = {
   chain: true,
   echo: "anchor",

@@ -7,28 +7,28 @@ import { ProviderSettingsError } from "./settings-error.ts";
 
 type Table = Readonly<Record<string, ValueCheck<unknown>>>;
 
-/** What a provider's options are, and which of them are members of a request's body. */
+/** A provider's options, and which of them are members of the request body. */
 export type OptionWords = {
-  /** What the function is called that takes them. */
+  /** The name of the function that takes them. */
   readonly provider: string;
-  /** Options that are no members of a body. */
+  /** Options that are not part of the body. */
   readonly connection: Table;
-  /** Those that are; besides what its table says, each is JSON. */
+  /** Options that are part of the body. Each must be JSON, besides what its table checks. */
   readonly settings: Table;
-  /** Members of a body that every request decides anew. */
+  /** Members of the body that every request decides anew. */
   readonly decided: ReadonlySet<string>;
-  /** What is refused unless it is off, and why. */
+  /** Options that are rejected unless they are off, and why. */
   readonly refusals: ReadonlyMap<string, string>;
-  /** What other APIs call the same: an option, or a member of one. */
+  /** Names in other APIs, with the option, or the member of an option, that they correspond to. */
   readonly otherNames: ReadonlyMap<string, string>;
-  /** What stands within an option and is easily written beside it. */
+  /** Members of options that callers often write beside the option by mistake. */
   readonly members?: Readonly<Record<string, readonly string[]>>;
 };
 
 /**
- * The request settings among a provider's options, in the caller's order, and what `extraBody` adds to them.
+ * The request settings among a provider's options, in the caller's order, with the members of `extraBody`.
  *
- * @throws {ProviderSettingsError} for a name that is no option, for what is no JSON, and for what every request decides anew.
+ * @throws {ProviderSettingsError} if an option is unknown, a value is not JSON, or every request decides the member anew.
  */
 export function checkedSettings(given: object, words: OptionWords): Settings {
   checkGiven(words.provider, given);
@@ -54,7 +54,7 @@ export function checkedSettings(given: object, words: OptionWords): Settings {
 }
 
 /**
- * Refuses what is no object of options, such as the name of a model alone.
+ * Rejects options that are not an object, such as a model name alone.
  *
  * @throws {ProviderSettingsError} with what to write.
  */
@@ -94,7 +94,7 @@ function nearOption(name: string, words: OptionWords): string | null {
   return `${container}: { ${member} }`;
 }
 
-/** Where what is no option belongs. */
+/** Where members that are not options belong. */
 function restOf(words: OptionWords): string {
   if (hasOption(words, "extraBody")) return "what else belongs in the body of requests goes under extraBody";
   if (hasOption(words, "providerOptions")) return "what else the model's provider takes goes under providerOptions";
@@ -113,10 +113,10 @@ function extraMembers(extraBody: unknown): object {
   throw new ProviderSettingsError(`extraBody is ${kindOf(extraBody)}: give an object of members of the request's body`);
 }
 
-/** A setting as JSON that nobody can change, so that what is recorded is what is sent. */
+/** A setting as frozen JSON, so that what is recorded is what is sent. */
 function settingJson(value: unknown, name: string): JsonValue {
   try {
-    // Not of its type yet: that is what is found out.
+    // The cast is safe: `frozenJson` checks the value.
     return frozenJson(value as JsonValue, name);
   } catch (cause) {
     if (!(cause instanceof TypeError)) throw cause;

@@ -5,58 +5,58 @@ import type { AnswerLimits } from "./answer-limits.ts";
 import type { GivenCapabilities } from "./capabilities.ts";
 import { functionOf, headers, milliseconds, wordOf } from "./option-checks.ts";
 
-/** A text of settings, or `secret("NAME")` in the place of one that must not be recorded. */
+/** A text, or `secret("NAME")` for one that must not be recorded. */
 export type TextOrSecret = string | SecretReference;
 
 /**
- * The values of secrets, by the names that `secret("NAME")` gives them. They never reach the log. One that is undefined, as an
- * environment variable may be, is missing where it is named.
+ * The values of secrets, by the names used in `secret("NAME")`. They never reach the log. A value may be undefined, as an environment
+ * variable may be; then it is missing only where a setting names it.
  */
 export type Secrets = Readonly<Record<string, string | undefined>>;
 
-/** Gives the key or token of the next request: it is asked before each, so it keeps what is still good itself. */
+/** Returns the key or token of the next request. It is called before each request, so cache a key that is still valid. */
 export type KeySource = (asked: KeyAsked) => string | Promise<string>;
 
 export type KeyAsked = {
-  /** The server has just refused the one that was given for this request, so that it has to be another (Google's endpoints). */
+  /** The server has just refused the key of this request, so return another one (Google's endpoints). */
   readonly isRefused: boolean;
 };
 
-/** What every provider takes that sends requests over HTTP. None of this is recorded. */
+/** Options of every provider that sends requests over HTTP. None of them is recorded. */
 export type HttpOptions = {
-  /** The values of `authorization`, and of others whose name ends in key, token, secret or cookie, are masked as the key is. */
+  /** The values of `authorization`, and of headers whose name ends in key, token, secret or cookie, are masked as the key is. */
   readonly headers?: Readonly<Record<string, TextOrSecret>> | undefined;
   /**
-   * Values for what is `secret("NAME")` in settings, headers and apiKey, of 8 characters or more: sent, never recorded, and
-   * masked as `[secret NAME]` wherever the provider repeats them. An answer that repeats one is not continued from.
+   * Values for each `secret("NAME")` in settings, headers and apiKey, of 8 characters or more. They are sent, never recorded, and masked as
+   * `[secret NAME]` wherever the provider repeats them. An answer that repeats one is not continued from.
    */
   readonly secrets?: Secrets | undefined;
-  /** For a whole answer, stream or background included; ten minutes when absent. */
+  /** Limits a whole answer, stream or background work included; ten minutes by default. */
   readonly timeoutMs?: number | undefined;
-  /** How much of an answer is taken in, and how long it may pause. */
+  /** Limits on the size of an answer and on its pauses. */
   readonly limits?: Partial<AnswerLimits> | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
 };
 
-/** Secrets and limits are looked at where they are used. */
+/** `secrets` and `limits` are checked where they are used. */
 export const httpOptions: OptionTable<HttpOptions> = {
   ...{ headers, secrets: anything, timeoutMs: milliseconds, limits: anything },
   fetch: functionOf("a function such as fetch"),
 };
 
-/** What every provider takes that knows its endpoint by whose key asks. */
+/** An option of providers whose scope includes whose key is used. */
 export type OwnerOption = {
-  /** Names whose credentials they are in place of the key's own fingerprint, so that a new key keeps what belongs to the endpoint. */
+  /** Names the owner of the credentials in place of the key's fingerprint, so that a new key keeps what belongs to the endpoint. */
   readonly credentialsOwner?: string | undefined;
 };
 
-/** Where a model is and how it is asked, at providers whose wire is by address and key. */
+/** Options of providers that are configured by address and key. */
 export type KeyedOptions = HttpOptions &
   OwnerOption & {
-    /** A function is asked before every request, for keys that do not last; `credentialsOwner` then says whose they are. */
+    /** A function is called before every request, for keys that expire; `credentialsOwner` then names their owner. */
     readonly apiKey?: TextOrSecret | KeySource | undefined;
     readonly baseURL?: string | undefined;
-    /** Further members of the request's body, for servers that know more than is typed here; recorded as settings are. */
+    /** Further members of the request body that turnlog has no types for; recorded as settings are. */
     readonly extraBody?: JsonObject | undefined;
   };
 
@@ -64,37 +64,37 @@ export const keyedOptions: OptionTable<KeyedOptions> = {
   ...{ apiKey: anything, baseURL: anything, credentialsOwner: anything, ...httpOptions, extraBody: anything },
 };
 
-/** How answers come over HTTP; `sse` when absent. */
+/** How answers come over HTTP; `sse` by default. */
 export type TransportOption = { readonly transport?: "json" | "sse" | undefined };
 
 export const transportOption: OptionTable<TransportOption> = { transport: wordOf("json", "sse") };
 
-/** Where a model of the Responses API is and how it is asked. None of this is recorded. */
+/** Options for a model of the Responses API. None of them is recorded. */
 export type ConnectionOptions = KeyedOptions & {
   /**
-   * `OPENAI_API_KEY` when absent. Masked wherever the provider repeats it, unless it has less than 8 characters, as the
-   * placeholders have that servers of one's own ask for.
+   * `OPENAI_API_KEY` by default. Masked wherever the provider repeats it, unless it has fewer than 8 characters, as placeholders for local
+   * servers have.
    */
   readonly apiKey?: KeyedOptions["apiKey"];
   /**
-   * `OPENAI_BASE_URL`, else OpenAI's own, when absent. Of Azure's `azureResponses` makes one. Its query goes
-   * with every request, and a user and password as basic authorization; neither is part of the recorded scope.
+   * `OPENAI_BASE_URL` by default, else OpenAI's own address. `azureResponses` makes the address for Azure. Its query goes with every
+   * request, and its user and password as basic authorization; neither is part of the recorded scope.
    */
   readonly baseURL?: KeyedOptions["baseURL"];
   readonly organization?: string | undefined;
   readonly project?: string | undefined;
   /**
-   * How requests are sent; `sse` when absent. `websocket`: over one connection for many conversations, where what is not stored
-   * is continued from too; where the endpoint has none, the rest of a run goes by `sse`. Dispose of the engine to close it.
+   * How requests are sent; `sse` by default. `websocket` uses one connection for many conversations and can continue from answers that are
+   * not stored; if the endpoint does not support it, the rest of a run goes by `sse`. Dispose of the engine to close the connection.
    */
   readonly transport?: "json" | "sse" | "websocket" | undefined;
   /**
-   * What this endpoint can do other than OpenAI's own. What is not given here is learnt: a refused request is tried without,
-   * and once that is taken the conversation remembers it. What is given stays, whatever was learnt, but
-   * for `"probe"`, which is tried and then learnt: `{ emptyInput: "probe" }`.
+   * Where this endpoint differs from OpenAI's own. turnlog learns the rest: after a refusal it tries the request without a capability, and
+   * if that is accepted the conversation remembers it. A capability that is set here stays, whatever was learnt. `"probe"` assumes the
+   * capability and then learns: `{ emptyInput: "probe" }`.
    */
   readonly capabilities?: GivenCapabilities | undefined;
-  /** `instructions`: system blocks at the beginning go there, so that changing them changes no context. */
+  /** `instructions`: system blocks at the beginning become instructions, so that changing them changes no context. */
   readonly systemAs?: "input" | "instructions" | undefined;
 };
 

@@ -2,7 +2,7 @@ import { isJsonList, isJsonObject } from "../../base/json.ts";
 import { kindOf, meant, type ValueCheck } from "../../base/options.ts";
 import { ProviderSettingsError } from "./settings-error.ts";
 
-/** A check of a provider's option, in its words: what it is, and what to give instead. */
+/** Makes a check of a provider's option; its error says what was given and what to give instead. */
 const checkOf =
   <Value>(isRight: (given: unknown) => given is Value, wanted: string): ValueCheck<Value> =>
   (what, given) => {
@@ -14,22 +14,22 @@ const isText = (given: unknown): given is string => typeof given === "string" &&
 const isTexts = (given: unknown): given is readonly string[] =>
   isJsonList(given) && given.every((each) => typeof each === "string");
 
-/** A text that says something, as an option; `wanted` is what to give, in words. */
+/** Checks that an option is a text that is not empty; `wanted` says in words what to give. */
 export const namedOf = (wanted: string): ValueCheck<string> => checkOf(isText, wanted);
 
-/** The name of a model, as an option, with an example of one. */
+/** Checks the name of a model; the error shows an example. */
 export const modelLike = (example: string): ValueCheck<string> => namedOf(`the name of a model, such as '${example}'`);
 
 export const textList: ValueCheck<readonly string[]> = checkOf(isTexts, "a list of texts");
 
-/** How long it may be is for the engine to say. */
+/** The engine checks the range. */
 export const milliseconds: ValueCheck<number> = checkOf((given) => typeof given === "number", "milliseconds");
 
-/** A function, as an option; of which kind it is shows when it is called. */
+/** Checks only that an option is a function; its signature shows when it is called. */
 export const functionOf = (wanted: string): ValueCheck<never> =>
   checkOf((given): given is never => typeof given === "function", wanted);
 
-/** What the model is told: wires have more forms of it than a text. */
+/** Instructions for the model: some wires accept more than a text. */
 export const instructions: ValueCheck<never> = checkOf(
   (given): given is never => typeof given !== "number" && typeof given !== "boolean",
   "what the model is told, as a text",
@@ -40,13 +40,13 @@ export const headers: ValueCheck<never> = (what, given) => {
     throw new ProviderSettingsError(`${what} is ${kindOf(given)}: give an object such as { "x-team": "search" }`);
   const wrong = Object.keys(given).find((name) => !headerName.test(name));
   if (wrong !== undefined) throw new ProviderSettingsError(`${what} has '${wrong}', which names no header`);
-  // Their values are looked at where they are filled in.
+  // The cast is safe: the values are checked where they are filled in.
   return given as never;
 };
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** One of a few known words, as an option: it is refused with the nearest of them, or all. */
+/** Checks an option against a few known words; the error suggests the nearest, or lists all. */
 export const wordOf =
   <const Word extends string>(...known: readonly Word[]): ValueCheck<Word> =>
   (what, given) => {

@@ -1,6 +1,6 @@
 import type { SecretReference } from "../../log/codec/references.ts";
 
-/** The same type for what is only read, where a reference to a secret may stand for any text that is no choice. */
+/** The same type, read-only, with a reference to a secret allowed for any text that is not a choice. */
 export type WithSecrets<Value> = Value extends string
   ? string extends Value
     ? Value | SecretReference
@@ -11,20 +11,20 @@ export type WithSecrets<Value> = Value extends string
       : { readonly [Name in keyof Value]: WithSecrets<Value[Name]> }
     : Value;
 
-/** One of a few words, or one that a server has learnt since. */
+/** One of the known words, or one that a server has added since. */
 type Word<Known extends string> = Known | (string & {});
 
 type OrNull<Members> = { [Name in keyof Members]?: Members[Name] | null };
 
-/** A tool that the server runs: what it takes besides its type the server checks. */
+/** A tool that the server runs; the server checks everything but its type. */
 type HostedTool<Type extends string> = { type: Type } | { type: Type; [member: string]: unknown };
 
-/** What a member takes of which the server checks the inside. */
+/** A member whose content the server checks. */
 type Schema = object;
 
 type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 
-/** Of both of OpenAI's APIs. */
+/** Members of both of OpenAI's APIs. */
 type Common = OrNull<{
   metadata: Readonly<Record<string, string>>;
   parallel_tool_calls: boolean;
@@ -40,7 +40,7 @@ type Common = OrNull<{
   user: string;
 }>;
 
-/** The members of a request's body (OpenAI's reference of `POST /responses`) that are not decided by every request. */
+/** The members of a request body (OpenAI's reference of `POST /responses`) that not every request decides anew. */
 export type ResponsesMembers = Common &
   OrNull<{
     access_programs: Schema;
@@ -85,7 +85,7 @@ type FunctionOptions = {
 
 type Verbosity = "low" | "medium" | "high";
 
-/** The same of `POST /chat/completions`. */
+/** The same for `POST /chat/completions`. */
 export type ChatMembers = Common &
   OrNull<{
     audio: { format: Word<"wav" | "aac" | "mp3" | "flac" | "opus" | "pcm16">; voice: string | Schema };
@@ -117,10 +117,10 @@ export type ChatMembers = Common &
 
 type CacheMark = { type: "ephemeral"; ttl?: "5m" | "1h" };
 
-/** How much a model thinks, and what it shows of it. */
+/** How much a model thinks, and how much of that it shows. */
 type ThinkingOptions = OrNull<{ display: "summarized" | "omitted" | "updates"; block_binding: Schema }>;
 
-/** The same of Anthropic's `POST /v1/messages`, betas included. */
+/** The same for Anthropic's `POST /v1/messages`, betas included. */
 export type MessagesMembers = OrNull<{
   billing_policy: Schema;
   cache_control: CacheMark;

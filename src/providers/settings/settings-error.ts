@@ -1,5 +1,5 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
-/** A provider was configured with what cannot be sent, or must not be recorded. */
+/** A provider's options cannot be sent, or must not be recorded. */
 export class ProviderSettingsError extends TurnlogError<"provider-settings"> {
   override readonly name = "ProviderSettingsError";
 
