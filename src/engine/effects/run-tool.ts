@@ -14,12 +14,12 @@ import { inDoubtText } from "./in-doubt.ts";
 import { millisecondsSince, perform, withinTime } from "./perform.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt";
-/** What the model is told: a text as it is, parts as parts, anything else as JSON. */
+/** What the model gets: a text as it is, parts as parts, anything else as JSON. */
 type ToolAnswer = { readonly output: JsonValue; readonly outcome: Outcome };
 
 /**
- * Runs one call, at most once: it is durable that it began before it begins. What a tool throws is told to the model and
- * the run goes on; only an abort of the run ends it.
+ * Runs one call, at most once: its start is durable before it begins. If the tool throws, the model gets the error and the run
+ * continues; only an abort of the run ends it.
  */
 export async function runTool(session: RunSession, frame: string, call: Block, signal: AbortSignal): Promise<Block> {
   if (call.id === null || session.turns.ownCall(call.id) === null)
@@ -42,7 +42,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   try {
     const { answer, durationMs, settledBy } = await perform<ToolAnswer>(session, past, {
       ...{ frame, signal, actor: engineActor, effect: { kind: "tool", frame, call } },
-      // A tool that never was there has nothing to do twice.
+      // Running an unknown tool has no effect, so it may be repeated.
       isIdempotent: tool === undefined || tool.idempotent,
       start,
       onBegin: () => session.emit({ type: "tool-call-start", frame, call }),
@@ -79,7 +79,7 @@ function finish(session: RunSession, { call, frame, resultId }: CallPlace, given
   return block;
 }
 
-/** The log has the answer already. */
+/** Returns the answer that the log already has. */
 function finishedBefore(
   session: RunSession,
   frame: string,
@@ -95,7 +95,10 @@ function finishedBefore(
   return block;
 }
 
-/** What a tool gave, as the model is told it. An error is its error, whether thrown or not, and so is what has no text. */
+/**
+ * A tool's result in the form that the model gets. An error counts as one whether it was thrown or returned, and so does a value
+ * without a text.
+ */
 function told(session: RunSession, name: string, output: unknown): ToolAnswer {
   if (output instanceof Error) return failed(session, output);
   try {
@@ -107,26 +110,26 @@ function told(session: RunSession, name: string, output: unknown): ToolAnswer {
   }
 }
 
-/** What the model is told of a tool's error: as the app says it, and nothing of it where the app cannot say it. */
+/** A tool's error in the form that the model gets: the app's text, or a fixed text if the app gives none. */
 function failed({ engine }: RunSession, error: unknown, outcome: "error" | "timeout" = "error"): ToolAnswer {
   try {
     const output: unknown = engine.onToolError(error);
     if (typeof output === "string") return { output, outcome };
     unwatched(output);
   } catch {
-    // The error is not told in its place: it may hold what the app would have left out.
+    // The error itself is not used instead: it may contain what the app would have left out.
   }
   return { output: "Error: the tool failed, and onToolError gave no text for it", outcome };
 }
 
-/** A result joins the next append; while other tools still run that may take long, so it goes ahead. */
+/** A result waits for the next append. While other tools run that may take long, so this saves it earlier. */
 function saveWhileOthersRun(session: RunSession): void {
   setImmediate(() => {
     if (session.runningTools.size > 0) session.recorder.flush().catch(() => undefined);
   });
 }
 
-/** Counts a call as under way until it has ended, whoever waits for it. */
+/** Keeps a call in the set of running calls until it ends, even if its caller stops waiting. */
 function underWay<T>({ underWay }: RunSession, working: Promise<T>): Promise<T> {
   const end = (): void => void underWay.delete(working);
   underWay.add(working);
@@ -134,7 +137,7 @@ function underWay<T>({ underWay }: RunSession, working: Promise<T>): Promise<T> 
   return working;
 }
 
-/** What a tool is told, with what names the call for one that opens a conversation of its own. */
+/** A tool's context, with the ids of the call for a tool that opens a conversation of its own. */
 const contextOf = ({ conversationId, runId, engine }: RunSession, call: Block, signal: AbortSignal): ToolContext => ({
   conversationId,
   runId: runIdSchema.parse(runId),
