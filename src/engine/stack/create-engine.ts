@@ -98,7 +98,7 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
    * (the default) sends the rest and records the omission; `throw` ends the run with `part-unsendable` before the request is sent.
    */
   readonly onUnsendablePart?: "omit" | "throw";
-  /** How often and how long the engine retries a request that the server rejected without acting on it. */
+  /** How often the engine retries a request that the server rejected without acting on it, and the longest wait before a retry. */
   readonly retry?: Partial<RetryPolicy>;
   /** For tests: a repeatable clock, repeatable ids, and a sleep that takes no time. */
   readonly clock?: () => number;
