@@ -13,9 +13,9 @@ import { collectGarbage } from "./collect-garbage.ts";
 import { type BenchRow, report, summary } from "./row.ts";
 
 /**
- * What durable appends cost, preparation included, compared with the work that the format itself needs (`sealing` of
- * `beside-sqlite.ts`). Figures without a bound compare them with SQLite alone, and with a plain file that gets the same bytes
- * and an fdatasync. Then what concurrent writers gain, and how big the file is.
+ * The cost of durable appends, preparation included, compared with the work that the format itself needs (`sealing` of
+ * `beside-sqlite.ts`). Figures without a bound compare them with SQLite alone, and with an fdatasync of the same bytes in a plain
+ * file. Then the gain of concurrent writers, and the size of the file.
  */
 export async function benchAppend(): Promise<readonly BenchRow[]> {
   const folder = mkdtempSync(join(tmpdir(), "turnlog-bench-"));
@@ -41,9 +41,9 @@ const ofSealing = 0.85;
 type Work = "store" | "sealing" | "alone" | "file";
 
 /**
- * The works take turns in one process, and each of them goes first in a quarter of the rounds. A round is long enough to hold
- * a checkpoint. Garbage is collected before each work: V8 collects when the event loop turns, so the store, the only work
- * that lets it turn, would pay for what the others left. A figure is the median of the rounds' ratios.
+ * The works take turns in one process, and each goes first in a quarter of the rounds. A round is long enough to contain a
+ * checkpoint. Garbage is collected before each work: V8 collects when the event loop turns, and only the store lets it turn, so the
+ * store would pay for the garbage of the others. A figure is the median of the rounds' ratios.
  */
 async function benchBatch(path: string, { batch, appends }: (typeof batches)[number]): Promise<readonly BenchRow[]> {
   await using store = await openSqliteStore(`${path}.db`);
@@ -94,13 +94,13 @@ async function benchBatch(path: string, { batch, appends }: (typeof batches)[num
   ];
 }
 
-/** The names, beginning with another one in each round. */
+/** The names, starting with another one in each round. */
 function inTurn<Name>(names: readonly Name[], round: number): readonly Name[] {
   const first = ((round % names.length) + names.length) % names.length;
   return [...names.slice(first), ...names.slice(0, first)];
 }
 
-/** The events of a new stream as a log prepares them. */
+/** Prepares the events of a new stream, as a log does. */
 function preparedFor(stream: string, events: readonly NewEvent[]): readonly Envelope[] {
   const sources = { clock: Date.now, newEventId: createEventIds() };
   const { appends } = prepareAppend({ stream, head: null, lastAt: null, events, ...sources });
@@ -168,7 +168,7 @@ async function appendAll(log: EventLog, stream: string, events: readonly NewEven
   }
 }
 
-/** Envelopes as lines of JSON, a text for each batch. */
+/** Envelopes as lines of JSON, one text per batch. */
 function linesOf(envelopes: readonly Envelope[], batch: number): readonly string[] {
   const lines = envelopes.map((envelope) => `${JSON.stringify(envelope)}\n`);
   return Array.from({ length: Math.ceil(lines.length / batch) }, (_, index) =>
@@ -182,7 +182,7 @@ async function timeOf(work: () => unknown): Promise<number> {
   return performance.now() - start;
 }
 
-/** Events as conversations have them: most short, a few long, 2.4 KB on average. */
+/** Typical events of conversations: most short, a few long, 2.4 KB on average. */
 function newEvents(count: number): readonly NewEvent[] {
   return Array.from({ length: count }, (_, index): NewEvent => {
     const length = Math.round(-1_800 * Math.log(random()));
@@ -207,7 +207,7 @@ function newEvents(count: number): readonly NewEvent[] {
 
 const sentences = 'The flight "HAT136" leaves at 09:15, and the fare is 128 dollars; shall I book it?\n'.repeat(300);
 
-// A generator of its own, so that every run has the same sizes (Park and Miller).
+// Its own random generator, so that every run has the same sizes (Park and Miller).
 let seed = 42;
 function random(): number {
   seed = (seed * 48_271) % 2_147_483_647;

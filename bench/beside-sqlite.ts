@@ -6,7 +6,7 @@ import { openDatabase } from "../src/stores/sqlite/open.ts";
 import { eventParameters, insertEvent } from "../src/stores/sqlite/rows.ts";
 import { createTransactions } from "../src/stores/sqlite/transaction.ts";
 
-/** What is written to one stream: the events as a caller proposes them, and the same events prepared. */
+/** The data for one stream: the events as a caller proposes them, and the same events prepared. */
 export type Appends = {
   readonly stream: string;
   readonly batch: number;
@@ -29,7 +29,7 @@ export function openBesideSqlite(path: string) {
   const numberOf = (stream: string): number => Number(insertStream.get(stream)?.["number"]);
 
   return {
-    /** SQLite alone: the values of all rows are made before the work begins. */
+    /** SQLite alone: all row values are computed before the work begins. */
     alone({ stream, batch, envelopes }: Omit<Appends, "events">): () => void {
       const number = numberOf(stream);
       const rows = envelopes.map((envelope) => ({ envelope, parameters: eventParameters(number, envelope) }));
@@ -46,14 +46,14 @@ export function openBesideSqlite(path: string) {
     },
 
     /**
-     * SQLite, JSON and hashes: the work that the format needs. For each event it makes the JSON of the data and of the actor,
-     * the digest of the data, and the digest that continues the chain, and writes what it made. Ids and times are given, so it
-     * writes the prepared events byte for byte, and throws if its last digest is another one. It checks neither bounds, nor the
-     * expected head, nor the store's files; it does not wait for other appends, and returns no result.
+     * SQLite, JSON and hashes: the work that the format needs. For each event it makes the JSON of the data and of the actor, the
+     * digest of the data, and the digest that continues the chain, and writes these. Ids and times are given, so it writes the
+     * prepared events byte for byte, and throws if its last digest differs. It checks neither bounds, nor the expected head, nor
+     * the store's files; it does not wait for other appends, and returns no result.
      */
     sealing({ stream, batch, events, envelopes }: Appends): () => void {
       const number = numberOf(stream);
-      // Objects that are filled in, so that no time is taken for making copies.
+      // Objects to fill in, so that copying takes no time.
       const rows = envelopes.map((envelope, index) => ({
         envelope: { ...envelope, data: "", dataDigest: "", digest: "" },
         data: events[index]?.event.data,
@@ -77,7 +77,7 @@ export function openBesideSqlite(path: string) {
       };
     },
 
-    /** The digest of a stream's rows without their positions, to check that two works wrote the same. */
+    /** The digest of a stream's rows without their positions, to check that two works wrote the same rows. */
     rowsDigest(stream: string): string {
       const rows = database.prepare(
         `SELECT events.* FROM events JOIN streams ON streams.number = events.stream WHERE streams.name = ? ORDER BY events.revision`,

@@ -2,20 +2,21 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { build } from "../tools/build.ts";
 
-/** What is published: a stranger's `turnlog` is no program of sources. */
+/** The published build: users do not run `turnlog` from its sources. */
 export const dist = join(import.meta.dirname, "../dist");
 export const buildDist = (): Promise<void> => build({ ifStale: true, declarations: "none" });
 
-/** Processor time of one call of the command, in seconds; `buildDist` was called before. */
+/** Processor time of one call of the command, in seconds; call `buildDist` first. */
 export const secondsOf = (path: string, words: readonly string[]): number =>
   secondsOfNode([join(dist, "cli/main.js"), "--store", `sqlite:${path}`, ...words]);
 
-/** Processor time of a Node that runs what these words say, which tells it at its end. */
+/** Processor time of a Node process with these arguments, which reports it at its end. */
 export function secondsOfNode(words: readonly string[]): number {
   const stdio = ["ignore", "ignore", "pipe", "pipe"] as const;
   const args = ["--import", tellingTime, ...words];
   const { status, output } = spawnSync(process.execPath, args, { stdio: [...stdio], encoding: "utf8" });
-  // A difference where one was asked for is 1. What a command says is told only where it failed: a bench prints figures.
+  // Exit code 1 means a difference that the command was asked to find. Output is shown only after a failure, because a bench prints
+  // figures.
   if (status === null || status > 1) throw new Error(`node ${words.join(" ")} ended with ${status}: ${output[2]}`);
   return Number(output[3]) / 1e6;
 }

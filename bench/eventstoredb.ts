@@ -12,9 +12,9 @@ import { type BenchRow, report, summary } from "./row.ts";
 import { textOf } from "./sample.ts";
 
 /**
- * What the store costs over the bare client, with the same bytes on the same server, which is a process of its own: the
- * wait for it is the same for both, and the figure is this process's own time. Preparing an append is not counted: the
- * client has nothing like it.
+ * The cost of the store over the bare client, with the same bytes on the same server. The server is a separate process, and the
+ * wait for it is the same for both, so the figure is this process's own time. Preparing an append does not count, because the
+ * client has no equivalent.
  */
 export async function benchEventStoreDb(): Promise<readonly BenchRow[]> {
   await using server = await startServerProcess();
@@ -43,7 +43,7 @@ type Walls = { readonly client: number[]; readonly store: number[] };
 async function benchAppends(store: EventStoreDbStore, client: EventStoreDBClient, options: Batches): Promise<BenchRow> {
   const { batch, appends } = options;
   const walls: Walls = { client: [], store: [] };
-  // Made before the clock runs: a stream for every round of each, warm-up included.
+  // Created before the clock runs: a stream for every round of each, warm-up included.
   const streams = Array.from({ length: (rounds + warmUpRounds) * 2 }, () => streamOf(options));
   const times = await takeTurns(rounds, {
     client: () =>
@@ -77,14 +77,14 @@ async function benchReads(store: EventStoreDbStore, client: EventStoreDBClient):
   return { name, ...ratioOf(times.store, times.client), unit: "x", bound, kind: "at most", note };
 }
 
-/** The next stream to be written; a round without one would cost nothing, and say so. */
+/** The next stream to write; throws if there is none, because a round without one would cost nothing. */
 function next<T>(streams: T[]): T {
   const stream = streams.pop();
   if (stream === undefined) throw new Error("there are fewer streams than rounds");
   return stream;
 }
 
-/** One more wall time, in milliseconds. */
+/** Adds a wall time, in milliseconds. */
 async function timed(walls: number[], work: () => Promise<void>): Promise<void> {
   const start = performance.now();
   await work();
@@ -100,7 +100,7 @@ async function expectCount(events: AsyncIterable<unknown>, length: number): Prom
 const newEventId = createEventIds();
 let streams = 0;
 
-/** A stream to be written: as the store takes it, and the same as a user of the bare client has it. */
+/** A stream to write: in the store's form, and in that of the bare client. */
 function streamOf({ batch, appends }: Batches) {
   streams += 1;
   const name = `conversation-cnv_bench_${streams}`;

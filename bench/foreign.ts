@@ -13,10 +13,10 @@ const appends = 100;
 const rounds = 1;
 
 /**
- * What appends of another process cost while this one runs a conversation of 20,000 events: the process of the run appends in between, and so
- * has to apply what came first. Against the same appends made by the process of the run itself, which is silent meanwhile. A fold that
- * began again because of them would read all events each time. After every tenth, as a run of many steps does; and, without a bound, after each,
- * where every append of either process first meets one of the other.
+ * The cost of another process's appends while this one runs a conversation of 20,000 events: the run's process appends in between,
+ * and so has to apply the other's events first. Compared with the same appends by the run's own process while the other writes
+ * nothing. A fold that started again because of them would read all events each time. After every tenth append, as in a run of many
+ * steps; and, without a bound, after each, so that every append of either process first meets one of the other.
  */
 export async function benchForeign(): Promise<readonly BenchRow[]> {
   const memory = createMemoryStore();

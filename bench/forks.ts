@@ -11,7 +11,7 @@ import { chat, copyStream, imported, inFolder } from "./sample.ts";
 const depth = 20;
 const exchanges = 40;
 
-/** What a fork costs: to make it, and to read a fork of forks against a conversation that says the same by itself. */
+/** The cost of a fork: to create it, and to read a fork of forks, compared with a conversation of the same content without forks. */
 export async function benchForks(): Promise<readonly BenchRow[]> {
   return [await benchForking(), ...(await benchReading())];
 }
@@ -53,7 +53,7 @@ function benchReading(): Promise<readonly BenchRow[]> {
     }
     const store = await openSqliteStore(join(folder, "forks.db"));
     for (const { id } of [plain, ...lineage]) await copyStream(memory.events, store, `conversation-${id}`);
-    // A store of its own has read nothing yet.
+    // A new store object has no cache.
     const opened = ({ id }: Conversation): Conversation => new TurnlogStore(store).conversation(id);
     const opening = await takeTurns(9, { fork: () => opened(fork).turn(), plain: () => opened(plain).turn() });
     const travel = await takeTurns(9, {

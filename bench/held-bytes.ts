@@ -1,4 +1,4 @@
-/** What this process holds after a collection, in bytes; with `--expose-gc`. */
+/** The memory that this process holds after a collection, in bytes; needs `--expose-gc`. */
 export function heldBytes(): number {
   global.gc?.();
   const { heapUsed, external } = process.memoryUsage();

@@ -7,7 +7,7 @@ import { scripted } from "../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { heldBytes } from "./held-bytes.ts";
 
-/** Plays one tool loop, with a hiding layer or without, and prints what it took; for `lens.ts`, with `--expose-gc`. */
+/** Plays one tool loop, with or without a hiding layer, and prints its cost; for `lens.ts`, with `--expose-gc`. */
 const [kind = "", stepsText = ""] = process.argv.slice(2);
 const steps = Number(stepsText);
 const shout = lens({

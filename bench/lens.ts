@@ -7,7 +7,7 @@ const took = z.strictObject({ ms: z.number(), heldBytes: z.number() });
 const steps = 1_000;
 const rounds = 5;
 
-/** A tool loop of 1,000 steps behind a layer that hides something in every block, against the same loop without it. */
+/** A tool loop of 1,000 steps with a layer that hides something in every block, compared with the same loop without it. */
 export async function benchLens(): Promise<readonly BenchRow[]> {
   const pairs = Array.from({ length: rounds }, () => ({ plain: played("plain"), hidden: played("lens") }));
   const ms = (value: number): string => `${Math.round(value)} ms`;
@@ -29,7 +29,7 @@ export async function benchLens(): Promise<readonly BenchRow[]> {
   ];
 }
 
-/** In a process of its own, which has done nothing else. */
+/** Plays it in a fresh process. */
 function played(kind: "plain" | "lens"): z.infer<typeof took> {
   const child = join(import.meta.dirname, "lens-process.ts");
   const answer = execFileSync(process.execPath, ["--expose-gc", child, kind, String(steps)], { encoding: "utf8" });

@@ -10,7 +10,7 @@ const [few, many] = [1_000, 100_000] as const;
 const rounds = 15;
 const pagesARound = 20;
 
-/** What is asked for: a page of 20 each. Of 1,000 conversations and of 100,000 there are enough of every kind for a page. */
+/** The pages to read, of 20 each. 1,000 conversations and 100,000 have enough of every kind for a page. */
 const pages = {
   "the newest": {},
   "those of a user": { labels: { user: "user-7" } },
@@ -18,7 +18,7 @@ const pages = {
   "those since a time, the first started first": { since: new Date(0), sort: "startedAt", order: "ascending" },
 } as const;
 
-/** How much longer a page of a list takes among 100,000 conversations than among 1,000, processor time, in alternating rounds. */
+/** How much longer a page takes among 100,000 conversations than among 1,000, in processor time, in alternating rounds. */
 export function benchList(): Promise<readonly BenchRow[]> {
   return inFolder(async (folder) => {
     const rows: BenchRow[] = [];
@@ -65,7 +65,7 @@ async function filled(events: EventStore, count: number): Promise<TurnlogStore> 
   return store;
 }
 
-/** Of one page, in milliseconds. */
+/** Processor time of one page, in milliseconds. */
 async function cpuMs(list: () => Promise<unknown>): Promise<number> {
   const from = process.cpuUsage();
   for (let page = 0; page < pagesARound; page += 1) await list();

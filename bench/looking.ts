@@ -26,8 +26,8 @@ const looks = [
 ] as const;
 
 /**
- * What it costs to look at a conversation of 20,000 events, as the command does it: beyond `ls` in seconds, start of the
- * process included; and verification and replay against reading and parsing the events and encoding and hashing the bodies.
+ * The cost of looking at a conversation of 20,000 events with the command: in seconds beyond `ls`, start of the process included;
+ * and verification and replay, compared with reading and parsing the events and encoding and hashing the bodies.
  */
 export function benchLooking(): Promise<readonly BenchRow[]> {
   return inFolder(async (folder) => {

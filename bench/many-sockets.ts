@@ -6,7 +6,7 @@ const [few, many] = [200, 2_000] as const;
 const rounds = 5;
 
 /**
- * What one of 2,000 conversations that ask over WebSockets at the same time costs, against one of 200: processor time of client and
+ * The cost per conversation of 2,000 that ask over WebSockets at the same time, compared with 200: processor time of client and
  * reference server together, medians of alternating rounds.
  */
 export async function benchManySockets(): Promise<readonly BenchRow[]> {
@@ -28,7 +28,7 @@ export async function benchManySockets(): Promise<readonly BenchRow[]> {
   ];
 }
 
-/** All conversations ask at once, and once more when all have their answers. */
+/** All conversations ask at once, and once more after all answers. */
 async function cpuMsEach(conversations: number): Promise<number> {
   await using server = await startReferenceServer({ answer: () => ({ output: [message("done")] }) });
   const provider = openaiResponses({ model: "m", apiKey: "key", baseURL: server.baseUrl, transport: "websocket" });

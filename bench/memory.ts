@@ -12,9 +12,9 @@ import { chat, copyStream, imported, inFolder } from "./sample.ts";
 const grownSchema = z.strictObject({ payloadBytes: z.number(), heldBytes: z.number(), peakBytes: z.number() });
 
 /**
- * How much a process grows by rebuilding a Turn of 1,000 blocks of 2 KB: what it holds afterwards against the payload, and
- * the most it took meanwhile, garbage included; from a log of just these blocks, and from one of 20,000 events, whose
- * Turn a layer kept short.
+ * How much a process grows when it rebuilds a Turn of 1,000 blocks of 2 KB: the memory that it holds afterwards, compared with the
+ * payload, and the peak meanwhile, garbage included; from a log of just these blocks, and from one of 20,000 events whose Turn a
+ * layer kept short.
  */
 export async function benchMemory(): Promise<readonly BenchRow[]> {
   const short = await grownBy((conversation) => imported(conversation, 1_000, 2_000));
@@ -41,13 +41,13 @@ export async function benchMemory(): Promise<readonly BenchRow[]> {
   ];
 }
 
-/** Keeps a Turn below 1,000 blocks, as compaction does: by leaving out all but the newest once in a while. */
+/** Keeps a Turn below 1,000 blocks, like compaction, by dropping all but the newest from time to time. */
 const forgetful = defineMiddleware(
   { name: "forgetful", version: "1.0.0" },
   (next) => (turn) => next(turn.length < 998 ? turn : turn.remove(...turn.blocks.slice(0, -1))),
 );
 
-/** Rebuilds in a process of its own, which has done nothing else. */
+/** Rebuilds in a fresh process. */
 function grownBy(fill: (conversation: Conversation) => Promise<unknown>): Promise<z.infer<typeof grownSchema>> {
   return inFolder(async (folder) => {
     const path = join(folder, "memory.db");

@@ -17,8 +17,8 @@ import { chat, copyStream, inFolder } from "./sample.ts";
 const exchanges = 10_000;
 
 /**
- * What it costs a process that has just begun to append to a conversation of 50,000 events, and to answer in it, against
- * folding it whole; and how its memory grows with events that left nothing in the Turn.
+ * The cost for a new process to append to a conversation of 50,000 events, and to answer in it, compared with a fold of all events;
+ * and how its memory grows with events that left nothing in the Turn.
  */
 export async function benchOpening(): Promise<readonly BenchRow[]> {
   return [...(await timeRows()), await memoryRow()];
@@ -31,7 +31,7 @@ function timeRows(): Promise<readonly BenchRow[]> {
     const opened = () => new TurnlogStore(events).conversation(id);
     const { log } = new TurnlogStore(events);
     const engine = createEngine({ provider: scripted(() => "as ever", { transport: "json", prefix: "later" }) });
-    // The first one folds everything, and takes the snapshots as it goes. The endpoint is the one that answered before.
+    // The first run folds everything and saves the snapshots on the way. The endpoint is the one that answered before.
     await opened().run(engine, { again: true });
     const folded = async (): Promise<unknown> => foldWhole(log, stream, (await events.head(stream))?.revision ?? 0);
     const times = await takeTurns(
@@ -49,7 +49,7 @@ function timeRows(): Promise<readonly BenchRow[]> {
   });
 }
 
-/** Two conversations of one Turn: what the longer one has besides was taken back, failed, or named it. */
+/** Two conversations with the same Turn: the further events of the longer one were undone, failed, or renamed it. */
 async function memoryRow(): Promise<BenchRow> {
   const [short, long] = [await heldBy(2_000), await heldBy(20_000)];
   const kilobytes = (bytes: number): string => `${(bytes / 2 ** 10).toFixed(0)} KB`;
@@ -63,13 +63,13 @@ async function memoryRow(): Promise<BenchRow> {
 
 const heldSchema = z.strictObject({ heldBytes: z.number(), blocks: z.number() });
 
-/** Opens it in a process of its own, which has done nothing else. */
+/** Opens it in a fresh process. */
 function heldBy(count: number): Promise<z.infer<typeof heldSchema> & { readonly events: number }> {
   return inFolder(async (folder) => {
     const path = join(folder, "opening.db");
     const events = await openSqliteStore(path);
     const { stream, id } = await filled(events, (conversation) => withoutTrace(conversation, count));
-    // Read once, so that its snapshots are there.
+    // Read once, to save its snapshots.
     await new TurnlogStore(events).conversation(id).turn();
     const head = await events.head(stream);
     await events.close();
@@ -79,7 +79,7 @@ function heldBy(count: number): Promise<z.infer<typeof heldSchema> & { readonly 
   });
 }
 
-/** A chat of 1,000 events, and more until there are so many: names, messages that are taken back, runs that fail. */
+/** A chat of 1,000 events, and then up to this many: renames, undone messages, failed runs. */
 async function withoutTrace(conversation: Conversation, count: number): Promise<void> {
   await chat(conversation, { exchanges: 200, bytes: 500 });
   const failing = createEngine({

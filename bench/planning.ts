@@ -15,8 +15,8 @@ import { type BenchRow, report } from "./row.ts";
 import { chat } from "./sample.ts";
 
 /**
- * What a decision costs after two new blocks: digests, lookup, shaping and the context of the input, in conversations of
- * 100 and of 10,000 blocks; and against a client that compares its list with what it sent before, block by block.
+ * The cost of a decision after two new blocks: digests, lookup, shaping and the context of the input, in conversations of 100 and
+ * of 10,000 blocks; compared with a client that compares its list with the one it sent before, block by block.
  */
 export async function benchPlanning(): Promise<readonly BenchRow[]> {
   const [short, long] = [await sample(100), await sample(10_000)];
@@ -57,7 +57,7 @@ async function sample(blocks: number): Promise<Sample> {
   return { turn, view, engine };
 }
 
-/** Many decisions, each about two blocks that nobody has seen yet. */
+/** Many decisions, each with two new blocks. */
 function decide({ turn, view, engine }: Sample): void {
   const { provider, chain } = engine.options;
   const fixed = newRequest(view, turn, {
@@ -75,7 +75,7 @@ function decide({ turn, view, engine }: Sample): void {
   }
 }
 
-/** The same block in other objects, as a client has it that read its own list again. */
+/** The same block in new objects, as in a client that read its list again. */
 const reread = (json: JsonObject) => blockFromJson(blockJsonSchema.parse(JSON.parse(JSON.stringify(json))));
 
 if (import.meta.main) process.exitCode = report(await benchPlanning()) ? 0 : 1;

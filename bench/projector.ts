@@ -15,8 +15,8 @@ const exchanges = 40;
 const liveEvents = 500;
 
 /**
- * Catching up with a log of the embedded store (read, parse, validate, fold, save rows), against reading it all with
- * JSON.parse; and how long after its append a live event is with a subscriber of the same process.
+ * Catching up with a log of the embedded store (read, parse, validate, fold, save rows), compared with reading it all with
+ * JSON.parse; and how long after its append a live event reaches a subscriber in the same process.
  */
 export function benchProjector(): Promise<readonly BenchRow[]> {
   return inFolder(async (folder) => {
@@ -53,7 +53,7 @@ async function fill(store: SqliteStore): Promise<number> {
   return events;
 }
 
-/** Turns of the event loop from the end of an append until a subscriber has its event, and the time that takes. */
+/** Turns of the event loop from the end of an append until a subscriber has its event, and their time. */
 async function latency(events: SqliteStore): Promise<BenchRow> {
   const store = new TurnlogStore(events);
   const conversation = store.conversation();

@@ -13,10 +13,10 @@ import { ollamaCodec } from "../src/providers/ollama/ollama-codec.ts";
 import { responsesCodec } from "../src/providers/responses/responses-codec.ts";
 import type { BenchRow } from "./row.ts";
 
-/** A codec, and what it is asked with: settings beside the model's name, and what the request continues from. */
+/** A codec, and what it is measured with: settings beside the model's name, and the anchor to continue from. */
 type Measured = { readonly codec: Codec; readonly settings?: JsonObject; readonly anchor?: Anchor };
 
-/** What is held against the codec of the Responses API: one line each. */
+/** The codecs that are compared with that of the Responses API: one line each. */
 const measured: Readonly<Record<string, Measured>> = {
   "chat, openai": { codec: chatCodecs.openai },
   "chat, deepseek": { codec: chatCodecs.deepseek },
@@ -38,8 +38,8 @@ const blocksInTurn = 1_000;
 const maxRatio = 2;
 
 /**
- * What a dialect costs: a Turn of 1,000 blocks becomes a body, and an answer that says as many becomes blocks and the answer
- * again; and how much more a Turn of four times the length takes, for each block.
+ * The cost of a dialect: encoding a Turn of 1,000 blocks as a body, decoding an answer of as many blocks and writing the answer
+ * again; and how much more a Turn of four times the length takes per block.
  */
 export async function benchProviders(): Promise<readonly BenchRow[]> {
   const base = costOf({ codec: responsesCodec }, blocksInTurn);
@@ -66,7 +66,7 @@ const row = (name: string, value: number, note: string): BenchRow => ({
   ...{ name, value, unit: "of the Responses API's", bound: maxRatio, kind: "at most", note },
 });
 
-/** Milliseconds, the best of some rounds. */
+/** Milliseconds, the best of several rounds. */
 function costOf(
   { codec, settings: others, anchor }: Measured,
   count: number,
@@ -88,7 +88,7 @@ function costOf(
   };
 }
 
-/** An answer whose blocks are those that the model said in a Turn, as the codec itself writes it. */
+/** An answer with the model's blocks of a Turn, as the codec itself writes it. */
 function answerSaying(codec: Codec, said: readonly Block[]): JsonObject {
   const blocks = said.filter(({ kind }) => kind === "tool_call");
   return codec.writeAnswer({
@@ -100,7 +100,7 @@ function answerSaying(codec: Codec, said: readonly Block[]): JsonObject {
   });
 }
 
-/** What the Claude CLI prints is kept as it was printed: of every other call the result stands in the place of the next. */
+/** The Claude CLI's output is kept as it was printed. Of every second call, the result takes the place of the next call. */
 const linesSaying = (calls: readonly Block[]): readonly JsonObject[] => [
   ...calls
     .filter((_, n) => n % 2 === 0)
@@ -121,7 +121,7 @@ const lineSaying = (role: string, part: JsonObject): JsonObject => ({
   message: { role, content: [part] },
 });
 
-/** What a codec calls an answer that is complete. */
+/** Each codec's status of a complete answer. */
 const statuses: ReadonlyMap<Codec, string> = new Map<Codec, string>([
   [responsesCodec, "completed"],
   [aiSdkCodec, "tool-calls"],

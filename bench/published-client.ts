@@ -6,12 +6,12 @@ import { expectedOf, legalEntries } from "../src/rehearsal/expected.ts";
 import type { RehearsalParts, RehearsalServer } from "../src/rehearsal/ports.ts";
 import type { Choice, MarkedBlock, PublishedStrategy, Snapshot } from "./published-strategies.ts";
 
-/** How many calls of a client's conversations were what they had to be. */
+/** How many calls of a client's conversations were correct. */
 export type Verdicts = { readonly coherent: number; readonly incoherent: number };
 
 /**
- * Plays conversations as a small client does that keeps a list of blocks, with the edits that a rehearsal of the engine makes, and has
- * each call judged like it. What is refused is sent once more, whole.
+ * Plays conversations like a small client that keeps a list of blocks, with the edits of a rehearsal of the engine, and has each
+ * call judged in the same way. A rejected request is sent once more, in full.
  */
 export async function rehearsePublished(
   documents: readonly ChatDocument[],
@@ -23,7 +23,7 @@ export async function rehearsePublished(
   let [coherent, incoherent] = [0, 0];
   for (const document of documents) {
     const { exchanges } = playOf(document, options);
-    // A refused request is no inference, so that the server counts answers as the document does.
+    // A rejected request is not an inference: the server then counts answers as the document does.
     answers = exchanges.map(({ answer }) => answer);
     const read = await playOne({ id: document.id, exchanges, options, server, strategy });
     coherent += read;
@@ -42,7 +42,7 @@ type PublishedPlay = Pick<Play, "exchanges"> & {
   readonly strategy: PublishedStrategy;
 };
 
-/** How many calls of a conversation the model read as its list says. */
+/** How many calls of a conversation the model read as in the client's list. */
 async function playOne({ id, exchanges, options, server, strategy }: PublishedPlay): Promise<number> {
   let coherent = 0;
   let blocks: readonly MarkedBlock[] = [];
@@ -73,7 +73,7 @@ async function playOne({ id, exchanges, options, server, strategy }: PublishedPl
 
 const entriesOf = (blocks: readonly MarkedBlock[]): readonly Entry[] => blocks.map(({ entry }) => entry);
 
-/** The change that is made to entries; an edited block keeps its id and its mark. */
+/** Applies a change to entries; an edited block keeps its id and its mark. */
 function changed(
   blocks: readonly MarkedBlock[],
   change: Change,
@@ -88,7 +88,10 @@ function changed(
   });
 }
 
-/** What a server takes: open calls are answered, results without a call are left out. Calls are counted, and results name theirs. */
+/**
+ * The blocks that a server accepts: open calls are answered, results without a call are left out. Calls are numbered, and results
+ * have the number of theirs.
+ */
 function legalBlocks(blocks: readonly MarkedBlock[]): readonly MarkedBlock[] {
   const byEntry = new Map(blocks.map((block) => [block.entry, block]));
   const calls: MarkedBlock[] = [];
@@ -100,19 +103,19 @@ function legalBlocks(blocks: readonly MarkedBlock[]): readonly MarkedBlock[] {
   });
 }
 
-/** The id of the response; null where the server refused. */
+/** The id of the response; null if the server rejected the request. */
 async function ask({ baseUrl }: RehearsalServer, { anchor, send }: Choice): Promise<string | null> {
   const body = {
     model: "rehearsal",
     ...(anchor === null ? {} : { previous_response_id: anchor }),
     input: send.map(({ entry, call }) =>
-      // Recorded ids of calls come again, which one input may not have.
+      // Recorded call ids may repeat, which a server does not accept within one input.
       anchor === null && "callId" in entry ? itemOf({ ...entry, callId: `call_${call}` }) : itemOf(entry),
     ),
   };
   const headers = { "content-type": "application/json", authorization: "Bearer rehearsal" };
   const answer = await fetch(`${baseUrl}/responses`, { method: "POST", headers, body: JSON.stringify(body) });
-  // The server is the reference server: its answers are of this shape.
+  // Answers of the reference server have this shape.
   const { id } = (await answer.json()) as { readonly id?: string };
   return answer.ok ? (id ?? null) : null;
 }

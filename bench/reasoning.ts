@@ -5,17 +5,17 @@ import { createMemoryStore } from "../src/stores/memory/store.ts";
 import type { BenchRow } from "./row.ts";
 
 const exchanges = 40;
-/** As large as blobs are said to be at least (10 to 100 KB). */
+/** The lower end of the reported size of blobs (10 to 100 KB). */
 const blobBytes = 10_000;
 
 /**
- * What carrying encrypted reasoning costs: the bytes that 40 exchanges send, with a blob of 10 KB in each answer and without, where
- * everything is sent and where the server holds it.
+ * The cost of carrying encrypted reasoning: the bytes that 40 exchanges send, with a blob of 10 KB in each answer and without, in
+ * full requests and if the server holds it.
  */
 export async function benchReasoning(): Promise<readonly BenchRow[]> {
   const whole = { with: await bytesSent("stateless", true), without: await bytesSent("stateless", false) };
   const chained = { with: await bytesSent("chained", true), without: await bytesSent("chained", false) };
-  // The n-th request carries what came with the answers before it.
+  // The n-th request carries the blobs of the answers before it.
   const blobs = ((exchanges * (exchanges - 1)) / 2) * blobBytes;
   const of = (sent: typeof whole): string => `${kilobytes(sent.with)} KB with, ${kilobytes(sent.without)} KB without`;
   return [

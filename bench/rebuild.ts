@@ -9,8 +9,8 @@ import { type BenchRow, report } from "./row.ts";
 import { chat, copyStream, imported, inFolder } from "./sample.ts";
 
 /**
- * Rebuild of a Turn from the embedded store (read, parse, validate, fold both sides; no verification), against JSON.parse
- * alone over the same payloads: of a conversation that was brought in, one event a block, and of one that was run, with
+ * Rebuilding a Turn from the embedded store (read, parse, validate, fold both sides; no verification), compared with JSON.parse
+ * alone over the same payloads: for an imported conversation, with one event per block, and for a conversation that was run, with
  * five events for two blocks.
  */
 export async function benchRebuild(): Promise<readonly BenchRow[]> {
@@ -33,7 +33,7 @@ async function benchOf(what: string, fill: (conversation: Conversation) => Promi
     const texts: string[] = [];
     for await (const { data } of store.events.readStream(stream)) texts.push(data);
     const times = await takeTurns(40, {
-      // Several times, so that both take about as long.
+      // Repeated, so that both take about as long.
       parse: () => {
         for (let time = 0; time < parses; time += 1) texts.map((text): unknown => JSON.parse(text));
       },

@@ -12,12 +12,12 @@ import { mean, takeTurns } from "./rounds.ts";
 import { type BenchRow, report, summary } from "./row.ts";
 import { imported, textOf } from "./sample.ts";
 
-/** What recording costs: a layer that does nothing, one that does much in every step, and the appends of a step. */
+/** The cost of recording: an idle layer, a layer that does much in every step, and the appends of a step. */
 export async function benchRecording(): Promise<readonly BenchRow[]> {
   return [await benchIdleLayer(), await benchRewritingLayer(), ...(await benchAppends())];
 }
 
-/** The price of one more layer, from runs with forty idle layers and with none; in sha256 of 2 KB, timed beside. */
+/** The price of one more layer, from runs with forty idle layers and with none; in sha256 of 2 KB, timed in the same rounds. */
 async function benchIdleLayer(): Promise<BenchRow> {
   const [steps, maxLayers] = [60, 40];
   const layers = Array.from({ length: maxLayers }, (_, n) =>
@@ -31,7 +31,7 @@ async function benchIdleLayer(): Promise<BenchRow> {
   });
   const price = (idleMs: number, bareMs: number): number => ((idleMs - bareMs) / steps / maxLayers) * 1_000;
   const hashUs = (mean(times.hashing) / hashes) * 1_000;
-  // A difference of two long works: the middle of the rounds, because one collection of garbage outweighs all layers of one.
+  // A difference of two long works: the median of the rounds, because one garbage collection outweighs all layers of one round.
   const { value: us, noise } = summary(times.idle.map((idleMs, round) => price(idleMs, times.bare[round] ?? 0)));
   const note = `${us.toFixed(1)} µs against ${hashUs.toFixed(1)} µs, on a Turn of 1,000 blocks`;
   const name = "an idle layer, in sha256 of 2 KB";
@@ -39,8 +39,8 @@ async function benchIdleLayer(): Promise<BenchRow> {
 }
 
 /**
- * What a layer that hides and restores all 1,000 blocks in every step adds to the log: a run of eleven steps with it and
- * without, and of one step, because the first one has to say what the blocks become.
+ * How much a layer that hides and restores all 1,000 blocks in every step adds to the log: a run of eleven steps with and without
+ * it, and one of a single step, because the first step has to record the blocks' hidden forms.
  */
 async function benchRewritingLayer(): Promise<BenchRow> {
   const bytes = async (layers: readonly Layer[], steps: number): Promise<number> => {
@@ -76,7 +76,7 @@ async function benchAppends(): Promise<readonly BenchRow[]> {
     const steps = 10;
     if (calls === 0) await runSteps(conversation, steps, []);
     else await runWithTools(conversation, { steps, calls, layers: [] });
-    // Not counted: the messages before the steps, and the answer that ends a run with tools.
+    // Excludes the messages before the steps, and the answer that ends a run with tools.
     const appends = count() - before - (calls === 0 ? steps : 2);
     const what = calls === 0 ? "without tools" : `with ${calls} tools that finish together`;
     rows.push({ name: `appends of a step ${what}`, value: appends / steps, unit: "appends", bound, kind: "at most" });
@@ -96,7 +96,7 @@ async function longConversation(): Promise<Conversation> {
   return conversation;
 }
 
-/** Runs of one step each. */
+/** Runs with one step each. */
 async function runSteps(conversation: Conversation, steps: number, middleware: readonly Layer[]): Promise<void> {
   const engine = createEngine({ provider: scripted(() => "Yes.", { transport: "json" }), middleware });
   for (let step = 0; step < steps; step += 1) {
@@ -107,7 +107,7 @@ async function runSteps(conversation: Conversation, steps: number, middleware: r
 
 type ToolSteps = { readonly steps: number; readonly calls: number; readonly layers: readonly Layer[] };
 
-/** One run of steps with tools, and the answer that ends it. */
+/** One run of steps with tools, and its final answer. */
 async function runWithTools(conversation: Conversation, { steps, calls, layers }: ToolSteps): Promise<void> {
   const wait = tool({ name: "wait", description: "Waits.", inputSchema: z.strictObject({}), execute: () => "done" });
   const call = { name: "wait", arguments: "{}" };
@@ -116,7 +116,7 @@ async function runWithTools(conversation: Conversation, { steps, calls, layers }
   await conversation.run(createEngine({ provider, tools: [wait], middleware: layers }));
 }
 
-/** The UTF-8 bytes of all events' data. */
+/** The size of all events' data, in UTF-8 bytes. */
 async function logBytes(conversation: Conversation): Promise<number> {
   let bytes = 0;
   for await (const { event } of conversation.events()) bytes += Buffer.byteLength(JSON.stringify(event));

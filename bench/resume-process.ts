@@ -4,7 +4,7 @@ import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { heldBytes } from "./held-bytes.ts";
 import { dying, engineOf, id, untilAppend } from "./resume.ts";
 
-/** Takes up a run that was cut off and prints what that holds where it goes on; for `resume.ts`, with `--expose-gc`. */
+/** Resumes an interrupted run and prints the memory that it holds where it continues; for `resume.ts`, with `--expose-gc`. */
 const [path = "", refusals = "0"] = process.argv.slice(2);
 await using store = new TurnlogStore(await openSqliteStore(path, { mustExist: true }));
 const conversation = store.conversation(id);
@@ -14,7 +14,7 @@ const gate = (): Promise<never> => {
   held = heldBytes() - before;
   return dying();
 };
-// Whoever made the log lives, in the process that started this one.
+// The process that wrote the log is alive: it started this one.
 await untilAppend(conversation.resume(engineOf(1_000, Number(refusals)), interceptedBy(gate, { takeover: true })));
 let events = 0;
 for await (const { revision } of conversation.events()) events = revision + 1;

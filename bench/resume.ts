@@ -18,8 +18,8 @@ import { type BenchRow, report } from "./row.ts";
 import { copyStream, inFolder, textOf } from "./sample.ts";
 
 /**
- * What it costs to take up a run that was cut off in its thousandth step, up to where it goes on: reading, folding, and
- * executing it again against its log. Against reading and parsing its events alone; and how it grows with the steps.
+ * The cost of resuming a run that was interrupted in its thousandth step, up to where it continues: reading, folding, and executing
+ * it again against its log. Compared with reading and parsing its events alone; and how it grows with the steps.
  */
 export async function benchResume(): Promise<readonly BenchRow[]> {
   const [short, long] = [await benchOf(250), await benchOf(1_000)];
@@ -28,10 +28,10 @@ export async function benchResume(): Promise<readonly BenchRow[]> {
   return [long.row, { name: "a step taken up of 1,000, against one of 250", ...grown }, await benchMemory()];
 }
 
-/** The name of the conversation whose run is taken up. */
+/** The name of the conversation whose run is resumed. */
 export const id = "cnv_resumed";
 
-/** What a run that was taken up holds, of two logs of one Turn: in the longer one every request was refused three times. */
+/** The memory of a resumed run, for two logs of one Turn: in the longer one every request was rejected three times. */
 async function benchMemory(): Promise<BenchRow> {
   const [plain, refused] = [await heldBy(0), await heldBy(3)];
   const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MB`;
@@ -44,7 +44,7 @@ async function benchMemory(): Promise<BenchRow> {
 
 const heldSchema = z.strictObject({ heldBytes: z.number(), events: z.number() });
 
-/** Takes the run up in a process of its own, which has done nothing else. */
+/** Resumes the run in a fresh process. */
 async function heldBy(refusals: number): Promise<z.infer<typeof heldSchema>> {
   const memory = createMemoryStore();
   await cutOff(memory, 1_000, refusals);
@@ -87,13 +87,13 @@ class Died extends Error {}
 /** Ends the process before anything is written. */
 export const dying = (): Promise<never> => Promise.reject(new Died());
 
-/** It was taken up as far as its log goes, when it wants to write. */
+/** Resolves when the resumed run has met its whole log, which is when it wants to write. */
 export async function untilAppend(resumed: Promise<unknown>): Promise<void> {
   const error: unknown = await resumed.catch((reason: unknown) => reason);
   if (!(error instanceof Died)) throw new Error("the run did not come to where it goes on", { cause: error });
 }
 
-/** Begins a run with one call a step, of which the result is 1 KB, and dies when the last step would be asked for. */
+/** Begins a run with one call per step, each with a result of 1 KB, and dies before the request of the last step. */
 async function cutOff(events: EventStore, steps: number, refusals = 0): Promise<void> {
   const conversation = new TurnlogStore(events).conversation(id);
   await conversation.append("Look it all up.");
@@ -105,7 +105,7 @@ async function cutOff(events: EventStore, steps: number, refusals = 0): Promise<
   await untilAppend(conversation.run(engineOf(steps, refusals), interceptedBy(gate, {})));
 }
 
-/** A model that calls a tool in every step, after so many refusals of each request. */
+/** A model that calls a tool in every step, after this many rejections of each request. */
 export const engineOf = (steps: number, refusals = 0): Engine =>
   createEngine({
     provider: scripted(

@@ -1,12 +1,12 @@
-/** Milliseconds of processor time of each round, by the name of what was timed. */
+/** Milliseconds of processor time of each round, by the name of the timed work. */
 export type Rounds<Name extends string> = Readonly<Record<Name, readonly number[]>>;
 
-/** Rounds that are played before the clock runs, where a work takes no seconds. */
+/** Rounds that are played before the clock runs, for works shorter than seconds. */
 export const warmUpRounds = 20;
 
 /**
- * Times several works that take turns, after rounds to warm up. Processor time, all threads of the process, so that
- * what else the machine does counts little; systems count it in ticks of up to 10 ms, so a round of a work takes several.
+ * Times several works that take turns, after warm-up rounds. Measures processor time of all threads of the process, so that other
+ * load on the machine counts little. Systems count it in ticks of up to 10 ms, so a round of a work takes several.
  */
 export async function takeTurns<Name extends string>(
   rounds: number,
@@ -23,14 +23,14 @@ export async function takeTurns<Name extends string>(
       if (round >= 0) times.get(name)?.push((user + system) / 1_000);
     }
   }
-  // Every name was given a list above.
+  // Every name got a list above.
   return Object.fromEntries(times) as Record<Name, number[]>;
 }
 
 export const mean = (rounds: readonly number[]): number =>
   rounds.reduce((sum, round) => sum + round, 0) / rounds.length;
 
-/** How two works compare over all rounds, and how far apart the quarter points of the single rounds' ratios are. */
+/** The ratio of two works over all rounds, and the distance between the quartiles of the single rounds' ratios. */
 export function ratioOf(
   above: readonly number[],
   below: readonly number[],

@@ -1,22 +1,22 @@
-/** What a figure is held to; a figure that is told only has none. */
+/** The bound of a figure; an informative figure has none. */
 type Bound =
   | { readonly bound: number; readonly kind: "at least" | "at most" }
   | { readonly bound?: never; readonly kind?: never };
 
-/** One figure of the bench and what it is held to. */
+/** One figure of the bench, and its bound. */
 export type BenchRow = Bound & {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** How far apart the quarter points of the single rounds are, as a part of the value. */
+  /** The distance between the quartiles of the single rounds, as a fraction of the value. */
   readonly noise?: number;
-  /** What else a reader should know: absolute figures, sizes. */
+  /** Further facts for the reader: absolute figures, sizes. */
   readonly note?: string;
-  /** A row of a table, by heading, where figures are read side by side; neighbouring rows have the same headings. */
+  /** The row of a table, by heading, for figures that are read side by side; neighbouring rows have the same headings. */
   readonly columns?: Readonly<Record<string, string | number>>;
 };
 
-/** Prints rows as a table, those without a bound without a verdict; answers whether all others keep theirs. */
+/** Prints rows as a table, with a verdict for each one that has a bound; returns whether all bounds are kept. */
 export function report(rows: readonly BenchRow[]): boolean {
   for (const row of rows) {
     const { name, value, unit, bound, kind, noise, note } = row;
@@ -42,14 +42,14 @@ function markdownTable(rows: readonly NonNullable<BenchRow["columns"]>[]): strin
 
 const cellOf = (cell: string | number): string => (typeof cell === "number" ? cell.toLocaleString("en") : cell);
 
-/** The middle of a list of rounds, and how far apart their quarter points are. */
+/** The median of a list of rounds, and the distance between their quartiles. */
 export function summary(rounds: readonly number[]): { readonly value: number; readonly noise: number } {
   const sorted = rounds.toSorted((left, right) => left - right);
   const at = (part: number): number => sorted[Math.round((sorted.length - 1) * part)] ?? Number.NaN;
   return { value: at(0.5), noise: (at(0.75) - at(0.25)) / at(0.5) };
 }
 
-/** Whether a figure keeps its bound; one without a bound misses none. */
+/** Whether a figure keeps its bound; true without a bound. */
 export const isKept = ({ value, bound, kind }: BenchRow): boolean =>
   bound === undefined || (kind === "at least" ? value >= bound : value <= bound);
 

@@ -23,8 +23,8 @@ import { benchTimeTravel } from "./time-travel.ts";
 import { benchTransports } from "./transports.ts";
 
 /**
- * `npm run bench [-- --json] [part…]`: every figure with its bound. A miss is told and is no failure of the command: what
- * a figure is depends on the machine and on what else it does.
+ * `npm run bench [-- --json] [part…]`: prints every figure with its bound. A missed bound is reported but does not fail the
+ * command, because figures depend on the machine and its load.
  */
 const parts = {
   start: benchStart,

@@ -8,7 +8,7 @@ import type { Engine } from "../src/engine/stack/engine.ts";
 import type { Envelope, EventStore, Head } from "../src/log/ports/event-store.ts";
 import { scripted } from "../src/providers/scripted/scripted.ts";
 
-/** Text of a given length, as conversations have it: words, quotes and line ends. */
+/** A text of a given length, as in conversations: words, quotes and line ends. */
 export const textOf = (length: number, n = 0): string => `${n} ${sentences}`.slice(0, length);
 
 const sentences = 'The flight "HAT136" leaves at 09:15, and the fare is 128 dollars; shall I book it?\n'.repeat(400);
@@ -30,7 +30,7 @@ export async function chat(
   return engine;
 }
 
-/** A conversation of messages that were brought in from elsewhere: one event a block. */
+/** A conversation of imported messages: one event per block. */
 export async function imported(conversation: Conversation, blocks: number, bytes: number): Promise<void> {
   const batch = 100;
   for (let n = 0; n < blocks; n += batch) {
@@ -39,7 +39,7 @@ export async function imported(conversation: Conversation, blocks: number, bytes
   }
 }
 
-/** The same events in another store, in appends of many: what was written one by one in memory is on disk soon. */
+/** Copies a stream into another store in large appends, which writes to disk much faster than single ones. */
 export async function copyStream(from: EventStore, to: EventStore, stream: string): Promise<void> {
   let batch: Envelope[] = [];
   let expected: Head | null = null;
@@ -56,7 +56,7 @@ export async function copyStream(from: EventStore, to: EventStore, stream: strin
   await flush();
 }
 
-/** A path for a store that is there as long as the work lasts. */
+/** Runs work with a temporary folder for a store. */
 export async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "turnlog-bench-"));
   try {

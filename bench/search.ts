@@ -10,12 +10,12 @@ const blocks = 20;
 const blockBytes = 300;
 const rounds = 7;
 
-/** What is looked for, and how many say it: nobody, one, some, all; a part of a word, and a language without spaces. */
+/** The texts to search for, from none to all of the conversations; a part of a word, and a language without spaces. */
 const searches = ["zeppelin", "needle-4711", "今天 天气", "AT136", "fare dollars", "7"] as const;
 
 /**
- * What a search over the texts of 10,000 conversations takes, in seconds: by a program, with the index at hand, and by the
- * command, in processor time from its start to its end.
+ * The time of a search over the texts of 10,000 conversations, in seconds: by a program with an open index, and by the command, in
+ * processor time from its start to its end.
  */
 export function benchSearch(): Promise<readonly BenchRow[]> {
   return inFolder(async (folder) => {

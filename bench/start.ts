@@ -8,7 +8,7 @@ import { chat, inFolder } from "./sample.ts";
 
 const rounds = 9;
 
-/** What a start costs beside that of Node itself, in processor time: the best of nine of each, which took turns. */
+/** The cost of a start beyond that of Node itself, in processor time: the best of nine of each, which took turns. */
 export function benchStart(): Promise<readonly BenchRow[]> {
   return inFolder(async (folder) => {
     await buildDist();

@@ -13,13 +13,13 @@ const options = {
   seed: "strategies",
   editRate: 0.2,
   edits: "all",
-  // Published clients do not say how they carry reasoning.
+  // Published clients do not document how they carry reasoning.
   reasoning: false,
   parallel: true,
 } as const satisfies EditOptions & PlayOptions;
 
 /**
- * The ways in which a client can keep a server and its Turn together (docs/CHAINING.md), side by side on the same conversations with
+ * The ways in which a client can keep a server and its Turn consistent (docs/CHAINING.md), compared on the same conversations with
  * the same random edits, each call judged by the reference server: the published designs as small functions, and the modes.
  */
 export async function benchStrategies(documentCount = 60): Promise<readonly BenchRow[]> {
@@ -34,7 +34,7 @@ export async function benchStrategies(documentCount = 60): Promise<readonly Benc
     rows.push({
       name: `coherent calls, ${name}`,
       ...{ value: (100 * coherent) / all, unit: "%" },
-      // A published design that were always right would show that the edits tell nothing.
+      // If a published design were always right, the edits would prove nothing.
       ...(isCoherent ? { bound: 100, kind: "at least" } : { bound: 90, kind: "at most" }),
       columns: {
         way: ways,
@@ -83,7 +83,7 @@ const strategies: readonly Strategy[] = [
 
 type Counts = { requests: number; calls: number; items: number; bytes: number };
 
-/** Counts what arrived before the server forgets it. */
+/** Counts the requests before the server forgets them. */
 function counted(parts: RehearsalParts, counts: Counts): RehearsalParts {
   return {
     ...parts,
@@ -117,7 +117,7 @@ function counted(parts: RehearsalParts, counts: Counts): RehearsalParts {
 }
 
 function itemsIn(bodyText: string): number {
-  // The bodies are those of this bench's own clients.
+  // The bodies come from this bench's own clients.
   const { input = [] } = JSON.parse(bodyText === "" ? "{}" : bodyText) as { readonly input?: readonly unknown[] };
   return input.length;
 }

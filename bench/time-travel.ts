@@ -12,8 +12,8 @@ import { chat, copyStream, inFolder } from "./sample.ts";
 const exchanges = 10_000;
 
 /**
- * `at(revision)` in a conversation of 50,000 events against folding it whole, at revisions in and between runs; and what
- * events, indexes and snapshots take of the file.
+ * `at(revision)` in a conversation of 50,000 events, compared with a fold of all events, at revisions in and between runs; and the
+ * space of events, indexes and snapshots in the file.
  */
 export function benchTimeTravel(): Promise<readonly BenchRow[]> {
   return inFolder(async (folder) => {
@@ -23,7 +23,7 @@ export function benchTimeTravel(): Promise<readonly BenchRow[]> {
     const conversation = store.conversation(stream.slice("conversation-".length));
     const head = (await store.events.head(stream))?.revision ?? 0;
     const revisions = [head, head - 2, Math.round(head * 0.9), Math.round(head * 0.5), Math.round(head * 0.1)];
-    // The first one folds everything, and takes the snapshots as it goes.
+    // The first call folds everything and saves the snapshots on the way.
     await conversation.at(head);
     const times = await takeTurns(7, {
       at: async () => {
@@ -58,7 +58,7 @@ async function fill(store: TurnlogStore) {
   return { stream, envelopesBytes };
 }
 
-/** Pages of the file by what they hold, as SQLite's own table of them says. */
+/** Pages of the file by content, from SQLite's own table of them. */
 function sizes(path: string, envelopesBytes: number): readonly BenchRow[] {
   const database = new DatabaseSync(path, { readOnly: true });
   const pages = database.prepare("SELECT sum(pgsize) AS bytes FROM dbstat WHERE name LIKE ?");

@@ -12,8 +12,8 @@ const resultText = "x".repeat(4 * 1024);
 const question = "Read all of it, page by page.";
 
 /**
- * What a long tool loop sends: a call a step, each answered by 4 KB. New content is the text that the server has not had;
- * the settings go with every request, because a server keeps none.
+ * What a long tool loop sends: one call per step, each with a result of 4 KB. New content is the text that the server has not
+ * received; the settings are part of every request, because a server keeps none.
  */
 export async function benchTransports(): Promise<readonly BenchRow[]> {
   const rows: BenchRow[] = [];

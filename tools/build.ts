@@ -1,10 +1,10 @@
 /**
- * Builds `dist`: all entries of the manifest and the command in one bundle, and the declarations beside them.
+ * Builds `dist`: one bundle with all entries of the manifest and the command, and the declarations beside it.
  *
  *     node tools/build.ts [--if-stale] [--no-declarations] [--no-check]
  *
- * `--if-stale` does nothing where `dist` was built from the sources as they are; `--no-check` writes declarations of sources that
- * were checked before.
+ * `--if-stale` does nothing if `dist` was built from the current sources; `--no-check` writes declarations without checking the
+ * types.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -20,7 +20,7 @@ type BuildOptions = {
   readonly declarations?: "none" | "unchecked" | "checked";
 };
 
-/** Builds `dist`, as it is published. */
+/** Builds `dist` as it is published. */
 export async function build({ ifStale = false, declarations = "checked" }: BuildOptions = {}): Promise<void> {
   const dist = join(root, "dist");
   const sources = digestOf(["src/**/*.ts"]);
@@ -33,22 +33,22 @@ export async function build({ ifStale = false, declarations = "checked" }: Build
 }
 
 /**
- * Builds the programs that tests start, and the command, into one bundle beside `dist`: a process of a bundle starts in a third of the
- * time, and what a program imports of turnlog is the command's own.
+ * Builds the command and the programs that tests start into one bundle beside `dist`: a bundled process starts in a third of the
+ * time, and a program shares turnlog's modules with the command.
  */
 export async function buildPrograms(): Promise<void> {
   const folder = join(root, "dist-test");
   const sources = digestOf(["src/**/*.ts", "test/support/**/*.ts"]);
   if (stampOf(folder)?.sources === sources) return;
   const files = globSync("test/support/**/*-{process,stack,thread}.ts", { cwd: root });
-  // One folder deep, as the chunks are: from there the package finds the stand-in that it starts.
+  // In a folder of their own, like the chunks: from there the package finds the stand-in that it starts.
   const name = (file: string): string =>
     `support/${file.slice("test/support/".length, -".ts".length).replaceAll("/", "-")}`;
   const input = Object.fromEntries(files.map((file) => [name(file), file]));
   await replace(folder, { sources, hasDeclarations: false }, { ...entries(), ...input });
 }
 
-/** Builds into a folder of its own, which then takes the other's place at once. */
+/** Builds into a temporary folder, which then replaces the other at once. */
 async function replace(folder: string, stamp: Stamp, input: Entries): Promise<void> {
   const [next, last] = [`${folder}.${process.pid}.next`, `${folder}.${process.pid}.last`];
   try {
@@ -61,7 +61,7 @@ async function replace(folder: string, stamp: Stamp, input: Entries): Promise<vo
   }
 }
 
-/** What a folder was built from; it is no part of the package. */
+/** What a folder was built from; not part of the package. */
 type Stamp = { readonly sources: string; readonly hasDeclarations: boolean };
 
 const stampFile = "built.json";
@@ -81,10 +81,10 @@ function digestOf(patterns: readonly string[]): string {
   return hash.digest("hex");
 }
 
-/** What stays outside: a package that some users bring, and one that is loaded when a WebSocket is opened. */
+/** External modules: packages that only some users install, and one that is loaded when a WebSocket is opened. */
 const outside = /^(node:|ws$|@eventstore\/db-client|google-auth-library$)/;
 
-/** The sources that start a program, by the names of what is built of them; a source and its output are named alike. */
+/** The sources that start a program, by the names of their outputs; a source and its output have the same name. */
 function entries(): Entries {
   const { exports, bin } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
   const files = [
@@ -102,15 +102,16 @@ type Manifest = {
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
 };
 
-/** What the package starts by its path: processes and threads. */
+/** The processes and threads that the package starts by path. */
 const programs = {
   "claude-cli/stand-in": "src/reference-server/claude-cli/stand-in.ts",
   "stores/eventstoredb/lease-thread": "src/stores/eventstoredb/lease-thread.ts",
 };
 
 /**
- * What is loaded together is one file, because a file more costs as much time as 10 KB more of code: what `--help`, listing
- * conversations and `import "turnlog"` need, and what some of them share. Everything else is loaded by what asks for it.
+ * Modules that are loaded together form one file, because each further file costs as much time as 10 KB of code: those that
+ * `--help`, listing conversations and `import "turnlog"` need, and those that some of them share. All other modules are loaded on
+ * demand.
  */
 const starts = {
   help: ["src/cli/program.ts"],
@@ -128,7 +129,8 @@ async function bundle(dir: string, input: Entries): Promise<void> {
     },
   };
   let reached: readonly ReadonlySet<string>[] | undefined;
-  // A module is imported by no module that other starts reach, so what more of them reach comes first, and imports nothing of the rest.
+  // Every start that reaches a module reaches its imports. So the modules that more starts reach come first, and import none of the
+  // rest.
   const groups = [[0, 1, 2], [0, 1], [0, 2], [1, 2], [0], [1], [2]].map((wanted, index) => ({
     name: wanted.map((start) => Object.keys(starts)[start]).join("-"),
     priority: 7 - index,
@@ -139,14 +141,14 @@ async function bundle(dir: string, input: Entries): Promise<void> {
   }));
   await using made = await rolldown({
     ...{ cwd: root, input, platform: "node", external: outside, plugins: [graph] },
-    // Under Node its manifest gives CommonJS, of which nothing can be left out.
+    // Under Node its manifest selects CommonJS, which cannot be tree-shaken.
     resolve: { alias: { rxjs: join(root, "node_modules/rxjs/dist/esm/index.js") } },
-    // A module is loaded late for those who do not need it otherwise.
+    // A module is imported dynamically for those who do not need it otherwise.
     checks: { ineffectiveDynamicImport: false },
   });
   const { output } = await made.write({
     ...{ dir, format: "esm", entryFileNames: "[name].js", codeSplitting: { groups } },
-    // What ends so is a module without a look at the manifest.
+    // Node treats a file with this ending as a module without reading the manifest.
     chunkFileNames: "chunks/[name]-[hash].mjs",
   });
   for (const chunk of output) if (chunk.type === "chunk") for (const id of chunk.moduleIds) bundled.add(id);
@@ -159,7 +161,7 @@ function closure(files: readonly string[], importsOf: (id: string) => readonly s
   return reached;
 }
 
-/** The licences of the packages that the bundle holds parts of, as they ask. */
+/** The licences of the packages that are part of the bundle, as those licences require. */
 function licencesOf(ids: ReadonlySet<string>): string {
   const folders = new Set([...ids].flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []));
   const texts = [...folders].toSorted().map((folder) => {

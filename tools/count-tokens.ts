@@ -1,12 +1,12 @@
 /**
- * Counts the TypeScript tokens of `src` in a commit, comments left out: by folder, and in all.
+ * Counts the TypeScript tokens of `src` in a commit, without comments: by folder, and in total.
  *
  *     node tools/count-tokens.ts [COMMIT]
  */
 import { execFileSync } from "node:child_process";
 import ts from "typescript";
 
-/** Leaves of the syntax tree. */
+/** Counts the leaves of the syntax tree. */
 export function countTokens(file: ts.SourceFile, node: ts.Node = file): number {
   if (node.kind >= ts.SyntaxKind.FirstJSDocNode && node.kind <= ts.SyntaxKind.LastJSDocNode) return 0;
   const children = node.getChildren(file);

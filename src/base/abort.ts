@@ -1,7 +1,7 @@
 /** Rejects with the signal's reason when it aborts; for races. */
 export function rejectionOf(signal: AbortSignal): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>();
-  // The race that it is made for may be over by then.
+  // The race may be over by the time it rejects.
   promise.catch(() => undefined);
   const fail = (): void => {
     reject(signal.reason);
@@ -11,7 +11,7 @@ export function rejectionOf(signal: AbortSignal): Promise<never> {
   return promise;
 }
 
-/** A signal that aborts with an outer one, or when `end` says so; what has ended hears the outer one no more. */
+/** A signal that aborts with an outer one, or through `end`; after that it no longer listens to the outer one. */
 export function innerSignal(outer: AbortSignal): {
   readonly signal: AbortSignal;
   readonly end: (reason: unknown) => void;

@@ -1,17 +1,17 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "./json.ts";
 
 /**
- * The canonical text of a JSON value: RFC 8785 (members sorted by UTF-16 code units, numbers and strings as ECMAScript
- * prints them). A lone surrogate is written as its `\uXXXX` escape, as `JSON.stringify` does, so that the text always
- * has a UTF-8 form. A number that JavaScript would change stands as it came. Members that are `undefined` are absent.
+ * The canonical text of a JSON value: RFC 8785 (members sorted by UTF-16 code units, numbers and strings as ECMAScript prints
+ * them). A lone surrogate is written as its `\uXXXX` escape, as `JSON.stringify` does, so that the text always has a UTF-8 form. A
+ * number that JavaScript would change keeps its text. Members that are `undefined` are absent.
  */
 export function canonicalJson(value: JsonValue): string {
-  // One call that writes everything is twice as fast as one for each string.
+  // One call for the whole value is twice as fast as one for each string.
   const sorted = withSortedMembers(value);
   return sorted === undefined ? canonicalText(value) : JSON.stringify(sorted);
 }
 
-/** The value with its members in canonical order; undefined where an object cannot have them so. */
+/** The value with its members in canonical order; undefined if an object cannot have that order. */
 function withSortedMembers(value: JsonValue): JsonValue | undefined {
   if (isJsonList(value)) {
     const items: JsonValue[] = [];
@@ -28,7 +28,7 @@ function withSortedMembers(value: JsonValue): JsonValue | undefined {
 function objectWithSortedMembers(object: JsonObject): JsonObject | undefined {
   const sorted: Record<string, JsonValue> = {};
   for (const name of Object.keys(object).sort()) {
-    // Whatever it was given, an object has the names that are numbers first, the least of them in front.
+    // An object always lists integer names first, in ascending order.
     if (/^\d/.test(name)) return undefined;
     const member = object[name];
     if (member === undefined) continue;

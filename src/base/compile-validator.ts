@@ -4,9 +4,10 @@ import { isJsonObject } from "./json.ts";
 type Check = (value: unknown) => boolean;
 
 /**
- * Makes a check of JSON values out of a schema, for what is read by the thousand: it looks at every member as the schema
- * does, and copies nothing. What it takes, the schema takes and leaves as it is; what it has no rule for it refuses, so a
- * refusal says no more than that the schema has to be asked. It is made with the first value, so that loading a schema costs nothing more.
+ * Compiles a schema into a fast check of JSON values, for data that is read by the thousand: it checks every member as the schema
+ * does, and copies nothing. The schema accepts every value that the check accepts, and leaves it unchanged. The check rejects
+ * everything that it has no rule for, so a rejection only means that the schema has to decide. It is compiled at the first value,
+ * so that loading a schema costs nothing more.
  */
 export function compileValidator<T>(schema: z.ZodType<T>): (value: unknown) => value is T {
   let check: Check | undefined;
@@ -39,7 +40,7 @@ function checkOf(schema: unknown): Check {
     return (value) => typeof value === "string" && keepsRules(value);
   }
   if (schema instanceof z.ZodNumber) {
-    // `z.int()` is a rule itself.
+    // `z.int()` is itself a rule.
     const rules: readonly unknown[] = schema.def.checks ?? [];
     const keepsRules = allRules(schema instanceof z.ZodNumberFormat ? [schema, ...rules] : rules);
     return (value) => Number.isFinite(value) && keepsRules(value);
@@ -54,7 +55,7 @@ function checkOf(schema: unknown): Check {
   return refuse;
 }
 
-/** Of a strict object: its members, and no others. */
+/** Checks a strict object: its members, and no others. */
 function objectCheck(schema: z.ZodObject): Check {
   if (!(schema.def.catchall instanceof z.ZodNever) || schema.def.checks !== undefined) return refuse;
   const members = new Map<string, { readonly check: Check; readonly isRequired: boolean }>();
@@ -75,7 +76,7 @@ function objectCheck(schema: z.ZodObject): Check {
   };
 }
 
-/** Of an object whose members have any names; the schema would leave out one called `__proto__`. */
+/** Checks an object whose members have any names; the schema would leave out one called `__proto__`. */
 function recordCheck({ keyType, valueType, def }: z.ZodRecord): Check {
   const isText = keyType instanceof z.ZodString && !(keyType instanceof z.ZodStringFormat);
   if (!isText || (keyType.def.checks ?? []).length > 0 || def.checks !== undefined) return refuse;
@@ -103,7 +104,7 @@ function allRules(rules: readonly unknown[] = []): Check {
   return others.length === 0 ? only : (value) => checks.every((check) => check(value));
 }
 
-/** What a schema asks of a value beside its type. */
+/** The check for a rule of a schema beyond its type. */
 function ruleOf(rule: unknown): Check {
   if (rule instanceof z.core.$ZodCheckRegex) {
     const { pattern } = rule._zod.def;

@@ -1,24 +1,24 @@
 /**
- * A text as searching compares it: composed (NFC), without a difference between upper and lower case, with every run of white
- * space as one space. `STRASSE` and `straße` are equal, `é` and `e` are not.
+ * The form of a text that searching compares: composed (NFC), without case, with every run of white space as one space. `STRASSE`
+ * and `straße` are equal, `é` and `e` are not.
  */
 export const foldText = (text: string): string => inOneSpace(withoutCase(text.normalize("NFD")).normalize("NFC"));
 
-/** Through upper case, so that every lower-case form of a letter (final sigma, ß) comes to the same; of ẞ the lower case is one of them. */
+/** Goes through upper case, so that all lower-case forms of a letter (final sigma, ß) become equal; ẞ lower-cases to one of them. */
 const withoutCase = (text: string): string => text.toLowerCase().toUpperCase().toLowerCase().replaceAll("ς", "σ");
 
 /** A text with every run of white space as one space. */
 export const inOneSpace = (text: string): string => text.replace(/\s+/gu, " ");
 
-/** A part of a text, from its first UTF-16 unit to the one behind its last. */
+/** A range of a text in UTF-16 units; `end` is exclusive. */
 export type TextRange = { readonly start: number; readonly end: number };
 
-/** Where a text of single spaces first holds a folded one; null where it does not. */
+/** The first place of a folded text in a text of single spaces; null if there is none. */
 export function findFolded(text: string, folded: string): TextRange | null {
   const start = foldText(text).indexOf(folded);
   if (start < 0) return null;
   const end = start + folded.length;
-  // Mostly every letter folds to as many as it is made of.
+  // Most letters fold to as many units as they have.
   if (foldText(text.slice(start, end)) === folded) return { start, end };
   return atGraphemes(text, { start, end });
 }

@@ -1,35 +1,34 @@
 import { isJsonList, isJsonObject, type JsonValue, maxNesting, setMember } from "./json.ts";
 import { NumberLiteral, numberRefusal } from "./number-literal.ts";
 
-/** Freezes JSON that nobody else holds, through and through. Frozen JSON is taken to be so all through. */
+/** Deep-freezes JSON that has no other owner. Takes frozen JSON to be frozen at every level. */
 export function freezeJson(json: JsonValue): void {
   if (typeof json !== "object" || json === null || Object.isFrozen(json)) return;
-  // Runs for every block that is handed out, so it lists nothing. What JSON.parse gives inherits no members.
+  // Runs for every block that is returned, so it builds no lists. Values from JSON.parse inherit no members.
   if (isJsonList(json)) for (const item of json) freezeJson(item);
   else if (isJsonObject(json)) for (const name in json) freezeJson(json[name] ?? null);
   Object.freeze(json);
 }
 
 /**
- * JSON that nobody can change any more: what is frozen through and through as it stands, of anything else a copy without
- * the members that are undefined.
+ * Immutable JSON: a deeply frozen value as it is, otherwise a copy without the members that are undefined.
  *
- * @throws {TypeError} for what is no JSON, with its place: a function, a date, a number that JSON would not keep (NaN, -0, an
- * integer beyond 2^53), a gap in a list; and for what has more levels of lists and objects, 256 of them by default.
+ * @throws {TypeError} if the value is not JSON, with its place: a function, a date, a number that JSON would not keep (NaN, -0, an
+ *   integer beyond 2^53), a gap in a list; or if it has more levels of lists and objects than `levels`, by default 256.
  */
 export function frozenJson<Json extends JsonValue>(value: Json, place: string, levels = maxNesting): Json {
-  // What comes from JavaScript may be anything; what is given back is JSON of the same shape.
+  // A value from JavaScript may be anything; the copy is JSON of the same shape.
   return copyOf(value, place, { place, levels }) as Json;
 }
 
-/** @throws {TypeError} for what is no JSON, with its place: what is recorded has to be what was meant. */
+/** @throws {TypeError} if the value is not JSON, with its place, so that the record equals what the caller meant. */
 export function checkJson(place: string, value: unknown): void {
   copyOf(value, place, { place, levels: maxNesting });
 }
 
 type Root = { readonly place: string; readonly levels: number };
 
-/** A member of objects that stand for something in JSON: frozen, they are taken as they are. */
+/** A member of objects that have their own JSON form: frozen, they are kept as they are. */
 export const jsonOpaque: unique symbol = Symbol("standIn");
 
 function copyOf(value: unknown, place: string, { place: whole, levels }: Root): JsonValue {

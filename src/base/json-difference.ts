@@ -2,9 +2,9 @@ import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf, obje
 import { NumberLiteral } from "./number-literal.ts";
 
 /**
- * What has to be done to `from` to get `to`, as JSON; undefined when they are equal. Of an object: members to `set`, to
- * `drop`, and to change `in` place; of a list of the same length, the places to change; of anything else `{ to }`.
- * Equal means equal as JSON, order of members aside.
+ * The change from `from` to `to`, as JSON; undefined if they are equal. For an object: members to `set`, to `drop`, and to change
+ * `in` place; for a list of the same length, the places to change; for anything else `{ to }`. Equal means equal as JSON, except
+ * for the order of members.
  */
 export function jsonDifference(from: JsonValue, to: JsonValue): JsonValue | undefined {
   if (isJsonObject(from) && isJsonObject(to)) return objectDifference(from, to);

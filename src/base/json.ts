@@ -1,6 +1,6 @@
 import { isChanged, mayBeChanged, NumberLiteral, numberRefusal } from "./number-literal.ts";
 
-/** A JSON value, as `parseJson` gives it. */
+/** A JSON value, as `parseJson` returns it. */
 export type JsonValue = null | boolean | number | string | NumberLiteral | readonly JsonValue[] | JsonObject;
 
 /** A JSON object. Absent members read as `undefined`, which `JSON.stringify` leaves out again. */
@@ -10,31 +10,31 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof NumberLiteral);
 }
 
-/** As `Array.isArray`, which does not narrow a readonly array out of a union. */
+/** Like `Array.isArray`, which does not narrow a readonly array out of a union. */
 export function isJsonList(value: unknown): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
 
-/** What follows reads JSON that another program wrote: what is of another kind reads as if it was not there. */
+/** The following functions read JSON from another program: a value of another kind reads as absent. */
 export const objectOf = (value: unknown): JsonObject => (isJsonObject(value) ? value : {});
 export const listOf = (value: unknown): readonly JsonValue[] => (isJsonList(value) ? value : []);
-/** The objects of a list; anything else in it is left out. */
+/** The objects of a list, without its other items. */
 export const objectsOf = (value: unknown): readonly JsonObject[] => listOf(value).filter(isJsonObject);
 export const textOrNull = (value: unknown): string | null => (typeof value === "string" ? value : null);
 export const textOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "");
 export const numberOrZero = (value: unknown): number => (typeof value === "number" ? value : 0);
-/** Whether a member says something: a text of nothing does not. */
+/** Whether a member is a text that is not empty. */
 export const isFilledText = (value: unknown): value is string => typeof value === "string" && value !== "";
 
 /**
- * So many levels of lists and objects are taken from callers and servers. Whatever reads, compares and writes JSON goes into it
- * level by level, and a stack has an end; a difference of two such values has twice as many levels.
+ * The limit of nesting levels in values from callers and servers. Functions that read, compare and write JSON recurse into every
+ * level, and the stack is limited; the difference of two such values has twice as many levels.
  */
 export const maxNesting = 256;
-/** So many levels an event's data may have: room for such a difference, and what stands around it. */
+/** The limit of nesting levels in an event's data: room for such a difference, and for its surroundings. */
 export const maxStoredNesting = 1_024;
 
-/** Whether a value has more levels of lists and objects than that; it looks no deeper. */
+/** Whether a value has more levels of lists and objects than this; it looks no deeper. */
 export function isNestedDeeper(value: unknown, levels: number): boolean {
   if (isJsonList(value)) return levels === 0 || value.some((item) => isNestedDeeper(item, levels - 1));
   if (!isJsonObject(value)) return false;
@@ -66,16 +66,16 @@ export function setMember(object: Record<string, JsonValue>, name: string, value
 }
 
 /**
- * The value that a JSON text spells, numbers that JavaScript would change as `NumberLiteral`s: written again, it is equal.
+ * Parses a JSON text. Numbers that JavaScript would change become `NumberLiteral`s, so that writing the value gives an equal text.
  *
- * @throws {SyntaxError} for what is no JSON.
+ * @throws {SyntaxError} if the text is not JSON.
  */
 export function parseJson(text: string): JsonValue {
-  // JSON.parse makes nothing but JSON values.
+  // JSON.parse returns only JSON values.
   return (mayBeChanged(text) ? parseWith(text, literal) : JSON.parse(text)) as JsonValue;
 }
 
-/** The JSON value that a text spells; undefined when it spells none. */
+/** The JSON value of a text; undefined if the text is not JSON. */
 export function jsonOf(text: string): JsonValue | undefined {
   try {
     return parseJson(text);
@@ -86,13 +86,13 @@ export function jsonOf(text: string): JsonValue | undefined {
 
 type Reviver = (name: string, value: unknown, context: { readonly source?: string }) => unknown;
 
-// Newer than the compiler's library: the source of what a reviver is given.
+// The `context` argument of a reviver is newer than the compiler's library.
 const parseWith = JSON.parse as (text: string, reviver: Reviver) => unknown;
 
 const literal: Reviver = (_, value, { source }) =>
   typeof value === "number" && source !== undefined && isChanged(source, value) ? new NumberLiteral(source) : value;
 
-/** What code gives that has read JSON as JavaScript does: numbers that it has rounded stand as they would be written. */
+/** Restores exact numbers in JSON that code has parsed as JavaScript does: rounded numbers become literals of their written form. */
 export function withLiterals(value: JsonValue): JsonValue {
   if (typeof value === "number") {
     const isKept = numberRefusal(value) === null || !Number.isFinite(value);
@@ -115,13 +115,13 @@ export function withLiterals(value: JsonValue): JsonValue {
 }
 
 /**
- * The JSON text of a value that anybody may have made.
+ * The JSON text of a value from any source.
  *
- * @throws {TypeError} for what has none: a function, a symbol, a BigInt, a circle; a number that it would not keep, and an object
- * that it would say nothing of (a Map, a Response), by its member; and what a `toJSON` throws.
+ * @throws {TypeError} if the value has none: a function, a symbol, a BigInt, a cycle; if JSON would change a number or lose an
+ *   object's content (a Map, a Response), with its member; and for any error of a `toJSON`.
  */
 export function jsonTextOf(value: unknown): string {
-  // Its type says that it always gives a text.
+  // The declared type says that it always returns a text.
   const write: (value: unknown, replacer: (name: string, member: unknown) => unknown) => string | undefined =
     JSON.stringify;
   const text = write(value, saidWhole);
@@ -130,15 +130,15 @@ export function jsonTextOf(value: unknown): string {
 }
 
 /**
- * The value as its JSON text gives it again: what a log will tell of it, and shared with nobody.
+ * The value as it reads after a round trip through JSON, in a copy without other owners: what a log returns.
  *
- * @throws {TypeError} for what has no JSON text.
+ * @throws {TypeError} if the value has no JSON text.
  */
 export function jsonCopy(value: unknown): JsonValue {
   return parseJson(jsonTextOf(value));
 }
 
-/** What would be `{}`, though it holds something: a Map, a Response, an Error. */
+/** The class of a value that JSON would write as `{}` although it has content: a Map, a Response, an Error. */
 function silentClassOf(value: unknown): string | null {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -1,6 +1,6 @@
 /**
- * The lines of a text that comes in pieces, without their line feeds; what follows the last one is a line as well. Lines
- * end at line feeds only: `node:readline` would also end them at U+2028, which JSON texts may hold.
+ * The lines of a text that arrives in pieces, without their line feeds; text after the last line feed is a line as well. Lines end
+ * at line feeds only: `node:readline` would also end them at U+2028, which JSON texts may contain.
  */
 export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string, void> {
   let begun: string[] = [];

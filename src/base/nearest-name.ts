@@ -1,13 +1,13 @@
-/** How many letters a mistyped name may be away from the one that was meant: one of three, and no more than this. */
+/** The maximum distance in letters of a mistyped name from the intended one; at most a third of the letters, too. */
 const maxDistance = 3;
 
-/** The name that a mistyped one most likely stands for; null when none is near. Case, `_` and `-` do not count. */
+/** The name that a mistyped one most likely means; null if none is near. Case, `_` and `-` do not count. */
 export function nearestName(name: string, names: Iterable<string>): string | null {
   const typed = plain(name);
   let nearest: { readonly name: string; readonly distance: number } | null = null;
   for (const known of names) {
     const meant = plain(known);
-    // A name that differs in length alone by more than that is not near, and may be very long.
+    // A name whose length alone differs by more than that is not near, and may be very long.
     if (Math.abs(typed.length - meant.length) > maxDistance) continue;
     const distance = distanceBetween(typed, meant);
     if (distance > Math.min(maxDistance, Math.max(typed.length, meant.length) / 3)) continue;
@@ -18,7 +18,7 @@ export function nearestName(name: string, names: Iterable<string>): string | nul
 
 const plain = (name: string): string => name.toLowerCase().replace(/[_-]/g, "");
 
-/** How many letters are to be added, left out, replaced or swapped with their neighbour (Damerau and Levenshtein). */
+/** How many letters to add, remove, replace or swap with their neighbour (Damerau and Levenshtein). */
 function distanceBetween(from: string, to: string): number {
   let beforeLast: readonly number[] = [];
   let last: readonly number[] = Array.from({ length: to.length + 1 }, (_, index) => index);

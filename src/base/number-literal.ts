@@ -1,9 +1,9 @@
 /**
- * A number of a JSON text that JavaScript would change: one too large or too small for it, an integer beyond 2^53, -0, one of
- * more digits than it keeps. It stays as it came, also when it is written again; two are equal by their text.
+ * A number in a JSON text that JavaScript would change: too large or too small, an integer beyond 2^53, -0, or with more digits
+ * than JavaScript keeps. It keeps its text, also when it is written again; two literals are equal if their texts are.
  */
 export interface NumberLiteral {
-  /** As it stands in the JSON text. */
+  /** Its text in the JSON. */
   readonly text: string;
   /** The nearest number, for sums. */
   valueOf(): number;
@@ -11,7 +11,7 @@ export interface NumberLiteral {
   toJSON(): unknown;
 }
 
-/** Makes one, and tells them from objects. */
+/** The class of number literals, which distinguishes them from objects. */
 export const NumberLiteral: new (text: string) => NumberLiteral = class implements NumberLiteral {
   readonly text: string;
 
@@ -33,10 +33,10 @@ export const NumberLiteral: new (text: string) => NumberLiteral = class implemen
   }
 };
 
-// Newer than the compiler's library: it makes what JSON.stringify writes as it stands.
+// Newer than the compiler's library: returns an object that JSON.stringify writes verbatim.
 const rawJson = Reflect.get(JSON, "rawJSON") as (text: string) => unknown;
 
-/** Why a number cannot be kept in a JSON text as it is, in words that follow its name; null where it can. */
+/** Why a JSON text cannot keep a number as it is, as words that follow its name; null if it can. */
 export function numberRefusal(value: number): string | null {
   if (!Number.isFinite(value)) return `${value}`;
   if (Object.is(value, -0)) return "-0, which JavaScript writes as 0: give 0";
@@ -44,20 +44,20 @@ export function numberRefusal(value: number): string | null {
   return isExact ? null : `${value}, an integer beyond 2^53, which JavaScript rounds: give it as a text`;
 }
 
-/** Whether JavaScript would write a number of a JSON text otherwise than as a number of the same value. */
+/** Whether JavaScript would write a number of a JSON text with another value. */
 export function isChanged(source: string, value: number): boolean {
   if (numberRefusal(value) !== null) return true;
   const [mantissa = ""] = source.split(/[eE]/);
   const digits = mantissa.replace(/[-.]/g, "").replace(/^0+|0+$/g, "");
-  // A number of JavaScript has 17 digits at most.
+  // A JavaScript number has 17 digits at most.
   return digits.length > 17 || (value === 0 && digits !== "");
 }
 
-/** Finds a text with numbers that may be changed; in the strings of others it costs no more than a slower parse. */
+/** Whether a text may contain numbers that JavaScript would change; a false positive only costs a slower parse. */
 export const mayBeChanged = (json: string): boolean => inside.test(json) || alone.test(json);
 
 const suspicious = /(?:-0(?:\.0*)?(?![.\d])|-?(?:\d{16,}|[1-9][\d.]{18,}|0\.\d{18,}|[\d.]+[eE](?:\+?\d|-\d{3})))/
   .source;
-// Two, because every event's text is looked through, and one expression that may also begin with the text takes half as long again.
+// Two expressions, because every event's text is scanned, and a single one that also matches at the start takes half as long again.
 const inside = new RegExp(`[[:,]\\s*${suspicious}`);
 const alone = new RegExp(`^\\s*${suspicious}`);

@@ -1,29 +1,29 @@
 import { nearestName } from "./nearest-name.ts";
 
-/** Gives a value that an option can have, and refuses any other. `what` is the option with its function, as errors name it: `run: key`. */
+/** Returns a valid value of an option, and rejects any other. `what` names the option with its function, as errors do: `run: key`. */
 export type ValueCheck<Value> = {
   (what: string, given: unknown): Value;
-  /** It is asked of an option that is absent, too. */
+  /** The check also runs if the option is absent. */
   readonly isRequired?: true;
 };
 
-/** What each option of a type takes: the compiler asks for every name, and for a check of the option's own type. */
+/** The check of each option of a type: the compiler requires every name, and a check of the option's own type. */
 export type OptionTable<Options> = {
   readonly [Name in keyof Options]-?: ValueCheck<Exclude<Options[Name], undefined>>;
 };
 
-/** All that is known of a type's options beside the type: it throws a TypeError or RangeError that says what to give instead. */
+/** The checks of a type's options: they throw a TypeError or RangeError that says what to give instead. */
 export type OptionSchema<Options> = {
   readonly table: OptionTable<Options>;
-  /** Refuses what is no object, and an unknown name; `where` is the function, as its caller writes it. */
+  /** Rejects a value that is not an object, and an unknown name; `where` is the function, as its caller writes it. */
   readonly checkNames: (where: string, given: unknown) => void;
-  /** Refuses a value that its option cannot have, in the order of the table; `at` stands before each name in errors. */
+  /** Rejects an invalid value of an option, in the order of the table; errors put `at` before each name. */
   readonly checkValues: (at: string, given: object) => void;
   /** Both, with `createEngine: ` before the names unless `at` says otherwise. An undefined option is absent. */
   readonly check: (where: string, given: unknown, at?: string) => void;
 };
 
-/** The one place that knows the options of a type: their names, and what each may be. */
+/** Defines the options of a type: their names and checks, in one place. */
 export function optionsOf<Options>(table: OptionTable<Options>): OptionSchema<Options> {
   const checks = Object.entries<ValueCheck<unknown>>(table);
   const checkValues = (at: string, given: object): void => {
@@ -43,7 +43,7 @@ export function optionsOf<Options>(table: OptionTable<Options>): OptionSchema<Op
   };
 }
 
-/** The same check of an option that cannot be left out. */
+/** The same check for an option that is required. */
 export const required = <Value>(check: ValueCheck<Value>): ValueCheck<Value> =>
   Object.assign((what: string, given: unknown) => check(what, given), { isRequired: true } as const);
 
@@ -52,26 +52,26 @@ export const allOf = <const Name extends string, Value>(
   check: ValueCheck<Value>,
   ...names: readonly Name[]
 ): { readonly [Each in Name]: ValueCheck<Value> } =>
-  // Every name is there.
+  // The object has every name.
   Object.fromEntries(names.map((name) => [name, check])) as { readonly [Each in Name]: ValueCheck<Value> };
 
-/** What an option may be that is looked at where it is used. */
-// Of every option's type, as far as the table is asked.
+/** For an option that is checked where it is used. */
+// A value of any option's type, as far as the table needs it.
 export const anything: ValueCheck<never> = (_, given) => given as never;
 
-/** One of a few known words, as an option. */
+/** An option with one of a few choices. */
 export const choiceOf =
   <const Choice extends string>(...choices: readonly Choice[]): ValueCheck<Choice> =>
   (what, given) =>
     checkChoice(what, given, choices);
 
-/** A text, as an option; `wanted` is what to give, in words. */
+/** A text option; `wanted` describes what to give. */
 export const textOf =
   (wanted: string): ValueCheck<string> =>
   (what, given) =>
     checkText(what, given, wanted);
 
-/** What other tools call some options, and we call them. */
+/** Names of options in other tools, with turnlog's names. */
 const otherWords: Readonly<Record<string, string>> = {
   ...{ layers: "middleware", system: "instructions", systemPrompt: "instructions" },
   ...{ maxTokens: "maxOutputTokens", max_tokens: "maxOutputTokens", maxTurns: "maxSteps", maxIterations: "maxSteps" },
@@ -86,7 +86,7 @@ const otherWords: Readonly<Record<string, string>> = {
   },
 };
 
-/** What is easily given to another than it belongs to, of those that make a run together. */
+/** Options that callers easily give to the wrong one of the functions that make a run. */
 const ofEngine = [
   ...["provider", "otherProviders", "route", "middleware", "chain", "compact", "retry", "observers", "onInDoubt"],
   ...["onLostResponse", "onToolError", "onUnsendablePart", "interruptionNote", "layerTimeoutMs"],
@@ -101,22 +101,22 @@ const homes = {
 };
 const runMethods = ["run", "stream", "step"];
 
-/** To whom an option belongs that another was given; null where nobody of these has it. */
+/** The function that has the option, if it was given to another; null if none of them has it. */
 export function homeOf(given: keyof typeof homes, name: string): string | null {
   const asked = otherWords[name] ?? name;
   return Object.entries(homes[given]).find(([, names]) => names.includes(asked))?.[0] ?? null;
 }
 
-/** What other tools, and earlier ones of ours, call some choices. */
+/** Names of choices in other tools and in earlier versions of turnlog. */
 const otherChoices: Readonly<Record<string, string>> = {
   ...{ never: "stateless", full: "stateless", require: "chained", previous_response_id: "chained" },
 };
 
 /**
- * Refuses options of a function that it does not have: a misspelt one would be passed over in silence.
+ * Rejects unknown options of a function: a misspelt one would otherwise be ignored silently.
  *
  * @param where - The function, as its caller writes it.
- * @throws {TypeError} for a name that is none of the options, with the nearest one, and for what is no object.
+ * @throws {TypeError} for an unknown name, with the nearest option, and for a value that is not an object.
  */
 export function checkOptions(where: string, given: unknown, names: object): asserts given is object {
   if (typeof given !== "object" || given === null || Array.isArray(given))
@@ -136,10 +136,10 @@ function insteadOf(where: string, name: string, names: object): string {
 }
 
 /**
- * Refuses a value that is none of a few known words.
+ * Rejects a value that is not one of a few choices.
  *
  * @param what - The option, with its function.
- * @throws {TypeError} with the nearest word, or all of them.
+ * @throws {TypeError} with the nearest choice, or all of them.
  */
 export function checkChoice<Choice extends string>(what: string, given: unknown, choices: readonly Choice[]): Choice {
   if (typeof given !== "string") throw new TypeError(`${what} is ${kindOf(given)}: ${meant("", choices)}`);
@@ -152,42 +152,42 @@ export function checkChoice<Choice extends string>(what: string, given: unknown,
 }
 
 /**
- * Refuses what is no text, or an empty one.
+ * Rejects a value that is not a text, or an empty text.
  *
- * @param wanted - What to give, in words.
+ * @param wanted - What to give, as a text for people.
  */
 export function checkText(what: string, given: unknown, wanted: string): string {
   if (typeof given === "string" && given !== "") return given;
   throw new TypeError(`${what} is ${kindOf(given)}: give ${wanted}`);
 }
 
-/** Refuses what is neither true nor false. */
+/** Rejects a value that is neither true nor false. */
 export function checkFlag(what: string, given: unknown): boolean {
   if (typeof given === "boolean") return given;
   throw new TypeError(`${what} is ${kindOf(given)}: give true or false`);
 }
 
-/** Refuses what cannot be called. */
+/** Rejects a value that is not a function. */
 // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the option's type is taken from where it is used
 export function checkFunction<Wanted extends (...given: never) => unknown>(what: string, given: unknown): Wanted {
-  // Of which kind it is shows when it is called.
+  // Its signature cannot be checked before it is called.
   if (typeof given === "function") return given as Wanted;
   throw new TypeError(`${what} is ${kindOf(given)}: give a function`);
 }
 
-/** Refuses what is no signal. */
+/** Rejects a value that is not an AbortSignal. */
 export function checkSignal(what: string, given: unknown): AbortSignal {
   if (given instanceof AbortSignal) return given;
   throw new TypeError(`${what} is ${kindOf(given)}: give the signal of an AbortController`);
 }
 
-/** Refuses what is no whole number from 1 on. */
+/** Rejects a value that is not a whole number of at least 1. */
 export function checkWhole(what: string, given: unknown): number {
   if (typeof given === "number" && Number.isSafeInteger(given) && given >= 1) return given;
   throw new RangeError(`${what} is ${kindOf(given)}: give a whole number of at least 1`);
 }
 
-/** What to write in place of a word that is not known. */
+/** What to write instead of an unknown word. */
 export function meant(word: string, known: readonly string[]): string {
   const near = nearestName(word, known);
   if (near !== null) return `did you mean '${near}'?`;
@@ -196,7 +196,7 @@ export function meant(word: string, known: readonly string[]): string {
   return `give ${quoted.length === 0 ? last : `${quoted.join(", ")} or ${last}`}`;
 }
 
-/** What a value is, in the words of an error: not its content, which may be anybody's. */
+/** The kind of a value, for an error: not its content, which may be private. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (value === "") return "an empty text";

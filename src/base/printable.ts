@@ -1,10 +1,10 @@
-/** A text on one line, without anything that a terminal obeys, cut at so many characters. */
+/** A text on one line, without control characters for terminals, cut to this many characters. */
 export function excerpt(text: string, length: number): string {
-  // More than is shown, so that a long text costs no more than a short one.
+  // Takes more than is shown, so that a long text costs no more than a short one.
   const line = printable(text.slice(0, length * 4))
     .replace(/\s+/gu, " ")
     .trim();
-  // One character each, where there is nothing but letters.
+  // A plain text has one character per unit.
   const characters = isPlain(line) ? line : Array.from(line);
   const isWhole = characters.length <= length && text.length <= length * 4;
   if (isWhole) return line;
@@ -13,22 +13,23 @@ export function excerpt(text: string, length: number): string {
 }
 
 /**
- * A text without what a terminal obeys and what nobody sees: control and direction characters, line separators and what has no
- * width are blanks. Line feeds and tabs stay, and so does what makes one emoji of several, or chooses a character's look.
+ * A text without characters that control a terminal or are invisible: control and direction characters, line separators and
+ * characters without width become blanks. Line feeds and tabs stay, and so do joiners that combine emoji, or choose a character's
+ * look.
  */
 export const printable = (text: string): string => (isPlain(text) ? text : text.replace(unprintable, " "));
 
 /**
- * Whether a text has nothing but Latin letters, digits, blanks and the punctuation of their languages: each is one character
- * of one width. Most texts are so, and looking through them for what is rare takes long.
+ * Whether a text has only Latin letters, digits, blanks and the punctuation of their languages: each is one character of one width.
+ * Most texts are like that, and searching them for rare characters is slow.
  */
 export const isPlain = (text: string): boolean => plain.test(text);
 const plain = /^[\n\t -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2030-\u203a]*$/;
 
-/** The same on one line, every blank where it was. */
+/** The same on one line: line feeds and tabs become blanks. */
 export const inOneLine = (text: string): string => printable(text).replace(/[\n\t]/g, " ");
 
-/** The same JSON text with these characters as escapes, so that it still says what it said. */
+/** The same JSON text with these characters as escapes, so that its value is unchanged. */
 export const printableJson = (json: string): string =>
   json.replace(unprintable, (character) =>
     Array.from({ length: character.length }, (_, index) => escapeOf(character.charCodeAt(index))).join(""),
@@ -39,7 +40,7 @@ const escapeOf = (unit: number): string => `\\u${unit.toString(16).padStart(4, "
 const unprintable = new RegExp(
   [
     "(?![\\n\\t])",
-    // One variation selector behind a character; more of them hide something.
+    // Allows one variation selector after a character; more of them hide something.
     "(?!(?<![\\ufe00-\\ufe0f])[\\ufe00-\\ufe0f])",
     "(?!(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=\\p{Extended_Pictographic}))",
     "[\\p{Cc}\\p{Bidi_Control}\\p{Default_Ignorable_Code_Point}\\u2028\\u2029\\ufff9-\\ufffb]",

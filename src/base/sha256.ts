@@ -7,7 +7,7 @@ export type Sha256 = string;
 /** sha256 of a text's UTF-8 bytes, synchronous on every platform. */
 export const sha256Hex = (text: string): Sha256 => hashes().ofText(text);
 
-/** sha256 of two digests' 32 bytes each, one after the other: how a running hash takes its next member. */
+/** sha256 of two digests' 32 bytes each, one after the other: the step of a running hash. */
 export const sha256OfPair = (left: Sha256, right: Sha256): Sha256 => hashes().ofPair(left + right);
 
 type Hashes = { readonly ofText: (text: string) => Sha256; readonly ofPair: (pair: string) => Sha256 };
@@ -15,8 +15,8 @@ type Hashes = { readonly ofText: (text: string) => Sha256; readonly ofPair: (pai
 const platform: { readonly process?: Partial<NodeJS.Process> } = globalThis;
 let chosen: Hashes | undefined;
 
-// Node's own hash is ten times faster, and is loaded with the first digest because loading it takes a quarter of the time in which
-// Node starts. A browser has no synchronous hash, so the pure-JavaScript one serves there.
+// Node's own hash is ten times faster. It is loaded with the first digest, because loading it takes a quarter of the time in which
+// Node starts. A browser has no synchronous hash, so it uses the pure-JavaScript one.
 function hashes(): Hashes {
   if (chosen === undefined) {
     const node = platform.process?.getBuiltinModule?.("node:crypto");
@@ -25,7 +25,7 @@ function hashes(): Hashes {
   return chosen;
 }
 
-/** What of `node:crypto` is used here. */
+/** The part of `node:crypto` that is used here. */
 type NodeCrypto = { readonly hash: (name: string, data: string | Uint8Array, encoding: "hex") => string };
 
 const byNode = (node: NodeCrypto): Hashes => ({
@@ -42,7 +42,7 @@ const inJavaScript: Hashes = {
 /** Whether a value is a sha256 as this module writes it. */
 export function isSha256Hex(value: unknown): value is Sha256 {
   if (typeof value !== "string" || value.length !== 64) return false;
-  // No branch in the loop: whether the next digit is a letter cannot be predicted, and every event has some digests.
+  // No branch in the loop: the CPU cannot predict whether the next digit is a letter, and every event has several digests.
   let isHex = 1;
   for (let index = 0; index < 64; index += 1) isHex &= hexDigits[value.charCodeAt(index)] ?? 0;
   return isHex === 1;

@@ -1,6 +1,6 @@
 /**
- * Every code of a `TurnlogError`. Codes stay what they are from version to version; messages may be worded better.
- * docs/ERRORS.md says of each what happened and what to do.
+ * Every code of a `TurnlogError`. Codes are stable across versions; messages may change. docs/ERRORS.md says for each code what
+ * happened and what to do.
  */
 export const turnlogErrorCodes = [
   "access-denied",
@@ -86,8 +86,8 @@ export const turnlogErrorCodes = [
 export type TurnlogErrorCode = (typeof turnlogErrorCodes)[number];
 
 /**
- * What turnlog throws for a reason that a program can react to, told apart by its `code`; some have a subclass with more to
- * read. What only the programmer can mend, an argument of the wrong shape, is a `TypeError` or `RangeError` instead.
+ * An error that a program can react to, distinguished by its `code`; some codes have a subclass with more members. Mistakes that
+ * only the programmer can fix, such as an argument of the wrong shape, are a `TypeError` or `RangeError` instead.
  *
  * @example
  * if (error instanceof TurnlogError && error.code === "run-in-progress") return tryLater();

@@ -1,4 +1,7 @@
-/** Lets a promise fail that nobody waits for: it was given where a plain value belongs, and its failure would end the process. */
+/**
+ * Ignores the rejection of a promise that no code awaits, because it was given in the place of a plain value: otherwise it would
+ * end the process.
+ */
 export function unwatched(value: unknown): void {
   if (value instanceof Promise) value.catch(() => undefined);
 }

@@ -6,13 +6,13 @@ import type { Cell, Style } from "./screen.ts";
 
 type ShownBlock = {
   readonly index: number;
-  /** What it is, in a word or two. */
+  /** A short name of the block. */
   readonly label: string;
   readonly changed: ChangeDocument | null;
   readonly begins: string;
 };
 
-/** One line for each block: place, kind, who last changed it, how it begins. */
+/** One line per block: place, kind, author of the last change, beginning of its text. */
 export function blockRow({ index, label, changed, begins }: ShownBlock, own: string, style: Style): readonly Cell[] {
   return [
     { text: String(index).padStart(4), style: style.bold },
@@ -26,26 +26,26 @@ export function blockRow({ index, label, changed, begins }: ShownBlock, own: str
 export const changeWords = (change: ChangeDocument, own: string): string =>
   `${actorLabel(change.actor)} ${eventPlace(change, own)}`;
 
-/** `@120`; of a fork's ancestor `cnv_8f3k…@120`. */
+/** `@120`; for an ancestor of a fork `cnv_8f3k…@120`. */
 export const eventPlace = (
   { stream, revision }: { readonly stream: string; readonly revision: number },
   own: string,
 ): string => (stream === own ? `@${revision}` : `${conversationOfStream(stream) ?? stream}@${revision}`);
 
-/** `cnv_8f3k…@120`, as commands take it again. */
+/** `cnv_8f3k…@120`, in a form that commands accept. */
 export const placeName = (conversation: string, revision: number): string => `${conversation}@${revision}`;
 
-/** `2026-09-01 12:30:45`, or from the year to as fine a part as a column has room for. */
+/** `2026-09-01 12:30:45`, or down to the part that a column has room for. */
 export const dateAndTime = (at: string, to: keyof typeof lengthTo = "second"): string =>
   at.slice(0, lengthTo[to]).replace("T", " ");
 
-/** `12:30:45.678`, below its day. */
+/** `12:30:45.678`, under a line with its day. */
 export const timeOfDay = (at: string): string => at.slice(lengthTo.day + 1, lengthTo.millisecond);
 
-/** How much of a time as events have it, in ISO 8601, ends with a part. */
+/** The length of an ISO 8601 time up to each part. */
 const lengthTo = { day: 10, minute: 16, second: 19, millisecond: 23 } as const;
 
-/** That events are not what was written, in one line; nothing where none was changed. */
+/** One line that says which events were changed after they were written; nothing if none was. */
 export function changedWords(
   events: readonly { readonly stream: string; readonly revision: number }[],
   own: string,
@@ -57,5 +57,5 @@ export function changedWords(
   return [style.bad(`not what was written: ${places.join(", ")}${more}; \`${commandName} verify\` says more`)];
 }
 
-/** How many changed events are named. */
+/** The maximum number of changed events to list. */
 const maxChanged = 5;

@@ -3,7 +3,7 @@ import { change, goOn, tryOut } from "./definitions/changing.ts";
 import { check, eraseWhatWasSaid, move } from "./definitions/keeping.ts";
 import { lookAtConversations, lookAtRequests } from "./definitions/looking.ts";
 
-/** It stands here because it speaks of all the others. */
+/** Declared here, because it depends on all other commands. */
 const shell: CommandGroup = {
   heading: "Use it in a shell:",
   commands: [
@@ -17,7 +17,7 @@ const shell: CommandGroup = {
   ],
 };
 
-/** Every command, in the order of the help. */
+/** All commands, in the order of the help. */
 export const commandGroups: readonly CommandGroup[] = [
   tryOut,
   lookAtConversations,
@@ -30,7 +30,7 @@ export const commandGroups: readonly CommandGroup[] = [
   shell,
 ];
 
-/** Every command that can be run, by what is typed for it: `ls`, `projections rebuild`. */
+/** All runnable commands by the text to type: `ls`, `projections rebuild`. */
 export const commandsByName: ReadonlyMap<string, CommandDefinition> = new Map(
   commandGroups
     .flatMap(({ commands }) => commands)

@@ -4,20 +4,20 @@ import type { CliContext, Screen } from "./context.ts";
 import { type ExitCode, exitCodes } from "./exit-codes.ts";
 
 /**
- * How a command is added: declare it in `definitions`, describe the document that its `--json` prints in `documents`, and
- * export its `commandCode` from `commands/<name>.ts`. Help, options and refusals of what was typed wrong are commander's.
+ * A command. To add one, declare it in `definitions`, describe the document of its `--json` in `documents`, and export its
+ * `commandCode` from `commands/<name>.ts`. Commander provides help, options and usage errors.
  */
 export type CommandDefinition = {
   readonly name: string;
   readonly summary: string;
   /** Arguments as commander reads them: `<needed>`, `[optional]`, `[several...]`. */
   readonly arguments?: string;
-  /** What to type after `turnlog`. */
+  /** The text to type after `turnlog`. */
   readonly example: string;
   readonly options?: readonly Option[];
-  /** Whether it is the one of its family that is meant where none is named. */
+  /** Whether this is the default command of its family. */
   readonly isDefault?: true;
-  /** Called when the command is, so that help loads nothing heavy. */
+  /** Called when the command runs, so that help loads no heavy modules. */
   readonly load: () => Promise<CommandCode>;
 };
 
@@ -28,43 +28,43 @@ export type CommandFamily = {
   readonly subcommands: readonly CommandDefinition[];
 };
 
-/** A heading of the help, and what stands under it. */
+/** A heading of the help, and the commands under it. */
 export type CommandGroup = {
   readonly heading: string;
   readonly commands: readonly (CommandDefinition | CommandFamily)[];
 };
 
 /**
- * What a command does. It builds documents: `--json` prints each as it is, and otherwise `render` makes the text from it, so
- * that both tell the same.
+ * What a command does. It builds documents: `--json` prints each as it is, and otherwise `render` makes the text from it, so that
+ * both have the same content.
  *
- * `run` and `render` throw for everything that goes wrong, our errors and Node's alike: `exit-codes.ts` makes one line and an
- * exit code of them. `run` returns a code where the answer itself is one (a difference, an incoherent request).
+ * `run` and `render` throw for every failure, with turnlog's errors or Node's: `exit-codes.ts` turns them into one line and an exit
+ * code. `run` returns a code only if the code is the answer (a difference, an incoherent request).
  */
 export type CommandCode<Document = unknown, Options = unknown> = {
-  /** What every document of it holds. */
+  /** The schema of its documents. */
   readonly document: z.ZodType<Document>;
-  // Methods, because commander is trusted to give the options as they are declared.
+  // Methods, because commander is trusted to return the options as they are declared.
   run(context: CliContext, input: CommandInput<Options>): Documents<NoInfer<Document>>;
   render(document: NoInfer<Document>, screen: Screen, input: CommandInput<Options>): void;
 };
 
-/** The code of a command: what it builds and what it renders are checked against its document's schema. */
+/** The code of a command; the compiler checks what it builds and renders against its document's schema. */
 export const commandCode = <Document, Options>(code: CommandCode<Document, Options>): CommandCode => code;
 
-/** Mostly one; one for each event where a command follows what happens. */
+/** Usually one document; one for each event if a command follows a stream. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a command whose answer is no code returns nothing.
 export type Documents<Document> = AsyncGenerator<Document, ExitCode | void, undefined>; // eslint-disable-line @typescript-eslint/no-invalid-void-type -- The same.
 
-/** What was typed after the command's name. */
+/** The user's input after the command's name. */
 export type CommandInput<Options = unknown> = {
-  /** In order, those of a list one by one. */
+  /** In order, with the items of a list one by one. */
   readonly arguments: readonly string[];
-  /** By the option's long name in camel case, read by its parser; absent when it was not given and has no default. */
+  /** By the option's long name in camel case, as parsed; absent if not given and without a default. */
   readonly options: Options;
 };
 
-/** Runs a command to its end: every document is shown as it comes. */
+/** Runs a command to its end, and shows every document as it comes. */
 export async function perform(code: CommandCode, context: CliContext, input: CommandInput): Promise<ExitCode> {
   const documents = code.run(context, input);
   try {

@@ -3,14 +3,14 @@ import { printable } from "../base/printable.ts";
 import type { CommandDefinition, CommandFamily } from "./command.ts";
 
 /*
- * Completion scripts, made of the commands' own definitions: names, options, and what an option or an argument may be. The
- * conversations of the store are asked for while somebody completes.
+ * Completion scripts, made from the commands' own definitions: names, options, and the values of options and arguments. The script
+ * lists the store's conversations while the user completes.
  */
 
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
-/** What there is to complete. */
+/** What can be completed. */
 export type Completed = {
   readonly commands: readonly (CommandDefinition | CommandFamily)[];
   readonly globalOptions: readonly Option[];
@@ -22,11 +22,11 @@ export function completionScript(shell: Shell, completed: Completed): string {
   return `# turnlog completion for ${shell}\n${begin}${bashFunction(completed)}\ncomplete -o default -F _turnlog turnlog\n`;
 }
 
-/** A command that can be run or completed further, by what is typed for it. */
+/** A command or family, by the text to type. */
 type Node = {
   readonly path: string;
   readonly summary: string;
-  /** Subcommands, or the words that its argument may be. */
+  /** Subcommands, or the choices of its argument. */
   readonly next: readonly string[];
   readonly options: readonly Option[];
   readonly takesConversation: boolean;

@@ -4,55 +4,55 @@ import { exitCodes } from "./exit-codes.ts";
 import { createProgress, noProgress, type Progress } from "./progress.ts";
 import { type Cell, createStyle, type Style, shown, tableLines } from "./screen.ts";
 
-/** Where text for people goes. */
+/** Where text for people goes, and how it looks there. */
 export type Screen = {
   /** `--store`, else TURNLOG_STORE, else `sqlite:./turnlog.db`. */
   readonly storeUrl: string;
-  /** Whether data goes to a terminal, and not into a file or a pipe. */
+  /** Whether stdout is a terminal, and not a file or a pipe. */
   readonly isTerminal: boolean;
-  /** Width of the terminal in characters; infinite where there is none, so that no line is cut in a file or a pipe. */
+  /** The width of the terminal in characters; infinite without a terminal, so that no line is cut in a file or a pipe. */
   readonly columns: number;
   readonly style: Style;
-  /** How the command is called here: `turnlog`, `npx turnlog` or `npm run turnlog --`. */
+  /** How the user calls the command here: `turnlog`, `npx turnlog` or `npm run turnlog --`. */
   readonly commandName: string;
-  /** Writes lines to stdout, without what a terminal obeys. */
+  /** Writes lines to stdout, without control characters for terminals. */
   readonly print: (...lines: readonly string[]) => void;
-  /** The same for rows, with aligned columns. */
+  /** Writes rows with aligned columns. */
   readonly table: (rows: readonly (readonly Cell[])[]) => void;
   /** Writes to stdout as it is. */
   readonly write: (text: string) => void;
-  /** Tells a person something on stderr; silent with `-q`. */
+  /** Writes a note for the user to stderr; silent with `-q`. */
   readonly note: (text: string) => void;
 };
 
 /**
- * What a command does with the store. One that is not there is made only to `create`, which is told: its address may have been
- * typed wrong. To `create-told` is for a command whose help or answer says so. To `read`, one is opened by who may only read it, too.
+ * How a command uses the store. Only `create` makes a missing store, and says so, because the address may be mistyped.
+ * `create-told` is for a command whose help or output says so already. `read` also works for a user who may only read the store.
  */
 type StoreUse = "read" | "write" | "create" | "create-told";
 
 /** What every command works with. */
 export type CliContext = Screen & {
-  /** Whether `--store` named it: a command that can do without a store of its own asks. */
+  /** Whether `--store` named it, for commands that can work without a store of their own. */
   readonly isStoreNamed: boolean;
   readonly isJson: boolean;
   readonly isQuiet: boolean;
-  /** Opens the store, or the one at another address, as the command needs it. */
+  /** Opens the store, or the one at another address, for this use. */
   readonly openStore: (use: StoreUse, url?: string) => Promise<TurnlogStore>;
-  /** Opens the events of the store to read them, for a command that looks at no single conversation: much less is loaded. */
+  /** Opens the store's events for reading, for a command that needs no single conversation: this loads much less. */
   readonly openEvents: () => Promise<EventStore>;
   readonly stdin: AsyncIterable<Uint8Array>;
-  /** Resolves when the reader of stdout has taken what was written, so that much data waits for a slow reader. */
+  /** Resolves when the reader of stdout has consumed the output, so that a lot of data does not overtake a slow reader. */
   readonly drained: () => Promise<void>;
-  /** The one document of `--json`: `{"version": 1, "data": …}`. */
+  /** Prints the single document of `--json`: `{"version": 1, "data": …}`. */
   readonly printJson: (data: unknown) => void;
-  /** Shows how far some work has come: a bar on stderr, once half a second has passed, on a terminal only. */
+  /** Shows the progress of some work: a bar on stderr, after half a second, on a terminal only. */
   readonly progress: <T>(label: string, work: (update: Progress["update"]) => Promise<T>) => Promise<T>;
-  /** Aborts at the first SIGINT or SIGTERM: a command that asks for it ends by itself. The second one kills. */
+  /** Aborts at the first SIGINT or SIGTERM: a command that uses it ends by itself. The second signal kills the process. */
   readonly signal: AbortSignal;
 };
 
-/** The options that every command takes, as commander gives them. */
+/** The options of every command, as commander parses them. */
 export type GlobalOptions = {
   readonly store?: string;
   readonly json?: boolean;
@@ -61,7 +61,7 @@ export type GlobalOptions = {
   readonly debug?: boolean;
 };
 
-/** When text is coloured; `auto` is on a terminal, unless NO_COLOR or FORCE_COLOR says otherwise. */
+/** When to colour text: `auto` does so on a terminal, unless NO_COLOR or FORCE_COLOR is set. */
 export const colorChoices = ["auto", "always", "never"] as const;
 type ColorChoice = (typeof colorChoices)[number];
 
@@ -69,24 +69,24 @@ type Output = {
   readonly write: (text: string) => unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
-  /** Whether more was written than has been taken; `drain` tells when all of it was. */
+  /** Whether written output waits for its reader; `drain` is emitted when it no longer does. */
   readonly writableNeedDrain?: boolean;
   readonly once?: (event: "drain", listener: () => void) => unknown;
 };
 
-/** Where a call of the command happens: a process, or what a test puts in its place. */
+/** The surroundings of a command: a process, or a test's replacement. */
 export type CliEnvironment = {
-  /** Empty where it is left out. */
+  /** Empty by default. */
   readonly stdin?: AsyncIterable<Uint8Array>;
   readonly stdout: Output;
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
 };
 
-/** Where conversations are kept unless the user says otherwise. */
+/** The default address of the store. */
 export const defaultStoreUrl = "sqlite:./turnlog.db";
 
-/** The context of one call of the command. */
+/** The context of one command. */
 export function createContext(
   { store, json = false, quiet = false, color = "auto" }: GlobalOptions,
   environment: CliEnvironment,
@@ -129,7 +129,7 @@ export function createContext(
       return openEvents(storeUrl, { mustExist: true, mayBeReadOnly: true });
     },
     write,
-    // Not before it is asked for: a process opens it then.
+    // Opened lazily, because a process opens its stdin on first access.
     get stdin() {
       return environment.stdin ?? nothing();
     },
@@ -163,7 +163,7 @@ export function createContext(
   };
 }
 
-/** What was typed outweighs the environment; in it NO_COLOR outweighs FORCE_COLOR, and both the kind of terminal. */
+/** The option takes precedence over the environment; there NO_COLOR takes precedence over FORCE_COLOR, and both over the terminal. */
 function isColoured(
   color: ColorChoice,
   { isTerminal, env }: { readonly isTerminal: boolean; readonly env: CliEnvironment["env"] },
@@ -176,15 +176,15 @@ function isColoured(
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {
-  // A stream that ends at once.
+  // An empty stream.
 }
 
 let interruption: AbortSignal | undefined;
 
-/** Whether this process was asked to end, and a command ends because of it. */
+/** Whether a signal asked this process to end, and a command ends because of it. */
 export const isInterrupted = (): boolean => interruption?.aborted === true;
 
-/** Only a command that asks for the signal ends by itself; others are killed at once, which harms nothing. */
+/** Only a command that uses the signal ends by itself; others are killed at once, which is harmless. */
 function listenForSignals(): AbortSignal {
   const controller = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) {
@@ -196,10 +196,10 @@ function listenForSignals(): AbortSignal {
   return controller.signal;
 }
 
-/** The address of a store as people may see it: without credentials, which would stay in terminals and logs. */
+/** A store's address without credentials, which would otherwise stay in terminals and logs. */
 export const shownUrl = (url: string): string => url.replace(/\/\/.*@/, "//");
 
-/** As the user would type the next command. */
+/** The command as the user would type it next. */
 function commandName(env: CliEnvironment["env"]): string {
   if (env["npm_lifecycle_event"] === "start" || env["npm_lifecycle_event"] === "turnlog") return "npm run turnlog --";
   return env["npm_command"] === "exec" ? "npx turnlog" : "turnlog";

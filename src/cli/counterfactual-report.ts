@@ -8,7 +8,7 @@ import type { CounterfactualDocument, StepBodyDocument, StepDocument } from "./d
 import { NotFoundError } from "./exit-codes.ts";
 import type { Cell, Style } from "./screen.ts";
 
-/** What would have been, beside what was. */
+/** The counterfactual steps, beside the recorded ones. */
 export function describeCounterfactual(
   { steps, unknown, turn }: Counterfactual,
   { savedAs, ...about }: Pick<CounterfactualDocument, "conversation" | "to" | "savedAs">,
@@ -26,7 +26,7 @@ export function describeCounterfactual(
   };
 }
 
-/** Sent as it was, and read as it was: the same bytes say something else behind another context. */
+/** The same bytes with the same meaning: after another context the same bytes mean something else. */
 export const isAsRecorded = ({ isSame, readsSame }: Pick<CounterfactualStep, "isSame" | "readsSame">): boolean =>
   isSame && readsSame;
 
@@ -44,7 +44,7 @@ function figuresOf(all: readonly (StepFacts | null)[]): CounterfactualDocument["
 /**
  * The body that a step would have sent.
  *
- * @throws {NotFoundError} when there is no such step, or it would not have been made.
+ * @throws {NotFoundError} if there is no such step, or it would not have been made.
  */
 export function describeStepBody(
   { steps }: Counterfactual,

@@ -10,12 +10,12 @@ import { shownText } from "../wording/shown-text.ts";
 import type { DifferenceDocument } from "./documents/differences.ts";
 import type { Style } from "./screen.ts";
 
-/** A block as documents show it: as its event holds it, with its place in the Turn. */
+/** A block in a document: as its event holds it, with its place in the Turn. */
 export const blockDocument = (block: Block, index: number) => ({ index, ...blockToJson(block), digest: block.digest });
 
 export const turnDocument = (turn: Turn) => turn.blocks.map(blockDocument);
 
-/** What differs, with who made it so. */
+/** The changes, each with its author. */
 export function differenceDocumentOf({ added, removed, modified, moved }: TurnChanges): DifferenceDocument {
   const placed = ({ block, index }: PlacedBlock) => blockDocument(block, index);
   const changed = (each: ChangedBlock) => ({ ...placed(each), by: each.by, label: each.label });
@@ -28,8 +28,8 @@ export function differenceDocumentOf({ added, removed, modified, moved }: TurnCh
 }
 
 /**
- * A difference in lines: what, which block at which place, and by whom; then what was there before after `-`, and what is there
- * now after `+`. Lines at the beginning and the end of a text that stay are counted.
+ * The lines of a difference: the kind of change, the block with its place, and the author; then the earlier text after `-` and the
+ * later one after `+`. Unchanged lines at the beginning and the end of a text are only counted.
  */
 export function differenceLines(
   { added, removed, modified, moved }: DifferenceDocument,
@@ -63,7 +63,7 @@ type Headed = { readonly index: number; readonly label: string; readonly by: Act
 
 const linesOf = (json: BlockJson): readonly string[] => printable(shownText(blockFromJson(json))).split("\n");
 
-/** The lines that two texts begin and end with, and those between. */
+/** The common lines at the beginning and the end of two texts, and the lines between. */
 function partsOf(before: readonly string[], after: readonly string[]) {
   const most = Math.min(before.length, after.length);
   let same = 0;

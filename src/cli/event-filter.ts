@@ -5,31 +5,31 @@ import type { Actor } from "../domain/actor.ts";
 import { conversationEventSchema } from "../domain/events/event.ts";
 import { UsageError } from "./exit-codes.ts";
 
-/** Which events are wanted, as options name them: an event is shown where all of these hold. */
+/** Filters for events, by option: an event is shown if it passes all of them. */
 export type FilterOptions = {
-  /** ISO time: none before it. */
+  /** ISO time: excludes earlier events. */
   readonly since?: string;
-  /** A regular expression that the event's line has to match, or a text in its data. */
+  /** A regular expression that matches the event's line, or a text in its data. */
   readonly grep?: string;
   readonly ignoreCase?: boolean;
   readonly type?: readonly string[];
   readonly actor?: readonly string[];
 };
 
-/** What a filter looks at. */
+/** What a filter reads of an event. */
 export type FilteredEvent = {
   readonly at: string;
   readonly type?: string;
   readonly actor: Actor | null;
   readonly words: string;
-  /** Null where it cannot be read. */
+  /** Null if it cannot be read. */
   readonly data: unknown;
 };
 
 /**
- * Whether an event is wanted.
+ * Builds a filter from options.
  *
- * @throws {UsageError} for a type that no event has, and a pattern that is none.
+ * @throws {UsageError} for a type that no event has, or an invalid pattern.
  */
 export function eventFilter({
   since,
@@ -47,17 +47,17 @@ export function eventFilter({
     (isFound === null || isFound([event.words, ...textsIn(event.data)]));
 }
 
-/** A pattern such as `(a+)+b` may try for years on one text, and only a script with a time limit can be stopped. */
+/** A pattern such as `(a+)+b` may run for years on one text, and only a script with a time limit can be stopped. */
 function finderOf(text: string, ignoreCase: boolean): (texts: readonly string[]) => boolean {
   const pattern = patternOf(text, ignoreCase);
-  // What repeats nothing is quick, and the time limit costs more than the search.
+  // A pattern without repetition is fast, and the time limit would cost more than the search.
   if (!/[*+?{]/.test(text)) return (texts) => texts.some((each) => pattern.test(each));
   const script = new Script("texts.some((text) => pattern.test(text))");
   return (texts) => {
     try {
       return script.runInContext(createContext({ pattern, texts }), { timeout: grepLimitMs }) === true;
     } catch (error) {
-      // It may be an error of the script's own realm, of which `instanceof` knows nothing.
+      // The error may come from the script's own realm, where `instanceof` fails.
       if (Reflect.get(Object(error), "code") !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
       throw new UsageError(
         `--grep: '${text}' takes longer than ${grepLimitMs / 1_000} s on the texts of one event: write it without a repetition inside a repetition`,
@@ -83,14 +83,14 @@ function patternOf(text: string, ignoreCase: boolean): RegExp {
 
 const eventTypes: readonly string[] = conversationEventSchema.options.map(({ shape }) => shape.type.value);
 
-/** The types that a name, or the beginning of some names, stands for; capitals do not count. */
+/** The types with this name or beginning, regardless of case. */
 function typesNamed(typed: string): readonly string[] {
   const found = eventTypes.filter((type) => type.toLowerCase().startsWith(typed.toLowerCase()));
   if (found.length > 0) return found;
   throw new UsageError(`--type: no event is called '${typed}': ${meant(typed, eventTypes)}`);
 }
 
-/** By its kind (`user`, `middleware`), its name, or its name and version as lines show them. */
+/** Whether the actor has this kind (`user`, `middleware`), name, or name and version as lines show them. */
 function isBy(name: string, actor: Actor | null): boolean {
   if (actor === null) return false;
   if (actor.kind === name || ("name" in actor && actor.name === name)) return true;

@@ -4,23 +4,23 @@ import { printable } from "../base/printable.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { targetBeside } from "../stores/files.ts";
 
-/** What the command says to the shell. */
+/** The exit codes of the command. */
 export const exitCodes = {
   ok: 0,
-  /** A failure, or a difference where one was asked for. */
+  /** A failure, or a difference that the command was asked to find. */
   failure: 1,
   usage: 2,
   notFound: 3,
   integrity: 4,
-  /** A replay differs, or a request was incoherent. */
+  /** A replay differs, or a request is incoherent. */
   replay: 5,
-  /** Store, port or Node unavailable. */
+  /** The store, the port or Node is unavailable. */
   environment: 6,
   interrupted: 130,
 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** What was typed cannot be meant; the message says what can. */
+/** The input is invalid; the message says what is valid. */
 export class UsageError extends TurnlogError<"usage"> {
   override readonly name = "UsageError";
 
@@ -29,7 +29,7 @@ export class UsageError extends TurnlogError<"usage"> {
   }
 }
 
-/** What was named is not there; the message says how to find what is. */
+/** The named thing does not exist; the message says how to find those that do. */
 export class NotFoundError extends TurnlogError<"not-found"> {
   override readonly name = "NotFoundError";
 
@@ -38,7 +38,7 @@ export class NotFoundError extends TurnlogError<"not-found"> {
   }
 }
 
-/** What the shell and a person are told of an error: by its `code`, so that no class has to be loaded for it. */
+/** The exit code and message of an error, chosen by its `code`, so that no class has to be loaded. */
 export type ShellFailure = { readonly exitCode: ExitCode; readonly message: string };
 
 export function shellFailureOf(error: unknown): ShellFailure {
@@ -54,14 +54,14 @@ export function shellFailureOf(error: unknown): ShellFailure {
   return { exitCode: exitCodes.failure, message: said(error, "this looks like a bug of turnlog; --debug shows where") };
 }
 
-/** The same of what stdout goes to: a disk that is full, a device that fails. */
+/** The same for an error of stdout: a full disk, a failing device. */
 export function outputFailureOf({ errno, code, message }: NodeJS.ErrnoException): ShellFailure {
   const reason = errno === undefined ? message : getSystemErrorMessage(errno);
   const error = new Error(`the output cannot be written: ${reason}`);
   return { exitCode: exitCodes.environment, message: said(error, failures.get(code ?? "")?.advice) };
 }
 
-/** What Node tells of a file, in the words of people: by the name that was typed. */
+/** A message for people from Node's file error, with the name that the user typed. */
 function toldOfFile(error: Error & NodeJS.ErrnoException): Error {
   const { path, errno } = error;
   if (path === undefined || errno === undefined) return error;
@@ -114,7 +114,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["ENOSPC", { exitCode: exitCodes.environment, advice: "free some space" }],
 ]);
 
-/** Whether no provider answered: it is the environment that has to change. */
+/** Whether no provider answered, so that the environment is the cause. */
 const isUnreachable = (error: unknown): boolean =>
   error instanceof Error &&
   codeOf(error) === "provider-failed" &&
@@ -128,5 +128,5 @@ function codeOf(error: Error): string | null {
 const said = ({ message }: Error, advice?: string): string =>
   oneLine(advice === undefined ? message : `${message}: ${advice}`);
 
-// Messages may quote what a server or a file said.
+// Messages may quote text of a server or a file.
 const oneLine = (text: string): string => printable(text).replace(/\s+/gu, " ").trim();

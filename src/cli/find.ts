@@ -16,14 +16,14 @@ import { skippedOf } from "../log/snapshots/open.ts";
 import { NotFoundError, UsageError } from "./exit-codes.ts";
 import { lastRevision, lastWritten, parsePlace, type RevisionName } from "./revision.ts";
 
-/** How many candidates an ambiguous name lists. */
+/** The maximum number of candidates to list for an ambiguous name. */
 const maxCandidates = 5;
 
 /**
- * The conversation that a text stands for: `@last`, an id, or the beginning of one.
+ * Finds a conversation by `@last`, its id, or the beginning of its id.
  *
- * @throws {NotFoundError} when there is none.
- * @throws {UsageError} when there are several, and for a text that names nothing, or a revision.
+ * @throws {NotFoundError} if there is none.
+ * @throws {UsageError} if there are several, or the text is not a name, or contains a revision.
  */
 export async function findConversation(store: TurnlogStore, text: string): Promise<Conversation> {
   const { conversation: name, at } = parsePlace(text);
@@ -34,7 +34,7 @@ export async function findConversation(store: TurnlogStore, text: string): Promi
     if (newest === null) throw new NotFoundError("the store holds no conversation yet");
     return store.conversation(newest);
   }
-  // A whole id needs no list, which some stores read their whole log for.
+  // A full id needs no list, for which some stores read their whole log.
   const whole = conversationIdSchema.safeParse(name);
   if (whole.success && (await store.events.head(conversationStream(whole.data))) !== null) {
     return store.conversation(whole.data);
@@ -49,9 +49,9 @@ export async function findConversation(store: TurnlogStore, text: string): Promi
 }
 
 /**
- * What a text stands for, of those whose id begins with it; null where there is none.
+ * The id that begins with a text; null if there is none.
  *
- * @throws {UsageError} when there are several.
+ * @throws {UsageError} if there are several.
  */
 export function onlyOne<Id extends string>(
   found: readonly Id[],
@@ -64,7 +64,7 @@ export function onlyOne<Id extends string>(
   throw new UsageError(`'${name}' is the beginning of ${counted(found.length, what)}: ${listed}${more}`);
 }
 
-/** The ids of all of these. */
+/** Finds the ids of several conversations. */
 export async function findConversations(store: TurnlogStore, names: readonly string[]): Promise<ConversationId[]> {
   const found = [];
   for (const name of names) found.push((await findConversation(store, name)).id);
@@ -72,9 +72,9 @@ export async function findConversations(store: TurnlogStore, names: readonly str
 }
 
 /**
- * A conversation that is not there yet, under the id that was typed or a random one.
+ * A new conversation, with the given id or a random one.
  *
- * @throws {UsageError} for a text that cannot be an id, or is that of a conversation which is there.
+ * @throws {UsageError} if the text is not a valid id, or the conversation exists.
  */
 export async function newConversation(store: TurnlogStore, id: string | undefined): Promise<Conversation> {
   const conversation = store.conversation(...(id === undefined ? [] : [newConversationId(id)]));
@@ -83,9 +83,9 @@ export async function newConversation(store: TurnlogStore, id: string | undefine
 }
 
 /**
- * The id that a new conversation is to have.
+ * Parses the id of a new conversation.
  *
- * @throws {UsageError} for a text that cannot be one.
+ * @throws {UsageError} if it is not a valid id.
  */
 export function newConversationId(text: string): ConversationId {
   const id = conversationIdSchema.safeParse(text);
@@ -93,11 +93,11 @@ export function newConversationId(text: string): ConversationId {
   return id.data;
 }
 
-/** The conversation that was written last; of a store that would read its whole log for it, the first that `ls` lists. */
+/** The conversation that was written last; if a store would read its whole log for that, the first one that `ls` lists. */
 async function newestConversation({ events }: TurnlogStore): Promise<ConversationId | null> {
   const stream = await events.newestStream?.("conversation-");
   if (stream === null) return null;
-  // To hide a conversation, or to erase it, is not to write in it, for the person who then says @last.
+  // Hiding or erasing a conversation does not count as writing for @last.
   if (stream !== undefined && !(await isTakenAway(events, stream))) {
     const id = conversationOfStream(stream);
     return id === null ? null : newestOf(events, id);
@@ -107,7 +107,7 @@ async function newestConversation({ events }: TurnlogStore): Promise<Conversatio
   return (await listConversations(events, { limit: 1, withHidden: true })).conversations[0]?.id ?? null;
 }
 
-/** A conversation, or one that it began from and that was written later: a copy has that before it. */
+/** A conversation, or an ancestor that was written later: a copy writes ancestors first. */
 async function newestOf(events: EventStore, first: ConversationId): Promise<ConversationId> {
   let newest = { id: first, at: (await lastAtOf(events, first)) ?? "" };
   const seen = new Set<ConversationId>();
@@ -120,7 +120,7 @@ async function newestOf(events: EventStore, first: ConversationId): Promise<Conv
   return newest.id;
 }
 
-/** Whether the newest event of a stream hid its conversation, or says that it was erased. */
+/** Whether the newest event of a stream hid the conversation, or records its erasure. */
 async function isTakenAway(events: EventStore, stream: string): Promise<boolean> {
   for await (const envelope of events.readStream(stream, { direction: "backwards", limit: 1 })) {
     if (isErased(envelope)) return true;
@@ -138,7 +138,7 @@ async function isTakenAway(events: EventStore, stream: string): Promise<boolean>
 /**
  * The number of a revision.
  *
- * @throws {NotFoundError} when it is not there.
+ * @throws {NotFoundError} if it does not exist.
  */
 export async function findRevision(
   store: TurnlogStore,
@@ -168,17 +168,17 @@ async function findResponse(conversation: Conversation, prefix: string): Promise
   return only;
 }
 
-/** A conversation at one revision, and what puts its blocks and events into words. */
+/** A conversation at one revision, with what its blocks and events need to be described. */
 export type FoundPlace = WatchedPlace & { readonly conversation: Conversation };
 
-/** A revision of a conversation, found but not read. */
+/** A revision of a conversation, found but not loaded. */
 export type FoundRevision = { readonly conversation: Conversation; readonly revision: number };
 
 /**
- * The conversation and the revision that a text names; without a revision, the newest.
+ * Finds the conversation and revision of a place; without a revision, the newest.
  *
- * @throws {UsageError} for a range, and for a text that names nothing.
- * @throws {NotFoundError} when either is not there.
+ * @throws {UsageError} if it is a range, or not a place.
+ * @throws {NotFoundError} if either does not exist.
  */
 export async function findPlace(store: TurnlogStore, text: string): Promise<FoundRevision> {
   const { conversation: name, at } = parsePlace(text);
@@ -188,10 +188,10 @@ export async function findPlace(store: TurnlogStore, text: string): Promise<Foun
   return { conversation, revision };
 }
 
-/** What a command makes of the events of a place while they are read; asked for anew should the reading begin anew. */
+/** Makes a command's follower of the events that are read; called again if the reading starts again. */
 type Follow = (own: string) => Follower;
 
-/** The same, read: its events once. */
+/** Finds and loads a place; reads its events once. */
 export async function openPlace(store: TurnlogStore, text: string, follow?: Follow): Promise<FoundPlace> {
   const { conversation, revision } = await findPlace(store, text);
   const own = conversationStream(conversation.id);
@@ -200,9 +200,9 @@ export async function openPlace(store: TurnlogStore, text: string, follow?: Foll
 }
 
 /**
- * The request that a place names; without a revision the last one of all.
+ * Finds the request of a place; without a revision, the last one of the conversation.
  *
- * @throws {TurnlogError} `request-not-found` when nothing was asked there, or by then.
+ * @throws {TurnlogError} `request-not-found` if there is no request at or before it.
  */
 export async function findRecordedRequest(
   store: TurnlogStore,

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Syntax of old Node only, and no static import: a too old Node must get as far as the sentence below. Everything else is loaded
-// by what needs it, and `process` by its global name, because importing it opens its streams.
+// Syntax of old Node only, and no static import, so that an old Node reaches the message below. Other modules are loaded where they
+// are needed. `process` is used by its global name, because importing it opens its streams.
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 13)) {
@@ -9,7 +9,7 @@ if (major < 22 || (major === 22 && minor < 13)) {
   );
   process.exitCode = 6;
 } else {
-  // Node 22 warns that its SQLite is experimental, to people who never asked which database this is.
+  // Suppresses Node 22's warning that its SQLite is experimental, which tells users nothing that they need.
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
     if (String(warning).includes("SQLite is an experimental feature")) return;

@@ -2,13 +2,13 @@ import { InvalidArgumentError, Option } from "commander";
 import type { Settlement } from "../domain/events/tool-events.ts";
 
 /*
- * Options, and parsers of their values for commander. Each refuses what cannot be meant and says what was expected; commander says which
- * option was given what.
+ * Options, and parsers of their values for commander. Each parser rejects an invalid value and says what it expected; commander
+ * adds the option and the given value.
  */
 
 export const option = (flags: string, description: string): Option => new Option(flags, description);
 
-/** The id of a conversation that a command makes: one spelling for all of them. */
+/** The option for the id of a new conversation, spelled the same in all commands. */
 export const newId = (when = "", otherwise = "; by default a random one"): Option =>
   option("--id <id>", `${when}the id of the new conversation${otherwise}`);
 
@@ -23,10 +23,10 @@ export function numberIn({ least, most = Number.MAX_SAFE_INTEGER, isWhole = true
   };
 }
 
-/** How many, where none is not meant. */
+/** A count of at least one. */
 export const count = numberIn({ least: 1 });
 
-/** What stays in the log of an erasure: no text, which might be personal. */
+/** A text that the log of an erasure keeps: not free text, which might be personal. */
 export function erasureCode(text: string): string {
   if (/^[A-Za-z0-9_-]{1,64}$/.test(text)) return text;
   throw new InvalidArgumentError("Expected a code of 1 to 64 letters, digits, _ or -: it stays in the log.");
@@ -37,17 +37,17 @@ export function someText(text: string): string {
   return text;
 }
 
-/** The address of a server, with the path that clients want where it was named without one. */
+/** A server's address, with the path that clients need if it was given without one. */
 export function serverAddress(text: string): string {
   if (!URL.canParse(text)) throw new InvalidArgumentError("Expected an address such as http://127.0.0.1:4010.");
   const url = new URL(text);
   return url.pathname === "/" ? `${url.origin}/v1` : text;
 }
 
-/** A call in doubt, by its block id or the name of its tool, and what became of it. */
+/** A call in doubt, by its block id or its tool's name, and how to settle it. */
 export type TypedSettlement = { readonly call: string; readonly settlement: Settlement };
 
-/** Takes one more `CALL=rerun`, `CALL=abandon` or `CALL=result:TEXT`. */
+/** Parses another `CALL=rerun`, `CALL=abandon` or `CALL=result:TEXT`. */
 export function settlement(text: string, before: readonly TypedSettlement[] = []): readonly TypedSettlement[] {
   const at = text.indexOf("=");
   const [call, how] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)];
@@ -61,14 +61,14 @@ function settlementOf(how: string): Settlement | null {
   return how.startsWith("result:") ? { how: "result", output: how.slice("result:".length) } : null;
 }
 
-/** What can be typed for a call in doubt. */
+/** The options that settle a call in doubt. */
 export const settlementWords = (blockId: string): readonly string[] =>
   ["rerun", "abandon", "result:TEXT"].map((how) => `--settle ${blockId}=${how}`);
 
-/** One more value of an option that may be given several times. */
+/** Adds a value of an option that may be repeated. */
 export const oneMore = (text: string, before: readonly string[] = []): readonly string[] => [...before, someText(text)];
 
-/** Takes one more `NAME=VALUE`. */
+/** Parses another `NAME=VALUE`. */
 export function labelOption(
   text: string,
   before: Readonly<Record<string, string>> = {},
@@ -80,7 +80,7 @@ export function labelOption(
 
 const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 
-/** A time as ISO text: one that was typed as such, in UTC unless it says otherwise, or how long it is before now. */
+/** Parses a time into ISO text: either a time, by default in UTC, or a duration before now. */
 export const timeBefore =
   (clock: () => number) =>
   (text: string): string => {

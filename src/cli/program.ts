@@ -21,15 +21,15 @@ export async function run(argv: readonly string[]): Promise<void> {
   setTimeout(endProcess, lingerMs).unref();
 }
 
-/** How long a process may go on after its answer. */
+/** How long a process may continue after its answer. */
 export const lingerMs = 1_000;
 
-/** Exits once its readers, slow ones too, have read all output. */
+/** Exits once all readers, even slow ones, have consumed the output. */
 function endProcess(): void {
   process.stdout.write("", () => process.stderr.write("", () => process.exit()));
 }
 
-/** The same for any streams and environment: the exit code is the answer. */
+/** The same with any streams and environment; returns the exit code. */
 export async function execute(argv: readonly string[], environment: CliEnvironment): Promise<ExitCode> {
   let answer: ExitCode = exitCodes.ok;
   const program = createProgram(environment, (code) => {
@@ -124,7 +124,7 @@ function stackOf(error: Error): string {
   return error.cause instanceof Error ? `${stack}\ncaused by ${stackOf(error.cause)}` : stack;
 }
 
-/** Help and version are answers; every other end by commander is a usage error. */
+/** Help and version are answers; commander's other exits are usage errors. */
 const codeOf = ({ exitCode }: CommanderError): ExitCode => (exitCode === 0 ? exitCodes.ok : exitCodes.usage);
 
 const inOneLine = (text: string): string =>
@@ -133,7 +133,7 @@ const inOneLine = (text: string): string =>
     .replace(/^error: /, "")
     .replace(/\s*\n\s*/g, " ");
 
-/** Names that people may expect, and the command to type instead. */
+/** Names that users may expect, with the command to type instead. */
 const otherWords: ReadonlyMap<string, string> = new Map([
   ["settle", "resume CONVERSATION --settle CALL=HOW"],
   ["abandon", "resume CONVERSATION --abandon"],
@@ -161,7 +161,7 @@ const otherWords: ReadonlyMap<string, string> = new Map([
   ["heads", "verify --save-heads FILE"],
 ]);
 
-/** Names that people may type to delete something: no other command may seem to do that. */
+/** Names that users may type to delete something: the hint must not suggest that another command deletes. */
 const erasing: ReadonlySet<string> = new Set(["delete", "forget", "purge", "remove", "rm", "wipe"]);
 
 function hintFor(refusal: string): string | null {

@@ -1,19 +1,19 @@
-/** How far something has come. */
+/** Shows the progress of some work. */
 export type Progress = {
-  /** `total` is left out where it is not known. */
+  /** Leave `total` out if it is unknown. */
   readonly update: (done: number, total?: number) => void;
-  /** Takes the bar away. */
+  /** Removes the bar. */
   readonly end: () => void;
 };
 
 export type ProgressOptions = {
   readonly label: string;
   readonly write: (text: string) => void;
-  /** Milliseconds, of any clock that goes forwards. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 };
 
-/** What takes less than this shows no bar; a bar is drawn at most every tenth of a second. */
+/** Shorter work shows no bar; a bar is redrawn at most every tenth of a second. */
 export const progressAfterMs = 500;
 const redrawMs = 100;
 

@@ -9,7 +9,7 @@ import type { Cell, Style } from "./screen.ts";
 type Reasoning = NonNullable<WhyDocument["reasoning"]>;
 type Told = Reasoning["blocks"][number];
 
-/** What became of a request's reasoning: a line for each block, then who broke what, and what carrying it costs. */
+/** What happened to a request's reasoning: a line per block, then who broke it, and its cost. */
 export function printReasoning({ blocks, size, told, unknown }: Reasoning, { print, table, style }: Screen): void {
   print("", style.bold(`Reasoning: ${summaryOf(blocks)}`));
   table(blocks.map((block) => rowOf(block, style)));
@@ -66,7 +66,7 @@ function surpriseWords({ index, fate, withheld }: Told): string {
 
 const share = (part: number, whole: number): string => `${grouped(part)} of ${grouped(whole)} bytes`;
 
-/** In the unit in which a person would say it. */
+/** An age in the unit that people would use. */
 function ageWords(ageMs: number): string {
   const minutes = Math.floor(ageMs / 60_000);
   if (minutes < 60) return `${minutes} min old`;

@@ -1,18 +1,18 @@
 import { UsageError } from "./exit-codes.ts";
 
-/** A revision as it was typed: counted from the beginning, from the end when negative, or by what it answered. */
+/** A revision as the user typed it: counted from the start, from the end if negative, or the answer to a message. */
 export type RevisionName =
   | { readonly type: "number"; readonly revision: number }
   | { readonly type: "response"; readonly prefix: string };
 
-/** `<conversation>`, `<conversation>@<revision>` or `<conversation>@<revision>..<revision>`, read but not looked up. */
+/** `<conversation>`, `<conversation>@<revision>` or `<conversation>@<revision>..<revision>`, parsed but not looked up. */
 export type RevisionPlace = {
   /** The beginning of a conversation's id, or `@last`. */
   readonly conversation: string;
   readonly at:
     | { readonly type: "none" }
     | { readonly type: "one"; readonly revision: RevisionName }
-    /** An end that is left out is the first or the last revision. */
+    /** A missing end is the first or the last revision. */
     | { readonly type: "range"; readonly from: RevisionName; readonly to: RevisionName };
 };
 
@@ -21,9 +21,9 @@ export const lastRevision: RevisionName = { type: "number", revision: -1 };
 export const lastWritten = "@last";
 
 /**
- * Reads what names a place in a conversation.
+ * Parses a place in a conversation.
  *
- * @throws {UsageError} when it is none.
+ * @throws {UsageError} if it is not one.
  */
 export function parsePlace(text: string): RevisionPlace {
   const isLast = text === lastWritten || text.startsWith(`${lastWritten}@`);

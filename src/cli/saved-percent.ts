@@ -1,4 +1,4 @@
-/** An estimate, which takes no codec: `why` makes the body that everything would have been. */
+/** An estimate that needs no codec; `why` builds the full body for an exact figure. */
 export const savedPercent = ({
   bytesSent,
   bytesSaved,

@@ -1,6 +1,6 @@
 import { inOneLine, isPlain, printable } from "../base/printable.ts";
 
-/** Colours for people; each is the identity where output goes into a file or a pipe. */
+/** Colours for people; each is the identity if output goes into a file or a pipe. */
 export type Style = {
   readonly bold: (text: string) => string;
   readonly dim: (text: string) => string;
@@ -20,7 +20,7 @@ export const createStyle = (isColoured: boolean): Style =>
     ? { bold: colour(1), dim: colour(2), good: colour(32), warn: colour(33), bad: colour(31) }
     : { bold: plain, dim: plain, good: plain, warn: plain, bad: plain };
 
-/** A text as it may reach a terminal: our own colours, where there are any, and nothing else that a terminal obeys. */
+/** A text that is safe for a terminal: with our own colours, if any, and without other control characters. */
 export const shown = (text: string, isColoured: boolean): string =>
   isColoured
     ? text
@@ -32,7 +32,7 @@ export const shown = (text: string, isColoured: boolean): string =>
 // biome-ignore lint/suspicious/noControlCharactersInRegex: They are what is looked for.
 const ownCodes = /(\u001b\[(?:[012]|3[123])m)/;
 
-/** A cell, and how it is coloured once its width is known. */
+/** A cell, with a style that is applied once its width is known. */
 export type Cell = string | { readonly text: string; readonly style: (text: string) => string };
 
 /** Rows with aligned columns, two blanks between; the last column is cut at the edge of the terminal. */
@@ -58,11 +58,11 @@ export function tableLines(rows: readonly (readonly Cell[])[], { columns }: { re
   });
 }
 
-/** A line feed in a cell would begin a row. */
+/** A line feed in a cell would start a new row. */
 const textOf = (cell: Cell): string => inOneLine(typeof cell === "string" ? cell : cell.text);
 const padded = (text: string, width: number, wanted: number): string => text + " ".repeat(Math.max(0, wanted - width));
 
-/** In terminal cells: wide East Asian letters and emoji take two, marks that combine none. */
+/** The width in terminal cells: wide East Asian letters and emoji take two, combining marks none. */
 export function widthOf(text: string): number {
   if (isPlain(text)) return text.length;
   let width = 0;

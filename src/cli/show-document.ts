@@ -16,7 +16,7 @@ import { blockDocument, turnDocument } from "./difference.ts";
 import type { RunDocument, ServerContextDocument, ShowDocument, ToldBlock } from "./documents/conversations.ts";
 import type { FoundPlace } from "./find.ts";
 
-/** What `turnlog show` tells beside the view of a past: it reads the same events. */
+/** What `turnlog show` adds to the view of a past revision: it reads the same events. */
 export class ShowFolds {
   readonly #own: string;
   #costs: UsageView;
@@ -32,18 +32,18 @@ export class ShowFolds {
   take(recorded: RecordedEvent): void {
     const { event, stream } = recorded;
     const isOwn = stream === this.#own;
-    // What the ancestors of a fork cost was paid by them; what models their settings name is known from them.
+    // The cost of a fork's ancestors belongs to them; only their settings are read, which name the models.
     if (isOwn || event.type === "SettingsDeclared") this.#costs = usage.apply(this.#costs, recorded);
     if (isOwn && event.type === "ConversationStarted") this.#origin = event.data.origin;
     if (isOwn && event.type === "RunStarted") this.#started = event.data;
     if (recorded.runId !== null) this.#heardAt = recorded.at;
   }
 
-  /** `life` is that of the owner of the run that is open there; null where the place is not the newest event, so that none was looked for. */
+  /** `life` is that of the open run's owner; null if the place is not the newest event, so that it was not looked up. */
   documentOf(place: FoundPlace, life: Life | null): ShowDocument {
     const { conversation, past, words } = place;
     const { event: recorded, revision, view } = past;
-    // Nobody else gets it, so it need not be frozen.
+    // It has no other owner, so it need not be frozen.
     const { committed: turn } = view.client;
     const { event, at, actor, runId, frame } = recorded;
     const working = workingTurn(past);
@@ -106,7 +106,7 @@ function toldBlocks({ past, words }: FoundPlace, turn: Turn): readonly ToldBlock
   });
 }
 
-/** How each context stands to the Turn; the digests of the Turns that they are compared with are gathered once. */
+/** The relation of each context to the Turn; the digests of the compared Turns are collected once. */
 function contextsOfServers(past: LoadedPast, turn: Turn): readonly ServerContextDocument[] {
   const lookup = contextsOf(past.view);
   const beginningsOf = (whole: Turn): ReadonlySet<string> => {
@@ -127,13 +127,13 @@ function contextsOfServers(past: LoadedPast, turn: Turn): readonly ServerContext
   }));
 }
 
-/** The Turn that contexts are compared with: what an open run goes on from, whichever frame this event is of. */
+/** The Turn that contexts are compared with: the one that an open run continues from, in whatever frame this event is. */
 function workingTurn({ view: { client } }: LoadedPast): Turn {
   const turns = client.run?.turns;
   return turns === undefined ? client.committed : turns.get(turns.newest);
 }
 
-/** Whether the next request is still to be made, by layers that may make of a Turn what they sent before. */
+/** Whether the next request is not made yet: layers may still restore what they sent before. */
 function isBetweenRequests({ view }: LoadedPast): boolean {
   const asked = view.client.run?.inferences.values() ?? [];
   return [...asked].every(({ isOpen }) => !isOpen);

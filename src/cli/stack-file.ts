@@ -9,10 +9,10 @@ import { codecs, codecsWith } from "../providers/codecs.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /**
- * The engine that a module of the user exports: as `engine` or as its default, itself or a function that gives one. Where the
- * module exports a `context` too, itself or a function, layers and tools are given that.
+ * Loads the engine that a user's module exports as `engine` or as its default: the engine itself, or a function that returns it. If
+ * the module also exports a `context` (a value or a function), layers and tools receive it.
  *
- * @throws {UsageError} when the module cannot be loaded, exports no engine, or one that another copy of turnlog made.
+ * @throws {UsageError} if the module cannot be loaded, exports no engine, or exports one of another copy of turnlog.
  */
 export async function loadEngine(path: string): Promise<Engine> {
   const loaded = await load(path);
@@ -30,10 +30,10 @@ export async function loadEngine(path: string): Promise<Engine> {
 }
 
 /**
- * Turnlog's own codecs, and those of a module of the user: those of its engine's providers, and those that it exports as `codecs`, for
- * requests of older versions.
+ * Turnlog's own codecs, and those of a user's module: its engine's providers', and those that it exports as `codecs`, for requests
+ * of older versions.
  *
- * @throws {UsageError} when the module cannot be loaded, or exports neither.
+ * @throws {UsageError} if the module cannot be loaded, or exports neither.
  */
 export async function codecsOf(path: string | undefined): Promise<Codecs> {
   if (path === undefined) return codecs;
@@ -53,7 +53,7 @@ export async function codecsOf(path: string | undefined): Promise<Codecs> {
   );
 }
 
-/** The engine of such a module; null where it exports codecs alone. */
+/** The engine of such a module; null if it exports only codecs. */
 export async function engineIn(path: string): Promise<Engine | null> {
   const loaded = await load(path);
   return member(loaded, "codecs") !== undefined && !hasEngine(loaded) ? null : loadEngine(path);
@@ -76,7 +76,7 @@ async function load(path: string): Promise<unknown> {
   }
 }
 
-/** Whether it is what `createEngine` gives, of whichever copy of turnlog. */
+/** Whether the value is an engine, of any copy of turnlog. */
 function isEngine(value: unknown): value is Engine {
   const options = member(value, "options");
   return member(options, "provider") !== undefined && Array.isArray(member(options, "layers"));

@@ -16,7 +16,7 @@ import type { TranscriptDocument } from "./documents/conversations.ts";
 
 type Range = { readonly from: number; readonly to: number };
 
-/** What was said, whole; what cannot be read is named on stderr, and the rest goes on. */
+/** Everything that was said; unreadable events are named on stderr, and the rest continues. */
 export async function transcriptOf(
   context: CliContext,
   store: TurnlogStore,
@@ -42,7 +42,7 @@ export async function transcriptOf(
     else if (!checked.ok) context.note(`${eventPlace(envelope, own)} is not what was written: ${checked.error.reason}`);
     if (!(reading instanceof Error)) view = transcript.apply(view, reading);
   }
-  // What was said before a fork began comes first, where the whole is asked for.
+  // What was said before a fork comes first, unless the range starts later.
   const utterances = view.utterances.filter(({ stream, revision }) => (stream === own ? revision >= from : from === 0));
   return { conversation: id, utterances };
 }
@@ -60,7 +60,7 @@ export function renderTranscript({ conversation, utterances }: TranscriptDocumen
 
 type End = Pick<ForkPoint, "stream" | "revision">;
 
-/** The events of a conversation up to one, its ancestors' before its own. */
+/** The events of a conversation up to this one, after those of its ancestors. */
 async function* readLineage(context: CliContext, store: TurnlogStore, end: End): AsyncIterable<StoredEnvelope> {
   for (const { stream, revision } of [...(await ancestors(context, store, end.stream)), end]) {
     yield* store.events.readStream(stream, { limit: revision + 1 });

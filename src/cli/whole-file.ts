@@ -3,11 +3,11 @@ import { type FileHandle, open, rm } from "node:fs/promises";
 import { createBeside, kindAt, namedFile, putInPlace } from "../stores/files.ts";
 import { UsageError } from "./exit-codes.ts";
 
-/** What a file is about to hold, and so what may be replaced by it. */
+/** What a file will hold, and therefore which file it may replace. */
 export type FileContent = {
-  /** What such a file is, for who is told that there is another one: `bundle`. */
+  /** The name of such a file, for the message about a file of another kind: `bundle`. */
   readonly name: string;
-  /** What every such file begins with. */
+  /** The beginning of every such file. */
   readonly begin: string;
   readonly pieces: AsyncIterable<string> | Iterable<string>;
   /** May throw to stop the writing. */
@@ -15,15 +15,14 @@ export type FileContent = {
 };
 
 /**
- * Writes a file as a whole: a crash leaves what was there before, or all of the new one. Only this user may read it, or who
- * might read the file that it replaces. A link is followed; into a pipe or a device is written as it comes, for nothing may
- * take its place.
+ * Writes a file as a whole: a crash leaves the old content or the new one. Only the current user may read it, or those who could
+ * read the file that it replaces. It follows links, and writes directly into a pipe or a device, which must not be replaced.
  *
- * @throws {UsageError} when the path is a folder, or a file that holds something else.
- * @throws what the pieces throw; then nothing is left behind.
+ * @throws {UsageError} if the path is a folder, or a file with other content.
+ * @throws the error of the pieces; no file is left behind then.
  */
 export async function writeWholeFile(path: string, content: FileContent): Promise<void> {
-  // Looked at by the name that was given: where /dev/fd/3 leads is no path.
+  // Checked by the given name, because the target of /dev/fd/3 is not a path.
   const kind = kindAt(path);
   if (kind === "folder") throw new UsageError(`${path} is a folder: name a file in it`);
   if (kind === "stream") {
@@ -44,7 +43,7 @@ export async function writeWholeFile(path: string, content: FileContent): Promis
   }
 }
 
-/** Whether a file holds nothing, or what such a file holds: any other is left alone. */
+/** Whether a file is empty or of this kind: others are not replaced. */
 async function mayReplace(path: string, begin: string): Promise<boolean> {
   await using file = await open(path, "r");
   const there = Buffer.alloc(Buffer.byteLength(begin));

@@ -3,21 +3,21 @@ import { Block } from "../domain/block.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 
 export type EphemeralOptions = {
-  /** Tells two such layers of one stack apart, in the log too. */
+  /** Distinguishes two such layers of one stack, also in the log. */
   readonly name?: string;
-  /** Before everything else, or after it. */
+  /** At the start of the Turn, or at its end. */
   readonly at?: "start" | "end";
 };
 
 const ephemeralOptions = optionsOf<EphemeralOptions>({ name: anything, at: choiceOf("start", "end") });
 
 /**
- * Shows the model blocks that the Turn does not keep: they are inserted into each request and taken out of its result.
+ * Shows the model blocks that the Turn does not keep: the layer inserts them into each request and removes them from its result.
  *
- * What it costs: at the `end` (the default) every context that a server holds contains them in a place where the next
- * request does not, so no request is ever chained. At the `start` the same blocks stand where they stood, and the chain
- * holds. What says the same for a whole run is cheaper as `ctx.instructions(text)`, which no context contains; what may
- * stay in the conversation, as `turn.insertOnce(key, block)`, which is sent once.
+ * The cost depends on the place. At the `end` (the default) every context that a server holds contains the blocks where the next
+ * request does not have them, so no request is ever chained. At the `start` the blocks keep their place, and requests stay chained.
+ * Two alternatives are cheaper: for a text that is the same during a whole run, `ctx.instructions(text)`, which is in no context;
+ * for blocks that may stay in the conversation, `turn.insertOnce(key, block)`, which is sent once.
  */
 export function ephemeral(blocks: readonly Block[], options: EphemeralOptions = {}): Layer {
   ephemeralOptions.check("ephemeral", options);
@@ -26,7 +26,7 @@ export function ephemeral(blocks: readonly Block[], options: EphemeralOptions = 
   const config = { at, blocks: blocks.map(({ digest }) => digest) };
   return defineMiddleware({ name, version: "1.0.0", config }, (next) => async (turn) => {
     const shown = blocks.reduce(
-      // One name in every step, so that the log holds the blocks once and refers to them from then on.
+      // The key is the same in every step, so the log stores the blocks once and refers to them afterwards.
       (into, block, index) =>
         into.insertOnce(`${name} ${index} ${block.digest}`, block, at === "start" ? index : into.length),
       turn,

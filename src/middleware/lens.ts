@@ -5,19 +5,22 @@ import type { ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 
-/** Where a block stands, as the client has it. */
+/** The place of a block, as the client sees it. */
 export type LensPlace = {
   readonly conversationId: ConversationId;
-  /** The blocks ahead of it, with what the model is not shown. What comes behind it is not there: it would change what was sent before. */
+  /**
+   * The blocks before it, including those that the model does not see. Blocks after it are absent, because depending on them would
+   * change earlier requests.
+   */
   readonly before: readonly Block[];
 };
 
 export type LensDefinition = {
   readonly name: string;
   readonly version: string;
-  /** What the model sees of a block. It depends on nothing but the block and its place; the same object says that nothing is hidden. */
+  /** Returns the model's form of a block. It must depend only on the block and its place. Return the same object to hide nothing. */
   readonly hide: (block: Block, place: LensPlace) => Block;
-  /** What the client sees of a block that came in the answer; `hide` of it is what the model said. */
+  /** Returns the client's form of a block of the answer. `hide` of it should give what the model said. */
   readonly restore?: (block: Block, place: LensPlace) => Block;
 };
 
@@ -26,27 +29,27 @@ const lensOptions = optionsOf<LensDefinition>({
   ...{ hide: required<LensDefinition["hide"]>(checkFunction), restore: checkFunction },
 });
 
-/** What a block is shown as behind the blocks that were ahead of it then. */
+/** The form of a block that the model sees, after these blocks before it. */
 type Shown = { readonly form: Block; readonly conversationId: string; readonly ahead: Shown | null };
 
 /**
  * A layer that shows the model another form of each block than the client keeps: redaction, shortening, translation.
  *
- * On the way back every hidden form gives way to the very block that it was made of, so the Turn keeps its authors, and
- * blocks that the answer brought are restored. Hidden forms are the same in every step, so requests stay chained. Where
- * `hide(restore(block))` is not what the model said, the next request goes on from before that answer, and where every answer is
- * rewritten so, each request sends the whole Turn.
+ * On the way back the layer replaces every hidden form with the original block, so the Turn keeps its authors, and passes the
+ * blocks of the answer to `restore`. Hidden forms are the same in every step, so requests stay chained. If `hide(restore(block))`
+ * differs from what the model said, the next request continues from before that answer; if every answer is rewritten like that,
+ * each request sends the whole Turn.
  *
- * Reasoning is handed out as it came: no server takes it back edited.
+ * Reasoning stays as it came, because no server accepts it edited.
  */
 export function lens(definition: LensDefinition): Layer {
   lensOptions.checkNames("lens", definition);
   const { name, version, hide, restore = (block: Block) => block } = definition;
   lensOptions.checkValues(`lens '${name}': `, definition);
-  // For as long as the blocks themselves: a Turn is hidden anew in every step, and most of its blocks are old.
+  // A cache that lives as long as the blocks: each step hides the Turn again, and most of its blocks are old.
   const shownByBlock = new WeakMap<Block, Shown>();
 
-  /** Goes through the blocks of a conversation from the first on, and hides them where what they are shown as is asked for. */
+  /** Walks through the blocks of a conversation from the first, and hides them only when their hidden form is needed. */
   function walk(conversationId: ConversationId) {
     const blocks: Block[] = [];
     let length = 0;
@@ -81,7 +84,7 @@ export function lens(definition: LensDefinition): Layer {
       if (meant === said) return pass(said);
       hideUpTo(blocks.length);
       const form = hiddenNext(meant);
-      // The provider's own block goes back to it where the words are the same: with its item id, and as a reference.
+      // If the hidden form equals what the model said, the provider gets its own block back, with its item id and by reference.
       note(meant, { form: form.digest === said.digest ? said : form, conversationId, ahead });
       return pass(meant);
     };
@@ -101,7 +104,7 @@ export function lens(definition: LensDefinition): Layer {
   });
 }
 
-/** The blocks ahead are listed when they are asked for: most lenses look at the block alone. */
+/** Lists the earlier blocks lazily, because most lenses look only at the block itself. */
 function placeAt(conversationId: ConversationId, blocks: readonly Block[], length: number): LensPlace {
   return Object.freeze({
     conversationId,
@@ -111,14 +114,14 @@ function placeAt(conversationId: ConversationId, blocks: readonly Block[], lengt
   });
 }
 
-/** @throws {TypeError} for what is no block: what is hidden is found again by the block that it was made of. */
+/** @throws {TypeError} if it is not a block. */
 function blockOf(where: string, given: unknown): Block {
   if (given instanceof Block) return given;
   unwatched(given);
   throw new TypeError(`${where} gave ${kindOf(given)}, and has to give a block at once: write block.withText(…)`);
 }
 
-/** What each block that was passed on had been made of: itself, where nothing was hidden. */
+/** Maps each block that was passed on to its original: itself, if nothing was hidden. */
 function originalsOf(turn: Turn, hidden: Turn): ReadonlyMap<Block, Block> {
   const shown = hidden.blocks;
   return new Map(turn.blocks.map((block, index) => [shown[index] ?? block, block]));

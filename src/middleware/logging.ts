@@ -4,33 +4,33 @@ import { unwatched } from "../base/unwatched.ts";
 import { Turn } from "../domain/turn.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 
-/** One thing that a log says of a call. Numbers and ids only: nothing of what the conversation is about. */
+/** A log entry about a call. It has only numbers and ids, and no content of the conversation. */
 export type LogEntry = {
   readonly event: "started" | "completed" | "failed";
   readonly runId: string;
   readonly frame: string;
-  /** Blocks of the Turn: passed on when a call starts, with the answer when it completes. */
+  /** Number of blocks in the Turn: the one passed in when a call starts, the one with the answer when it completes. */
   readonly blocks: number;
-  /** Blocks of the Turn by kind. */
+  /** Number of blocks in the Turn by kind. */
   readonly kinds: Readonly<Record<string, number>>;
   /** Milliseconds since the call started; 0 at its start. */
   readonly durationMs: number;
-  /** Why it failed: the error's code or name, for its message may quote the conversation. */
+  /** The error's code or name if the call failed; not its message, which may quote the conversation. */
   readonly error?: string;
 };
 
 export type LoggingOptions = {
-  /** Tells two of them in one stack apart, in the conversation's log too. */
+  /** Distinguishes two such layers of one stack, also in the conversation's log. */
   readonly name?: string;
-  /** Gets every entry. What it throws is lost: a log that cannot be written stops no conversation. */
+  /** Receives every entry. Its errors are ignored, so that a failing log never stops a conversation. */
   readonly write?: (entry: LogEntry) => unknown;
-  /** Milliseconds from any beginning. */
+  /** A clock in milliseconds, with any origin. */
   readonly now?: () => number;
 };
 
 const loggingOptions = optionsOf<LoggingOptions>({ name: anything, write: checkFunction, now: checkFunction });
 
-/** Says what goes through its place in the stack: as the outermost layer every step, as the innermost every request. */
+/** Logs each call at its place in the stack: as the outermost layer every step, as the innermost every request. */
 export function logging(options: LoggingOptions = {}): Layer {
   loggingOptions.check("logging", options);
   const { name = "logging", write = writeLine, now = () => performance.now() } = options;
@@ -43,7 +43,7 @@ export function logging(options: LoggingOptions = {}): Layer {
       try {
         unwatched(write(error === undefined ? entry : { ...entry, error: nameOf(error) }));
       } catch {
-        // As the option says.
+        // Ignored, as documented at `write`.
       }
     };
     const asked = kindsOf(turn);
@@ -61,7 +61,7 @@ export function logging(options: LoggingOptions = {}): Layer {
 
 type Kinds = LogEntry["kinds"];
 
-/** Counts the blocks of Turns by kind: of one that goes on where the last one ended, only what is new. */
+/** Counts the blocks of Turns by kind. If a Turn continues the last one, only its new blocks are counted. */
 function createCounter(): (turn: Turn) => Kinds {
   let last: { readonly turn: Turn; readonly kinds: Kinds } = { turn: Turn.empty, kinds: {} };
   return (turn) => {

@@ -10,7 +10,7 @@ import { appendDocument } from "../documents/writing.ts";
 import { NotFoundError, UsageError } from "../exit-codes.ts";
 import { findConversation, newConversation } from "../find.ts";
 
-/** Whose words they are, as chat APIs call them. */
+/** The author of a message, as chat APIs call it. */
 export type AppendRole = "user" | "system" | "developer" | "assistant" | "tool";
 
 type Options = {
@@ -20,7 +20,7 @@ type Options = {
   readonly id?: string;
 };
 
-/** What is typed for a conversation that is to come into being. */
+/** The name to type for a new conversation. */
 const begun = "@new";
 
 /** Appends one message by hand. */
@@ -74,7 +74,7 @@ function checkOptions(name: string, { as, call, id }: Options): void {
   if (as !== "tool" && call !== undefined) throw new UsageError(`--call goes with --as tool, not --as ${as}`);
 }
 
-/** More than any message of people; what is longer is a mistake, such as the wrong file. */
+/** More than any message of a person; anything longer is a mistake, such as the wrong file. */
 const maxBytes = 32 * 1024 * 1024;
 
 async function textOf({ stdin }: CliContext, typed: string | undefined): Promise<string> {
@@ -85,7 +85,7 @@ async function textOf({ stdin }: CliContext, typed: string | undefined): Promise
   return text;
 }
 
-/** What stdin says, without the line feed that ends it. */
+/** The text of stdin, without its final line feed. */
 async function readText(stdin: CliContext["stdin"]): Promise<string> {
   const pieces: Uint8Array[] = [];
   let bytes = 0;

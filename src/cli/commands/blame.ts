@@ -13,7 +13,7 @@ import { type BlameDocument, blameDocument } from "../documents/conversations.ts
 import { NotFoundError } from "../exit-codes.ts";
 import { type FoundPlace, onlyOne, openPlace } from "../find.ts";
 
-/** Who made and last changed the blocks of a Turn, and who took out those that are gone. */
+/** Who made and last changed the blocks of a Turn, and who removed those that are gone. */
 export const blame = commandCode({
   document: blameDocument,
 
@@ -32,7 +32,7 @@ export const blame = commandCode({
   },
 });
 
-/** A block is named by its place in the Turn, its id, or the beginning of its id. */
+/** Finds a block by its place in the Turn, its id, or the beginning of its id. */
 function blockIdOf({ past }: FoundPlace, name: string): string {
   if (/^\d+$/.test(name)) {
     const block = turnSpokenOf(past).at(Number(name));
@@ -89,7 +89,7 @@ function renderAll({ conversation, revision, blocks, removed }: BlameDocument, o
   );
 }
 
-/** The whole story of one block. */
+/** The whole history of one block. */
 function renderOne({ blocks, removed }: BlameDocument, own: string, { style, print, table }: Screen): void {
   const [block] = blocks;
   const story = block ?? removed[0];

@@ -5,7 +5,7 @@ import { findConversation } from "../find.ts";
 
 type Options = { readonly reason?: string; readonly wait: number };
 
-/** Ends the run that is open, in whichever process it runs. */
+/** Ends the open run, in whichever process it runs. */
 export const cancel = commandCode({
   document: cancelDocument,
 

@@ -36,7 +36,7 @@ export const cat = commandCode({
   },
 });
 
-/** As it stands in the store, what is stored beside it by reference; what is no JSON is a text. */
+/** The data as the store holds it, with externally stored texts by reference; a text if it is not JSON. */
 function stored(data: string): JsonValue {
   try {
     return parseJson(data);
@@ -45,7 +45,7 @@ function stored(data: string): JsonValue {
   }
 }
 
-/** What the event says with all that is stored beside it, or why it cannot be read. */
+/** The event with everything stored beside it, or why it cannot be read. */
 async function reading(store: EventStore, envelope: StoredEnvelope) {
   try {
     const { event } = await readEvent(store, envelope);

@@ -11,7 +11,7 @@ import { compareDocument } from "../documents/differences.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { openPlace } from "../find.ts";
 
-/** Where two conversations part; 1 when their Turns do. */
+/** Where two conversations diverge; exits with 1 if their Turns do. */
 export const compare = commandCode({
   document: compareDocument,
 

@@ -5,7 +5,7 @@ import { completionDocument } from "../documents/running.ts";
 import { UsageError } from "../exit-codes.ts";
 import { globalOptions } from "../global-options.ts";
 
-/** A script that completes what is typed after `turnlog`. */
+/** A script that completes the command line of `turnlog`. */
 export const completionOf = (groups: readonly CommandGroup[]) =>
   commandCode({
     document: completionDocument,

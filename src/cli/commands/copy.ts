@@ -5,7 +5,7 @@ import { type CommandInput, commandCode } from "../command.ts";
 import { copyDocument } from "../documents/stores.ts";
 import { findConversations } from "../find.ts";
 
-/** Copies conversations from one store to another, with all that they need; a copy that was broken off goes on. */
+/** Copies conversations from one store to another, with everything that they need; continues an interrupted copy. */
 export const copy = commandCode({
   document: copyDocument,
 
@@ -33,7 +33,7 @@ export const copy = commandCode({
 
 type CopyDocument = z.infer<typeof copyDocument>;
 
-/** What became of each conversation. */
+/** The outcome for each conversation. */
 export function copyReport(streams: readonly CopiedStream[]): CopyDocument {
   const conversations = streams.flatMap(({ conversation, head, copied }) =>
     conversation === null ? [] : [{ id: conversation, ...head, events: copied }],

@@ -22,7 +22,7 @@ import { answerAsTravelAgent } from "../demo/travel-agent.ts";
 import { type DemoRequest, demoDocument } from "../documents/running.ts";
 import { savedPercent } from "../saved-percent.ts";
 
-/** A conversation from beginning to end, with what was sent, what it would have cost, and who broke a chain. */
+/** A conversation from beginning to end, with what was sent, what it would have cost in full, and who broke a chain. */
 export const demo = commandCode({
   document: demoDocument,
 
@@ -63,7 +63,7 @@ export const demo = commandCode({
       `\n${counted(totals.requests, "request")}: ${chained} chained, ${rebased} rebased, ${full} full`,
       `${grouped(bytesSent)} bytes sent, ~${savedPercent(totals)} % less than sending everything each time`,
     );
-    // What was in memory is gone before the next command could look at it.
+    // A store in memory is gone before the next command.
     const closing =
       store === "memory:"
         ? [
@@ -78,15 +78,15 @@ export const demo = commandCode({
   },
 });
 
-/** A word as a POSIX shell takes it: an address with ? or & would be a pattern, or a command in the background. */
+/** A word quoted for a POSIX shell, where ? would make an address a pattern, and & would start a background job. */
 const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Whether the next command finds the store without being told. */
+/** Whether the next command finds the store without an option. */
 const isFound = ({ storeUrl }: Screen): boolean =>
   storeUrl === defaultStoreUrl || process.env["TURNLOG_STORE"] === storeUrl;
 
-/** The sums that `turnlog ls` shows. */
+/** The totals that `turnlog ls` shows. */
 const totalsOf = ({
   requests,
   chained,
@@ -103,12 +103,12 @@ const totalsOf = ({
   bytesSaved,
 });
 
-/** Tells people what happens while it does; the document comes at the end. */
+/** Prints the course of events for people; the document comes at the end. */
 const say = (context: CliContext, text: string): void => {
   if (!context.isJson && !context.isQuiet) context.print(text);
 };
 
-/** How far the log was told, the requests in it, and the conversation's row in the list. */
+/** The next revision to print, the requests so far, and the conversation's row in the list. */
 type Shown = { next: number; readonly requests: DemoRequest[]; listed: ConversationListView };
 
 async function showNews(context: CliContext, conversation: Conversation, shown: Shown): Promise<void> {
@@ -136,7 +136,7 @@ async function requestAt(conversation: Conversation, revision: number): Promise<
   return { ...about, fullBytes: fullBytes ?? bytes, blocksSent: blocks - sendFrom };
 }
 
-/** What became of the server's object before a request. */
+/** What happened to the server's object before a request. */
 const objectWords = ({
   anchor,
   change,

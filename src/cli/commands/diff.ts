@@ -9,7 +9,7 @@ import { exitCodes, UsageError } from "../exit-codes.ts";
 import { type FoundRevision, findConversation, findPlace, findRevision } from "../find.ts";
 import { parsePlace } from "../revision.ts";
 
-/** What changed between two Turns, and by whom; 1 when something did. */
+/** The changes between two Turns, and their authors; exits with 1 if there are any. */
 export const diff = commandCode({
   document: diffDocument,
 

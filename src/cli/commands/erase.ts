@@ -24,7 +24,7 @@ type Options = {
   readonly resume?: string;
 };
 
-/** Tells what an erasure would do, and with --apply does it. */
+/** Shows what an erasure would do, and does it with --apply. */
 export const erase = commandCode({
   document: eraseDocument,
 
@@ -42,7 +42,7 @@ export const erase = commandCode({
       return exitCodes.ok;
     }
     const reason = resume === undefined && isApplied ? reasonOf(options) : null;
-    // Read before anything is erased: a key that is none is found then.
+    // Read before anything is erased, so that an invalid key is found first.
     const key = sign === undefined ? null : readKey(sign, await readFile(sign, "utf8"));
     await using store = await context.openStore(isApplied || resume !== undefined ? "write" : "read");
     const plan =
@@ -99,7 +99,7 @@ export const erase = commandCode({
   },
 });
 
-/** @throws {UsageError} where it does not say who erases, and why. */
+/** @throws {UsageError} if the options do not say who erases, and why. */
 function reasonOf({ by, ground, ticket, withSkeleton = false }: Options): ErasureReason {
   if (by === undefined || ground === undefined)
     throw new UsageError("an erasure is recorded with who ordered it and why: give --by ALIAS and --ground CODE");

@@ -12,7 +12,7 @@ import { writeWholeFile } from "../whole-file.ts";
 
 type Options = { readonly output?: string; readonly redact?: boolean };
 
-/** Writes conversations as one bundle, with all that they need, into a file or to stdout. */
+/** Writes conversations as one bundle, with everything that they need, into a file or to stdout. */
 export const exportBundle = commandCode({
   document: exportDocument,
 
@@ -30,7 +30,7 @@ export const exportBundle = commandCode({
       await writeOut(context, lines);
       return;
     }
-    // All lines but the first and the last are events.
+    // All lines except the first and the last are events.
     const events = source.heads.reduce((sum, { head }) => sum + head.revision + 1, 0);
     await context.progress("exporting", (update) =>
       writeWholeFile(file, {
@@ -51,7 +51,7 @@ export const exportBundle = commandCode({
 
 async function writeOut(context: CliContext, lines: AsyncIterable<string>): Promise<void> {
   for await (const line of lines) {
-    // A terminal would obey what is in it; a pipe gets the very bytes.
+    // A terminal would obey control characters; a pipe gets the exact bytes.
     context.write(context.isTerminal ? printableJson(line) : line);
     await context.drained();
   }

@@ -3,7 +3,7 @@ import { type CommandInput, commandCode } from "../command.ts";
 import { forkDocument } from "../documents/stores.ts";
 import { findPlace, newConversationId } from "../find.ts";
 
-/** A new conversation that goes on from a revision of another. */
+/** Creates a conversation that continues from a revision of another. */
 export const fork = commandCode({
   document: forkDocument,
 

@@ -9,10 +9,10 @@ import { loadEngine } from "../stack-file.ts";
 
 type Imported = z.infer<typeof importedStored>;
 
-/** What the server of a stack's engine stores. */
+/** An object that the server of a stack's engine stores. */
 export type StoredThere = { readonly kind: "response" | "conversation"; readonly id: string };
 
-/** Makes a conversation of a response that the server of a stack's engine stores, and of those before it, or of a conversation object. */
+/** Makes a conversation from a response that the server of a stack's engine stores, with those before it, or from a conversation object. */
 export async function importStored(
   context: CliContext,
   source: StoredThere,
@@ -43,7 +43,7 @@ const goneWords = {
   conversation: ", or its provider may not read it",
 } as const;
 
-/** What was had back, and what was not. */
+/** What was imported, and what could not be. */
 export function importedWords({ id, source, responses, blocks, isWhole, lost, isNew }: Imported): readonly string[] {
   const made = `${counted(blocks, "block")} of ${responses.length === 0 ? source : counted(responses.length, "response")}`;
   const last = responses.at(-1) ?? source;

@@ -35,10 +35,9 @@ type Options = {
 };
 
 /**
- * Takes recorded conversations into the store: those of a bundle as they are, one for each chat document, or one of what a server
- * stores. Ids of the
- * latter follow from the file's name and the document's id, so that the same file twice is one import, and a file whose
- * conversations have grown adds what is new.
+ * Imports recorded conversations: those of a bundle as they are, one for each chat document, or one from what a server stores. Ids
+ * for chat documents derive from the file's name and the document's id, so that importing a file twice changes nothing, and a file
+ * whose conversations have grown adds only what is new.
  */
 export const importFile = commandCode({
   document: importDocument,
@@ -88,7 +87,7 @@ function storedIn({ response, conversation }: Options): StoredThere | null {
   return conversation === undefined ? null : { kind: "conversation", id: conversation };
 }
 
-/** Takes a bundle's conversations into the store under their own names. Nothing is written of one that is not whole. */
+/** Imports a bundle's conversations under their own names. Writes nothing of an incomplete bundle. */
 async function importBundle(
   context: CliContext,
   { file, header }: { readonly file: string; readonly header: BundleHeader },
@@ -97,7 +96,7 @@ async function importBundle(
     throw new UsageError(`${file} is a redacted bundle, whose texts are gone: import one exported without --redact`);
   const { signal } = context;
   const source = bundleSource(header, () => linesOf(textOf(file)));
-  // Read to its end before a store is opened, which would be made for it.
+  // Reads the bundle to its end before opening a store, which might be created for it.
   for await (const _ of source.events()) signal.throwIfAborted();
   await using store = await context.openStore("create");
   const copied = await context.progress("importing", (onProgress) =>
@@ -106,18 +105,18 @@ async function importBundle(
   return copyReport(copied);
 }
 
-/** The beginning of a file, up to its first line feed: what it is can be told by it. */
+/** The beginning of a file, up to its first line feed, which shows its format. */
 async function firstLine(file: string): Promise<string> {
   for await (const line of linesOf(textOf(file))) return line;
   return "";
 }
 
-/** Opened when it is read: what is refused before that leaves no file open. */
+/** Opened lazily, so that an early error leaves no file open. */
 async function* textOf(file: string): AsyncIterable<string> {
   yield* createReadStream(file, { encoding: "utf8" });
 }
 
-/** An id names one conversation: a file with more of them has to be refused before any is written. */
+/** An id names one conversation, so a file with several is rejected before any is written. */
 async function onlyOf(file: string, id: ConversationId): Promise<ConversationId> {
   let documents = 0;
   for await (const line of await readChatFile(file)) {
@@ -163,7 +162,7 @@ function summary(imported: readonly Imported[]): string {
   return `${counted(isNew.length, "conversation")} imported, ${counted(blocks, "block")}${known}`;
 }
 
-/** Appends what of a document the store does not hold yet, in one append. */
+/** Appends the blocks of a document that the store does not have yet, in one append. */
 async function take(
   store: TurnlogStore,
   { source, id: wanted }: { readonly source: string; readonly id: ConversationId | null },

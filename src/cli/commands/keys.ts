@@ -4,7 +4,7 @@ import { type CommandInput, commandCode } from "../command.ts";
 import { keysDocument } from "../documents/erasing.ts";
 import { UsageError } from "../exit-codes.ts";
 
-/** Makes a pair of keys: the secret one to sign receipts with, the public one to check them. */
+/** Makes a pair of keys: the secret one to sign receipts, the public one to check them. */
 export const newKey = commandCode({
   document: keysDocument,
 

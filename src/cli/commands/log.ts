@@ -24,10 +24,10 @@ type Options = FilterOptions & {
   readonly follow?: boolean;
 };
 
-/** How many events come before those that are followed, as of `tail -f`. */
+/** The number of past events that `--follow` shows first, as in `tail -f`. */
 const shownBefore = 10;
 
-/** What happened in a conversation, or what was said in it. */
+/** The events of a conversation, or what was said in it. */
 export const log = commandCode({
   document: logDocument,
 
@@ -98,19 +98,19 @@ type Asked = {
   readonly store: TurnlogStore;
   readonly conversation: Conversation;
   readonly walker: Walker;
-  /** Whether every event comes with what it changed. */
+  /** Whether every event has its changes. */
   readonly isPatched: boolean;
   readonly isWanted: ReturnType<typeof eventFilter>;
 };
 
-/** An event as the log shows it, and what a filter looks at. */
+/** An event as the log shows it, and the part that a filter reads. */
 function told(walked: WalkedEvent, isPatched: boolean): { readonly logged: LoggedEvent; readonly seen: FilteredEvent } {
   const { changes, event, request: _, ...rest } = walked;
   const logged = isPatched ? { ...rest, changes: changes && differenceDocumentOf(changes) } : rest;
   return { logged, seen: { ...rest, data: event?.data ?? null } };
 }
 
-/** Shows the newest of what there is, and then what comes, each at once; ends when it is interrupted. */
+/** Shows the newest events, and then each new one at once; ends when it is interrupted. */
 async function* follow(
   { signal, drained }: CliContext,
   {
@@ -145,7 +145,7 @@ async function* follow(
   return exitCodes.interrupted;
 }
 
-/** The newest of what is added: as many as were asked for, or all. */
+/** Keeps the newest of the added items: as many as the limit, or all. */
 class Newest<Item> {
   readonly #limit: number;
   readonly #items: Item[] = [];
@@ -157,11 +157,11 @@ class Newest<Item> {
 
   add(item: Item): void {
     this.#items.push(item);
-    // Only now and then, because what is in front of a list is dear to take away.
+    // Only now and then, because removing from the front of a list is slow.
     if (this.#items.length >= this.#limit * 2) this.#items.splice(0, this.#items.length - this.#limit);
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   get items(): readonly Item[] {
     return Number.isFinite(this.#limit) ? this.#items.slice(-this.#limit) : this.#items;
   }

@@ -17,7 +17,7 @@ type Options = Pick<ListOptions, "after" | "since" | "until" | "state" | "losses
 };
 type Listed = z.infer<typeof lsDocument>["conversations"][number];
 
-/** The conversations of the store, by default the one written last first. */
+/** The conversations of the store, by default the last written first. */
 export const ls = commandCode({
   document: lsDocument,
 
@@ -62,7 +62,7 @@ const isNarrowed = ({ since, until, state, losses }: Options): boolean =>
   [since, until, state, losses].some((filter) => filter !== undefined);
 
 function moreWords(left: number, { state, sort, reverse, after }: Options): string {
-  // Where a page was narrowed, or begins later, the total says nothing of what follows.
+  // If a page was filtered, or starts later, the total says nothing about what follows.
   if (after !== undefined || (state !== undefined && state !== "open")) return "there may be more";
   if (sort === "startedAt" || reverse === true) return `${grouped(left)} more`;
   return `${grouped(left)} more, older`;

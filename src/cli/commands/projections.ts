@@ -11,7 +11,11 @@ import { quarantineDocument, rebuildDocument, retryDocument, statusDocument } fr
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 
-/** Some read models, or the one of them that was named. @throws {UsageError} when there is none of that name. */
+/**
+ * All read models, or the named one.
+ *
+ * @throws {UsageError} if there is none of that name.
+ */
 function chosen(models: readonly AnyProjector[], name: string | undefined): readonly AnyProjector[] {
   const found = models.filter((model) => name === undefined || model.name === name);
   if (found.length > 0) return found;
@@ -25,7 +29,7 @@ export const status = commandCode({
 
   async *run(context, { arguments: [name] }) {
     await using store = await context.openStore("read");
-    // The state is that of a projector that runs, and none does here.
+    // The state belongs to a running projector, and none runs here.
     const states = await Promise.all(chosen(readModels(store.events), name).map((projector) => projector.status()));
     yield { projections: states.map(({ state: _, ...told }) => told) };
   },
@@ -64,7 +68,7 @@ export const rebuild = commandCode({
       await context.progress(`rebuilding ${projector.name}`, (update) =>
         projector.rebuild({ signal, onProgress: (events) => update(events, total) }),
       );
-      // The rows that were there are the ones that are read; the next rebuild begins anew.
+      // The old rows remain in use; the next rebuild starts again.
       if (signal.aborted) return exitCodes.interrupted;
       const { events, degraded } = await projector.status();
       rebuilt.push({ name: projector.name, events, degraded });
@@ -79,14 +83,14 @@ export const rebuild = commandCode({
   },
 });
 
-/** How many events there are to take in; a server has to read its whole log to tell, and is not asked. */
+/** The number of events to read. Not called for a server, which would have to read its whole log to count. */
 async function totalEvents(store: TurnlogStore): Promise<number> {
   let total = 0;
   for await (const { head } of store.events.heads("conversation-")) total += head.revision + 1;
   return total;
 }
 
-/** Whose row it is: of the index of search a conversation has many. */
+/** The conversation of a row: in the search index a conversation has many rows. */
 const conversationOf = ({ name }: AnyProjector, key: string): string =>
   conversationOfStream(name === searchTexts.name ? streamOfRow(key) : key) ?? key;
 
@@ -103,7 +107,7 @@ export const quarantine = commandCode({
     await using store = await context.openStore("write");
     const degraded = [];
     for (const projector of chosen(readModels(store.events), name)) {
-      // What is lacking can be said of rows that are up to date.
+      // Rows must be up to date before anything can be said to be missing.
       await projector.catchUp();
       for (const { key, quarantine: lacking } of await projector.degraded()) {
         const { events, first } = lacking ?? { events: 0, first: [] };
@@ -133,7 +137,7 @@ export const quarantine = commandCode({
 
 type Retried = z.infer<typeof retryDocument>["retried"][number];
 
-/** Makes the rows of one conversation again, or all that lack something. */
+/** Rebuilds the rows of one conversation, or all incomplete ones. */
 export const retry = commandCode({
   document: retryDocument,
 

@@ -4,7 +4,7 @@ import { type CommandInput, commandCode } from "../command.ts";
 import { answerAsTravelAgent } from "../demo/travel-agent.ts";
 import { serverDocument } from "../documents/running.ts";
 
-/** Runs the reference server until it is interrupted, which is how it is meant to end. */
+/** Runs the reference server until a signal interrupts it, which is its normal end. */
 export const referenceServer = commandCode({
   document: serverDocument,
 

@@ -11,9 +11,9 @@ import { type CliContext, shownUrl } from "../context.ts";
 import { rehearsalDocument } from "../documents/running.ts";
 import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
 
-/** How many conversations are made by default. */
+/** The default number of generated conversations. */
 const maxGenerated = 120;
-/** How many incoherent requests are shown one by one. */
+/** The maximum number of incoherent requests to show one by one. */
 const maxShown = 20;
 
 type Options = Pick<RehearsalOptions, "seed" | "editRate" | "edits" | "transport" | "switchModes"> & {
@@ -35,7 +35,7 @@ export const rehearse = commandCode({
   async *run(context, { arguments: [file], options }: CommandInput<Options>) {
     const source = sourceOf(file, options);
     const { provider: named = "responses" } = options;
-    // What keeps nothing unless it is asked to is asked to.
+    // A provider that stores nothing by default is asked to store.
     const provider = options.mode === "chained" ? (rehearsedProviders[named].chainedAs ?? named) : named;
     const { mode = rehearsedProviders[provider].mode ?? "chained" } = options;
     const {
@@ -53,7 +53,7 @@ export const rehearse = commandCode({
     if (handoff) checkHandoff(options);
     else checkProvider(provider, { ...options, named });
     const providers = handoff ? handedBetween : [provider];
-    // No source says that a connection continues a conversation object.
+    // No source documents that a connection continues a conversation object.
     if (mode === "conversation" && transport === "websocket")
       throw new UsageError(
         "--mode conversation cannot go with --transport websocket: conversation objects are kept over HTTP only; give --transport sse or json, or --mode chained",
@@ -141,7 +141,7 @@ export const rehearse = commandCode({
   },
 });
 
-/** Nobody is left to choose in a handoff, and its providers share what all can do. */
+/** A handoff uses all providers, with only what all of them support. */
 function checkHandoff({ provider, transport }: Options): void {
   if (provider !== undefined)
     throw new UsageError("--handoff cannot go with --provider: it asks all of them in turn; leave one of the two out");
@@ -151,7 +151,7 @@ function checkHandoff({ provider, transport }: Options): void {
     );
 }
 
-/** Whether a provider can do what is asked for, so that it is no figure of something else. */
+/** Checks that a provider supports the options, so that no figure describes something else. */
 function checkProvider(
   provider: RehearsalProvider,
   { named, transport, mode, reasoning = false }: Options & { readonly named: RehearsalProvider },
@@ -172,7 +172,7 @@ function checkProvider(
     );
 }
 
-/** One incoherent request outweighs everything else that went wrong. */
+/** One incoherent request takes precedence over every other failure. */
 export function exitCodeOf(
   { incoherent, conversations }: Pick<RehearsalFigures, "incoherent" | "conversations">,
   malformedLines: number,

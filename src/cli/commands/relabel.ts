@@ -15,7 +15,7 @@ type Told = {
   readonly labels: Readonly<Record<string, string>>;
 };
 
-/** How a conversation is called, in the list above all. */
+/** Changes a conversation's title. */
 export const rename = relabelling({
   work: (conversation, [title = ""]) => conversation.relabel({ title: titleOf(title) }, { actor }),
   said: ({ conversation, title }) => `${conversation} is called ${inOneLine(title ?? "")}`,
@@ -23,7 +23,7 @@ export const rename = relabelling({
 
 type LabelOptions = { readonly remove?: readonly string[] };
 
-/** Sets labels, and takes others away. */
+/** Sets and removes labels. */
 export const label = relabelling<LabelOptions>({
   work: (conversation, names, { remove = [] }) =>
     conversation.relabel({ labels: changedLabels(names, remove) }, { actor }),
@@ -33,7 +33,7 @@ export const label = relabelling<LabelOptions>({
   },
 });
 
-/** Takes a conversation out of the list, and out of nothing else. */
+/** Removes a conversation from the list; everything else keeps it. */
 export const hide = relabelling({
   work: (conversation) => conversation.hide({ actor }),
   said: ({ conversation }) =>

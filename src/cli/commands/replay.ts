@@ -29,11 +29,11 @@ type Options = {
   readonly with?: string;
   readonly save?: boolean;
   readonly id?: string;
-  /** The step whose body is asked for, from 1. */
+  /** The step whose body to show, from 1. */
   readonly body?: number;
 };
 
-/** Replays a conversation, or asks what another stack would have made of it. Nothing is sent, and nothing is run. */
+/** Replays a conversation, or shows what another stack would have done. Sends no request, and runs no tool. */
 export const replay = commandCode({
   document: replayDocument,
 
@@ -68,7 +68,7 @@ function checkOptions({ with: other, without, stack, body, save = false }: Optio
   if (save) throw new UsageError("--save keeps what would have been: ask by --without or --with");
 }
 
-/** A user who names a revision wants a replay that ends there. */
+/** A revision here means that the user wants a replay that ends there. */
 function refuseRevision(text: string): void {
   const { conversation, at } = parsePlace(text);
   if (at.type !== "one") return;
@@ -109,7 +109,7 @@ async function replayAll(context: CliContext, { conversation, to, options }: Ask
 
 async function ask(context: CliContext, { store, conversation, to, options }: Asked) {
   const { without, body, save = false, id, with: path = options.stack ?? "" } = options;
-  // What cannot be written is told before anything is asked.
+  // Rejects an unusable id before any work.
   const saved = save ? await newConversation(store, id) : null;
   const engine = await loadEngine(path);
   const asked = { codecs: await codecsOf(path), to, without: without ?? null, bodies: body !== undefined };

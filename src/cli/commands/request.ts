@@ -26,7 +26,7 @@ export const request = commandCode({
 });
 
 export function printBody(bodyText: string, { isTerminal, print, write }: Screen): void {
-  // A terminal would obey what is in it, and a prompt on the same line helps nobody; a pipe gets the very bytes.
+  // A terminal would obey control characters, and needs a line feed before the prompt; a pipe gets the exact bytes.
   if (isTerminal) print(printableJson(bodyText));
   else write(bodyText);
 }

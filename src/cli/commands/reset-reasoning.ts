@@ -3,7 +3,7 @@ import { type CommandInput, commandCode } from "../command.ts";
 import { resetReasoningDocument } from "../documents/writing.ts";
 import { findConversation } from "../find.ts";
 
-/** Has no later request carry the reasoning so far, or continue from where a server holds it. */
+/** Excludes the reasoning so far from later requests, which also stop continuing from contexts that hold it. */
 export const resetReasoning = commandCode({
   document: resetReasoningDocument,
 

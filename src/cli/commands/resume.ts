@@ -28,8 +28,8 @@ type Options = {
 };
 
 /**
- * Finishes a run that was cut off, and says what it did; or says what became of calls in doubt, so that it can be finished.
- * It is not interrupted but killed: then the run is cut off once more, and nothing is lost.
+ * Finishes an interrupted run and shows what it did; or first settles calls in doubt, so that it can be finished. The command does
+ * not handle signals: a kill interrupts the run once more, and nothing is lost.
  */
 export const resume = commandCode({
   document: resumeDocument,
@@ -49,7 +49,7 @@ export const resume = commandCode({
     }
     const conversation = await findConversation(store, name);
     const settled = await settleAll(store.events, conversation, settle);
-    // Told at once: it stays settled, whatever comes of the run below.
+    // Printed at once, because the calls stay settled even if the run below fails.
     if (settled.length > 0) context.note(`settled: ${settled.join(", ")}`);
     const before = (await store.events.head(conversationStream(conversation.id)))?.revision ?? -1;
     const abandoned = isAbandoned ? await conversation.abandon({ takeover }) : null;
@@ -80,7 +80,7 @@ export const resume = commandCode({
   },
 });
 
-/** A document for each, and a failure where not all could go on. */
+/** A document for each run; fails if some could not continue. */
 async function* resumeEach(
   context: CliContext,
   store: TurnlogStore,
@@ -108,7 +108,7 @@ async function* resumeEach(
   return hasFailed ? exitCodes.failure : exitCodes.ok;
 }
 
-/** All of them, or none: one that is not in doubt is refused before any is written. Gives their block ids. */
+/** Settles all calls or none: a call that is not in doubt is rejected before any is written. Returns their block ids. */
 async function settleAll(
   events: EventStore,
   conversation: Conversation,
@@ -147,7 +147,7 @@ async function stateOf(conversation: Conversation): Promise<Pick<ResumeDocument,
   return { runId: open.id, inDoubt };
 }
 
-/** What was done from a revision on. */
+/** What was done since a revision. */
 async function didSince(conversation: Conversation, revision: number): Promise<ResumeDocument["did"]> {
   const did = { requests: 0, fetched: 0, tools: 0, events: 0 };
   const asked = new Set<string>();

@@ -12,7 +12,7 @@ const actor = { kind: "operator" } as const;
 
 type Options = { readonly exchange?: number };
 
-/** Makes the Turn what it was; what came since stays in the log. */
+/** Restores an earlier Turn; later events stay in the log. */
 export const revert = commandCode({
   document: revertDocument,
 

@@ -7,7 +7,7 @@ import { UsageError } from "../exit-codes.ts";
 
 type Options = { readonly limit: number; readonly label?: Readonly<Record<string, string>> };
 
-/** Places in titles and texts of the store where all of the words stand, newest conversations first. */
+/** Titles and texts of the store that contain all the words, newest conversations first. */
 export const search = commandCode({
   document: searchDocument,
 

@@ -23,7 +23,7 @@ import { ShowFolds } from "../show-document.ts";
 
 type Options = { readonly full?: boolean };
 
-/** A conversation at one revision: the Turn, the open run, and what servers hold. */
+/** A conversation at one revision: the Turn, the open run, and the contexts of servers. */
 export const show = commandCode({
   document: showDocument,
 
@@ -71,7 +71,7 @@ export const show = commandCode({
   },
 });
 
-/** What each limit is, and how much of it is used. */
+/** Each limit, and how much of it is used. */
 function budgetLines(budget: NonNullable<ShowDocument["budget"]>): readonly string[] {
   const { maxInputTokens, maxTotalTokens, onExceeded, countedTokens, usedTokens } = budget;
   const then = onExceeded === "warn" ? "warns" : "ends";
@@ -84,11 +84,11 @@ function budgetLines(budget: NonNullable<ShowDocument["budget"]>): readonly stri
   ];
 }
 
-/** How many characters of a text are shown. */
+/** The maximum number of characters of a text to show. */
 const maxText = 160;
-/** Of a longer Turn the beginning and the end are shown. */
+/** Of a longer Turn only the beginning and the end are shown. */
 const [maxBlocks, firstBlocks] = [40, 5];
-/** How many contexts are shown at most. */
+/** The maximum number of contexts to show. */
 const maxContexts = 20;
 
 type Shown = { readonly own: string; readonly full: boolean };
@@ -128,7 +128,7 @@ function renderContexts(newestFirst: readonly ServerContextDocument[], { own, fu
   const { print, table } = screen;
   const held = newestFirst.filter((context) => full || isTrue(context));
   const shown = full ? held : held.slice(0, maxContexts);
-  // Of an answer without an id its server holds nothing that could be named.
+  // A context without a response id cannot be named.
   const untrue = full ? 0 : newestFirst.filter((context) => !isTrue(context) && context.unusable !== "no-id").length;
   if (newestFirst.length === 0) print("  nothing yet");
   else if (held.length + untrue === 0) print("  nothing that could be continued from");
@@ -212,7 +212,7 @@ const isTrue = ({ relation, problem }: ServerContextDocument): boolean => proble
 
 const relationWords: Readonly<Record<ServerContextDocument["relation"], string>> = {
   turn: "a beginning of the Turn",
-  // Layers change the Turn on its way out, so what was sent may be no beginning of what the client keeps.
+  // Layers change the Turn on its way out, so the sent blocks may not be a prefix of the client's Turn.
   "last-sent": "a beginning of what was sent last",
   diverged: "no longer true",
 };

@@ -9,7 +9,7 @@ import { parsePlace } from "../revision.ts";
 
 type Options = { readonly reason: string; readonly allThatFollow?: boolean };
 
-/** Lets a conversation go on without a damaged event, and says whether that was all of the damage. */
+/** Lets a conversation continue without a damaged event, and says whether other damage remains. */
 export const skip = commandCode({
   document: skipDocument,
 

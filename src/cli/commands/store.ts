@@ -11,7 +11,7 @@ import { UsageError } from "../exit-codes.ts";
 /** Writes a sqlite store into one file. */
 export const backup = storeCommand("backup", ({ path, file, force }) => backUpStore(path, file, { force }));
 
-/** Puts such a file in the place of a store. */
+/** Replaces a store with such a backup. */
 export const restore = storeCommand("restore", ({ path, file, force }) => restoreStore(file, path, { force }));
 
 type Work = { readonly path: string; readonly file: string; readonly force: boolean };
@@ -44,7 +44,7 @@ function storeCommand(action: "backup" | "restore", work: (asked: Work) => Writt
   });
 }
 
-/** The backup itself does not say so: it was made before. */
+/** The backup itself does not contain this record, because it was made before. */
 async function recordBackup(context: CliContext): Promise<void> {
   await using store = await context.openStore("read");
   const made = { kind: "backup", conversations: null, isRedacted: false, sha256: null, storeId: null } as const;
@@ -60,7 +60,7 @@ function sqlitePath(url: string): string {
   );
 }
 
-/** The user named the file that is in the way. */
+/** A usage error, because the user named the file that is in the way. */
 function refusing(work: () => WrittenFile): WrittenFile {
   try {
     return work();

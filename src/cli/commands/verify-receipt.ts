@@ -11,10 +11,10 @@ import { UsageError } from "../exit-codes.ts";
 export type ReceiptOptions = { readonly receipt: string; readonly key?: string };
 
 /**
- * Whether a receipt is the one that was signed, or, without a key, the one that the store has recorded.
+ * Checks that a receipt is the one that was signed or, without a key, the one that the store recorded.
  *
- * @throws {StoreCorruptedError} where it is not.
- * @throws {UsageError} for a file that is no receipt, or a key that is none.
+ * @throws {StoreCorruptedError} if it is not.
+ * @throws {UsageError} if the file is not a receipt, or the key is invalid.
  */
 export async function verifiedReceipt(context: CliContext, { receipt: file, key }: ReceiptOptions) {
   const note = await readFile(file, "utf8");

@@ -22,7 +22,7 @@ type Options = {
   readonly key?: string;
 };
 
-/** Checks what the store holds, and names the first bad revision of every stream that is damaged. */
+/** Checks the store, and names the first bad revision of every damaged stream. */
 export const verify = commandCode({
   document: z.union([verifyDocument, receiptDocument]),
 
@@ -98,7 +98,7 @@ export const verify = commandCode({
   },
 });
 
-/** What to do about a problem. */
+/** The next step for a problem. */
 function nextStep(
   { stream, conversation, revision, kind }: Pick<StreamProblem, "revision" | "kind"> & VerifiedStreamName,
   command: string,
@@ -130,10 +130,10 @@ function nextStep(
   }
 }
 
-/** What is sound as far as it was looked at. */
+/** Whether a problem only means that something could not be checked. */
 const isUnchecked = ({ kind }: { readonly kind: string }): boolean => kind === "codec";
 
-/** @throws {UsageError} when the file is not one that `--save-heads` wrote, whole. */
+/** @throws {UsageError} if the file is not a complete one from `--save-heads`. */
 async function readHeads(path: string): Promise<SavedHeads> {
   const saved = parseHeads(await readFile(path, "utf8"));
   if (saved === null) throw new UsageError(`${path} holds no heads: name a file that --save-heads wrote`);

@@ -24,7 +24,7 @@ import { codecsOf } from "../stack-file.ts";
 
 type Options = { readonly stack?: string; readonly reasoning?: boolean };
 
-/** Why a request was sent as it was. */
+/** Why a request was sent the way it was. */
 export const why = commandCode({
   document: whyDocument,
 
@@ -91,7 +91,7 @@ function documentOf(conversation: Conversation, { sent, ...explained }: RequestE
   };
 }
 
-/** With what stands in each block, as far as it can be read. */
+/** Adds the text of each block, if it can be read. */
 async function reasoningOf({ log }: TurnlogStore, found: FoundRequest): Promise<WhyDocument["reasoning"] & object> {
   const { recorded, codecs, labels } = found;
   const place = { stream: recorded.stream, revision: recorded.revision, orBefore: false, codecs };
@@ -108,7 +108,7 @@ async function reasoningOf({ log }: TurnlogStore, found: FoundRequest): Promise<
   };
 }
 
-/** Who was asked: `asked claude, anthropic https://api.anthropic.com, claude-sonnet-5`. */
+/** The provider that was asked: `asked claude, anthropic https://api.anthropic.com, claude-sonnet-5`. */
 function askedWords({ scope, route, model, failedBefore }: WhyDocument): string {
   const named = route === null ? "" : `${inOneLine(route)}, `;
   const of = model === null ? "" : `, ${inOneLine(model)}`;
@@ -138,7 +138,7 @@ function reasonLines(document: WhyDocument): readonly string[] {
   return lines;
 }
 
-/** Nothing can be continued from there, and what the endpoint was sent before may still stand as it was. */
+/** The comparison with the previous request, for an endpoint that cannot continue from it: its prefix may still be the same. */
 function beforeLines({ conversation, before }: WhyDocument): readonly string[] {
   if (before === null) return [];
   const { divergence, changedSettings } = before;
@@ -161,7 +161,7 @@ const choiceWords: Readonly<Record<string, string>> = {
   "layers-edit-every-step": "the layers changed what the server held before every request",
 };
 
-/** How many lines of what was sent, and of contexts, are shown; `--json` has all. */
+/** The maximum number of lines for sent blocks and for contexts; `--json` has all. */
 const maxLines = 20;
 
 function printRest(count: number, { print }: Screen): void {

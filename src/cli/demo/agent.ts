@@ -8,7 +8,7 @@ import type { Provider } from "../../engine/stack/provider.ts";
 import { tool } from "../../engine/stack/tool.ts";
 import { lens } from "../../middleware/lens.ts";
 
-/** What the person of the demo says, in order. */
+/** The user's messages in the demo, in order. */
 export const demoQuestions: readonly string[] = [
   "I am ada@example.org. Find me a train from Paris to Rome on Friday, and the weather there.",
   "Is there a hotel near the station?",
@@ -19,23 +19,23 @@ export const demoQuestions: readonly string[] = [
 
 export const demoSystemPrompt = "You plan journeys. Be brief.";
 
-/** For tests: a clock and ids that repeat. */
+/** For tests: a repeatable clock and repeatable ids. */
 export type EngineSources = Pick<EngineConfig, "clock" | "newId" | "mode">;
 
-/** The agent of the demo: four tools, and four layers that do to a Turn what layers do in real life. */
+/** The agent of the demo: four tools, and four layers that edit Turns as real layers do. */
 export function createDemoEngine(provider: Provider, sources: EngineSources = {}): Engine {
   const middleware = [redactEmails, shortenResults, askFirst, speakFrench];
   return createEngine({ provider, tools, middleware, ...sources });
 }
 
-/** Hides addresses from the model, always in the same way: the server knows the hidden form, and the chain holds. */
+/** Hides addresses from the model, always in the same way: the server knows the hidden form, so requests stay chained. */
 const redactEmails = lens({
   name: "redact-emails",
   version: "1.0.0",
   hide: (block) => replaceText(block, /\w+@example\.org/g, "[email]"),
 });
 
-/** Shortens long tool results once they have been answered: the server holds the long ones. */
+/** Shortens long tool results after they were answered, although the server holds the long ones. */
 const shortenResults = defineMiddleware({ name: "shorten-results", version: "1.2.0" }, (next) => async (turn) => {
   const answered = turn.blocks.findLastIndex(({ kind }) => kind === "assistant");
   const long = turn.blocks.slice(0, Math.max(answered, 0)).filter(isLongResult);
@@ -44,7 +44,7 @@ const shortenResults = defineMiddleware({ name: "shorten-results", version: "1.2
 
 const isLongResult = ({ kind, text }: Block): boolean => kind === "tool_result" && text.length > 1_000;
 
-/** Adds a rule to one request only, and takes it back: the server remembers it. */
+/** Adds a rule to one request only, and removes it afterwards, although the server remembers it. */
 const askFirst = defineMiddleware({ name: "ask-first", version: "1.0.0" }, (next) => async (turn) => {
   const isBooking = turn.last?.kind === "user" && /book/i.test(turn.last.text);
   if (!isBooking) return next(turn);
@@ -54,7 +54,7 @@ const askFirst = defineMiddleware({ name: "ask-first", version: "1.0.0" }, (next
   return rule === undefined ? answered : answered.remove(rule);
 });
 
-/** Replaces the system prompt when the language changes: nothing that a server holds begins like that. */
+/** Replaces the system prompt when the language changes: no context of a server begins like that. */
 const speakFrench = defineMiddleware({ name: "speak-french", version: "2.0.1" }, (next) => async (turn) => {
   const prompt = turn.at(0);
   const isFrench = turn.last?.kind === "user" && /merci/i.test(turn.last.text);
@@ -96,7 +96,7 @@ const tools = [
   }),
 ];
 
-/** As long as what such services return. */
+/** As long as the results of such services. */
 function timetable(from: string, to: string): string {
   const lines = Array.from({ length: 36 }, (_, index) => {
     const [hour, minute] = [5 + Math.floor(index / 2), (index % 2) * 30 - ((index * 7) % 4) + 3];

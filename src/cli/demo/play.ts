@@ -3,13 +3,13 @@ import { system } from "../../domain/make-block.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
 import { createDemoEngine, demoQuestions, demoSystemPrompt, type EngineSources } from "./agent.ts";
 
-/** What happens in the demo, as it happens. */
+/** A part of the demo, as it happens. */
 export type DemoPart =
   | { readonly type: "question"; readonly text: string }
-  /** What was recorded is in the log by then. */
+  /** Its record is in the log by then. */
   | { readonly type: "answer"; readonly text: string };
 
-/** Plays the demo's conversation to its end: the same one every time, where clock and ids are. */
+/** Plays the demo's conversation to its end: the same one every time, if clock and ids are the same. */
 export async function* playDemo(
   conversation: Conversation,
   provider: Provider,

@@ -7,7 +7,7 @@ import {
   type ScriptedAnswer,
 } from "../../reference-server/server.ts";
 
-/** What the model of the demo answers: to what was last said, and to how many tool results since. */
+/** The answers of the demo's model, by the last message and the number of tool results since. */
 const script: readonly { readonly asked: RegExp; readonly answers: readonly ScriptedAnswer[] }[] = [
   {
     asked: /find me a train/i,
@@ -41,8 +41,8 @@ const script: readonly { readonly asked: RegExp; readonly answers: readonly Scri
 ];
 
 /**
- * Plays a small travel agent, by what the model reads and not by the number of the request, so that a server which
- * answers with it can be asked by anybody.
+ * Plays a small travel agent. It answers by what the model reads and not by the number of the request, so that any client can use a
+ * server with it.
  */
 export function answerAsTravelAgent({ reading }: Pick<AnswerInput, "reading">): ScriptedAnswer {
   const { items } = reading;
@@ -50,7 +50,7 @@ export function answerAsTravelAgent({ reading }: Pick<AnswerInput, "reading">): 
   const text = textOf(items[asked]);
   const results = items.slice(asked + 1).filter((item) => item["type"] === "function_call_output");
   const answers = script.find((entry) => entry.asked.test(text))?.answers ?? [];
-  // Results of parallel calls come together: what was called in one answer counts as one.
+  // Results of parallel calls arrive together: the calls of one answer count as one step.
   const step = results.length === 0 ? 0 : answers.length - 1;
   return answers[step] ?? { output: [message(`You said: ${text}`)] };
 }

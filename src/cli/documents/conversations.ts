@@ -20,11 +20,11 @@ const loggedEvent = z.strictObject({
   frame: z.string().nullable(),
   /** What happened. */
   words: z.string(),
-  /** Why the event cannot be read, or that it is not what was written; null where nothing is wrong, or what is was skipped. */
+  /** Why the event cannot be read, or that its data was changed; null if nothing is wrong, or the event was skipped. */
   problem: z.string().nullable(),
-  /** Who skipped the event, because it was damaged, why, and with which event; null for all others. */
+  /** Who skipped the damaged event, why, and with which event; null for all others. */
   skipped: z.strictObject({ by: actorSchema, reason: z.string(), skippedAt: revision }).nullable(),
-  /** With --patch: what it changed of the Turn; null where that is nothing, or not known. */
+  /** With --patch: how it changed the Turn; null if it did not, or the change is unknown. */
   changes: z.exactOptional(differenceDocument.nullable()),
 });
 export type LoggedEvent = z.infer<typeof loggedEvent>;
@@ -45,7 +45,7 @@ const transcript = z.strictObject({
       actor: actorSchema,
       blockId: z.string().nullable(),
       kind: z.enum(blockKinds),
-      /** The tool that a call names, or that gave a result. */
+      /** The tool of a call or a result. */
       name: z.string().nullable(),
       text: z.string(),
     }),
@@ -53,25 +53,28 @@ const transcript = z.strictObject({
 });
 export type TranscriptDocument = z.infer<typeof transcript>;
 
-/** `turnlog cat`: what the store holds of an event, also where it is damaged. */
+/** `turnlog cat`: an event as the store holds it, even if it is damaged. */
 export const catDocument = z.strictObject({
   ...envelopeSchema.shape,
   ...place,
-  /** Of the event in the whole log. */
+  /** The event's position in the whole log. */
   position: z.string(),
-  // What stands in these may be damaged, and is told as it stands.
+  // The following members may be damaged, and are shown as they are.
   version: z.number(),
   at: z.string(),
   actor: jsonValueSchema,
   encoding: z.string(),
-  /** Of the data as it is stored. */
+  /** The digest of the data as it is stored. */
   dataDigest: z.string(),
-  /** Of the event and all before it, and the same of the event before. */
+  /** The digest of the event and all events before it, and the one of the previous event. */
   digest: z.string(),
   previousDigest: z.string().nullable(),
-  /** Why it cannot be read; null when it can. */
+  /** Why it cannot be read; null if it can. */
   problem: z.string().nullable(),
-  /** As it is stored, long texts by reference; a text where it is no JSON. With --full with all that is stored beside it. */
+  /**
+   * The data as it is stored, with long texts by reference; a text if it is not JSON. With --full, includes everything stored
+   * beside it.
+   */
   data: jsonValueSchema,
 });
 
@@ -87,20 +90,20 @@ export const searchDocument = z.strictObject({
       title: z.string().nullable(),
       at,
       actor: actorSchema,
-      /** The block that says it; null where it is the conversation's title. */
+      /** The block with the text; null if it is the conversation's title. */
       blockId: z.string().nullable(),
       kind: z.enum(blockKinds).nullable(),
-      /** The text around what was found, on one line. */
+      /** The text around the match, on one line. */
       snippet: z.string(),
-      /** Where in the snippet the first of the words stands, in UTF-16 units. */
+      /** Where the first word is in the snippet, in UTF-16 units. */
       match: z.strictObject({ start: count, end: count }),
     }),
   ),
-  /** Whether there are more than were asked for. */
+  /** Whether there are more results than requested. */
   hasMore: z.boolean(),
 });
 
-/** Events that were read and whose data is not what was written: what is told of them may be anything. */
+/** Events whose data was changed after they were written: what the document says about them may be wrong. */
 const changedEvents = list(z.strictObject({ stream, revision }));
 
 const versions = list(z.strictObject({ digest: sha256Schema, ...change.shape }));
@@ -112,18 +115,21 @@ export const blameDocument = z.strictObject({
     z.strictObject({
       index: z.int(),
       id: z.string(),
-      /** What it is, in a word or two. */
+      /** A short name of the block. */
       label: z.string(),
       digest: sha256Schema,
       made: change.nullable(),
       versions,
       removed: change.nullable(),
-      /** Who made the version that stands in the Turn. */
+      /** Who made the version that is in the Turn. */
       changed: change.nullable(),
       text: z.string(),
     }),
   ),
-  /** What is no longer in the Turn; a block that was asked for and waits for the run's end has nobody who removed it. */
+  /**
+   * Blocks that are no longer in the Turn. A requested block that waits for the run's end is listed too, without an author of its
+   * removal.
+   */
   removed: list(
     z.strictObject({
       id: z.string(),
@@ -131,7 +137,7 @@ export const blameDocument = z.strictObject({
       made: change.nullable(),
       versions,
       removed: change.nullable(),
-      /** What it said last; null where the log does not tell. */
+      /** Its last text; null if the log does not have it. */
       text: z.string().nullable(),
     }),
   ),
@@ -139,7 +145,7 @@ export const blameDocument = z.strictObject({
 });
 export type BlameDocument = z.infer<typeof blameDocument>;
 
-/** A block of a Turn, with what it is in a word or two, and who last changed it. */
+/** A block of a Turn, with a short name and the author of its last change. */
 const toldBlock = z.strictObject({ ...block.shape, label: z.string(), changed: change.nullable() });
 export type ToldBlock = z.infer<typeof toldBlock>;
 
@@ -152,24 +158,24 @@ const run = z.strictObject({
     .strictObject({
       host: z.string(),
       pid: z.int(),
-      /** Null where the newest event is not looked at. */
+      /** Null if the document is not about the newest event. */
       life: z.enum(["alive", "dead", "unknown"]).nullable(),
     })
     .nullable(),
   lastEventAt: at,
   openCalls: list(z.strictObject({ blockId: z.string(), name: z.string(), isStarted: z.boolean() })),
   inDoubt: list(z.strictObject({ blockId: z.string(), name: z.string() })),
-  /** What servers make for it in the background. */
+  /** Responses that servers make for it in the background. */
   underWay: list(z.strictObject({ responseId: z.string(), scope: z.string() })),
-  /** What it works on. */
+  /** The Turn that it works on. */
   working: list(toldBlock),
   ifEndedHere: list(block),
-  /** What was appended while it is open, and waits for its end. */
+  /** Blocks that were appended while it is open, and wait for its end. */
   pending: list(block),
 });
 export type RunDocument = z.infer<typeof run>;
 
-/** What a server holds under one response. */
+/** The context of one response at a server. */
 const serverContext = z.strictObject({
   responseId: z.string(),
   inferenceId: z.string(),
@@ -180,7 +186,7 @@ const serverContext = z.strictObject({
   scope: z.string(),
   anchor: anchorSchema.nullable(),
   settingsDigest: sha256Schema,
-  /** What the endpoint counted of it, input and output together; null where it told none. */
+  /** The endpoint's token count of it, input and output together; null if it reported none. */
   tokens: count.nullable(),
   turn: sha256Schema,
   held: sha256Schema,
@@ -189,9 +195,9 @@ const serverContext = z.strictObject({
   /** What it continued from. */
   parent: z.strictObject({ kind: z.string(), id: z.string() }).nullable(),
   unusable: z.string().nullable(),
-  /** A beginning of the Turn, of what was sent last, or of neither. */
+  /** Whether it is a prefix of the Turn, of what was sent last, or of neither. */
   relation: z.enum(["turn", "last-sent", "diverged"]),
-  /** What speaks against continuing from it. */
+  /** Why a request may not continue from it. */
   problem: z.string().nullable(),
 });
 export type ServerContextDocument = z.infer<typeof serverContext>;
@@ -226,15 +232,15 @@ export const showDocument = z.strictObject({
       reasoningTokens: count,
     }),
   ),
-  /** Of the last run, where it has one. */
+  /** The limits of the last run, if it has any. */
   budget: z
     .strictObject({
       maxInputTokens: count.nullable(),
       maxTotalTokens: count.nullable(),
       onExceeded: z.string(),
-      /** What the last run's endpoint has counted of the Turn; null where it has counted none of it. */
+      /** The last run's endpoint's token count of the Turn; null if there is none. */
       countedTokens: count.nullable(),
-      /** All that the conversation has used. */
+      /** All tokens that the conversation has used. */
       usedTokens: count,
     })
     .nullable(),

@@ -3,11 +3,11 @@ import { actorSchema } from "../../domain/actor.ts";
 import { sha256Schema } from "../../domain/ids.ts";
 import { block, change, count, list, place, revision, stream } from "./parts.ts";
 
-/** Who did it, and what the block is in a word or two. */
+/** The author, and a short name of the block. */
 const changeOfBlock = { by: actorSchema.nullable(), label: z.string() } as const;
 const changedBlock = z.strictObject({ ...block.shape, ...changeOfBlock });
 
-/** What differs between two Turns, and who made it so; null where that is not known. */
+/** The differences between two Turns, and their authors; null if unknown. */
 export const differenceDocument = z.strictObject({
   added: list(changedBlock),
   removed: list(changedBlock),
@@ -21,12 +21,12 @@ const side = z.strictObject({ ...place, digest: sha256Schema });
 /** `turnlog diff` */
 export const diffDocument = z.strictObject({ from: side, to: side, ...differenceDocument.shape });
 
-/** The first block that is another in each Turn; null where that Turn ends. */
+/** The first block of each Turn that differs; null if that Turn ends there. */
 const parted = z.strictObject({ ...side.shape, block: block.nullable(), change: change.nullable() });
 
 /** `turnlog compare` */
 export const compareDocument = z.strictObject({
-  /** The last event that both go on from. */
+  /** The last event that both share. */
   event: z.strictObject({ stream, revision }).nullable(),
   /** How many blocks at the beginning of their Turns are equal. */
   blocks: count,

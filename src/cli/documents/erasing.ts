@@ -5,7 +5,7 @@ import { conversation, count, list } from "./parts.ts";
 
 /** `turnlog erase` */
 export const eraseDocument = z.strictObject({
-  /** What was ordered before, the oldest first; null where a conversation or an order was named. */
+  /** The earlier orders, oldest first; null if a conversation or an order was given. */
   orders: list(
     z.strictObject({
       orderId: z.string(),
@@ -14,7 +14,7 @@ export const eraseDocument = z.strictObject({
       ground: z.string(),
       ticket: z.string().nullable(),
       conversations: list(conversation),
-      /** `refused`: nothing was erased. `unfinished`: it was broken off, go on with --resume. */
+      /** `refused`: nothing was erased. `unfinished`: it was interrupted; continue it with --resume. */
       state: z.enum(["finished", "left-over", "unfinished", "refused"]),
     }),
   ).nullable(),
@@ -27,21 +27,21 @@ export const eraseDocument = z.strictObject({
           id: conversation,
           head: z.strictObject({ revision: count, digest: z.string() }),
           events: count,
-          /** UTF-16 units of its events, without its long texts. */
+          /** The length of its events in UTF-16 units, without its long texts. */
           size: count,
-          /** Streams of its long texts. */
+          /** The streams of its long texts. */
           blobs: list(z.string()),
-          /** What servers may still hold of it; null where that is not known. */
+          /** How much servers may still hold of it; null if unknown. */
           stored: count.nullable(),
-          /** Conversations that began from it, and whose own text is not touched. */
+          /** Conversations that began from it; their own text stays. */
           children: list(conversation),
         }),
       ),
-      /** What left the store before, and is not reached. */
+      /** Exports made before, which the erasure does not reach. */
       exports: list(exportMadeSchema.extend({ conversations: list(conversation).nullable(), at: z.string() })),
     })
     .nullable(),
-  /** Null where nothing was erased, because --apply was not given. */
+  /** Null if nothing was erased, because --apply was not given. */
   receipt: erasureReceiptSchema.nullable(),
   /** The file that the receipt was written to. */
   file: z.string().nullable(),
@@ -57,6 +57,6 @@ export const receiptDocument = z.strictObject({
   orderId: z.string(),
   storeId: z.string(),
   finished: z.boolean(),
-  /** The name of the key that signed it; null where it was compared with what the store has recorded. */
+  /** The name of the key that signed it; null if it was compared with the store's record. */
   signedBy: z.string().nullable(),
 });

@@ -4,8 +4,8 @@ import { blockJsonSchema } from "../../domain/block-json.ts";
 import { conversationIdSchema, sha256Schema } from "../../domain/ids.ts";
 
 /*
- * What `--json` prints is a contract, and this folder is it: one strict schema for each command. What `data` of the document
- * holds is described; around it is `{ version: 1, data }`.
+ * The contract of `--json`: this folder has one strict schema for the document of each command. The schemas describe `data`; around
+ * it is `{ version: 1, data }`.
  */
 
 export const list = <Item extends z.ZodType>(item: Item) => z.array(item).readonly();
@@ -18,7 +18,7 @@ export const revision = z.int();
 /** A conversation at a revision. */
 export const place = { conversation, revision } as const;
 
-/** Someone's change of a block, and where in the log it stands. */
+/** A change of a block: its author, and its place in the log. */
 export const change = z.strictObject({ actor: actorSchema, stream, revision, at });
 export type ChangeDocument = z.infer<typeof change>;
 

@@ -15,58 +15,58 @@ export const requestDocument = z.strictObject({
   inferenceId,
   transport,
   encoder,
-  /** Of the body. */
+  /** The digest of the body. */
   sha256: sha256Schema,
   bytes: count,
   bodyText: z.string(),
 });
 
-/** A context that was known, and why the request did not continue from it. */
+/** A known context, and why the request did not continue from it. */
 const candidate = z.strictObject({
   responseId: z.string(),
   inferenceId: z.string(),
   stream,
   revision,
-  /** How many blocks it holds. */
+  /** The number of its blocks. */
   length: count,
-  /** `taken`; `shorter` or `older` where another saved more; else what spoke against it. */
+  /** `taken`; `shorter` or `older` if another context saved more; otherwise why it was unusable. */
   verdict: z.string(),
-  /** Where it stops being a beginning of the Turn. */
+  /** Where it stops being a prefix of the Turn. */
   divergence: divergenceSchema.nullable(),
 });
 
-/** Something of what reasoning was made from that is another now. */
+/** A part of the reasoning's prefix that has changed since. */
 const reasoningBreak = z.strictObject({
   /** `instructions`, `tools`, `model`, `blocks`. */
   what: z.string(),
-  /** Who made it so; null where nobody is known. */
+  /** Who changed it; null if unknown. */
   actor: actorSchema.nullable(),
-  /** Of `blocks`: the first that is another. */
+  /** For `blocks`: the first one that differs. */
   divergence: divergenceSchema.nullable(),
-  /** Of `blocks` that the Turn still has: why a request left one out. */
+  /** For `blocks` that the Turn still has: why a request left one out. */
   omitted: z.string().nullable(),
 });
 
-/** A reasoning block of the Turn, and what became of it. */
+/** A reasoning block of the Turn, and what happened to it. */
 const reasoningBlock = z.strictObject({
   index: z.int(),
   blockId: z.string(),
   itemId: z.string().nullable(),
   label: z.string(),
-  /** Its first characters, on one line; of most reasoning nothing can be read. */
+  /** Its first characters, on one line; most reasoning is not readable. */
   begins: z.string(),
-  /** The answer that it came in; null where the log does not have it. */
+  /** The answer that it came in; null if the log does not have it. */
   from: z.strictObject({ inferenceId: z.string(), stream, revision, at }).nullable(),
-  /** How old it was when the request was planned. */
+  /** Its age when the request was planned. */
   ageMs: z.number().nullable(),
   prefix: z.enum(["intact", "broken", "unknown"]),
   brokenBy: list(reasoningBreak),
-  /** What was to be expected of the endpoint; `left-out` was not sent. */
+  /** The expected behaviour of the endpoint; `left-out` was not sent. */
   fate: z.enum(["accepted", "withheld", "refused", "left-out"]),
   reason: z.string().nullable(),
-  /** Why the server says that it withheld it; null where it does not. */
+  /** The server's reason for withholding it; null if it did not. */
   withheld: z.string().nullable(),
-  /** The server did something else than was to be expected. */
+  /** Whether the server did something unexpected. */
   isSurprise: z.boolean(),
 });
 
@@ -74,11 +74,11 @@ const withheld = z.strictObject({ itemId: z.string().nullable(), reason: z.strin
 
 const reasoning = z.strictObject({
   blocks: list(reasoningBlock),
-  /** What the server said that it withheld; null where it has not answered. */
+  /** The server's report of withheld reasoning; null if it has not answered. */
   told: list(withheld).nullable(),
-  /** Of that, what the Turn does not have. */
+  /** The part of that report that is not in the Turn. */
   unknown: list(withheld),
-  /** Bytes of bodies, and how much of them is reasoning; tokens as the provider counted them. */
+  /** Bytes of bodies, and the reasoning's share; tokens as the provider counted them. */
   size: z.strictObject({
     sentBytes: count,
     sentReasoningBytes: z.int(),
@@ -96,31 +96,31 @@ export const whyDocument = z.strictObject({
   frame: z.string().nullable(),
   inferenceId,
   attempt,
-  /** Whose server was asked: it begins with the provider's name and address. */
+  /** The scope of the server that was asked: it begins with the provider's name and address. */
   scope: z.string(),
   /** The provider, by its name in the engine's `otherProviders`; null for the engine's own. */
   route: z.string().nullable(),
-  /** The model that the settings name; null where they name none. */
+  /** The model in the settings; null if they name none. */
   model: z.string().nullable(),
-  /** Whose servers were asked at this step before, and failed. */
+  /** The scopes of servers that failed at this step before. */
   failedBefore: list(z.string()),
   decision: decisionSchema,
-  /** Of its run: who holds the conversation between two requests. */
+  /** The run's mode: who keeps the conversation between two requests. */
   mode: z.string(),
-  /** Why the engine chose that mode, where the caller left it to the engine. */
+  /** The engine's reason for that mode, if the caller left the choice to the engine. */
   modeChosen: z.string().nullable(),
-  /** Of the Turn, sent or held by the server. */
+  /** The blocks of the Turn, sent or held by the server. */
   blocks: count,
   bytes: count,
   /** The codec that wrote the body, with its version. */
   encoder,
-  /** What it would have cost to send everything; null where the codec was not given. */
+  /** The bytes of a full request; null without its codec. */
   fullBytes: count.nullable(),
   /** Newest first. */
   candidates: list(candidate),
-  /** Who made the newest context useless, and where; null while the chain holds. */
+  /** Who made the newest context unusable, and where; null while the chain holds. */
   brokenBy: brokenBy.nullable(),
-  /** What the endpoint was sent before, where nothing is continued from: what of it is another now. */
+  /** If the request continues from nothing: how it differs from the endpoint's previous request. */
   before: z
     .strictObject({
       stream: z.string(),
@@ -129,9 +129,9 @@ export const whyDocument = z.strictObject({
       changedSettings: list(z.string()),
     })
     .nullable(),
-  /** What layers did on the way that no Turn shows. */
+  /** Work of layers that no Turn shows. */
   timings: list(layerTimingSchema),
-  /** With `--reasoning`: what became of the Turn's reasoning. */
+  /** With `--reasoning`: what happened to the Turn's reasoning. */
   reasoning: z.exactOptional(reasoning),
   /** The blocks that were sent. */
   sent: list(

@@ -9,10 +9,10 @@ import { conversation, count, list, revision } from "./parts.ts";
 
 const { strategy, reason } = decisionSchema.shape;
 
-/** A divergence, and what the block is in a word or two. */
+/** A divergence, with a short name of the block. */
 export const brokenBy = z.strictObject({ ...divergenceSchema.shape, block: z.string() });
 
-/** A request of the demo, and what it would have cost to send everything. */
+/** A request of the demo, with the cost of a full request. */
 const demoRequest = z.strictObject({
   revision,
   strategy,
@@ -21,7 +21,7 @@ const demoRequest = z.strictObject({
   fullBytes: count,
   blocks: count,
   blocksSent: count,
-  /** Who made the newest context useless, and where; null while the chain holds. */
+  /** Who made the newest context unusable, and where; null while the chain holds. */
   brokenBy: brokenBy.nullable(),
 });
 export type DemoRequest = z.infer<typeof demoRequest>;
@@ -42,13 +42,13 @@ export const demoDocument = z.strictObject({
   }),
 });
 
-/** `turnlog rehearse`: bytes are of request bodies, without headers. */
+/** `turnlog rehearse`: bytes are those of request bodies, without headers. */
 export const rehearsalDocument = z.strictObject({
-  /** Those that were asked: one, or with --handoff all. */
+  /** The providers that were used: one, or with --handoff all. */
   providers: list(z.enum(rehearsalProviders)),
   mode: z.enum(modes),
   transport: z.enum(rehearsalTransports),
-  /** How often a request was sent in another mode than the one before it. */
+  /** How often a request used another mode than the one before it. */
   switches: count,
   /** How often a request went to another provider than the one before it. */
   handoffs: count,
@@ -57,9 +57,9 @@ export const rehearsalDocument = z.strictObject({
   chained: count,
   rebased: count,
   full: count,
-  /** Requests of warm-ups, which ask for no answer. */
+  /** Requests of warm-ups, which have no answer. */
   warmUps: count,
-  /** What was asked of conversation objects besides: made, listed, items deleted. */
+  /** Calls about conversation objects: to create them, to list and delete items. */
   objectCalls: count,
   coherent: count,
   incoherent: count,
@@ -81,7 +81,7 @@ export const completionDocument = z.strictObject({ shell: z.enum(shells), script
 /** `turnlog resume` */
 export const resumeDocument = z.strictObject({
   conversation,
-  /** The run that was finished, given up, or is open now. */
+  /** The run that was finished or given up, or that is open now. */
   runId: z.string().nullable(),
   status: z.enum(["completed", "calls-open", "incomplete", "parked", "abandoned", "open", "none"]),
   /** The blocks of the calls that were settled. */
@@ -94,7 +94,7 @@ export const resumeDocument = z.strictObject({
       blockId: z.string(),
       name: z.string(),
       arguments: z.string(),
-      /** What can be typed for it. */
+      /** The options that settle it. */
       settle: list(z.string()),
     }),
   ),
@@ -104,11 +104,11 @@ export const resumeDocument = z.strictObject({
 export const cancelDocument = z.strictObject({
   conversation,
   runId: z.string().nullable(),
-  /** `requested`: the process that runs it may live, and has not ended it yet; `none`: no run was open. */
+  /** `requested`: the process that runs it may be alive, and has not ended it yet; `none`: no run was open. */
   status: z.enum(["cancelled", "completed", "failed", "requested", "none"]),
 });
 
-/** `turnlog replay`: whether computing everything again says what the log says. */
+/** `turnlog replay`: whether computing everything again gives what the log has. */
 export const replayedDocument = z.strictObject({
   conversation,
   to: revision,
@@ -144,7 +144,7 @@ const step = z.strictObject({
   blocks: count,
   bytes: count,
   requestDigest: sha256Schema,
-  /** What layers did to the Turn since the request before. */
+  /** How layers have edited the Turn since the previous request. */
   edits: list(
     z.strictObject({ layer: z.string(), direction: z.enum(["request", "response"]), operations: list(z.string()) }),
   ),
@@ -153,11 +153,11 @@ export type StepDocument = z.infer<typeof step>;
 
 const figures = z.strictObject({ steps: count, broken: count, bytes: count });
 
-/** `turnlog replay --without` and `--with`: what would have been, beside what was. */
+/** `turnlog replay --without` and `--with`: the counterfactual steps beside the recorded ones. */
 export const counterfactualDocument = z.strictObject({
   conversation,
   to: revision,
-  /** Null on the side that did not make the step. */
+  /** Null on the side without the step. */
   steps: list(
     z.strictObject({
       runId: z.string(),
@@ -170,14 +170,14 @@ export const counterfactualDocument = z.strictObject({
   recorded: figures,
   otherwise: figures,
   firstDifference: z.int().nullable(),
-  /** Where the log cannot tell how it would have gone on. */
+  /** The point after which the log cannot determine how it would have continued. */
   unknown: z.strictObject({ runId: z.string(), frame: z.string(), what: z.string() }).nullable(),
   result: z.strictObject({ blocks: count, digest: sha256Schema }),
   savedAs: conversation.nullable(),
 });
 export type CounterfactualDocument = z.infer<typeof counterfactualDocument>;
 
-/** `turnlog replay --body`: what a step would have sent. */
+/** `turnlog replay --body`: the body that a step would have sent. */
 const stepBody = z.strictObject({
   conversation,
   to: revision,

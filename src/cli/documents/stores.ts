@@ -9,14 +9,14 @@ export const lsDocument = z.strictObject({
       id: conversation,
       title: z.string().nullable(),
       labels: z.record(z.string(), z.string()),
-      /** How the first user message begins. */
+      /** The beginning of the first user message. */
       begins: z.string().nullable(),
       origin: z.enum(["new", "fork", "child", "import"]),
-      /** The conversation that it is a fork or a child of. */
+      /** The conversation that it was forked from, or is a child of. */
       parent: z.string().nullable(),
       events: count,
       runs: count,
-      /** The run that has not ended, and how many calls and effects are to be settled. */
+      /** The open run, and the number of its calls and effects in doubt. */
       openRun: z
         .strictObject({
           id: z.string(),
@@ -24,7 +24,7 @@ export const lsDocument = z.strictObject({
           inDoubt: count,
         })
         .nullable(),
-      /** Whether a run of it has `losses`. */
+      /** Whether one of its runs has `losses`. */
       hasLosses: z.boolean(),
       requests: count,
       chained: count,
@@ -34,15 +34,15 @@ export const lsDocument = z.strictObject({
       bytesSaved: count,
       startedAt: at,
       lastAt: at,
-      /** An event could not be taken in: `turnlog projections quarantine` says which. */
+      /** An event could not be applied: `turnlog projections quarantine` says which. */
       isDamaged: z.boolean(),
     }),
   ),
-  /** How many there are, listed or not; --state is taken for open. */
+  /** The number of conversations, listed or not; --state is taken for open. */
   total: count,
-  /** How many more are hidden, and were not asked for. */
+  /** How many hidden conversations were excluded. */
   hidden: count,
-  /** What to give to --after for those that follow; null when none do. */
+  /** The value of --after for the next page; null if there is none. */
   next: z.string().nullable(),
 });
 
@@ -52,11 +52,11 @@ export const statusDocument = z.strictObject({
     z.strictObject({
       name: z.string(),
       version: z.int(),
-      /** Of the rows that are read; null where there are none yet. */
+      /** The version of the rows in use; null if there are none yet. */
       builtVersion: z.int().nullable(),
       events: count,
       behind: count,
-      /** Conversations that lack something, and how many events they lack together. */
+      /** Incomplete conversations, and the total number of events that they lack. */
       degraded: count,
       quarantined: count,
     }),
@@ -106,7 +106,7 @@ export const retryDocument = z.strictObject({
 
 /** `turnlog verify` */
 export const verifyDocument = z.strictObject({
-  /** Whether nothing is wrong, but what was skipped. */
+  /** Whether nothing is wrong, except for skipped events. */
   isSound: z.boolean(),
   streams: count,
   events: count,
@@ -122,7 +122,7 @@ export const verifyDocument = z.strictObject({
       next: z.string(),
     }),
   ),
-  /** What an operator decided to go on without. */
+  /** Damaged events that an operator skipped. */
   skipped: list(
     z.strictObject({
       ...{ stream, conversation: conversation.nullable(), revision },
@@ -140,7 +140,7 @@ export const skipDocument = z.strictObject({
   ...place,
   /** The events that were skipped now. */
   skipped: list(revision),
-  /** What still stops the conversation, one after another as if each were skipped; more than 100 are not counted. */
+  /** The damage that still stops the conversation, as if each damaged event were skipped in turn; at most 100. */
   damage: list(z.strictObject({ stream: stream.nullable(), revision: revision.nullable(), message: z.string() })),
 });
 
@@ -149,7 +149,7 @@ export const forkDocument = z.strictObject({ conversation, parent: conversation,
 
 /** `turnlog copy`, and `turnlog import` of a bundle */
 export const copyDocument = z.strictObject({
-  /** Each with its head, and how many of its events the target lacked. */
+  /** Each conversation with its head, and the number of its events that the target lacked. */
   conversations: list(z.strictObject({ id: conversation, revision, digest: sha256Schema, events: count })),
   blobs: count,
   events: count,
@@ -162,7 +162,7 @@ export const importedChats = z.strictObject({
       id: conversation,
       /** The document's own id. */
       document: z.string(),
-      /** How many blocks were appended: none where the conversation was there already. */
+      /** The number of appended blocks: none if the conversation existed. */
       blocks: count,
     }),
   ),
@@ -174,14 +174,14 @@ export const importedStored = z.strictObject({
   id: conversation,
   /** The id of the response or the conversation object. */
   source: z.string(),
-  /** The responses that it was made of, oldest first; none of a conversation object, which does not tell them. */
+  /** The responses that it was made from, oldest first; none for a conversation object, which does not name them. */
   responses: list(z.string()),
   blocks: count,
   /** Whether the next request can continue from the last of them. */
   isWhole: z.boolean(),
-  /** What the server could not give back. */
+  /** What the server could not return. */
   lost: list(z.strictObject({ what: z.string(), message: z.string() })),
-  /** False where it was imported before. */
+  /** False if it was imported before. */
   isNew: z.boolean(),
 });
 
@@ -206,6 +206,6 @@ export const backupDocument = z.strictObject({
   streams: count,
   events: count,
   bytes: count,
-  /** Unfinished copies that a killed backup or restore had left, and that were deleted. */
+  /** Unfinished copies of a killed backup or restore, which were deleted. */
   removed: z.array(z.string()),
 });

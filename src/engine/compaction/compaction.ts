@@ -1,5 +1,5 @@
 /**
- * Compaction: when a Turn is made shorter, and how.
+ * Compaction: when the engine shortens a Turn, and how.
  *
  *     before a request    its endpoint has counted `beforeRequest` tokens of the Turn              this file
  *     after a run         an answer calls nothing, and `afterRun` tokens were counted by then      this file
@@ -8,10 +8,10 @@
  *     asked by a caller   between two runs, by a summary, in a run that does nothing else          summary.ts
  *     asked by a caller   between two runs, what a server made of the Turn takes its place         server-window.ts
  *
- * `shorten.ts` says what may be cut or left out of a Turn, and is pure. `record-compaction.ts` records the shorter Turn: within a run as
- * edits of the engine's (`TurnEdited`), between two runs as `TurnCompacted`. The conversation goes on with it, and earlier revisions
- * keep what was there. The policy is an option of the engine (engine/stack/compact-policy.ts). `RunStarted` holds it, so that a run
- * that is taken up decides by its log alone.
+ * `shorten.ts` decides what may be cut or dropped from a Turn, and is pure. `record-compaction.ts` records the shorter Turn: within
+ * a run as the engine's edits (`TurnEdited`), between two runs as `TurnCompacted`. The conversation continues with it, and earlier
+ * revisions keep what was there. The policy is an option of the engine (engine/stack/compact-policy.ts). `RunStarted` holds it, so
+ * that a resumed run decides by its log alone.
  */
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { openCalls } from "../../domain/calls.ts";
@@ -28,19 +28,19 @@ import { type CompactedPlace, recordCompaction } from "./record-compaction.ts";
 import { droppableIn, summarisable, truncateResults, withoutStretch } from "./shorten.ts";
 import { type SummaryStep, summarised } from "./summary.ts";
 
-/** A step of a run, and what its Turn is made shorter with. */
+/** A step of a run whose Turn may be shortened. */
 type StepPlace = SummaryStep & {
-  /** What servers are known to hold, with what they have counted. */
+  /** The contexts that servers are known to hold, with their token counts. */
   readonly contexts: () => ContextLookup;
 };
 
-/** The Turn of a step, made shorter before its request where the run's policy asks for it. */
+/** The Turn of a step, shortened before its request if the run's policy asks for it. */
 export function compactBefore(session: RunSession, step: StepPlace): Promise<Turn> {
   const limit = session.engine.compact.beforeRequest;
   return compact(session, { ...step, direction: "request", because: "before-request", limit });
 }
 
-/** The Turn with the answer of a step, made shorter where the run's policy asks for it and the model has nothing left to read. */
+/** The Turn with the answer of a step, shortened if the run's policy asks for it and the model has nothing left to read. */
 export async function compactAfter(session: RunSession, step: StepPlace & { readonly answered: Turn }): Promise<Turn> {
   const { turn: outgoing, answered } = step;
   const brought = broughtBy(outgoing, answered);
@@ -50,13 +50,13 @@ export async function compactAfter(session: RunSession, step: StepPlace & { read
   return compact(session, { ...step, turn: answered, direction: "response", because: "after-run", limit });
 }
 
-/** A Turn that takes the place of a step's, and what was done to make it shorter. */
+/** A shorter Turn that replaces a step's, and how it was shortened. */
 export type Shorter = { readonly turn: Turn; readonly compaction: Compaction };
 
 /**
- * The Turn of a step whose request was refused because it is too long, made shorter: with its tool results cut, else (where the
- * policy leaves exchanges out) without the oldest. Null where the request failed otherwise, where there is nothing to make shorter,
- * and where the policy says not to.
+ * The shortened Turn of a step whose request was rejected as too long: its tool results are cut, or else (if the policy drops
+ * exchanges) its oldest exchanges dropped. Null if the request failed for another reason, if nothing can be shortened, and if the
+ * policy forbids it.
  */
 export async function shorterAfter(
   session: RunSession,
@@ -74,15 +74,15 @@ export async function shorterAfter(
   return { turn: withoutStretch(outgoing, stretch), compaction: { how: "drop-exchanges", because: "too-long" } };
 }
 
-/** Where and when a Turn may be made shorter. */
+/** When and where a Turn may be shortened. */
 type Occasion = StepPlace &
   CompactedPlace & {
     readonly because: "before-request" | "after-run";
-    /** How many counted tokens are too many; absent where none are. */
+    /** The limit of counted tokens; absent if there is none. */
     readonly limit: number | undefined;
   };
 
-/** Decided by the log alone (the counts of endpoints, and the policy that the run began with), so that a run that is taken up decides alike. */
+/** Decided by the log alone (the endpoints' counts, and the policy that the run began with), so that a resumed run decides alike. */
 async function compact(session: RunSession, occasion: Occasion): Promise<Turn> {
   const { limit, turn, because } = occasion;
   if (limit === undefined) return turn;
@@ -98,7 +98,7 @@ async function compact(session: RunSession, occasion: Occasion): Promise<Turn> {
   return turn;
 }
 
-/** What the endpoint has counted of a Turn, and how many of its blocks that is of. */
+/** The endpoint's token count of a Turn, and the number of blocks that it covers. */
 async function countedTurn(session: RunSession, { turn, contexts }: StepPlace): Promise<CountedTurn | null> {
   const { provider } = session.engine;
   const count = (): CountedTurn | null => {
@@ -120,7 +120,7 @@ type Asked = { readonly how: string; readonly counted: CountedTurn };
 async function shortened(session: RunSession, occasion: Occasion, { how, counted }: Asked): Promise<Turn> {
   const { turn, scope } = occasion;
   const { keep, maxResultLength } = session.engine.compact;
-  // What the model has not read yet it is asked about now.
+  // The next request asks about blocks that the model has not read yet, so these are not cut.
   if (how === "truncate-results") return truncateResults(turn, { maxLength: maxResultLength, before: counted.length });
   const stretch = summarisable(turn, keep);
   if (stretch === null) return turn;

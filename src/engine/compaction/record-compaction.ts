@@ -5,12 +5,12 @@ import type { TurnChange } from "../../log/writer/revert.ts";
 import { normalise, recordPass, reviseTurn } from "../session/pass.ts";
 import { engineActor, newBlockId, type RunSession } from "../session/session.ts";
 
-/** A Turn of the run that the engine makes shorter: what a frame of the core was given, or what it gave back. */
+/** A Turn of the run that the engine shortens: one that a frame received, or that it returned. */
 export type CompactedPlace = { readonly frame: string; readonly direction: "request" | "response" };
 
 /**
- * Puts a shorter Turn in the place of one of the run's, as edits of the engine's that the log has before what is done with it. The
- * conversation goes on with it: an edit that nobody takes back is of the Turn (rule: Frames).
+ * Replaces a Turn of the run with a shorter one, as the engine's own edits, which are recorded before the Turn is used. The
+ * conversation continues with it: an edit that no layer restores belongs to the Turn (rule: Frames).
  */
 export function recordCompaction(
   session: RunSession,
@@ -19,7 +19,7 @@ export function recordCompaction(
 ): Turn {
   const { turns } = session.run.fold;
   const target = direction === "request" ? (`given/${frame}` as const) : (`result/${frame}` as const);
-  // A frame that asked for no answer has none to make shorter.
+  // A frame without a request has no answer to shorten, only the Turn that it received.
   const base = direction === "response" && turns.result(frame) === null ? (`given/${frame}` as const) : target;
   const before = turns.get(base);
   const settled = normalise(turn, before, { newId: () => newBlockId(session.run, frame) }).frozen();
@@ -29,7 +29,7 @@ export function recordCompaction(
   return settled;
 }
 
-/** The same between two runs: the Turn is shorter; where a server made it so, with what that said. */
+/** The same between two runs, with the server's report if a server shortened the Turn. */
 export const compacted =
   (compaction: Compaction, window?: RecordedWindow): TurnChange["event"] =>
   (data, isFirst) => {

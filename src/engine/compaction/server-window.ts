@@ -12,15 +12,15 @@ import { splitTurn } from "../planning/instruction-blocks.ts";
 import type { Provider } from "../stack/provider.ts";
 import { compacted } from "./record-compaction.ts";
 
-/** What a server made of a response and all that came before it, when it was asked to compact that. */
+/** A server's compaction of a response and everything before it. */
 export type ServerWindow = {
-  /** Whose server it was. */
+  /** The provider whose server made it. */
   readonly provider: Provider;
-  /** The answer, as it came: its items are the input of a new chain. */
+  /** The answer as it came: its items are the input of a new chain. */
   readonly window: JsonObject;
   /** The id of the response that the server was asked to compact. */
   readonly of: string;
-  /** The model that was asked to, where it was another than the provider's: whose cost it is. */
+  /** The model that compacted, if it is not the provider's: the cost counts for it. */
   readonly model?: string | undefined;
 };
 
@@ -33,9 +33,9 @@ const windowMembers = optionsOf<ServerWindow>({
 export const isWindow = (given: object): given is ServerWindow => "window" in given;
 
 /**
- * Puts a server's window in the place of what it was made of. A block that it repeats stays the block that it was.
+ * Replaces the compacted part of the Turn with a server's window. A block that the window repeats keeps its identity.
  *
- * @throws {TurnlogError} `window-outdated` where the Turn does not begin with what the window was made of.
+ * @throws {TurnlogError} `window-outdated` if the Turn does not begin with what the window was made from.
  */
 export function takeWindow(
   stream: ConversationWriter,
@@ -63,7 +63,7 @@ export function takeWindow(
   return changeTurn(stream, { target, event, actor: { kind: "engine" } });
 }
 
-/** The window's items, and what else is recorded of it. */
+/** The window's items, and everything else that is recorded of it. */
 function readWindow({ provider, window, of, model }: ServerWindow): {
   readonly drafts: readonly Block[];
   readonly recorded: RecordedWindow;
@@ -73,13 +73,13 @@ function readWindow({ provider, window, of, model }: ServerWindow): {
   const asked = [model, window["model"], settings["model"]].find((name) => typeof name === "string");
   const cost = usage === undefined ? {} : { usage: { ...noUsage, ...usage } };
   return {
-    // None has a group: they are of no answer, and go out without their ids.
+    // The items are sent without their ids: they belong to no answer, so they have no group.
     drafts: blocks.map(({ kind, payload, wire }) => new Block({ id: null, kind, payload, wire: { ...wire, scope } })),
     recorded: { scope, of, id, ...(asked === undefined ? {} : { model: asked }), ...cost, rest },
   };
 }
 
-/** How many blocks of the Turn the window was made of. */
+/** The number of the Turn's blocks that the window was made from. */
 function endOf(
   stream: ConversationWriter,
   turn: Turn,

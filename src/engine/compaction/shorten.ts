@@ -5,17 +5,17 @@ import { assistant, text, user } from "../../domain/make-block.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { noteLength } from "../stack/compact-policy.ts";
 
-/** A stretch of a Turn that the rest can do without: no call in it waits for a result behind it. */
+/** A stretch of a Turn that can be dropped: none of its calls waits for a result behind it. */
 export type Droppable = {
   readonly start: number;
   readonly end: number;
-  /** Whole exchanges, or the first steps of the only one that is there. */
+  /** Whole exchanges, or the first steps of the only exchange. */
   readonly of: "exchanges" | "steps";
 };
 
 /**
- * The Turn with every tool result in its first `before` blocks cut to `maxLength` characters: its beginning and its end stay, and
- * what is left out is said. Gives the same Turn where none is longer.
+ * Cuts every tool result in the first `before` blocks to `maxLength` characters: its beginning and its end stay, with a note of the
+ * length that was cut. Returns the same Turn if no result is longer.
  */
 export function truncateResults(
   turn: Turn,
@@ -27,7 +27,7 @@ export function truncateResults(
   return long.length === 0 ? turn : turn.replaceEach(long, (block) => withOutput(block, truncated(block, maxLength)));
 }
 
-/** The results of functions and custom tools; what others answer with (screenshots) is in their provider's words. */
+/** Results of functions and custom tools; other results (screenshots) are in their provider's form. */
 const isPlainResult = ({ kind, type }: Block): boolean =>
   kind === "tool_result" && (type === "function" || type === "custom");
 
@@ -63,8 +63,8 @@ function cut(whole: string, maxLength: number): string {
 }
 
 /**
- * The oldest exchanges but the newest `keep`; where there are no more than that, the oldest steps of the newest exchange but
- * the newest `keep`. Null where neither may be left out.
+ * The oldest exchanges except the newest `keep`; if there are no more than that, the oldest steps of the newest exchange except the
+ * newest `keep`. Null if neither may be dropped.
  */
 export function droppableIn({ blocks, exchanges }: Turn, keep: number): Droppable | null {
   const [first] = exchanges;
@@ -82,12 +82,12 @@ export function droppableIn({ blocks, exchanges }: Turn, keep: number): Droppabl
   return behind === null ? null : { start: last.start + 1, end: behind, of: "steps" };
 }
 
-/** The last of these places before which no call is open. */
+/** The last of these places at which no call is open. */
 function lastClosed(blocks: readonly Block[], start: number, places: readonly number[]): number | null {
   return places.findLast((end) => openCalls(blocks.slice(start, end)).length === 0) ?? null;
 }
 
-/** Where the steps behind a user's block begin: the model's first words there, and those after results. */
+/** Where the steps after a user's block begin: at the model's first block, and at its first block after results. */
 function stepsAfter(blocks: readonly Block[], start: number): readonly number[] {
   const places = [start + 1];
   for (let at = start + 2; at < blocks.length; at += 1) {
@@ -96,17 +96,17 @@ function stepsAfter(blocks: readonly Block[], start: number): readonly number[] 
   return places;
 }
 
-/** What is left out with a stretch: what the system said in it stays. */
+/** The blocks that are dropped with a stretch: its system blocks stay. */
 export const droppedBlocks = ({ blocks }: Turn, { start, end }: Droppable): readonly Block[] =>
   blocks.slice(start, end).filter(({ kind }) => kind !== "system");
 
 const summaryBegin = "Summary of what came before:";
 
-/** A summary in the place of a stretch: of whole exchanges what the model was told, of steps its own notes on its work. */
+/** The summary that replaces a stretch: a user's message for whole exchanges, the model's own notes for steps. */
 export const summaryBlock = (summary: string, { of }: Droppable): Block =>
   (of === "steps" ? assistant : user)(`${summaryBegin}\n\n${summary}`);
 
-/** The stretch that may be left out, where there is more in it than a summary: of that alone nothing shorter can be said. */
+/** The stretch that may be dropped, unless it contains only a summary, which cannot be shortened further. */
 export function summarisable(turn: Turn, keep: number): Droppable | null {
   const stretch = droppableIn(turn, keep);
   if (stretch === null) return null;
@@ -118,7 +118,7 @@ export function summarisable(turn: Turn, keep: number): Droppable | null {
     : null;
 }
 
-/** The Turn without a stretch, and what stands in its place. */
+/** The Turn without a stretch, and with the blocks that replace it. */
 export function withoutStretch(turn: Turn, stretch: Droppable, instead: readonly Block[] = []): Turn {
   const { blocks } = turn;
   const kept = blocks.slice(stretch.start, stretch.end).filter(({ kind }) => kind === "system");

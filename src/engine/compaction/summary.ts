@@ -8,24 +8,25 @@ import type { AsideAnswer, AsideRequest } from "../stack/aside.ts";
 import { type CompactedPlace, recordCompaction } from "./record-compaction.ts";
 import { type Droppable, droppedBlocks, summarisable, summaryBlock, withoutStretch } from "./shorten.ts";
 
-/** Asks the model beside the conversation, for the engine; `at` is a Turn of the run that what is asked may be written against. */
+/** Asks the model outside the conversation, for the engine; `at` is a Turn of the run that the question may be recorded against. */
 export type AskModel = (at: NamedTurn, asked: AsideRequest<unknown>) => Promise<AsideAnswer<unknown>>;
 
-/** A step of a run whose Turn a summary may shorten. */
+/** A step of a run whose Turn may be summarised. */
 export type SummaryStep = {
   readonly frame: string;
   readonly turn: Turn;
   readonly scope: CallScope;
-  /** Made by the run: requests are on a floor above. */
+  /** The run passes this function, because requests belong to a higher floor. */
   readonly ask: AskModel;
 };
 
 /**
- * Puts a summary in the place of the oldest exchanges, once in a run: a layer that calls `next` until there is an answer would have it
- * summarised for ever. It is the whole of a run that asks for no answer.
+ * Replaces the oldest exchanges with a summary, once in a run: otherwise a layer that calls `next` until there is an answer would
+ * summarise for ever. For a run that asks for no answer.
  *
- * @throws {ProviderError} when the provider refused or failed.
- * @throws {TurnlogError} `no-summary` where there is nothing to summarise, where the model gave no whole summary, and the second time.
+ * @throws {ProviderError} if the provider rejected the request or failed.
+ * @throws {TurnlogError} `no-summary` if there is nothing to summarise, if the model gave no complete summary, and at the second
+ *   call.
  */
 export function summarisingOnce(session: RunSession): (step: SummaryStep) => Promise<Turn> {
   let hasSummary = false;
@@ -55,7 +56,7 @@ async function withSummary(session: RunSession, step: SummaryStep): Promise<Turn
 
 const noSummary = (what: string): TurnlogError => new TurnlogError("no-summary", `${what}: the Turn stays as it is`);
 
-/** A summary in the place of a stretch; null where the model gave none, or half of one. */
+/** Replaces a stretch with a summary; null if the model gave none, or an incomplete one. */
 export async function summarised(
   session: RunSession,
   { turn, frame, direction, ask }: SummaryStep & Pick<CompactedPlace, "direction">,

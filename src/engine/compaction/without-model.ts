@@ -6,11 +6,11 @@ import { compacted } from "./record-compaction.ts";
 import { droppableIn, truncateResults, withoutStretch } from "./shorten.ts";
 
 /**
- * Makes the Turn shorter between two runs, without a model: cuts tool results, or leaves out the oldest exchanges. Writes nothing where
- * there is nothing to make shorter.
+ * Shortens the Turn between two runs, without a model: cuts tool results, or drops the oldest exchanges. Writes nothing if nothing
+ * can be shortened.
  *
  * @throws {RunInProgressError} while a run is open.
- * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
+ * @throws {TypeError | RangeError} if an option is unknown or invalid.
  */
 export async function compactTurn(stream: ConversationWriter, options: CompactOptions): Promise<Turn> {
   const { how, keep, maxResultLength: maxLength } = checkedCompaction(options);

@@ -6,24 +6,24 @@ import { engineActor } from "../session/session.ts";
 import { recordableSettlement } from "../stack/doubt.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 
-/** What is said of the effects in doubt of a run that is taken up, and those of which nobody can say anything yet. */
+/** The settlements of a resumed run's effects in doubt, and the effects that are still in doubt. */
 export type Doubts = {
   readonly events: readonly ProposedEvent[];
   readonly left: ReadonlyMap<BlockId, string>;
 };
 
 /**
- * Asks the app about every tool call and effect that the log says began, may have happened, and is not idempotent. It
- * follows from the log alone, so nothing is executed before it is known; the journal answers what is settled.
+ * Asks the app about every tool call and effect that, by the log, began, may have happened, and is not idempotent. This depends on
+ * the log alone, so it is decided before anything is executed; the journal answers the settled effects.
  *
- * @throws {TypeError} when the app settles one with what is no JSON.
+ * @throws {TypeError} if the app settles one with a value that is not JSON.
  */
 export async function decideDoubts(runId: string, journal: Journal, engine: EngineOptions): Promise<Doubts> {
   const events: ProposedEvent[] = [];
   const left = new Map<BlockId, string>();
   for (const { id: blockId, name, frame, call, past } of journal.unfinishedEffects()) {
     const tool = engine.tools.find((candidate) => candidate.name === name);
-    // A tool that never was there has nothing to do twice.
+    // Running an unknown tool has no effect, so it may be repeated.
     const isIdempotent = (): boolean => tool === undefined || tool.idempotent;
     if (past.state === "started" && (call === null ? past.isIdempotent : isIdempotent())) continue;
     const note = (event: ProposedEvent["event"], actor: Actor): void => {
@@ -42,5 +42,5 @@ export async function decideDoubts(runId: string, journal: Journal, engine: Engi
   return { events, left };
 }
 
-/** What the model, or the layer, is told of an effect that nobody will ever know the end of. */
+/** The text that the model or the layer gets for an effect whose outcome will never be known. */
 export const inDoubtText = "in doubt: the run was cut off while this ran; it may have taken effect";

@@ -8,26 +8,26 @@ import { EffectInDoubtError } from "../session/errors.ts";
 import type { PastEffect } from "../session/run-answers.ts";
 import { type RunSession, record } from "../session/session.ts";
 
-/** Something outside that is done at most once: a tool call, or an effect of a layer. */
+/** Work outside the run that is done at most once: a tool call, or an effect of a layer. */
 type Undertaking<Answer> = {
   readonly frame: string;
   readonly signal: AbortSignal;
-  /** Whether it may be begun once more although it may have happened. */
+  /** Whether it may begin again although it may have happened. */
   readonly isIdempotent: boolean;
-  /** Recorded before it begins. */
+  /** Recorded before the work begins. */
   readonly start: ProposedEvent["event"];
   readonly actor: Actor;
   readonly effect: BreakpointEffect;
-  /** Told when it is durable that it begins. */
+  /** Called when its start is durable. */
   readonly onBegin?: () => void;
   readonly work: () => Promise<Answer>;
-  /** What an interceptor gives in place of the work. */
+  /** The answer for a value that an interceptor injects instead of the work. */
   readonly injected: (answer: JsonValue, failure?: string) => Answer;
-  /** What somebody said it came to, or that nobody will ever know. */
+  /** The answer for a settlement: a given result, or an abandoned effect. */
   readonly settled: (settlement: Exclude<Settlement, { readonly how: "rerun" }>) => Answer;
 };
 
-/** What it came to, by the word of whom: the actor is null where it was done and nobody had to say. */
+/** The answer of an effect, and who settled it: the actor is null if the effect was performed. */
 export type Performed<Answer> = {
   readonly answer: Answer;
   readonly durationMs: number;
@@ -35,8 +35,8 @@ export type Performed<Answer> = {
 };
 
 /**
- * Does it, by what the log knows of it (Recovery): it is durable that it began before it begins. What is in
- * doubt was decided before the run was executed again (`in-doubt.ts`); only a replay comes upon it here, and ends.
+ * Performs an effect as the log allows (rule: Recovery): its start is durable before it begins. Effects in doubt were decided
+ * before the run was executed again (`in-doubt.ts`); only a replay meets one here, and ends.
  */
 export async function perform<Answer>(
   session: RunSession,
@@ -63,15 +63,15 @@ export async function perform<Answer>(
   return { answer, durationMs: millisecondsSince(began), settledBy: null };
 }
 
-/** How long something took, to a hundredth. */
+/** The elapsed time since `began`, rounded to a hundredth of a millisecond. */
 export const millisecondsSince = (began: number): number => Math.round((performance.now() - began) * 100) / 100;
 
 type Deadline<Value> = {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
-  /** What is told where it takes longer. */
+  /** The error text if the work takes longer. */
   readonly tooLate: string;
-  /** Gets what comes when nobody waits for it any more. */
+  /** Receives a value that arrives after the deadline. */
   readonly onLate?: (value: Value) => void;
 };
 
@@ -80,10 +80,10 @@ type Outcome<Value> =
   | { readonly outcome: "error" | "timeout"; readonly error: unknown };
 
 /**
- * Does work within its time.
+ * Runs work with a time limit.
  *
- * @throws the signal's reason when it aborts: whether the work took effect is not known, and the process that ends the run, or takes it
- * up, says so.
+ * @throws the signal's reason when it aborts. It is then unknown whether the work took effect; the process that ends or resumes the
+ *   run records that.
  */
 export async function withinTime<Value>(
   { signal: outer, timeoutMs, tooLate, onLate }: Deadline<Value>,

@@ -13,18 +13,18 @@ import { asEffect } from "./within-effect.ts";
 
 type EffectAnswer = ConversationEventOf<"EffectFinished">["data"]["answer"];
 
-/** Where a layer's effect stands. */
+/** The place of a layer's effect. */
 export type EffectPlace = {
   readonly id: BlockId;
   readonly name: string;
   readonly frame: string;
   readonly actor: Actor;
   readonly signal: AbortSignal;
-  /** No layer waits for its answer: when it came moves nobody's clock. */
+  /** No layer waits for its answer, so its time does not advance any layer's clock. */
   readonly isAside?: true;
 } & EffectOptions;
 
-/** A layer's effect failed, now or when it was done; `message` is the recorded one in both cases. */
+/** A layer's effect failed, now or in the recorded run; `message` is the recorded one in both cases. */
 export class EffectFailedError extends TurnlogError<"effect-failed"> {
   override readonly name = "EffectFailedError";
   readonly effect: string;
@@ -36,12 +36,11 @@ export class EffectFailedError extends TurnlogError<"effect-failed"> {
 }
 
 /**
- * Does something outside on behalf of a layer, at most once unless it is idempotent: it is durable that it began before it
- * begins, and from then on the log answers. The layer gets what the log will tell, in a copy of its own: what it makes of
- * that changes neither what is recorded nor what a replay is told.
+ * Performs an effect of a layer, at most once unless it is idempotent: its start is durable before it begins, and afterwards the
+ * log answers. The layer gets its own copy of the recorded answer, so that its changes affect neither the record nor a replay.
  *
- * @throws {EffectFailedError} when the effect failed.
- * @throws {RangeError} when it may take longer than others wait for the run.
+ * @throws {EffectFailedError} if the effect failed.
+ * @throws {RangeError} if its time limit is longer than other processes wait for the run.
  */
 export async function runEffect(session: RunSession, place: EffectPlace, work: EffectWork): Promise<JsonValue> {
   const { run, engine } = session;
@@ -76,7 +75,7 @@ export async function runEffect(session: RunSession, place: EffectPlace, work: E
 
 type Done = { readonly answer: EffectAnswer; readonly cause?: unknown };
 
-/** What an effect gave, as the log has it from now on. What no log can hold is its failure; nothing is null. */
+/** The value of an effect as the log records it: undefined becomes null, and a value that no log can hold fails the effect. */
 function given(name: string, value: unknown): Done {
   try {
     const copy = jsonCopy(value ?? null);

@@ -14,12 +14,12 @@ import { inDoubtText } from "./in-doubt.ts";
 import { millisecondsSince, perform, withinTime } from "./perform.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt";
-/** What the model is told: a text as it is, parts as parts, anything else as JSON. */
+/** What the model gets: a text as it is, parts as parts, anything else as JSON. */
 type ToolAnswer = { readonly output: JsonValue; readonly outcome: Outcome };
 
 /**
- * Runs one call, at most once: it is durable that it began before it begins. What a tool throws is told to the model and
- * the run goes on; only an abort of the run ends it.
+ * Runs one call, at most once: its start is durable before it begins. If the tool throws, the model gets the error and the run
+ * continues; only an abort of the run ends it.
  */
 export async function runTool(session: RunSession, frame: string, call: Block, signal: AbortSignal): Promise<Block> {
   const { run } = session;
@@ -43,7 +43,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   try {
     const { answer, durationMs, settledBy } = await perform<ToolAnswer>(session, past, {
       ...{ frame, signal, actor: engineActor, effect: { kind: "tool", frame, call } },
-      // A tool that never was there has nothing to do twice.
+      // Running an unknown tool has no effect, so it may be repeated.
       isIdempotent: tool === undefined || tool.idempotent,
       start,
       onBegin: () => run.emit({ type: "tool-call-start", frame, call }),
@@ -80,7 +80,7 @@ function finish(run: LiveRun, { call, frame, resultId }: CallPlace, given: Finis
   return block;
 }
 
-/** The log has the answer already. */
+/** Returns the answer that the log already has. */
 function finishedBefore(
   run: LiveRun,
   frame: string,
@@ -96,7 +96,10 @@ function finishedBefore(
   return block;
 }
 
-/** What a tool gave, as the model is told it. An error is its error, whether thrown or not, and so is what has no text. */
+/**
+ * A tool's result in the form that the model gets. An error counts as one whether it was thrown or returned, and so does a value
+ * without a text.
+ */
 function told(session: RunSession, name: string, output: unknown): ToolAnswer {
   if (output instanceof Error) return failed(session, output);
   try {
@@ -108,14 +111,14 @@ function told(session: RunSession, name: string, output: unknown): ToolAnswer {
   }
 }
 
-/** What the model is told of a tool's error: as the app says it, and nothing of it where the app cannot say it. */
+/** A tool's error in the form that the model gets: the app's text, or a fixed text if the app gives none. */
 function failed({ engine }: RunSession, error: unknown, outcome: "error" | "timeout" = "error"): ToolAnswer {
   try {
     const output: unknown = engine.onToolError(error);
     if (typeof output === "string") return { output, outcome };
     unwatched(output);
   } catch {
-    // The error is not told in its place: it may hold what the app would have left out.
+    // The error itself is not used instead: it may contain what the app would have left out.
   }
   return { output: "Error: the tool failed, and onToolError gave no text for it", outcome };
 }

@@ -2,15 +2,15 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 type Effect = { readonly runId: string; readonly name: string };
 
-/** What code is a part of which effect's work. */
+/** The effect whose work the current code belongs to. */
 const within = new AsyncLocalStorage<Effect>();
 
-/** Does the work of an effect, from which nothing may be asked of its run. */
+/** Runs the work of an effect, which must not use its run. */
 export const asEffect = <T>(effect: Effect, work: () => T): T => within.run(effect, work);
 
 /**
- * Refuses what a layer asks of its run from within an effect's work: once the log answers for the effect, its work is not done, and
- * what was asked in it would not be met again.
+ * Rejects a use of the run from within an effect's work. Once the log answers for the effect, its work is not done again, so a
+ * replay would never repeat that use.
  *
  * @throws {TypeError} with the effect's name.
  */

@@ -8,27 +8,27 @@ import { toldLate } from "./late-result.ts";
 import { repairIndexOf } from "./repairs.ts";
 
 /**
- * What stands before a block in what a server is sent: what reasoning is bound to that was made there. All but reasoning, as one
- * digest, and the reasoning, newest first, because the oldest may be left out later.
+ * The prefix that the reasoning produced here depends on: everything before a block in what a server was sent. All blocks except
+ * reasoning as one digest, and the reasoning separately, newest first, because the oldest may be left out later.
  */
 export type BoundPlace = { readonly others: string; readonly reasoning: EarlierReasoning | null };
 type EarlierReasoning = { readonly digest: string; readonly count: number; readonly before: EarlierReasoning | null };
 
 export const firstPlace: BoundPlace = { others: emptyContext, reasoning: null };
 
-/** A block of the input, by its place there, and what came of it in the request. */
+/** A block of the input, by its place there, and whether the request sent it. */
 export type HeldItem = {
   readonly index: number;
   readonly isReasoning: boolean;
-  /** It stands for what came before it: what is made behind it is bound to nothing earlier. */
+  /** A compaction replaces everything before it: blocks made after it depend on nothing earlier. */
   readonly compacts?: boolean;
-  /** What it counts as; null for what is not there. */
+  /** The digest that counts; null if the block is not there. */
   readonly digest: string | null;
   /** Why it was left out. */
   readonly omitted: string | null;
 };
 
-/** What stands before the block that comes next. */
+/** The place of the next block. */
 export function behind({ others, reasoning }: BoundPlace, { digest, isReasoning, compacts }: HeldItem): BoundPlace {
   if (digest === null) return { others, reasoning };
   if (compacts === true) return { others: extendContext(emptyContext, digest), reasoning: null };
@@ -36,7 +36,7 @@ export function behind({ others, reasoning }: BoundPlace, { digest, isReasoning,
   return { others: extendContext(others, digest), reasoning };
 }
 
-/** Whether what was made at one place may stand at another: there is the same before it, but for the oldest reasoning. */
+/** Whether blocks made at one place may be sent at another: the blocks before it are the same, except for the oldest reasoning. */
 export function isSamePlace(made: BoundPlace, now: BoundPlace): boolean {
   if (made.others !== now.others) return false;
   let [then, still] = [made.reasoning, now.reasoning];
@@ -55,30 +55,31 @@ export const digestOfPlace = ({ others, reasoning }: BoundPlace): BoundDigest =>
   newest: reasoning?.digest ?? null,
 });
 
-/** A recorded place, as far as it tells what stands behind it. */
+/** The place that a record describes, as far as the digest says. */
 export const placeOfDigest = ({ others, reasoning, newest }: BoundDigest): BoundPlace => ({
   others,
   reasoning: newest === null ? null : { digest: newest, count: reasoning, before: null },
 });
 
 /**
- * The same as `isSamePlace`, by what is recorded of where it was made. It holds where it holds of all reasoning before: two beginnings
- * that both end with the newest one then are of one list, the shorter of which lacks the oldest.
+ * `isSamePlace` for a recorded place. Compares only the newest reasoning: two prefixes that both end with it belong to one list,
+ * and the shorter one lacks the oldest reasoning.
  */
 export const isPlaceOf = (made: BoundDigest, { others, reasoning }: BoundPlace): boolean =>
   made.others === others &&
   (reasoning === null || (reasoning.digest === made.newest && reasoning.count <= made.reasoning));
 
-/** A block as it counts where it is sent. `isBare`: it goes without the id of its item. */
+/** A block as it counts in a request. `isBare`: it is sent without the id of its item. */
 export function boundItemOf(block: Block, index: number, isBare = false): HeldItem {
   const isReasoning = block.kind === "reasoning";
   const compacts = block.wire?.compacts === true;
-  // What is encrypted says under which id it was given out, also where it goes without; an item that only the server knows does not.
+  // Encrypted content contains the id that it was issued under, even if it is sent without; an item that only the server knows does
+  // not.
   const digest = isBare && block.kind === "other" && !compacts ? withoutItemId(block).digest : block.digest;
   return { index, isReasoning, compacts, digest, omitted: null };
 }
 
-/** What answers an open call, or is said by the user where a request cannot end as it does. */
+/** The answer to an open call, or a user's message at the end of a request that cannot end as it does. */
 export const insertedItem = (rule: "answer" | "prompt", index: number): HeldItem => ({
   ...{ index, isReasoning: false, digest: rule === "answer" ? anAnswer : aPrompt, omitted: null },
 });
@@ -91,7 +92,7 @@ type Sent = {
   readonly scope: string;
 };
 
-/** What is sent of a Turn, as the repairs leave it. */
+/** The items of a Turn that are sent, after the repairs. */
 export function sentItems(input: Turn, { decision, scope }: Sent): readonly HeldItem[] {
   const { sendFrom, repairs, capabilities } = decision;
   const byPlace = Map.groupBy(repairs, repairIndexOf);
@@ -114,5 +115,5 @@ const leftOut = ({ kind }: Block, index: number, { detail }: Repair): HeldItem =
   omitted: typeof detail["reason"] === "string" ? detail["reason"] : "omit",
 });
 
-/** A call goes out under another id as the same call: what a model reads of it does not change. */
+/** A call that is sent under another id counts as the same call: the model reads the same. */
 const takesId = ({ rule }: Repair): boolean => rule === "omit-id" || rule === "rename-call";

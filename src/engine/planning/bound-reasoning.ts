@@ -26,18 +26,21 @@ type Planned = {
   };
 };
 
-/** How reasoning is checked where an endpoint refuses a request with some behind anything but what it was made from. */
+/** How reasoning is checked for an endpoint that rejects requests whose reasoning has a changed prefix. */
 export type ReasoningCheck = {
-  /** What the server holds before the first block that is sent. */
+  /** What the server holds before the first block of the request. */
   readonly start: BoundPlace;
   /**
-   * Whether the reasoning of an answer may stand where the answer begins, as far as the log tells; null where it is bound to nothing
-   * before that, as the answer begins with a compaction.
+   * Whether the reasoning of an answer is valid where the answer begins, as far as the log shows. The place is null if the answer
+   * begins with a compaction, so that its reasoning depends on nothing earlier.
    */
   readonly mayStand: (inferenceId: string, place: BoundPlace | null) => boolean;
 };
 
-/** The check of a request that goes on from a context, or from nothing; undefined where nothing is checked, or known. */
+/**
+ * The check for a request that continues from a context, or from nothing; undefined if the endpoint does not check, or the start is
+ * unknown.
+ */
 export function reasoningCheck(request: Planned, anchor: ServerContext | null): ReasoningCheck | undefined {
   const start = startOf(request, anchor);
   if (start === null) return undefined;
@@ -58,7 +61,7 @@ export function reasoningCheck(request: Planned, anchor: ServerContext | null): 
   };
 }
 
-/** What the reasoning of the answer to a request is bound to, where its endpoint checks that. */
+/** The prefix that the reasoning of a request's answer will depend on, if its endpoint checks that. */
 export function boundTo(
   request: Planned,
   decision: Pick<Decision, "anchor" | "sendFrom" | "repairs" | "capabilities">,

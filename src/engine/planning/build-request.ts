@@ -22,15 +22,15 @@ import type { ContextLookup, PlanRequest } from "./plan-request.ts";
 import { callIdOf, repairIndexOf } from "./repairs.ts";
 import { settingsDigest } from "./request-settings.ts";
 
-/** What a request is made for, besides the Turn: where it goes and what is said there; by default, what the view knows. */
+/** What a request needs besides the Turn: where it goes and with which settings; by default, as the view knows it. */
 type Asking = Pick<PlanRequest, "capabilities" | "now"> &
   Partial<Pick<PlanRequest, "contexts" | "provenance" | "policy" | "full" | "candidates" | "connection">> & {
     readonly endpoint: Pick<Provider, "scope" | "codec" | "transport" | "systemAs">;
-    /** The settings with what the Turn says by the instructions. */
+    /** The settings, with what the Turn contributes to the instructions. */
     readonly settings: (instructions: readonly string[]) => Settings;
   };
 
-/** The request of an outgoing Turn, to be planned; how a recorded one was planned says `recordedRequest`. */
+/** The request to plan for an outgoing Turn; `recordedRequest` returns the plan of a recorded one. */
 export function newRequest(view: ConversationView, outgoing: Turn, { endpoint, ...asking }: Asking): PlanRequest {
   const { scope, codec, transport } = endpoint;
   const { input, instructions } = splitTurn(view, outgoing, endpoint);
@@ -45,7 +45,7 @@ export function newRequest(view: ConversationView, outgoing: Turn, { endpoint, .
   };
 }
 
-/** A request as it is sent. Digests are computed when they are asked for. */
+/** A request as it is sent. Digests are computed lazily. */
 export type BuiltRequest = {
   readonly decision: Decision;
   readonly shaped: readonly SentBlock[];
@@ -57,13 +57,13 @@ export type BuiltRequest = {
   readonly bytes: number;
   /** sha256 of the body's UTF-8 bytes. */
   readonly digest: string;
-  /** What the request's event says of its input, the whole Turn's digest aside. */
+  /** The `input` of the request's event, except for the whole Turn's digest. */
   readonly input: InferenceRequestedData["input"];
 };
 
 /**
- * What is sent of a request once it is decided: the one way to a body, whether it is sent, compared or made again. No rule
- * is asked, so that a recorded decision gives the same body for ever, whatever the planner does by then.
+ * Builds the body of a decided request: the only way to a body, whether it is sent, compared or rebuilt. No rule is applied, so a
+ * recorded decision always gives the same body, even after the planner changes.
  */
 export function buildRequest(request: PlanRequest, decision: Decision = plan(request)): BuiltRequest {
   const { turn, scope, codec, settings, contexts } = request;
@@ -89,7 +89,7 @@ export function buildRequest(request: PlanRequest, decision: Decision = plan(req
   };
 }
 
-/** Nothing was sent by then, whatever the author of a codec got wrong. */
+/** Encodes a request. An error in a codec surfaces here, before anything is sent. */
 function encoded(codec: Codec, parts: RequestParts): string {
   let given: unknown;
   try {
@@ -108,11 +108,11 @@ function cannotEncode({ name }: Codec, why: string, cause?: unknown): ProviderEr
   return new ProviderError(message, { kind: "provider-failed", outcome: "rejected", cause });
 }
 
-/** The context that a request continues from; null where that holds nothing. */
+/** The context that a request continues from; null if it is empty. */
 export const heldBefore = ({ ofInference }: Pick<ContextLookup, "ofInference">, anchor: Decision["anchor"]) =>
   anchor === null || anchor.inferenceId === null ? null : ofInference(anchor.inferenceId);
 
-/** The blocks that a request sends: those of the Turn from `from` on, as the repairs leave them. */
+/** The blocks that a request sends: those of the Turn from `from` on, after the repairs. */
 export function shapedBlocks(
   turn: Turn,
   from: number,
@@ -147,10 +147,10 @@ export function shapedBlocks(
   return shaped;
 }
 
-/** Repairs that make of a block another one than the provider issued. */
+/** Repairs after which a block is no longer the item that the provider issued. */
 const withoutId: ReadonlySet<string> = new Set(["omit-id", "omit-parts", "rename-call"]);
 
-/** Which tool the newest call of this id asks for, among the blocks before `from`; results stand near their calls. */
+/** The tool of the newest call with this id among the blocks before `from`; results come soon after their calls. */
 function calledBefore(turn: Turn, from: number, callId: string): Pick<SentBlock, "called"> {
   for (let index = from - 1; index >= 0; index -= 1) {
     const block = turn.at(index);
@@ -165,14 +165,14 @@ function promptOf({ name, prompt }: Codec): Block {
   return prompt.block;
 }
 
-/** The digest of what a server holds once it has taken these blocks after a context. */
+/** The digest of what a server holds once it has added these blocks to a context. */
 const heldContext = (context: string, shaped: readonly SentBlock[]): string =>
   shaped.reduce(
     (held, { block, withId }) => extendContext(held, withId ? block.digest : withoutItemId(block).digest),
     context,
   );
 
-/** What is known by its call id alone. It is not the item that the provider issued, but the rest of it stays as it was. */
+/** The block under another call id. It is no longer the item that the provider issued, but otherwise unchanged. */
 function renamed(block: Block, callId: string): Block {
   const { id, kind, payload, wire } = block;
   return withoutItemId(new Block({ id, kind, payload: { ...payload, callId }, wire }));

@@ -3,10 +3,10 @@ import { kindOf, meant } from "../../base/options.ts";
 import { blockKinds } from "../../domain/block.ts";
 
 /**
- * Refuses what a codec made of a response where the log could not hold it: the author of the codec may have written it without
- * types, and an event that does not fit its schema would not tell them what to change.
+ * Rejects an answer that the log could not hold. The codec's author may have written it without types, and a violation of the
+ * event's schema would not say what to change.
  *
- * @throws {TypeError} that names the member, and what to give.
+ * @throws {TypeError} that names the member, and the expected value.
  */
 export function checkAnswer(answer: unknown): void {
   if (!isJsonObject(answer)) refuse(answer, null, "{ id, status, isComplete, blocks, rest }");

@@ -13,17 +13,17 @@ import type { PlanRequest } from "./plan-request.ts";
 import { type Codecs, recordedRequest, requestOf } from "./recorded-request.ts";
 import { settingsDigest } from "./request-settings.ts";
 
-/** A member of an event that is another when it is made again: as the log has it, and as it should be. */
+/** A member of an event that differs when it is computed again: the recorded value, and the expected one. */
 export type DifferentField = { readonly field: string; readonly recorded: JsonValue; readonly replayed: JsonValue };
 
-/** What of an event does not follow from it and the events before it. */
+/** A part of an event that does not follow from it and the events before it. */
 export type Mismatch = DifferentField & {
   readonly words: string;
-  /** What the fold threw. */
+  /** The error that the fold threw. */
   readonly cause?: unknown;
 };
 
-/** A fold that computes anew what events say of themselves and of what came before: verification and replay are its readers. */
+/** A fold that recomputes everything that events say about themselves and about earlier events, for verification and replay. */
 export class CheckedFold {
   readonly #codecs: Codecs;
   view: ConversationView;
@@ -33,12 +33,12 @@ export class CheckedFold {
     this.view = conversationView.initial(stream);
   }
 
-  /** Takes what a fork goes on from as it stands: verifying its own stream looks at it. */
+  /** Applies an inherited event of a fork without a check: verifying the parent's own stream checks it. */
   inherit(recorded: RecordedEvent): void {
     this.view = conversationView.apply(this.view, recorded);
   }
 
-  /** Takes the next event. The fold compares the Turns; beside them the digests of blocks and settings are looked at. */
+  /** Applies the next event. The fold compares the Turns; this also compares the digests of blocks and settings. */
   take(recorded: RecordedEvent): Mismatch | null {
     const { event } = recorded;
     const block = blocksIn(event).find((json) => !hasOwnDigest(json));
@@ -59,10 +59,10 @@ export class CheckedFold {
   }
 
   /**
-   * Makes the request that was taken last again, and compares it with what was recorded. With `decide` it is planned anew,
-   * too; without it no rule is asked, so that a request of last year is right whatever the planner does today.
+   * Rebuilds the request that was applied last, and compares it with the record. With `decide` it is also planned again; without it
+   * no rule is applied, so that a request of last year is right whatever the planner does today.
    *
-   * @throws {TurnlogError} `unknown-codec` when its codec is not at hand.
+   * @throws {TurnlogError} `unknown-codec` if its codec is not available.
    */
   checkRequest(recorded: RecordedEvent, decide?: (asked: PlanRequest) => Decision): Mismatch | null {
     const { decision, input, settingsDigest: digest, requestDigest, requestBytes } = requestOf(recorded);
@@ -89,7 +89,7 @@ export class CheckedFold {
   }
 }
 
-/** The hash chain tells what somebody changed in the log; that the codec was changed, nothing else tells. */
+/** The hash chain reveals a change in the log; only this check reveals a change in the codec. */
 const otherBody = ({ codec: { name } }: PlanRequest): string =>
   `its rebuilt body is not the one that was sent: the codec ${name} writes other bytes now (a change of them is another name, beside the old codec), or asks a clock or chance`;
 
@@ -112,7 +112,7 @@ function compare(field: string, [recorded, replayed]: readonly [JsonValue, JsonV
   return found && { ...found, words };
 }
 
-/** The first member, by path, in which two values differ as JSON; null when they are equal. */
+/** The first member, by path, in which two values differ as JSON; null if they are equal. */
 export function firstOtherDigest(recorded: JsonValue, replayed: JsonValue, field: string): DifferentField | null {
   if (isJsonObject(recorded) && isJsonObject(replayed)) {
     for (const name of new Set([...Object.keys(recorded), ...Object.keys(replayed)])) {
@@ -141,13 +141,13 @@ function shown(value: JsonValue): string {
   return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
 }
 
-/** What is wrong with an event, in words, without its place. */
+/** What is wrong with an event, as a text without its place. */
 export function damageWords(error: unknown): string {
   const cause = error instanceof ConversationDamagedError && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** The member that a fold compares the Turn with. */
+/** The member that the fold compares with the Turn. */
 function foldedField(event: ConversationEvent): string {
   const { type } = event;
   if (type === "RunStarted") return "base";

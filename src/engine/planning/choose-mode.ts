@@ -3,12 +3,12 @@ import type { RecordedPolicy } from "../stack/chain-policy.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import { learnedCapabilities } from "./contexts.ts";
 
-/** Why `auto` chose as it did, by name. */
+/** The reason of `auto` for its choice, by name. */
 type Choice = "endpoint-chains" | "endpoint-cannot-chain" | "required" | "layers-edit-every-step";
 
 /**
- * The policy of a run that begins: where the caller left the mode to the engine, what it chooses, and why. It is recorded with
- * the run, so that nothing has to be chosen again when the run is taken up or replayed.
+ * The policy of a new run. If the caller left the mode to the engine, this chooses it. The choice and its reason are recorded with
+ * the run, so that a resumed or replayed run does not choose again.
  */
 export function chosenPolicy(engine: Pick<EngineOptions, "provider" | "chain" | "learned">, view: ConversationView) {
   const { provider, chain } = engine;
@@ -22,10 +22,10 @@ export function chosenPolicy(engine: Pick<EngineOptions, "provider" | "chain" | 
     : choose("chained", "endpoint-chains");
 }
 
-/** Of so many responses that could have been continued from, and were asked for lately, not one continued from another. */
+/** `auto` stops chaining after this many recent usable responses of which none continued from another. */
 const maxFullInARow = 4;
 
-/** What happened before so many responses says nothing of the layers of today. */
+/** Older responses than this many say nothing about the layers of today. */
 const maxLooked = 16;
 
 function isEditedAlways({ server: { contexts } }: ConversationView, scope: string): boolean {

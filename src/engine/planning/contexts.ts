@@ -19,7 +19,7 @@ import type { Provenance } from "./divergence.ts";
 import { withoutFirst } from "./instruction-blocks.ts";
 import type { ContextLookup, PlanRequest, UsedUp } from "./plan-request.ts";
 
-/** The contexts of a conversation as its log tells them. */
+/** The contexts of a conversation, from its log. */
 export function contextsOf(view: ConversationView): ContextLookup {
   const { server, newest } = view;
   return {
@@ -36,15 +36,15 @@ export function contextsOf(view: ConversationView): ContextLookup {
   };
 }
 
-/** How a request is planned that a layer makes beside the conversation: it continues from nothing. */
+/** How a layer's request outside the conversation is planned: it continues from nothing. */
 export const besideConversation = (contexts: ContextLookup): Pick<PlanRequest, "contexts" | "full"> => ({
   contexts: { ...contexts, newest: () => null },
   full: "aside",
 });
 
 /**
- * How many tokens an endpoint has counted of a Turn: of the longest beginning of it that it has answered, the answer included.
- * Null where it has told none.
+ * The tokens that an endpoint has counted of a Turn: of its longest prefix that the endpoint has answered, with the answer. Null if
+ * it has reported none.
  */
 export function countedIn(turn: Turn, { ofTurn }: Pick<ContextLookup, "ofTurn">, scope: string): CountedTurn | null {
   for (const { length, digest } of turn.contexts()) {
@@ -54,12 +54,12 @@ export function countedIn(turn: Turn, { ofTurn }: Pick<ContextLookup, "ofTurn">,
   return null;
 }
 
-/** Tokens, and of how many blocks they are. */
+/** A token count, and the number of blocks that it covers. */
 export type CountedTurn = { readonly tokens: number; readonly length: number };
 
 type Received = { readonly context: ServerContext; readonly turn: Turn };
 
-/** With the Turn as its server holds it: what the instructions said of it is not there. */
+/** Adds the Turn as its server holds it: without the blocks that were sent as instructions. */
 export function asHeld(view: ConversationView, received: Received | undefined): Received | null {
   if (received === undefined) return null;
   const { context, turn } = received;
@@ -67,8 +67,8 @@ export function asHeld(view: ConversationView, received: Received | undefined): 
 }
 
 /**
- * What the endpoint can do: as this process has seen it do, else as the caller has configured it, else as this conversation
- * has seen it do.
+ * The capabilities of an endpoint: as this process has observed them, else as the caller has configured them, else as this
+ * conversation has observed them.
  */
 export function learnedCapabilities(
   provider: Pick<Provider, "scope" | "capabilities" | "configured" | "settings">,
@@ -88,7 +88,7 @@ export function learnedCapabilities(
   return Object.fromEntries(Object.keys(capabilities).map((name) => [name, read(name)]));
 }
 
-/** Who made what: of this run, else of the log. */
+/** Who made and removed blocks: as this run knows it, else as the log does. */
 export const provenanceOf = (turns: RunTurns | undefined, { client: { blame } }: ConversationView): Provenance => ({
   authorOf: (block) => turns?.authorOf(block) ?? lastChange(blame ?? notRead(), block)?.actor ?? null,
   removerOf: (id) => turns?.removerOf(id) ?? (blame ?? notRead()).get(id)?.removed?.actor ?? null,
@@ -96,9 +96,9 @@ export const provenanceOf = (turns: RunTurns | undefined, { client: { blame } }:
 });
 
 /**
- * Why what may be continued once is not continued from a context (again), by the log; null where it can be.
+ * Why an anchor that can be continued only once may not be continued from a context, by the log; null if it may.
  *
- * @param counts - Whether an event at a place counts: absent, every one does.
+ * @param counts - Whether an event at a place counts; absent, every event does.
  */
 export function usedUp(
   server: ServerContextsView,
@@ -114,7 +114,7 @@ export function usedUp(
   return lost !== undefined && counts(lost) ? "maybe-continued" : null;
 }
 
-/** What speaks against a context, by the fold that knows it. */
+/** The invalidation of a context, from the fold that records it. */
 export function invalidationOf(server: ServerContextsView, context: ServerContext): Invalidation | null {
   const one = server.invalidResponses.get(anchorName(context));
   if (one !== undefined) return one;

@@ -2,55 +2,55 @@ import type { Block } from "../../domain/block.ts";
 import type { Capabilities, Codec } from "../stack/codec.ts";
 import { type Carrier, omitParts, type UnsendablePart, unsendableParts, withoutParts } from "./parts.ts";
 
-/** What leaving out and ids depend on besides the blocks: where they go. */
+/** The destination that omissions and ids depend on, besides the blocks. */
 export type GroupOptions = {
   readonly scope: string;
   readonly codec: Codec;
-  /** What the endpoint can do, as far as parts of messages go. */
+  /** The endpoint's capabilities for parts of messages. */
   readonly capabilities?: Capabilities;
-  /** Whether ids of stored items are sent at all: a dialect switch. */
+  /** Whether ids of stored items are sent at all: a switch of the dialect. */
   readonly itemIds: boolean;
   /** Ids of blocks whose ciphertext the provider refused. */
   readonly quarantined: ReadonlySet<string>;
-  /** Why a block is left out although its endpoint gave it and has not refused it. */
+  /** Why a block is left out although it came from this endpoint, which has not refused it. */
   readonly unwanted?: (block: Block, index: number) => string | null;
-  /** Whether a block is known to stand, at the endpoint, for all that is before it now. */
+  /** Whether a block is known to replace, at the endpoint, everything that is before it now. */
   readonly covers?: (block: Block, index: number) => boolean;
 };
 
-/** A block to send, with what is known of its group: the items of one response, which are replayed together. */
+/** A block to send, with the state of its group: the items of one response, which are sent together. */
 export type Candidate = {
-  /** As it is sent: a result that comes late is a message. */
+  /** The block as it is sent: a late result is a message. */
   block: Block;
   /** Its index in the Turn. */
   readonly index: number;
   readonly group: string | null;
-  /** Why it is left out; null when it is sent. */
+  /** Why it is left out; null if it is sent. */
   omitted: string | null;
-  /** The place of the call that it answers too late to stand as its result. */
+  /** The place of the call that it answers too late to be sent as its result. */
   late: number | null;
   /** Its parts that are left out. */
   unsent: readonly UnsendablePart[];
-  /** Whether it goes out with the id of its item. */
+  /** Whether it is sent with the id of its item. */
   hasId: boolean;
 };
 
-/** Neighbouring blocks that follow each other in one response as they do here; a block of no response stands alone. */
+/** Neighbouring blocks that follow each other in one response as they do here. A block without a response is a group of its own. */
 export type Group = {
   readonly members: readonly Candidate[];
   /** All items of the response are here, and nothing is sent between them. */
   isIntact: boolean;
-  /** An item of the group, or its like, is there already: a later copy goes out without ids. */
+  /** An item of the group, or an equal one, was sent before: this later copy is sent without ids. */
   isRepeated: boolean;
-  /** One of its calls goes out under another call id, so that it is no longer the item that the provider issued. */
+  /** One of its calls is sent under another call id, so it is no longer the item that the provider issued. */
   isRenamed: boolean;
-  /** What stands before it is not what its reasoning was made from, and the endpoint refuses that. */
+  /** The prefix of its reasoning has changed, and the endpoint rejects that. */
   isUnbound: boolean;
-  /** It was paused, and something else than what goes on with it stands behind it. */
+  /** The server paused it, and something other than its continuation follows. */
   isLeftPaused: boolean;
 };
 
-/** Cuts blocks into groups; the first of them stands at `start` in the Turn. */
+/** Splits blocks into groups; the first block is at `start` in the Turn. */
 export function groupsOf(blocks: readonly Block[], start: number, to: Carrier): readonly Group[] {
   const groups: Group[] = [];
   for (let from = 0; from < blocks.length; ) {
@@ -73,15 +73,15 @@ export function groupsOf(blocks: readonly Block[], start: number, to: Carrier): 
   return groups;
 }
 
-/** Whether a block goes out with the id of its item unless a repair takes it away. */
+/** Whether a block is sent with the id of its item, unless a repair removes it. */
 export function carriesId(block: Block, { scope, itemIds }: Pick<GroupOptions, "scope" | "itemIds">): boolean {
   const { wire } = block;
-  // Of an answer that did not complete nobody knows which items the server kept.
+  // It is unknown which items of an incomplete answer the server kept.
   if (wire?.itemId === undefined || wire.partial === true) return false;
   return itemIds && wire.scope === scope && wire.group?.stored === true;
 }
 
-/** The same block as it is known where its item's id does not go along. */
+/** The same block as it counts without its item's id. */
 export function withoutItemId(block: Block): Block {
   if (block.wire?.itemId === undefined) return block;
   const { itemId: _, ...wire } = block.wire;
@@ -89,8 +89,8 @@ export function withoutItemId(block: Block): Block {
 }
 
 /**
- * Planning and shaping, 1 and 2: what is foreign goes; a group that is not whole goes without ids, and without what its
- * codec says. What leaves one item out breaks the group for the others, so it is looked at until nothing changes.
+ * Planning and shaping, 1 and 2: foreign content is left out; a group that is not whole is sent without ids, and without the blocks
+ * that its codec's rules exclude. Leaving one item out breaks the group for the others, so this repeats until nothing changes.
  */
 export function legaliseGroup(group: Group, options: GroupOptions): void {
   const { members } = group;
@@ -121,7 +121,7 @@ export function unsendable(
   const { kind, wire, id } = block;
   if (wire?.partial === true && kind !== "assistant") return "partial";
   if (wire?.incomplete === true && kind === "tool_call") return "incomplete-call";
-  // Only their own endpoint understands what is kept verbatim.
+  // Only the endpoint that issued verbatim content understands it.
   const isOwn = kind === "reasoning" || kind === "other";
   if (isOwn && wire !== null && wire.scope !== options.scope) return "foreign";
   if (isOwn && id !== null && options.quarantined.has(id)) return "quarantined";

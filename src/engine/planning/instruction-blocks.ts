@@ -2,18 +2,18 @@ import type { Block } from "../../domain/block.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { Provider } from "../stack/provider.ts";
 
-/** What a Turn says by a request's instructions, and what by its input: the context that servers hold is of the input. */
+/** A Turn, split into a request's instructions and its input: the context that servers hold covers only the input. */
 export type SplitTurn = {
-  /** How many blocks at the beginning of the Turn go into the instructions. */
+  /** The number of leading blocks of the Turn that go into the instructions. */
   readonly count: number;
   readonly instructions: readonly string[];
   readonly input: Turn;
 };
 
 /**
- * Takes the leading system blocks out of the context where the endpoint is told so (rule: Settings): a changed system prompt then
- * changes a setting, and every context stays what it was. Blocks that are more than text stay, and so does a Turn that is
- * nothing else.
+ * Removes the leading system blocks from the context if the endpoint takes them as instructions (rule: Settings): a changed system
+ * prompt then changes a setting, and every context stays the same. Blocks with more than text stay, and so does a Turn of nothing
+ * else.
  */
 export function splitTurn(owner: object, turn: Turn, { systemAs }: Pick<Provider, "systemAs">): SplitTurn {
   const instructions: string[] = [];
@@ -32,14 +32,14 @@ export function splitTurn(owner: object, turn: Turn, { systemAs }: Pick<Provider
   };
 }
 
-/** Those of which `splitTurn` asks what they say. */
+/** The leading system blocks, which `splitTurn` may take as instructions. */
 export function leadingSystemBlocks(turn: Turn): readonly Block[] {
   const blocks: Block[] = [];
   for (let block = turn.at(0); block?.kind === "system"; block = turn.at(blocks.length)) blocks.push(block);
   return blocks;
 }
 
-/** What a request's instructions can say of a block; null where it is no system block, or holds more than text. */
+/** The text of a block for a request's instructions; null if it is not a system block, or holds more than text. */
 function instructionText(block: Block | undefined): string | null {
   if (block?.kind !== "system") return null;
   const isMessage = Object.keys(block.payload).every((name) => name === "role" || name === "content");
@@ -51,8 +51,8 @@ const isPlainText = ({ type, text, ...others }: Block["parts"][number]): boolean
   type === "text" && typeof text === "string" && Object.keys(others).length === 0;
 
 /**
- * The Turn without its first blocks. What the newest one of the same owner has in common with it is not computed again:
- * after n new blocks it costs n digests, as it does for the Turn itself.
+ * The Turn without its first blocks. It reuses the digests that it shares with the newest Turn of the same owner, so that n new
+ * blocks cost n digests, as they do for the Turn itself.
  */
 export function withoutFirst(owner: object, turn: Turn, count: number): Turn {
   if (count === 0) return turn;

@@ -2,8 +2,8 @@ import type { JsonObject } from "../../base/json.ts";
 import type { Block, BlockKind } from "../../domain/block.ts";
 
 /**
- * Why a part cannot go to an endpoint: it names a file by the id that another server keeps it under. Null where that server is this one,
- * or nobody knows yet.
+ * Why a part cannot be sent to an endpoint: it names a file by an id of another server. Null if the id is this server's, or its
+ * server is not known yet.
  */
 export function keptElsewhere(
   { fileId }: JsonObject,
@@ -17,8 +17,8 @@ export function keptElsewhere(
 }
 
 /**
- * The endpoint that keeps the files of a block: the one that the block was taken in from, else the first that answered behind it, for an
- * endpoint that does not know an id refuses the request.
+ * The endpoint that owns the files of a block: the one that the block was imported from, or else the first to answer after it,
+ * because endpoints reject file ids that they do not know.
  */
 function keeperOf(blocks: readonly Block[], place: number): string | null {
   const own = blocks[place]?.wire?.scope;
@@ -32,7 +32,10 @@ function keeperOf(blocks: readonly Block[], place: number): string | null {
 
 const isModels = (kind: BlockKind): boolean => kind !== "user" && kind !== "system" && kind !== "tool_result";
 
-/** What of a scope says whose files it has: the address, and the account. Wires of one server, and keys that change, have the same. */
+/**
+ * The part of a scope that identifies the owner of files: the address and the account. It is the same for all wires of a server,
+ * and after a change of keys.
+ */
 const serverIn = (scope: string): string =>
   scope
     .split(" ")

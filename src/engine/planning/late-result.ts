@@ -5,10 +5,13 @@ import { text, user } from "../../domain/make-block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Turn } from "../../domain/turn.ts";
 
-/** A result is sent as a user's message, because the conversation has gone on since the call at `call`: its wire has no place for it. */
+/**
+ * A result is sent as a user's message, because the conversation has continued since the call at `call`, and its wire has no place
+ * for the result.
+ */
 export const lateResult = (index: number, call: number): Repair => ({ rule: "late-result", index, detail: { call } });
 
-/** The block as it is sent where a repair says that it is a result which came late. */
+/** The block as it is sent after this repair, if it is a late result. */
 export function toldLate(block: Block, here: readonly Repair[], turn: Turn): Block {
   const at = here.find(({ rule }) => rule === "late-result")?.detail["call"];
   const call = typeof at === "number" ? turn.at(at) : undefined;
@@ -16,14 +19,14 @@ export function toldLate(block: Block, here: readonly Repair[], turn: Turn): Blo
 }
 
 /**
- * Whether a message can say it: what functions and custom tools give. A screenshot, or what else a provider has a form of its own
- * for, would be a text that no model reads.
+ * Whether a message can express the result: results of functions and custom tools. A screenshot, or another result in a provider's
+ * own form, would be a text that no model can read.
  */
 export const isTellable = ({ type }: Block): boolean => type === "function" || type === "custom";
 
 /**
- * The message that tells the model of a result which came late. It names the call by its tool and its arguments, because many models
- * never see ids. Recorded requests are made again with these words: other words are another repair, under another name.
+ * The message that gives the model a late result. It names the call by its tool and arguments, because many models never see ids.
+ * Recorded requests are rebuilt with these words: a change of them needs a repair of another name.
  */
 export function lateMessage(result: Block, call: Block): Block {
   const lead = `[Result of your earlier call ${call.name ?? call.type}(${shortened(call.arguments)}), which was not there before:]`;
@@ -33,7 +36,7 @@ export function lateMessage(result: Block, call: Block): Block {
   return user(parts === null ? `${lead}\n${said}` : [text(lead), ...parts]).withId(result.id);
 }
 
-/** So much of the arguments tells one call from another. */
+/** The length of arguments that is enough to distinguish two calls. */
 const maxArguments = 1_000;
 
 const shortened = (given: string): string =>

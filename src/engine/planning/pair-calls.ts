@@ -6,19 +6,19 @@ import type { Candidate } from "./groups.ts";
 import { isTellable } from "./late-result.ts";
 import { answerCall, renameCall } from "./repairs.ts";
 
-/** A call that waits for its result. */
+/** A call that needs a result. */
 export type OpenCall = Call & {
   readonly index: number;
-  /** The call id that the server knows it by. */
+  /** The call id that the server knows. */
   readonly sentKey: string;
 };
 
-/** How far pairing has come, between two groups of a request. */
+/** The state of pairing between two groups of a request. */
 export type Pairing = {
   readonly open: readonly OpenCall[];
-  /** Calls that the request answers as aborted, and the Turn does not answer: a result that comes now comes late. */
+  /** Calls that the request answers as aborted and the Turn does not answer: a result that comes now is late. */
   readonly aborted: readonly OpenCall[];
-  /** Call ids that this input may not name again: those it names, and those of calls that stay open before it. */
+  /** Call ids that this input may not use again: its own, and those of calls that stay open before it. */
   readonly usedKeys: Set<string>;
   readonly stretch: OpenExchange | null;
 };
@@ -26,29 +26,29 @@ export type Pairing = {
 /** Neighbouring blocks whose calls may be open together. */
 type OpenExchange = {
   readonly group: string | null;
-  /** The places in their response that its blocks have, in their order here. */
+  /** The places of its blocks in their response, in their order here. */
   readonly places: readonly number[];
   readonly isModelSide: boolean;
   readonly start: number;
 };
 
-/** What pairing makes of the blocks of one group. */
+/** The outcome of pairing the blocks of one group. */
 export type Paired = {
   readonly next: Pairing;
   readonly repairs: readonly Repair[];
-  /** Call ids that the group adds to those used. */
+  /** Call ids that the group uses. */
   readonly newKeys: readonly string[];
-  /** Results without an open call: to be left out. */
+  /** Results without an open call, which are left out. */
   readonly unpaired: readonly Candidate[];
-  /** Results of calls that were answered as aborted: to be sent as messages. */
+  /** Results of calls that were answered as aborted, which are sent as messages. */
   readonly late: readonly { readonly candidate: Candidate; readonly call: OpenCall }[];
   readonly hasRenamedCall: boolean;
 };
 
 /**
  * Planning and shaping, 3: every call is answered once, before the next block outside its group, and every result answers the
- * nearest earlier open call of its id. Changes nothing: the caller commits what it takes, or tries again without what
- * could not be paired.
+ * nearest earlier open call with its id. This changes nothing: the caller commits the outcome, or tries again without the blocks
+ * that could not be paired.
  */
 export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: Codec): Paired {
   const { pairs } = codec;
@@ -90,11 +90,11 @@ export function pairGroup(kept: readonly Candidate[], pairing: Pairing, codec: C
   return { next, repairs, newKeys: [...newKeys], unpaired, late, hasRenamedCall };
 }
 
-/** What answers the calls that are open at the end, where the Turn has no more blocks. */
+/** The answers to calls that are open at the end of the Turn. */
 export const closingAnswers = ({ open }: Pairing, before: number): readonly Repair[] =>
   dueBefore(open, Number.POSITIVE_INFINITY).map((call) => answer(call, before));
 
-/** The calls that are open after a server's output, which it holds as it made it. */
+/** The calls that are open after a server's output, which the server holds as it made it. */
 export const openIn = (output: readonly Block[], start: number, { pairs, before }: Before): readonly OpenCall[] =>
   openAfter<OpenCall>(
     output,
@@ -110,15 +110,15 @@ export const openIn = (output: readonly Block[], start: number, { pairs, before 
 
 type Before = { readonly pairs: CallPairs; readonly before?: readonly OpenCall[] };
 
-/** The call that a result answers; one that names no call answers the only open one. */
+/** The call that a result answers; a result without a call's id answers the only open call. */
 export function callAnswered(result: Block, open: readonly OpenCall[], pairs: CallPairs): OpenCall | undefined {
   if (pairs.keyOf(result) === null && open.length !== 1) return undefined;
   return open.findLast((call) => pairs.answers(result, call));
 }
 
 /**
- * The calls to be answered before a stretch. An answer goes to the nearest open call of its id: where a server gave one id
- * twice, the nearer call is answered too, whether it may stay open or not.
+ * The calls to be answered before a stretch. An answer goes to the nearest open call with its id, so if a server gave one id twice,
+ * the nearer call is answered too, even if it may stay open.
  */
 function dueBefore(open: readonly OpenCall[], start: number): readonly OpenCall[] {
   const due = open.filter((call) => !call.mayStayOpen && call.index < start);
@@ -144,20 +144,20 @@ function extended(stretch: OpenExchange | null, { block, group, index }: Candida
   const isNeighbour =
     stretch !== null &&
     stretch.group === group &&
-    // What no response groups stands together where only a model says it.
+    // Blocks without a response belong together only if all are the model's.
     (group === null || place === null ? stretch.isModelSide && isModelSide : continues(stretch, place));
   const places = [...(isNeighbour ? stretch.places : []), ...(place === null ? [] : [place])];
   return { group, isModelSide, places, start: isNeighbour ? stretch.start : index };
 }
 
-/** A copy of an item stands outside: what is sent must not depend on whether a server holds the first one. */
+/** A copy of an item starts a new exchange: the request must not depend on whether a server holds the first one. */
 const continues = ({ places }: OpenExchange, place: number): boolean =>
   places.at(-1) === place - 1 || !places.includes(place);
 
-/** The id that the server takes for a call: made of its own, and of the next number where another call has that. */
+/** An id for a call that the server accepts: made from its own, with the next free number if another call has it. */
 function unusedKey(key: string, codec: Codec, used: readonly ReadonlySet<string>[]): string {
   const size = used.reduce((sum, keys) => sum + keys.size, 0);
-  // One of so many different ones is free.
+  // One of this many different ids is free.
   for (let n = 1; n <= size + 1; n += 1) {
     const candidate = sayable(n === 1 ? key : `${key}_${n}`, codec);
     if (!used.some((keys) => keys.has(candidate))) return candidate;

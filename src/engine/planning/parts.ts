@@ -6,18 +6,18 @@ import type { Capabilities, Codec } from "../stack/codec.ts";
 import { refusedPart } from "../stack/part-capabilities.ts";
 import { keptElsewhere } from "./kept-files.ts";
 
-/** A part that a request cannot carry: its place in its block, and why, in words for people. */
+/** A part that a request cannot carry: its place in its block, and the reason, as a text for people. */
 export type UnsendablePart = { readonly place: number; readonly type: string; readonly reason: string };
 
-/** Where a request goes. */
+/** The destination of a request. */
 export type Carrier = {
   readonly codec: Pick<Codec, "unsendablePart">;
   readonly scope: string;
-  /** Of the endpoint; absent where it takes all that its wire has a form for. */
+  /** The endpoint's capabilities; absent if it accepts everything that its wire has a form for. */
   readonly capabilities?: Capabilities;
 };
 
-/** The parts of a message, or of what a tool gave, that a request cannot carry, of the block at a place among those that are sent. */
+/** The parts of a block at a place among the sent ones, in a message or a tool's result, that a request cannot carry. */
 export function unsendableParts(
   blocks: readonly Block[],
   place: number,
@@ -35,8 +35,8 @@ export function unsendableParts(
 }
 
 /**
- * The repair that leaves parts out. A result of which nothing would be left has to be there all the same, and says what is not:
- * that stands in the repair, so that the request can be made again whatever is said by then.
+ * The repair that leaves parts out. A result must be sent even if all its parts are left out, so a text replaces them. The repair
+ * holds that text, so that the request can be rebuilt after the wording has changed.
  */
 export function omitParts(index: number, block: Block, parts: readonly UnsendablePart[]): Repair {
   const isAll = parts.length === partsIn(block).length;
@@ -46,7 +46,7 @@ export function omitParts(index: number, block: Block, parts: readonly Unsendabl
   return { rule: "omit-parts", index, detail: instead === null ? detail : { ...detail, instead } };
 }
 
-/** The block as this repair leaves it; null where nothing is left. */
+/** The block after this repair; null if nothing is left. */
 export function withoutParts(block: Block, { detail }: Repair): Block | null {
   const { parts, instead } = detail;
   if (typeof instead === "string") return block.withPayload({ ...block.payload, output: instead });
@@ -56,7 +56,7 @@ export function withoutParts(block: Block, { detail }: Repair): Block | null {
   return block.withPayload({ ...block.payload, [block.kind === "tool_result" ? "output" : "content"]: left });
 }
 
-/** A list of another kind, which a tool gave, has no parts: it is one value. */
+/** A tool's list of another kind has no parts: it is one value. */
 const partsIn = ({ kind, payload, parts }: Block): readonly JsonObject[] =>
   kind === "tool_result" ? (resultParts(payload["output"]) ?? []) : parts;
 

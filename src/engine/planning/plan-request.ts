@@ -7,21 +7,21 @@ import type { Capabilities, Codec } from "../stack/codec.ts";
 import type { Provider, RequestConnection } from "../stack/provider.ts";
 import type { Provenance } from "./divergence.ts";
 
-/** What is known of the servers' contexts. */
+/** The known contexts of servers. */
 export type ContextLookup = {
-  /** Those that can be named. */
+  /** Contexts that a request can name. */
   readonly byTurn: (digest: string) => readonly ServerContext[];
-  /** Also those that nothing names, of endpoints that keep nothing: what was counted of them is known. */
+  /** Also contexts that no request can name, of endpoints that store nothing, for their token counts. */
   readonly ofTurn: (digest: string) => readonly ServerContext[];
-  /** What was asked under this id, once it was answered. */
+  /** The context of the answered request with this id. */
   readonly ofInference: (inferenceId: string) => ServerContext | null;
-  /** The object of an endpoint that this conversation goes on in. */
+  /** The conversation object of an endpoint that this conversation uses. */
   readonly object: (scope: string) => ServerObject | null;
-  /** Whether items of an object were deleted, or may be by others. */
+  /** Whether items of an object were deleted, or may have been deleted by others. */
   readonly isCut: (object: { readonly scope: string; readonly anchor: AnchorId }) => boolean;
-  /** Why what is continued once is not continued from a context; null where it can be. */
+  /** Why an anchor that can be continued once may not be continued from a context; null if it may. */
   readonly usedUp: (context: ServerContext) => UsedUp | null;
-  /** The newest response of a scope that has an id, and its context as a Turn where that is at hand. */
+  /** The newest response of a scope that has an id, and its context as a Turn if that is available. */
   readonly newest: (scope: string) => { readonly context: ServerContext; readonly turn: Turn | null } | null;
   readonly invalidation: (context: ServerContext) => Invalidation | null;
   readonly settings: (digest: string) => JsonObject;
@@ -29,31 +29,31 @@ export type ContextLookup = {
 };
 
 /**
- * Why an anchor that can be continued once is not: a request continued it (`continued`), a request that was never answered may have
- * (`maybe-continued`), or only the conversation that this one was forked from may (`inherited`).
+ * Why an anchor that can be continued once is not: a request continued it (`continued`), an unanswered request may have
+ * (`maybe-continued`), or only the parent of this fork may (`inherited`).
  */
 export type UsedUp = "continued" | "maybe-continued" | "inherited";
 
-/** A request as it is to be planned, and all that a body is made of but the decision. */
+/** A request to plan, with everything that its body is made from except the decision. */
 export type PlanRequest = {
-  /** What the input is made of. */
+  /** What the input is made from. */
   readonly turn: Turn;
   readonly contexts: ContextLookup;
   readonly provenance: Provenance;
   readonly scope: string;
   readonly codec: Codec;
   readonly transport: Provider["transport"];
-  /** The connection that it goes out on, where that is open; and what the body says of it. */
+  /** The open connection that it uses, if any, and what the body says about it. */
   readonly connection?: Pick<RequestConnection, "lives" | "details"> | undefined;
   readonly capabilities: Capabilities;
   readonly settings: JsonObject;
   readonly settingsDigest: string;
   readonly policy: RecordedPolicy;
-  /** ISO time that anchors' ages are judged by. */
+  /** The ISO time by which the age of anchors is judged. */
   readonly now: string;
-  /** Forces a full request, and says why. */
+  /** Forces a full request, with this reason. */
   readonly full?: FullReason;
-  /** `newest`: the newest response is the only candidate, as clients that remember one id have it. */
+  /** `newest`: only the newest response is a candidate, as for clients that remember a single id. */
   readonly candidates?: "all" | "newest";
 };
 

@@ -23,9 +23,9 @@ type AnchorCandidate = {
 };
 
 /**
- * Decides how one request is sent: the deepest recorded context that is a prefix of the Turn, may be continued from, and
- * leaves a legal continuation; with none, everything. Pure. The walk is by digest, from the end: after n new blocks it
- * looks at n places, whatever the length of the conversation.
+ * Decides how a request is sent: from the deepest recorded context that is a prefix of the Turn, may be continued from, and leaves
+ * a legal continuation; or else in full. Pure. It walks by digest from the end: after n new blocks it checks n places, whatever the
+ * length of the conversation.
  */
 export function plan(request: PlanRequest): Decision {
   const { scope, turn, contexts } = request;
@@ -40,7 +40,7 @@ export function plan(request: PlanRequest): Decision {
     return decision(request, {
       strategy: "full",
       reason,
-      // An object that holds nothing yet takes everything.
+      // An empty object takes the whole Turn.
       ...(object?.exchanges.length === 0 ? { anchor: { ...object.anchor, inferenceId: null, length: 0 } } : {}),
       repairs: [...repairs],
       rejected: rejectedNewest(request, null, { rejections, forced }),
@@ -60,7 +60,7 @@ export function plan(request: PlanRequest): Decision {
   });
 }
 
-/** Why nothing may be continued from, whatever there is. */
+/** Why the request may not continue from anything. */
 function forcedReason({ full, policy, capabilities, contexts, scope }: PlanRequest): FullReason | null {
   if (full !== undefined) return full;
   if (policy.mode === "stateless") return "policy";
@@ -69,13 +69,13 @@ function forcedReason({ full, policy, capabilities, contexts, scope }: PlanReque
   return capabilities.chain === true ? null : "provider-cannot-chain";
 }
 
-/** The object that a request adds to; null where it names a response, or nothing. */
+/** The object that a request adds to; null if it continues from a response, or from nothing. */
 const objectOf = ({ policy, full, contexts, scope, capabilities }: PlanRequest): ServerObject | null =>
   policy.mode === "conversation" && full !== "aside" && capabilities.conversations === true
     ? contexts.object(scope)
     : null;
 
-/** Why there is no anchor, where nothing spoke against one from the beginning. */
+/** Why there is no anchor, if the request was not forced to be full. */
 function reasonForNone(request: PlanRequest, rejections: readonly Rejected[]): FullReason {
   const { contexts, scope, turn, policy } = request;
   const newest = contexts.newest(scope)?.context;
@@ -86,7 +86,7 @@ function reasonForNone(request: PlanRequest, rejections: readonly Rejected[]): F
   return rejections[0]?.reason ?? "no-anchor";
 }
 
-/** Whether a context may be looked at: of an object only what it holds now, else what responses left behind. */
+/** Whether a context is a candidate: for an object only what it holds now, else the contexts of responses. */
 function isCandidate({ contexts, policy }: PlanRequest, object: ServerObject | null, context: ServerContext): boolean {
   if (policy.mode === "conversation") return object?.exchanges.includes(context.index) === true;
   const { scope, parent } = context;
@@ -111,13 +111,13 @@ function findAnchor(request: PlanRequest, rejections: Rejected[]): AnchorCandida
   return null;
 }
 
-/** Among responses with one context, the one that the block before the cut came from comes first, then the newest. */
+/** Among responses with one context, the one that the last block before the cut came from takes precedence, then the newest. */
 function preferred(sharing: readonly ServerContext[], turn: Turn, length: number): readonly ServerContext[] {
   if (sharing.length < 2) return sharing;
   const cut = turn.at(length - 1)?.wire?.group?.id;
   const rank = ({ inferenceId, index }: ServerContext): number =>
     inferenceId === cut ? Number.POSITIVE_INFINITY : index;
-  // Responses that are not in the log yet are equally new, and listed in their order.
+  // Responses that are not in the log yet count as equally new, and keep their order.
   return sharing.toReversed().toSorted((left, right) => rank(right) - rank(left));
 }
 
@@ -131,7 +131,7 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate
   const omitted = repairs.filter(({ rule }) => rule === "omit").length;
   const isAnswering = repairs.some(({ rule }) => rule === "answer");
   const isEmpty = omitted === turn.length - anchor.length && !isAnswering;
-  // Behind an answer that it has paused a server takes a request that says nothing, and no other.
+  // After a paused answer the server accepts only a request without new input.
   const isPaused = isPausedAt(turn, anchor.length - 1, request);
   if (isEmpty ? !isPaused && capabilities.emptyInput !== true : isPaused) return reject("illegal-continuation");
   const takes = kindOf(request, anchor)?.takes;
@@ -145,11 +145,11 @@ function tryAnchor(request: PlanRequest, anchor: ServerContext): AnchorCandidate
   return { anchor, repairs, changed };
 }
 
-/** What speaks against continuing from a context that is a beginning of the Turn, whatever follows it; null if nothing does. */
+/** Why a request may not continue from a context that is a prefix of the Turn, whatever follows; null if it may. */
 export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReason | null {
   const { contexts, policy } = request;
   if (anchor.unusable !== null) return anchor.unusable === "suspect" ? "suspect" : "no-anchor";
-  // A fork has a lane of its own, and the parent may have moved on in the lane that this response was the newest of.
+  // A fork has its own lane, and the parent may have continued in the lane of this response.
   if (anchor.anchor?.lives !== undefined && contexts.usedUp(anchor) === "inherited") return "inherited";
   if (!isWithinReach(request, anchor)) return "connection-closed";
   const invalidation = contexts.invalidation(anchor);
@@ -168,13 +168,13 @@ export function refusalOf(request: PlanRequest, anchor: ServerContext): FullReas
   return changedSince(request, anchor).some(isFull) ? "settings-changed" : null;
 }
 
-/** What may be done with what a request names to continue from a context: that is the object, of a request that adds to one. */
+/** The kind of anchor that a request names for a context: the object's, if it adds to one. */
 const kindOf = (request: PlanRequest, context: ServerContext): AnchorKind | undefined =>
   anchorKind(request.codec, objectOf(request)?.anchor ?? named(context));
 
 /**
- * What ends with a connection is continued from on that one only, and while it is the newest: of a conversation the connection
- * remembers no other.
+ * An anchor that ends with a connection can be continued only on that connection, and only while it is the newest: a connection
+ * remembers one anchor of each conversation.
  */
 function isWithinReach({ contexts, scope, connection }: PlanRequest, { anchor, inferenceId }: ServerContext): boolean {
   const lives = anchor?.lives;
@@ -183,7 +183,7 @@ function isWithinReach({ contexts, scope, connection }: PlanRequest, { anchor, i
   return isOpen && contexts.newest(scope)?.context.inferenceId === inferenceId;
 }
 
-/** The settings that differ from those of a context; of many contexts with the same settings it is asked once. */
+/** The settings that differ from those of a context; computed once for all contexts with the same settings. */
 function changedSince(request: PlanRequest, { settingsDigest: before }: ServerContext): readonly string[] {
   if (before === request.settingsDigest) return [];
   const known = changesOf.get(request) ?? new Map<string, readonly string[]>();
@@ -195,7 +195,10 @@ function changedSince(request: PlanRequest, { settingsDigest: before }: ServerCo
 
 const changesOf = new WeakMap<PlanRequest, Map<string, readonly string[]>>();
 
-/** Clocks of machines differ by so much. What is of a later time still was dated by a clock that had jumped: its age is not known. */
+/**
+ * The tolerated difference between the clocks of machines. A later date than that came from a clock that had jumped, so the age is
+ * unknown.
+ */
 const maxClockSkewMs = 60_000;
 
 function settingsRule(request: PlanRequest, name: string, anchor: ServerContext): string {
@@ -206,7 +209,7 @@ function settingsRule(request: PlanRequest, name: string, anchor: ServerContext)
   return first >= 0 && first < anchor.length ? "full" : "chain";
 }
 
-/** Whether the endpoint refuses the reasoning that it holds once this setting is another. */
+/** Whether the endpoint rejects the reasoning that it holds after a change of this setting. */
 const isReadBefore = (request: PlanRequest, name: string, { settingsDigest }: ServerContext): boolean =>
   request.capabilities.reasoningPrefix === "refuse" &&
   changedBefore(request.contexts.settings(settingsDigest), request.settings).includes(name);
@@ -226,8 +229,8 @@ const shapeOptions = (request: PlanRequest, anchor: ServerContext | null) => ({
 });
 
 /**
- * Whether a compaction stands for what is before it: it says what was there when it was made, whatever became of that since. Null for
- * other blocks, and where the log does not have the answer that it came in.
+ * Whether a compaction replaces what is before it: it holds what was there when it was made, regardless of later changes. Null for
+ * other blocks, and if the log does not have its answer.
  */
 function coversWhatIsBefore({ contexts, turn }: PlanRequest, { wire }: Block, index: number): boolean | null {
   if (wire?.compacts !== true || wire.group === undefined) return null;
@@ -237,13 +240,13 @@ function coversWhatIsBefore({ contexts, turn }: PlanRequest, { wire }: Block, in
   return isInPlace && turn.contextAt(made.length) === made.turn;
 }
 
-/** What a request names to continue from a context. */
+/** The anchor that a request names to continue from a context. */
 function named({ anchor, responseId }: ServerContext): Anchor {
   if (anchor === null) throw new Error(`nothing names the response ${responseId}`);
   return anchor;
 }
 
-/** The newest context, where another was taken: it is what a reader wants explained. */
+/** The newest context, if another was chosen: readers want to know why. */
 function rejectedNewest(
   request: PlanRequest,
   anchor: ServerContext | null,
@@ -258,8 +261,8 @@ function rejectedNewest(
 }
 
 /**
- * How many contexts of the newest one's own line are given up: those longer than the anchor, and those that the Turn has
- * left. Ancestors are counted, not siblings.
+ * How many contexts of the newest one's line the request gives up: those longer than the anchor, and those that the Turn no longer
+ * contains. Ancestors count, siblings do not.
  */
 function stepsBack({ contexts, scope, turn }: PlanRequest, anchor: ServerContext): number {
   const newest = contexts.newest(scope)?.turn ?? turn;

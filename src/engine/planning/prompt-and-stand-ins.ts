@@ -6,7 +6,7 @@ import { toldLate } from "./late-result.ts";
 import { withoutParts } from "./parts.ts";
 import { callIdOf, promptAt, repairIndexOf, standIn } from "./repairs.ts";
 
-/** A request that all other repairs were made of. */
+/** A request after all other repairs. */
 type Shaped = {
   readonly repairs: readonly Repair[];
   readonly codec: Codec;
@@ -14,7 +14,7 @@ type Shaped = {
   readonly settings: Settings;
 };
 
-/** What the user has to say where what is sent ends with something that a server takes no request to end with. */
+/** The user's message that follows if the server would reject a request that ends like this. */
 export function promptBehind(
   turn: Turn,
   from: number,
@@ -31,14 +31,14 @@ export function promptBehind(
     const left = cut === undefined ? said : withoutParts(said, cut);
     return left === null || here.some(({ rule }) => rule === "omit") ? answers : [...answers, left];
   });
-  // Of a Turn of which nothing is sent there is nothing to go on with.
+  // If nothing of a Turn is sent, there is nothing to continue.
   if (from === 0 && blocks.length > 0 && sent.length === 0) return [];
   return codec.prompt.isNeeded(sent, { settings, isContinued: from > 0 })
     ? [promptAt(from + blocks.length, "model-speaks-last")]
     : [];
 }
 
-/** What is sent with what stands for a signature: that depends on what goes out before it. */
+/** Blocks that are sent with a stand-in for their signature, which depends on the blocks sent before them. */
 export function standIns(turn: Turn, from: number, { repairs, codec, scope, settings }: Shaped): readonly Repair[] {
   if (codec.standInRule === undefined) return [];
   const byIndex = Map.groupBy(repairs, repairIndexOf);

@@ -10,47 +10,47 @@ import { divergenceOf, type Provenance } from "./divergence.ts";
 import { heldOf, itemsOf, type MadeAnswer, type ReasoningTrail, type SentAs } from "./reasoning-trail.ts";
 import { changedBefore } from "./request-settings.ts";
 
-/** Something of what reasoning was made from that is another now, and who made it so; null where nobody is known. */
+/** A part of the reasoning's prefix that has changed since, and who changed it; null if unknown. */
 export type ReasoningBreak = {
-  /** `instructions`, `tools` (or what else the codec names), `model`, `blocks`. */
+  /** `instructions`, `tools` (or another setting that the codec names), `model`, `blocks`. */
   readonly what: string;
   readonly actor: Actor | null;
-  /** Of `blocks`: the first that is another, where the Turn shows it; its index is of the Turn. */
+  /** For `blocks`: the first one that differs, if the Turn shows it; its index is in the Turn. */
   readonly divergence: Divergence | null;
-  /** Of `blocks` that the Turn still has: why a request left one of them out. */
+  /** For `blocks` that the Turn still has: why a request left one of them out. */
   readonly omitted: string | null;
 };
 
-/** What becomes of one reasoning block of a Turn that is sent. */
+/** What happens to one reasoning block of a Turn that is sent. */
 export type ReasoningFate = {
   /** Its place in the Turn. */
   readonly index: number;
   readonly blockId: BlockId;
-  /** What the provider calls it; null where it gave no id. */
+  /** The provider's id of it; null if it gave none. */
   readonly itemId: string | null;
-  /** The answer that it came in; null where the log does not have it. */
+  /** The answer that it came in; null if the log does not have it. */
   readonly from: {
     readonly inferenceId: string;
     readonly stream: string;
     readonly revision: number;
     readonly at: string;
   } | null;
-  /** Whether what it was made from stands before it still: `unknown` where the log does not have it. */
+  /** Whether the prefix of the reasoning is unchanged: `unknown` if the log does not have it. */
   readonly prefix: "intact" | "broken" | "unknown";
   readonly brokenBy: readonly ReasoningBreak[];
   /**
-   * What the provider does with it: `accepted`, `withheld` from the model without an error, or the request `refused`;
-   * `left-out`, where it is not sent.
+   * What the provider does with it: `accepted`, `withheld` from the model without an error, or the request is `refused`; `left-out`
+   * if it is not sent.
    */
   readonly fate: "accepted" | "withheld" | "refused" | "left-out";
-  /** Why, where it is not accepted: `prefix`, `model`, `turn-boundary`, or what it was left out for. */
+  /** Why it is not accepted: `prefix`, `model`, `turn-boundary`, or the reason for leaving it out. */
   readonly reason: string | null;
 };
 
-/** A Turn and how it is sent: as it was, or as it would be. */
+/** A Turn and how it was sent, or would be. */
 export type SentTurn = SentAs & {
   readonly outgoing: Turn;
-  /** What of it the input is made of. */
+  /** The part of the Turn that the input is made from. */
   readonly input: Turn;
   readonly settings: JsonObject;
   readonly settingsDigest: string;
@@ -60,14 +60,15 @@ export type SentTurn = SentAs & {
 };
 
 /**
- * What becomes of every reasoning block of a Turn (rule: Reasoning survival). Pure. A block is bound to what stood before it in the
- * request that it answered, as that was sent: instructions, tools and blocks, of which the oldest reasoning may be missing since.
+ * What happens to each reasoning block of a Turn (rule: Reasoning survival). Pure. A block depends on what preceded it in the
+ * request that it answered, as that was sent: instructions, tools and blocks, of which only the oldest reasoning may be missing
+ * since.
  */
 export function reasoningFates(trail: ReasoningTrail, sent: SentTurn): readonly ReasoningFate[] {
   const items = itemsOf(heldOf(trail, sent.input, sent));
   const lastUser = Math.max(
     sent.input.blocks.findLastIndex(({ kind }) => kind === "user"),
-    // A result that came late is said by the user.
+    // A late result counts as a user's message.
     ...sent.decision.repairs.flatMap(({ rule, index }) => (rule === "late-result" ? [index] : [])),
   );
   const changedSettings = memoised((made: MadeAnswer) => changedSince(trail, made, sent));
@@ -97,7 +98,7 @@ export function reasoningFates(trail: ReasoningTrail, sent: SentTurn): readonly 
   return fates;
 }
 
-/** The answer that a block came in, and what stood before it there; null where the log does not have them. */
+/** The answer that a block came in, and the place that it had there; null if the log does not have them. */
 function originOf(trail: ReasoningTrail, { wire }: Block) {
   const group = wire?.group;
   const made = group === undefined ? null : (trail.answers.get(group.id) ?? null);
@@ -124,7 +125,7 @@ function fateOf(
   return { fate: reasoningPrefix === "refuse" ? "refused" : "withheld", reason: "prefix" };
 }
 
-/** What of the settings that a model reads before the blocks is another than in the request that an answer was given to. */
+/** The settings that a model reads before the blocks and that have changed since the request of an answer. */
 function changedSince(trail: ReasoningTrail, made: MadeAnswer, sent: SentTurn): readonly ReasoningBreak[] {
   if (made.settingsDigest === sent.settingsDigest) return [];
   const before = sent.settingsOf(made.settingsDigest);
@@ -136,7 +137,7 @@ function changedSince(trail: ReasoningTrail, made: MadeAnswer, sent: SentTurn): 
   }));
 }
 
-/** Who changed a block that the instructions say, else who declared them as they are. */
+/** Who changed a block of the instructions, or else who declared the settings. */
 function instructionsChangedBy(trail: ReasoningTrail, made: MadeAnswer, sent: SentTurn): Actor | null {
   const said = ({ outgoing, input }: Pick<SentTurn, "outgoing" | "input">): Turn =>
     outgoing.slice(outgoing.length - input.length);
@@ -147,7 +148,7 @@ function instructionsChangedBy(trail: ReasoningTrail, made: MadeAnswer, sent: Se
 type Broken = { readonly made: MadeAnswer; readonly block: Block };
 type BrokenIn = { readonly item: HeldItem; readonly items: readonly HeldItem[]; readonly sent: SentTurn };
 
-/** Where what stands before a block is another, and who made it so. */
+/** The first difference in the blocks before a block, and who made it. */
 function blocksBroken({ made, block }: Broken, { item, items, sent }: BrokenIn): ReasoningBreak {
   const place = made.output.findIndex(({ digest }) => digest === block.digest);
   const then = [...made.input.blocks, ...made.output.slice(0, Math.max(0, place)), block];

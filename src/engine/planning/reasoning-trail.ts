@@ -9,14 +9,14 @@ import { usageOf } from "../../projections/usage.ts";
 import { type BoundPlace, behind, boundItemOf, firstPlace, type HeldItem, sentItems } from "./bound-place.ts";
 import { inputTurn, outgoingTurn } from "./recorded-request.ts";
 
-/** What a server holds: what it was sent, behind what it held before. Lists share their beginnings. */
+/** What a server holds: the items that it was sent, after what it held before. Lists share their prefixes. */
 export type HeldItems = {
   readonly before: HeldItems | null;
   readonly items: readonly HeldItem[];
   readonly end: BoundPlace;
 };
 
-/** An answer with what it was made of. */
+/** An answer, and what it was made from. */
 export type MadeAnswer = {
   readonly inferenceId: string;
   readonly stream: string;
@@ -24,24 +24,24 @@ export type MadeAnswer = {
   /** When it came. */
   readonly at: string;
   readonly settingsDigest: string;
-  /** What left the innermost layer, and what of it the input was made of. */
+  /** The Turn that left the innermost layer, and the part that the input was made from. */
   readonly outgoing: Turn;
   readonly input: Turn;
-  /** What the server held of the request, and with the answer. */
+  /** What the server held for the request, and with the answer. */
   readonly asked: HeldItems;
   readonly after: HeldItems;
   readonly output: readonly Block[];
-  /** What stood before each reasoning block of the output, by its place there. */
+  /** The place of each reasoning block of the output, by its index there. */
   readonly places: ReadonlyMap<number, BoundPlace>;
   /** As the provider counted them. */
   readonly reasoningTokens: number;
 };
 
-/** What the events so far tell of what reasoning was made from: everything that its survival is judged by. */
+/** What the events so far say about the prefixes of reasoning: everything that its survival is judged by. */
 export type ReasoningTrail = {
   /** By inference id. */
   readonly answers: Map<string, MadeAnswer>;
-  /** Who declared settings first, by their digest. */
+  /** Who first declared settings, by their digest. */
   readonly declarers: Map<string, Actor>;
   readonly open: Map<string, Pick<MadeAnswer, "outgoing" | "input" | "asked" | "settingsDigest">>;
   /** The last request of the conversation. */
@@ -55,7 +55,7 @@ export const newTrail = (): ReasoningTrail => ({
   last: null,
 });
 
-/** Takes in the next event; `view` has taken it in. */
+/** Applies the next event, after `view` has applied it. */
 export function noteReasoning(trail: ReasoningTrail, recorded: RecordedEvent, view: ConversationView): void {
   const { event, actor, frame } = recorded;
   switch (event.type) {
@@ -112,7 +112,7 @@ export type SentAs = {
   readonly scope: string;
 };
 
-/** What a server holds of a request: what the anchor holds, and what was sent behind it as its repairs left it. */
+/** What a server holds of a request: the anchor's items, then the ones that were sent, after the repairs. */
 export function heldOf(trail: ReasoningTrail, input: Turn, sent: SentAs): HeldItems {
   const { anchor, sendFrom } = sent.decision;
   const before =
@@ -121,14 +121,14 @@ export function heldOf(trail: ReasoningTrail, input: Turn, sent: SentAs): HeldIt
   return { before, items, end: items.reduce(behind, before?.end ?? firstPlace) };
 }
 
-/** The items from the beginning on. */
+/** The items in order, from the first on. */
 export function itemsOf(held: HeldItems): readonly HeldItem[] {
   const parts: (readonly HeldItem[])[] = [];
   for (let part: HeldItems | null = held; part !== null; part = part.before) parts.push(part.items);
   return parts.reverse().flat();
 }
 
-/** Of a context whose request is not known: what the Turn says. */
+/** The items of a context whose request is unknown: the Turn's blocks. */
 function unshaped(input: Turn, length: number): HeldItems {
   const items = input.blocks.slice(0, length).map((block, index) => boundItemOf(block, index));
   return { before: null, items, end: items.reduce(behind, firstPlace) };

@@ -18,11 +18,11 @@ import type { PlanRequest } from "./plan-request.ts";
 export type Codecs = ReadonlyMap<string, Codec>;
 
 /**
- * The body of a recorded request: the settings by their digest, the outgoing Turn of its frame, and what the decision says
- * of it. No rule is asked again, so that a body of last year is the same whatever the planner does today.
+ * Rebuilds a recorded request from its settings (by digest), the outgoing Turn of its frame, and its decision. No rule is applied
+ * again, so that a body of last year is the same whatever the planner does today.
  *
  * @param view - Both folds at the revision of `recorded`, an `InferenceRequested`, or later in the same run.
- * @throws {TurnlogError} `unknown-codec` when its codec is not among `codecs`.
+ * @throws {TurnlogError} `unknown-codec` if its codec is not among `codecs`.
  */
 export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): BuiltRequest {
   const { decision, settingsDigest: digest } = requestOf(recorded);
@@ -32,7 +32,7 @@ export function rebuildRequest(view: ConversationView, recorded: RecordedEvent, 
 
 /** A request as it was sent. */
 export type SentRequest = {
-  /** Of the event that records it. */
+  /** The revision of the event that records it. */
   readonly revision: number;
   readonly inferenceId: InferenceRequestedData["inferenceId"];
   readonly transport: InferenceRequestedData["decision"]["transport"];
@@ -40,17 +40,17 @@ export type SentRequest = {
   readonly encoder: string;
   /** The body, byte for byte, with secrets as named slots. */
   readonly bodyText: string;
-  /** Of the body, in UTF-8; it is the one that was recorded before the request was sent. */
+  /** The digest of the body in UTF-8, as it was recorded before the request was sent. */
   readonly sha256: string;
   readonly bytes: number;
 };
 
 /**
- * The body of a recorded request, made again and compared with the digest that was recorded before it was sent.
+ * Rebuilds the body of a recorded request and compares it with the digest that was recorded before the request was sent.
  *
  * @param view - Both folds at the revision of `recorded`, an `InferenceRequested`.
- * @throws {TurnlogError} `unknown-codec` when its codec is not at hand.
- * @throws {StoreCorruptedError} when it is another body than the one that was sent.
+ * @throws {TurnlogError} `unknown-codec` if its codec is not available.
+ * @throws {StoreCorruptedError} if it is not the body that was sent.
  */
 export function sentRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): SentRequest {
   const { inferenceId, decision, encoder, requestBytes: bytes, requestDigest: sha256 } = requestOf(recorded);
@@ -65,7 +65,7 @@ export function sentRequest(view: ConversationView, recorded: RecordedEvent, cod
   );
 }
 
-/** How the same request would have been planned otherwise, and the body that would have been sent. */
+/** The plan and the body that the same request would have had with changes. */
 export const planAgain = (
   view: ConversationView,
   recorded: RecordedEvent,
@@ -73,13 +73,13 @@ export const planAgain = (
   otherwise: Pick<PlanRequest, "full" | "candidates">,
 ): BuiltRequest => buildRequest({ ...recordedRequest(view, recorded, codecs), ...otherwise });
 
-/** A request as it was planned and sent, as the log tells it. */
+/** A request as it was planned and sent, from the log. */
 export const recordedRequest = (view: ConversationView, recorded: RecordedEvent, codecs: Codecs): PlanRequest => ({
   ...recordedPlan(view, recorded),
   codec: codecOf(requestOf(recorded), codecs),
 });
 
-/** The same as far as the log alone tells it. */
+/** The same without its codec, from the log alone. */
 export function recordedPlan(view: ConversationView, recorded: RecordedEvent): Omit<PlanRequest, "codec"> {
   const request = requestOf(recorded);
   const { run } = view.client;
@@ -104,7 +104,7 @@ const connectionOf = ({ lives, details }: Decision): PlanRequest["connection"] =
   ...(details === undefined ? {} : { details }),
 });
 
-/** The Turn that a recorded request is meant to show the model: what left the innermost layer. */
+/** The Turn that a recorded request was made from, as it left the innermost layer. */
 export function outgoingTurn(view: ConversationView, { event, frame }: RecordedEvent): Turn {
   if (event.type === "WarmUpRequested") return warmUpTurn(view, event.data.scope);
   const { run } = view.client;
@@ -112,20 +112,20 @@ export function outgoingTurn(view: ConversationView, { event, frame }: RecordedE
   return run.turns.given(frame ?? "0");
 }
 
-/** What of it the input is made of: system blocks before it were said by the instructions (rule: Settings). */
+/** The part of it that the input is made from: leading system blocks may be in the instructions (rule: Settings). */
 export function inputTurn(view: ConversationView, recorded: RecordedEvent): Turn {
   const turn = outgoingTurn(view, recorded);
   const { outgoing, blocks } = requestOf(recorded).input;
   return outgoing === undefined ? turn : withoutFirst(view, turn, Math.max(0, turn.length - blocks));
 }
 
-/** @throws {Error} for an event that is no request. */
+/** @throws {Error} if the event is not a request. */
 export function requestOf({ event, revision }: RecordedEvent): InferenceRequestedData {
   if (isRequest(event)) return event.data;
   throw new Error(`the event at revision ${revision} is no request`);
 }
 
-/** @throws {TurnlogError} `unknown-codec` when the codec of a request is not at hand. */
+/** @throws {TurnlogError} `unknown-codec` if the codec of a request is not available. */
 export function codecOf({ encoder }: Pick<InferenceRequestedData, "encoder">, codecs: Codecs): Codec {
   const codec = codecs.get(encoder);
   if (codec !== undefined) return codec;

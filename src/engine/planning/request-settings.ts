@@ -4,7 +4,7 @@ import { sha256Hex } from "../../base/sha256.ts";
 import type { Capabilities, Settings } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 
-/** The settings of a request: the run's, the engine's tools, and what the Turn and layers say by the instructions. */
+/** The settings of a request: the run's, the engine's tools, and the instructions of the Turn and the layers. */
 export function requestSettings(
   {
     provider,
@@ -20,7 +20,7 @@ export function requestSettings(
   return codec.offer(codec.instruct(kept, instructions), { tools, capabilities });
 }
 
-/** The digest that a request names its settings by: of their text, in the caller's key order. */
+/** The digest by which a request refers to its settings: of their text, in the caller's key order. */
 export const settingsDigest = (settings: Settings): string => sha256Hex(JSON.stringify(settings));
 
 /** The top-level settings that differ between two requests. */
@@ -30,11 +30,11 @@ export function changedSettings(before: JsonObject, after: JsonObject): readonly
   return [...names].filter((name) => textOf(before, name) !== textOf(after, name));
 }
 
-/** The settings that a model reads before the blocks, of those that differ between two requests. */
+/** Of the settings that differ between two requests, those that a model reads before the blocks. */
 export const changedBefore = (before: JsonObject, now: JsonObject): readonly string[] =>
   ["instructions", "tools"].filter((name) => said(before[name]) !== said(now[name]));
 
-/** Null and a list without entries say as little as an absent member. */
+/** Null and an empty list count as absent. */
 const said = (value: JsonValue | undefined): string =>
   value === undefined || value === null || (isJsonList(value) && value.length === 0) ? "" : canonicalJson(value);
 

@@ -22,7 +22,7 @@ type Decoding = {
   readonly newBlockId: () => BlockId;
   /** The connection that the response came on. */
   readonly lives?: JsonObject | undefined;
-  /** Something in the response was a secret. */
+  /** The response contained a secret. */
   readonly isMasked?: boolean;
 };
 
@@ -54,7 +54,7 @@ export function decodeResponse(
   return { data, blocks };
 }
 
-/** What the server did not tell is 0. */
+/** Counts that the server did not report are 0. */
 const told = ({ reported, ...counts }: NonNullable<Answer["usage"]>) => ({
   ...nothingUsed,
   ...definedMembers(counts),
@@ -70,12 +70,12 @@ type ReceivedFrom = Pick<Decoding, "newBlockId"> & {
   readonly isMasked: boolean;
 };
 
-/** The blocks of an answer, each with where it came from. */
+/** The blocks of an answer, each with its origin. */
 export function blocksOf(
   { blocks, isComplete, isPaused = false, keepsItems = false }: Answer,
   { scope, inferenceId, isMasked, newBlockId }: ReceivedFrom,
 ): readonly Block[] {
-  // Under the ids of masked items the server holds what the log does not: they are not sent by them.
+  // Under the ids of masked items the server holds content that the log does not have, so they are not sent by id.
   const stored = keepsItems && !isMasked;
   return blocks.map(({ kind, payload, wire }, index, { length: size }) => {
     const group = { id: inferenceId, index, size, stored };
@@ -85,7 +85,7 @@ export function blocksOf(
   });
 }
 
-/** The response as it was received: equal as JSON, order of members aside. */
+/** The response as it was received: equal as JSON, except for the order of members. */
 export function rebuildResponse(
   { data, blocks }: { readonly data: ResponseReceivedData; readonly blocks: readonly Block[] },
   settings: JsonObject,
@@ -98,14 +98,14 @@ export function rebuildResponse(
   return codec.writeAnswer({ ...answer, id, blocks, rest });
 }
 
-/** What a server said of a response that it only begins, as its event holds it; what equals the request is named. */
+/** A server's first report of a response in progress, as its event holds it; members that equal the request are stored by name. */
 export function firstSaid(given: JsonObject, settings: JsonObject) {
   const kept = withLiterals(given);
   const { id: _, ...told } = isJsonObject(kept) ? kept : given;
   return separateEchoes(told, settings);
 }
 
-/** Servers echo tools and instructions, tens of kilobytes: what equals the request is named, not stored. */
+/** Servers echo tools and instructions, tens of kilobytes: members that equal the request are stored by name, not by value. */
 function separateEchoes(told: JsonObject, settings: JsonObject) {
   const rest: Record<string, JsonValue> = {};
   const echoed: string[] = [];

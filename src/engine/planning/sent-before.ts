@@ -20,10 +20,10 @@ type Planned = {
 };
 type Decided = Pick<Decision, "anchor" | "sendFrom" | "repairs">;
 
-/** So many earlier requests a codec is told of. */
+/** The number of earlier requests that a codec receives. */
 const maxTold = 4;
 
-/** What the body of a request holds beyond Turn, settings and anchor; what is asked beside the conversation holds nothing. */
+/** What the body of a request contains beyond Turn, settings and anchor; nothing for a question outside the conversation. */
 export function codecDetails(request: Planned, { anchor, sendFrom, repairs }: Decided): JsonObject | undefined {
   const { turn, codec, settings, full } = request;
   if (codec.detailsOf === undefined || full === "aside") return undefined;
@@ -36,7 +36,7 @@ export function codecDetails(request: Planned, { anchor, sendFrom, repairs }: De
   });
 }
 
-/** What the model has said since somebody else has spoken, as far as the endpoint gave it. A result that came late is somebody's word. */
+/** The model's blocks from this endpoint since the last message of anyone else. A late result counts as such a message. */
 function saidLast({ turn, scope, codec }: Planned, repairs: readonly Repair[]): readonly Block[] {
   const late = new Set(repairs.flatMap(({ rule, index }) => (rule === "late-result" ? [index] : [])));
   const said: Block[] = [];
@@ -48,7 +48,7 @@ function saidLast({ turn, scope, codec }: Planned, repairs: readonly Repair[]): 
   return said;
 }
 
-/** Where requests ended whose answers stand in the Turn as they were given: the newest first. Looked at are the answers in it. */
+/** Where earlier requests ended whose answers are unchanged in the Turn, newest first. */
 function readBefore({ turn, scope, settings, contexts }: Planned, from: number): readonly number[] {
   const ends: number[] = [];
   let looked: string | undefined;
@@ -65,7 +65,7 @@ function readBefore({ turn, scope, settings, contexts }: Planned, from: number):
   return ends;
 }
 
-/** How many blocks go out for those of the Turn between two places. */
+/** The number of blocks that are sent for those of the Turn between two places. */
 function sentBlocks(
   repairs: readonly Repair[],
   { from, end }: { readonly from: number; readonly end: number },

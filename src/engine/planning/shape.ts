@@ -19,20 +19,20 @@ import { omitParts, unsendableParts, withoutParts } from "./parts.ts";
 import { promptBehind, standIns } from "./prompt-and-stand-ins.ts";
 import { callIdOf, omit, omitId, repairIndexOf, restate } from "./repairs.ts";
 
-/** What shaping has to know besides the blocks: where they go, and what is there already. */
+/** What shaping needs besides the blocks: their destination, and what is there already. */
 export type ShapeOptions = GroupOptions & {
-  /** Where the anchor's output begins, whose calls are open; 0 for a full request. */
+  /** Where the anchor's output begins, which may have open calls; 0 for a full request. */
   readonly heldFrom: number;
   readonly settings: Settings;
-  /** Absent where the endpoint does not check reasoning. */
+  /** Absent if the endpoint does not check reasoning. */
   readonly check?: ReasoningCheck | undefined;
 };
 
 /**
- * What has to change so that the blocks of a Turn from `from` on are a legal continuation (rule: Planning and shaping). Pure and
- * deterministic; blocks that the anchor holds are not touched, and the Turn itself stays as it is. Groups are settled
- * from left to right, each by itself and what came before, so that what follows never changes what was shaped; who answers a file tells
- * whose it is, and its own server goes on being sent it.
+ * The repairs that make the blocks of a Turn from `from` on a legal continuation (rule: Planning and shaping). Pure and
+ * deterministic; it changes neither the blocks that the anchor holds nor the Turn itself. It settles groups from left to right,
+ * each from itself and what came before, so that later blocks never change what was shaped. The first endpoint to answer after a
+ * file owns it; only that one is sent the file id.
  */
 export function shape(turn: Turn, from: number, options: ShapeOptions): readonly Repair[] {
   const { repairs, pairing } = shapeFrom(turn, from, options);
@@ -44,7 +44,7 @@ export function shape(turn: Turn, from: number, options: ShapeOptions): readonly
   return [...repairs, ...closing, ...prompt, ...standIns(turn, from, { ...options, repairs })];
 }
 
-/** Whether the block at a place ends an answer that this endpoint has paused. Of one that never does nothing is read for it. */
+/** Whether the block at a place ends an answer that this endpoint paused. Reads nothing for an endpoint that never pauses. */
 export function isPausedAt(
   turn: Turn,
   index: number,
@@ -57,16 +57,16 @@ export function isPausedAt(
 
 type Shaped = { readonly repairs: readonly Repair[]; readonly pairing: Pairing };
 
-/** Whether an answer was paused, and something else than what goes on with it stands behind it. */
+/** Whether an answer was paused, and something other than its continuation follows it. */
 const isLeftPaused = ({ members }: Group, next: Group | undefined, { scope }: ShapeOptions): boolean =>
   members.at(-1)?.block.wire?.paused === true &&
   next !== undefined &&
   !(next.isIntact && next.members[0]?.block.wire?.scope === scope);
 
-/** What is in the request, or at the server, before a group. */
+/** What precedes a group in the request or at the server. */
 type ShapedPrefix = {
   readonly itemIds: Set<string>;
-  /** Of the blocks that the anchor holds: the server may hold an equal block's item in the place of one (rule: Contexts and anchors). */
+  /** Digests of the blocks that the anchor holds: the server may hold an equal block's item instead (rule: Contexts and anchors). */
   readonly heldDigests: ReadonlySet<string>;
 };
 
@@ -104,8 +104,8 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
 }
 
 /**
- * Where what is sent whole begins: with the newest block that stands, at this endpoint, for all that came before it. With the first
- * one where a call before it is answered behind it.
+ * Where a full request begins: at the newest block that replaces, at this endpoint, everything before it; or at the first block, if
+ * a call before that one is still open there.
  */
 function compactedUpTo(blocks: readonly Block[], options: ShapeOptions): number {
   const at = blocks.findLastIndex(
@@ -119,7 +119,7 @@ function compactedUpTo(blocks: readonly Block[], options: ShapeOptions): number 
   return at > 0 && openIn(blocks.slice(0, at), 0, options.codec).length === 0 ? at : 0;
 }
 
-/** Each round leaves out at least one block more, or takes the group apart or its ids away once. */
+/** Each round leaves out at least one more block, or splits the group or removes its ids once. */
 function legalise(group: Group, pairing: Pairing, continuation: Continuation): ReturnType<typeof pairGroup> {
   const { options } = continuation;
   for (;;) {
@@ -138,7 +138,7 @@ function legalise(group: Group, pairing: Pairing, continuation: Continuation): R
   }
 }
 
-/** A result that came late is a message from here on, to whatever rule looks at it. */
+/** Turns a late result into a message for all rules that follow. */
 function becomeMessage(candidate: Candidate, { index: at }: OpenCall, { turn, blocks, options }: Continuation): void {
   const call = turn.at(at);
   if (call === undefined) return;
@@ -148,14 +148,17 @@ function becomeMessage(candidate: Candidate, { index: at }: OpenCall, { turn, bl
   candidate.unsent = unsendableParts(blocks.with(place, candidate.block), place, options);
 }
 
-/** An earlier call is answered in the middle of a group that begins with results: what is sent is not the response any more. */
+/**
+ * Whether an earlier call is answered in the middle of a group that begins with results: the group is then no longer the response
+ * as it was.
+ */
 const isSplit = ([first]: readonly Candidate[], repairs: readonly Repair[]): boolean =>
   first !== undefined && repairs.some((repair) => repair.rule === "answer" && repairIndexOf(repair) > first.index);
 
 /** The blocks of a Turn that are sent. */
 type Continuation = { readonly turn: Turn; readonly blocks: readonly Block[]; readonly options: ShapeOptions };
 
-/** Looked up only where a block to send carries an id. */
+/** Computed only if a block to send carries an id. */
 function heldBefore(from: number, { turn, blocks, options }: Continuation): ShapedPrefix {
   if (from === 0 || !blocks.some((block) => carriesId(block, options))) {
     return { itemIds: new Set(), heldDigests: new Set() };
@@ -168,8 +171,8 @@ function heldBefore(from: number, { turn, blocks, options }: Continuation): Shap
 }
 
 /**
- * The calls that the anchor leaves open: those of its output, and calls before it that may stay open, or that were answered as aborted
- * and still have no result. The latter are looked for only where they could matter, for that looks at the whole Turn.
+ * The calls that the anchor leaves open: those of its output, and calls before it that may stay open, or that were answered as
+ * aborted and still have no result. The latter need a scan of the whole Turn, so they are looked up only if they could matter.
  */
 function pairingAt(from: number, { turn, blocks, options }: Continuation): Pairing {
   if (from === 0) return { open: [], aborted: [], usedKeys: new Set(), stretch: null };
@@ -185,8 +188,8 @@ function pairingAt(from: number, { turn, blocks, options }: Continuation): Pairi
 }
 
 /**
- * A result finds no call in the anchor's output, or a call could take the id of one that is open. Behind a block that is no
- * result the calls of the output count as answered: those that may not stay open were.
+ * Whether a result finds no call in the anchor's output, or a call could take the id of an open one. After a block that is not a
+ * result, the calls of the output count as answered, because those that may not stay open were.
  */
 function asksForEarlierCalls(blocks: readonly Block[], openInOutput: readonly OpenCall[], pairs: CallPairs): boolean {
   let open = openInOutput;
@@ -206,8 +209,8 @@ type EarlierCalls = Pick<Pairing, "open" | "aborted"> & { readonly usedKeys: rea
 const noCalls: EarlierCalls = { open: [], aborted: [], usedKeys: [] };
 
 /**
- * The calls of a Turn that a server still has open. Where an id repeats, what was sent of it depends on how its requests
- * were cut, which is not known here: such a call is not answered, and its names are not used again.
+ * The calls of a Turn that a server still has open. If an id repeats, the ids that were sent depend on how the requests were cut,
+ * which is unknown here. Such a call is not answered, and its ids are not used again.
  */
 function callsBefore(turn: Turn, options: ShapeOptions): EarlierCalls {
   const calls = turn.blocks.flatMap((block) => options.codec.pairs.callOf(block) ?? []);
@@ -222,7 +225,7 @@ function callsBefore(turn: Turn, options: ShapeOptions): EarlierCalls {
   };
 }
 
-/** Of an answer without its beginning the rules of its codec say what is sent. */
+/** If the beginning of an answer is missing, its codec's rules decide instead. */
 function isUnbound({ members: [first, ...others] }: Group, place: BoundPlace, { check }: ShapeOptions): boolean {
   const group = first?.block.wire?.group;
   if (first === undefined || group?.index !== 0) return false;
@@ -230,7 +233,7 @@ function isUnbound({ members: [first, ...others] }: Group, place: BoundPlace, { 
   return check?.mayStand(group.id, compacts ? null : place) === false;
 }
 
-/** What stands before the group that comes next. */
+/** The place of the next group. */
 const placeBehind = (place: BoundPlace, { members }: Group, paired: readonly Repair[]): BoundPlace =>
   members
     .flatMap(({ block, index, omitted, hasId }) => [
@@ -242,15 +245,15 @@ const placeBehind = (place: BoundPlace, { members }: Group, paired: readonly Rep
     .reduce(behind, place);
 
 type Restating = {
-  /** The last block before the group that is sent. */
+  /** The last sent block before the group. */
   readonly last: Block | null;
-  /** What answers calls among the group's blocks. */
+  /** The answers to calls among the group's blocks. */
   readonly paired: readonly Repair[];
   readonly repairs: Repair[];
   readonly options: GroupOptions;
 };
 
-/** Records which blocks the wire says otherwise than they stand; gives the last one that is sent. */
+/** Records which blocks are sent in another form; returns the last one that is sent. */
 function restateGroup({ members }: Group, { last, paired, repairs, options: { codec } }: Restating): Block | null {
   let before = last;
   for (const { block: whole, index, omitted, unsent } of members) {

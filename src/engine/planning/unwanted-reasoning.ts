@@ -3,7 +3,7 @@ import type { Block } from "../../domain/block.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import type { RecordedPolicy } from "../stack/chain-policy.ts";
 
-/** What it is judged by: of the request, and of the answers that are known. */
+/** What reasoning is judged by: the request, and the known answers. */
 type Judged = {
   readonly contexts: {
     readonly ofInference: (inferenceId: string) => ServerContext | null;
@@ -16,8 +16,8 @@ type Judged = {
 };
 
 /**
- * Why encrypted reasoning is not sent although its endpoint gave it (rule: Planning and shaping, 1), by the answer that it came in: another
- * model made it, or it is older than the policy keeps it. Null where nothing speaks against it, and where the log does not have the answer.
+ * Why encrypted reasoning is not sent although it came from this endpoint (rule: Planning and shaping, 1): another model made it,
+ * or it is older than the policy allows. Null if there is no reason, and if the log does not have its answer.
  */
 export function unwantedReason(
   { contexts, policy, settings, settingsDigest, now }: Judged,
@@ -28,7 +28,7 @@ export function unwantedReason(
   if (made === null) return null;
   const { keepReasoningMs = Number.POSITIVE_INFINITY, onSettingsChange } = policy;
   if (Date.parse(now) - Date.parse(made.at) >= keepReasoningMs) return "expired";
-  // A caller who says that a change of model chains says that its models read each other's reasoning.
+  // A caller who chains across models declares that they can read each other's reasoning.
   const isSameModel = made.settingsDigest === settingsDigest || onSettingsChange["model"] === "chain";
   return isSameModel || contexts.settings(made.settingsDigest)["model"] === settings["model"] ? null : "other-model";
 }

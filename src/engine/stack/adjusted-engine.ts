@@ -7,10 +7,10 @@ import { checkSettings } from "./settings-size.ts";
 import { toolLoop } from "./tool-loop.ts";
 
 /**
- * The engine as a run of these options uses it: one that begins, or one that is taken up or replayed, by what its log has.
+ * The engine with the options of a run: a new run, or the recorded options of a resumed or replayed one.
  *
- * @throws {TypeError} where the provider cannot be asked so.
- * @throws {SettingsTooLargeError} when the settings are too much to be stored.
+ * @throws {TypeError} if the provider does not take these settings.
+ * @throws {SettingsTooLargeError} if the settings are too large to store.
  */
 export function engineWith(engine: EngineOptions, { settings = {}, maxSteps }: RecordedRunOptions): EngineOptions {
   const asked: Adjustments = { ...engine.adjustments, ...settings };
@@ -26,9 +26,9 @@ export function engineWith(engine: EngineOptions, { settings = {}, maxSteps }: R
 export const engineOn = (engine: EngineOptions, other: RoutedProvider): EngineOptions => ({ ...engine, ...other });
 
 /**
- * What a provider is asked, adjusted.
+ * The provider's settings with these adjustments.
  *
- * @throws {TypeError} where its codec cannot say this.
+ * @throws {TypeError} if its codec cannot express them.
  */
 export function adjusted({ codec, settings, name }: Provider, adjustments: Adjustments): Settings {
   if (Object.keys(adjustments).length === 0) return settings;
@@ -39,7 +39,7 @@ export function adjusted({ codec, settings, name }: Provider, adjustments: Adjus
   );
 }
 
-/** What one of an engine's providers is asked, adjusted: in the first request of a run, and once a tool of it was called. */
+/** The adjusted settings of one provider: for a run's requests until one of its tools is called, and after that. */
 function askedWith({ tools }: EngineOptions, provider: Provider, asked: Adjustments) {
   const { toolChoice, ...later } = asked;
   const isForced = toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none";

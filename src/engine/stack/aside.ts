@@ -6,32 +6,32 @@ import type { Usage } from "../../projections/usage.ts";
 import { type ModelSettings, modelSettings } from "./run-settings.ts";
 import { outputSchemaOf, type SchemaIssue, type StandardSchema } from "./schema.ts";
 
-/** What a layer asks the model beside the conversation. */
+/** A question of a layer to the model, outside the conversation. */
 export type AsideRequest<Output = undefined> = ModelSettings & {
-  /** What the model reads: a Turn, or what `append` takes. */
+  /** The model's input: a Turn, or anything that `append` accepts. */
   readonly input: Turn | AppendInput | readonly AppendInput[];
-  /** What the answer is to be. */
+  /** The schema that the answer has to match. */
   readonly output?: StandardSchema<unknown, Output>;
 };
 
-/** What the model answered to a layer; frozen. */
+/** The model's answer to a layer; frozen. */
 export type AsideAnswer<Output = undefined> = {
   readonly text: string;
   /**
-   * The answer as the wanted schema gives it; undefined where none was wanted.
+   * The answer as parsed by the schema; undefined if no schema was given.
    *
-   * @throws {OutputMismatchError} where the answer is not of the schema: `outputIssues` tells so without throwing.
+   * @throws {OutputMismatchError} if the answer does not match the schema. Check `outputIssues` to avoid the throw.
    */
   readonly output: Output;
   readonly outputIssues: readonly SchemaIssue[];
-  /** False where it broke off at a limit of the model or of its server. */
+  /** False if the answer broke off at a limit of the model or its server. */
   readonly isComplete: boolean;
   readonly usage: Usage;
 };
 
 const asideOptions = optionsOf<AsideRequest<unknown>>({ ...modelSettings.table, input: anything, output: anything });
 
-/** @throws {TypeError | RangeError} for an option that is none, a value that it cannot have, and where nothing is asked. */
+/** @throws {TypeError | RangeError} if an option is unknown or invalid, or the input is empty. */
 export function checkedAside(
   asked: AsideRequest<unknown>,
 ): Pick<AsideRequest<unknown>, "input" | "output"> & { readonly settings: Adjustments } {

@@ -2,16 +2,19 @@ import { checkWhole, choiceOf, optionsOf } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 
-/** How many tokens may be used, as the endpoints count them; what they did not tell of counts as nothing. */
+/** Token limits, by the endpoints' own counts; tokens that an endpoint did not report count as zero. */
 export type Budget = {
   /**
-   * Of one request: no request is sent of a Turn of which its endpoint has counted more. It counts with an answer, so that what
-   * came to the Turn since is not in it.
+   * For one request: none is sent if the endpoint has counted more tokens of its Turn than this. The count arrives with an answer,
+   * so it excludes blocks that were added since.
    */
   readonly maxInputTokens?: number;
-  /** Of the conversation: once its answers have used so many, input, output and what layers ask beside it, no more is asked. */
+  /**
+   * For the conversation: no request is sent once its answers have used this many tokens, input, output and the layers' own
+   * questions included.
+   */
   readonly maxTotalTokens?: number;
-  /** `end` (the default) ends the run with `BudgetExceededError`; `warn` shows a `budget-exceeded` part and goes on. */
+  /** `end` (the default) ends the run with `BudgetExceededError`; `warn` emits a `budget-exceeded` part and continues. */
   readonly onExceeded?: "end" | "warn";
 };
 
@@ -21,14 +24,14 @@ export type RecordedBudget = NonNullable<ConversationEventOf<"RunStarted">["data
 /** The limits of a budget. */
 export type BudgetLimit = "maxInputTokens" | "maxTotalTokens";
 
-/** A limit that the next request passes: what was used, and what may be. */
+/** A limit that the next request exceeds, with the tokens used and the maximum. */
 type Exceeded = Pick<BudgetExceededError, "limit" | "tokens" | "max">;
 
-/** The next request would have gone past the budget: it was not sent. Recorded as the failure of the run. */
+/** The next request would have exceeded the budget, so it was not sent. Recorded as the failure of the run. */
 export class BudgetExceededError extends TurnlogError<"budget-exceeded"> {
   override readonly name = "BudgetExceededError";
   readonly limit: BudgetLimit;
-  /** What was used, and what may be. */
+  /** The tokens used, and the maximum. */
   readonly tokens: number;
   readonly max: number;
 
@@ -44,19 +47,19 @@ export class BudgetExceededError extends TurnlogError<"budget-exceeded"> {
   }
 }
 
-/** What is used before a request. */
+/** Tokens used before a request. */
 type UsedTokens = {
-  /** What the endpoint has counted of what would be sent. */
+  /** The tokens that the endpoint has counted of the blocks to send. */
   readonly counted: () => number;
-  /** What the conversation has used, in all. */
+  /** All tokens that the conversation has used. */
   readonly total: number;
 };
 
 /**
- * Asked before each request that is made, and not of those that the log has: the endpoints' own counts say whether it may be.
+ * Checks the budget before each new request; requests that the log already has are not checked.
  *
- * @param onExceeded - Told of a limit that is passed, where the budget only warns.
- * @throws {BudgetExceededError} when it may not.
+ * @param onExceeded - Called with the exceeded limit if the budget only warns.
+ * @throws {BudgetExceededError} if the request may not be sent.
  */
 export function keepBudget(
   budget: RecordedBudget | null,
@@ -67,7 +70,7 @@ export function keepBudget(
   const { maxInputTokens, maxTotalTokens } = budget;
   const used: readonly (readonly [BudgetLimit, number, number | undefined])[] = [
     ["maxInputTokens", counted(), maxInputTokens],
-    // What is used up cannot be used again: the last token of it ends the conversation.
+    // The limit is exceeded once it is used up: the next request needs at least one token more.
     ["maxTotalTokens", total + 1, maxTotalTokens],
   ];
   for (const [limit, tokens, max] of used) {
@@ -83,9 +86,9 @@ const budgetOptions = optionsOf<Budget>({
 });
 
 /**
- * A budget as it was given, complete; null for none.
+ * The budget with its defaults; null for none.
  *
- * @throws {TypeError | RangeError} for an option that is none, a value that it cannot have, and a budget without a limit.
+ * @throws {TypeError | RangeError} if an option is unknown or invalid, or the budget has no limit.
  */
 export function recordedBudget(where: string, given: Budget | null | undefined): RecordedBudget | null {
   if (given === null || given === undefined) return null;

@@ -7,182 +7,185 @@ import type { ReportedUsage } from "../../domain/events/shared.ts";
 import { toolResult } from "../../domain/make-block.ts";
 
 /**
- * The vocabulary of a provider: how blocks become requests and answers become blocks. Pure. It owns every word of its wire, so
- * that planning, runs and projections speak turnlog's own (docs/EVENTS.md).
+ * How a provider's wire encodes blocks as requests, and how its answers decode to blocks. Pure. Only the codec knows the words of
+ * its wire; planning, runs and projections use turnlog's own (docs/EVENTS.md).
  *
- * Only `encodeRequest` and the block of `prompt` are frozen under `name`, because recorded requests are rebuilt with them for ever. A
- * codec that would write other bytes gets another name, beside the old one; a rule may be mended at any time.
+ * Only `encodeRequest` and the block of `prompt` are frozen under `name`, because recorded requests are always rebuilt with them. A
+ * codec that would write other bytes gets a new name, beside the old one; rules may be fixed at any time.
  *
- * `defineCodec` fills in what most wires have in common.
+ * `defineCodec` provides what most wires have in common.
  */
 export interface Codec {
-  /** `openai-responses/1`: stands in every recorded request. */
+  /** `openai-responses/1`: part of every recorded request. */
   readonly name: string;
-  /** `openai-responses`: stands in the endpoint scope, so that a new version orphans no anchor. */
+  /** `openai-responses`: part of the endpoint scope, so that a new version does not orphan anchors. */
   readonly family: string;
 
   /**
-   * Settings whose instructions say these texts too.
+   * Adds these texts to the instructions in the settings.
    *
-   * @throws {TurnlogError} `instructions-hidden` where the instructions are no text that something could be added to.
+   * @throws {TurnlogError} `instructions-hidden` if the instructions are not a text that can be added to.
    */
   instruct(settings: Settings, texts: readonly string[]): Settings;
   /**
-   * Settings that ask these things otherwise; absent, where runs cannot. Not frozen: what it gives is recorded with the request.
+   * Applies the adjustments of a run to the settings; absent if the wire takes none. Not frozen: the adjusted settings are recorded
+   * with the request.
    *
-   * @throws {TypeError} for what this wire cannot say.
+   * @throws {TypeError} if this wire cannot express an adjustment.
    */
   adjust?(settings: Settings, adjustments: Adjustments): Settings;
-  /** Settings that have the server keep nothing, unless they say what it keeps themselves; absent, where that cannot be said. */
+  /** Settings with which the server stores nothing, unless they already choose what it stores; absent if the wire cannot say so. */
   unstored?(settings: Settings): Settings;
-  /** Settings that offer these tools, and ask for what an endpoint of these capabilities can give. */
+  /** Settings that offer these tools, and request what an endpoint of these capabilities can give. */
   offer(
     settings: Settings,
     offered: { readonly tools: readonly OfferedTool[]; readonly capabilities: Capabilities },
   ): Settings;
-  /** The names of the tools that settings offer to the model. */
+  /** The names of the tools that the settings offer to the model. */
   offeredTools(settings: Settings): readonly string[];
-  /** What an endpoint of these capabilities can do for a request with these settings; absent: all of it. */
+  /** The capabilities of such an endpoint for a request with these settings; absent: all of them. */
   capable?(capabilities: Capabilities, settings: Settings): Capabilities;
-  /** Whether these settings have the model read its reasoning of the current turn only; absent, or `all`: it reads all. */
+  /** Whether the model reads its reasoning of the current turn only with these settings; absent, or `all`: it reads all of it. */
   readsReasoning?(settings: Settings): "all" | "turn";
-  /**
-   * What may be done with the anchors that its answers give, by their kind. One of a kind that is not named here is never
-   * continued from.
-   */
+  /** What requests may do with the anchors of its answers, by kind. Anchors of a kind that is not listed are never continued. */
   readonly anchors: Readonly<Record<string, AnchorKind>>;
 
-  /** Which blocks call and which answer: rule: Planning and shaping, 3. */
+  /** Which blocks are calls and which are results: rule: Planning and shaping, 3. */
   readonly pairs: CallPairs;
   /**
-   * The server takes the results of an answer's calls together, before anything else: a call that is still open where something
-   * other than a result follows one is answered there. Absent, results may stand between the calls of one answer.
+   * The server takes the results of an answer's calls together, before anything else: if something other than a result follows a
+   * result while a call is still open, the request answers that call there. Absent: results may come between the calls of one
+   * answer.
    */
   readonly resultsStandTogether?: boolean;
   /**
-   * The id that a request says for a call of this id: the same, where the server takes it, and what it gives is taken. Absent, every id
-   * is. Different ids stay different; what is given for each is recorded with the request.
+   * The id that a request uses for a call of this id: the same, if the server accepts it; the server always accepts the returned
+   * id. Different ids stay different, and the request records each replacement. Absent: the server accepts every id.
    */
   callIdFor?(callId: string): string;
-  /** A result says the name of the tool that it answers, so that the request needs it of calls which it does not hold itself. */
+  /** A result contains the name of its tool, so a request needs the names of calls that it does not contain itself. */
   readonly namesCalls?: boolean;
-  /** Why a request cannot carry the block, in words for people; null when it can. */
+  /** Why a request cannot carry the block, as a text for people; null if it can. */
   unsendableReason(block: Block, options: { readonly withId: boolean }): string | null;
   /**
-   * Why a request cannot carry this part of a message, or of the list of parts that a tool gave; null when it can. The rest of the
-   * block is sent without it, and is what `unsendableReason` is asked of. Absent, a block is sent whole or not at all.
+   * Why a request cannot carry this part of a message, or of a tool's list of parts; null if it can. The block is sent without the
+   * part, and `unsendableReason` judges the rest. Absent: a block is sent whole or not at all.
    */
   unsendablePart?(part: JsonObject, block: Block): string | null;
   /**
-   * Why a block of an answer cannot be sent as the blocks of that answer stand around it, as the name of a rule. Absent, where
-   * blocks stand by themselves.
+   * The rule, by name, that keeps a block of an answer from being sent because of the other blocks of that answer; null if none
+   * does. Absent: blocks do not depend on each other.
    */
   brokenGroupRule?(block: Block, group: GroupPlace): string | null;
   /**
-   * What a request cannot say of how a block stands behind the one before it, as the name of why it is put otherwise; null where it
-   * says all. Absent, where it always does. It changes nothing: `encodeRequest` does, and the decision tells of it.
+   * The reason, by name, why a request cannot express exactly how a block follows the one before it; null if it can. Absent: it
+   * always can. This only reports: `encodeRequest` makes the change, and the decision records it.
    */
   restated?(block: Block, before: Block | null): string | null;
   /**
-   * Why a block goes out without the signature that an endpoint gave it, or with what stands for one, as the name of a rule; null
-   * where it goes as it is. Absent, where nothing is signed.
+   * The rule, by name, why a block is sent without the signature that its endpoint gave it, or with a stand-in for one; null if it
+   * is sent as it is. Absent: the wire has no signatures.
    */
   standInRule?(block: Block, place: SignedPlace): string | null;
-  /** What the user says behind a request that the server would not take as it ends; absent, where it takes every end. */
+  /**
+   * A message of the user that is added to a request which the server would otherwise reject for how it ends; absent if the server
+   * accepts every end.
+   */
   readonly prompt?: Prompt;
-  /** Whether the server takes the block only as the last one of a request. */
+  /** Whether the server accepts the block only at the end of a request. */
   standsLast?(block: Block): boolean;
 
   /**
-   * What a body holds beyond Turn, settings and anchor: it is recorded with the decision (`details`), where `encodeRequest` finds it
-   * for ever. Absent, where it holds nothing more.
+   * What a body contains beyond Turn, settings and anchor. The decision records it (`details`), and `encodeRequest` reads it from
+   * there. Absent: nothing more.
    */
   detailsOf?(planned: PlannedParts): JsonObject | undefined;
   /** The exact text of a request's body: a pure function, frozen under `name` (rule: The exact request). */
   encodeRequest(parts: RequestParts): string;
-  /** What an endpoint seems not to be able to do, by how it refused a request with these settings; null where that is not said. */
+  /** The capability that an endpoint seems to lack, by how it rejected a request with these settings; null if the rejection shows none. */
   lessonOf?(refusal: Refusal, settings: Settings): Lesson | null;
 
   /**
-   * What the model's side may do besides answering, beyond what settings say by `background` and by `tools` that are no functions, in
-   * words for people; null for nothing. Absent: nothing. Such a request is not sent again where its outcome is unknown.
+   * The effects that the model's side may have besides answering, beyond those that the settings show by `background` and by
+   * `tools` that are not functions, as a text for people; null for none. Absent: none. A request with such effects is not retried
+   * if its outcome is unknown.
    */
   ownEffects?(settings: Settings): string | null;
   /**
-   * Whether a server that is asked with these settings may pause an answer (`isPaused`), so that an engine without tools needs its
-   * tool loop as well: that asks it on. Absent: it never does.
+   * Whether a server may pause an answer with these settings (`isPaused`): an engine without tools then needs its tool loop, which
+   * asks the server to continue. Absent: it never does.
    */
   mayPause?(settings: Settings): boolean;
-  /** What an answer says, its blocks in the order in which the model made them. */
+  /** Decodes an answer: its blocks in the order in which the model made them. */
   readAnswer(response: JsonObject, asked: AnswerContext): Answer;
-  /** The response that an answer was read from: equal as JSON, order of members aside (rule: Nothing is lost). */
+  /** The response that an answer was decoded from: equal as JSON, except for the order of members (rule: Nothing is lost). */
   writeAnswer(answer: RecordedAnswer): JsonObject;
-  /** The items of a response that cannot be read as a whole; absent, where a response has none that stand by themselves. */
+  /** The items of a response that cannot be read as a whole; absent if its items cannot be read on their own. */
   itemsOf?(response: JsonObject): readonly JsonObject[];
 }
 
-/** What may be done with anchors of one kind. With nothing said they are continued as often as one likes, for ever. */
+/** What requests may do with anchors of one kind. By default an anchor may be continued any number of times, for ever. */
 export type AnchorKind = {
   /**
-   * It is no branch point: what it stands for is continued once, whether the server gives the next state an id of its own (a
-   * message of a thread) or keeps the one id for whatever it holds now (a session). So a request whose fate is unknown uses it up,
-   * and a fork never continues what its parent may.
+   * The anchor is not a branch point: it can be continued once, whether the server gives the next state a new id (a message of a
+   * thread) or keeps one id for its current state (a session). So a request with an unknown outcome uses it up, and a fork never
+   * continues from an anchor that its parent may.
    */
   readonly isLinear?: true;
-  /** An object that is made, cut and given up by calls of its own: mode `conversation` keeps it equal to the Turn, at any age. */
+  /** An object with calls of its own to create, trim and delete it: mode `conversation` keeps it equal to the Turn, at any age. */
   readonly isObject?: true;
-  /** How long after an answer to a request with these settings its anchor may be continued. */
+  /** How long the anchor of an answer to a request with these settings may be continued. */
   readonly keptMs?: (settings: Settings) => number;
-  /** Whether a setting has to be the one that the anchor was made with, as what continues from it cannot say another. */
+  /** Whether a setting must equal the one that the anchor was made with, because a request that continues from it cannot change it. */
   readonly mustEqual?: (setting: string) => boolean;
-  /** Whether a request that continues from it can say this block, which one that says everything can. */
+  /** Whether a request that continues from it can carry this block; a full request can carry every block. */
   readonly takes?: (block: Block) => boolean;
 };
 
-/** What a codec says of a kind of anchors; undefined for one that it does not know. */
+/** The codec's description of a kind of anchors; undefined for an unknown kind. */
 export const anchorKind = (
   { anchors }: Pick<Codec, "anchors">,
   { kind }: Pick<Anchor, "kind">,
 ): AnchorKind | undefined => (Object.hasOwn(anchors, kind) ? anchors[kind] : undefined);
 
-/** What a request says of a call that nothing answers, on every wire. Frozen, because recorded requests are rebuilt with it for ever. */
+/** The result that a request gives for a call without one, on every wire. Frozen, because recorded requests are always rebuilt with it. */
 export const abortedResult = (callId: string): Block => toolResult({ callId, output: "aborted" });
 
-/** What an answer answers. */
+/** The request that an answer belongs to. */
 export type AnswerContext = {
-  /** Names the request, and is the same again whenever its answer is read: ids of calls can be made of it. */
+  /** The id of the request. It is the same each time the answer is decoded, so ids of calls can be derived from it. */
   readonly inferenceId: string;
   readonly settings: Settings;
   readonly capabilities: Capabilities;
-  /** The connection that the answer came on, where what the server does not store may be continued from. */
+  /** The connection that the answer came on, if the server may continue there from answers that it does not store. */
   readonly lives?: JsonObject | undefined;
 };
 
-/** An answer in turnlog's words. What it says of the rest is kept as it came, so that the whole can be written again. */
+/** An answer in turnlog's terms. `rest` keeps everything else as it came, so that the whole response can be written again. */
 export type Answer = {
   readonly id: string | null;
   readonly status: string | null;
-  /** Whether the answer is whole; of one that is not, text is kept, and calls are neither executed nor sent. */
+  /** Whether the answer is complete. turnlog keeps the text of an incomplete one, but neither executes nor sends its calls. */
   readonly isComplete: boolean;
   /**
-   * The server has stopped in the middle of it, and goes on when it is asked again with the answer as it stands at the end. Its codec
-   * has `mayPause`.
+   * The server has paused in the middle of the answer, and continues if it is asked again with that answer at the end of the
+   * request. Its codec has `mayPause`.
    */
   readonly isPaused?: boolean;
-  /** What a later request may name to continue from it, and why that would be refused, where it would. */
+  /** What a later request may name to continue from this answer, and why the server would reject that, if it would. */
   readonly anchor?: Anchor & { readonly unusable?: string };
-  /** What it says of the request: under `anchor` the id that it continued from, or null. */
+  /** What the answer says about its request: under `anchor` the id that it continued from, or null. */
   readonly echo?: JsonObject;
-  /** What went wrong, where it says that something did: the run gets it as the provider's error. */
+  /** The error that the answer reports, if any: the run fails with it as the provider's error. */
   readonly failure?: { readonly message: string; readonly code: string | null };
   readonly blocks: readonly Draft[];
-  /** The server keeps the items of its blocks, so that a later request may name them by their ids. */
+  /** The server stores the items of its blocks, so that a later request may refer to them by id. */
   readonly keepsItems?: boolean;
-  /** Tokens as the provider counted them, where it did, and its whole report. */
+  /** Tokens as the provider counted them, if it did, and its whole report. */
   readonly usage?: Partial<ReportedUsage> & Pick<ReportedUsage, "reported">;
-  /** Reasoning of the request that the server says it kept from the model. */
+  /** Reasoning in the request that the server says it withheld from the model. */
   readonly withheld?: readonly Withheld[];
-  /** What the server's content filters found, beside its own words for it in `rest`. */
+  /** The findings of the server's content filters; `rest` has them in the server's own form. */
   readonly contentFilters?: readonly ContentFilter[];
   readonly rest: JsonObject;
 };
@@ -190,119 +193,119 @@ export type Answer = {
 /** An answer as the log has it: its blocks are those of the conversation. */
 export type RecordedAnswer = Omit<Answer, "blocks"> & { readonly blocks: readonly Block[] };
 
-/** A block of an answer as its codec makes it; the engine adds which answer it came in. What `user` and `toolCall` make is one too. */
+/** A block of an answer as its codec makes it; the engine adds which answer it came in. `user` and `toolCall` make drafts too. */
 export type Draft = Pick<Block, "kind" | "payload"> & { readonly wire?: Partial<Wire> | null };
 
-/** A tool as settings offer it. */
+/** A tool as the settings offer it. */
 export type OfferedTool = { readonly name: string; readonly description: string; readonly parameters: JsonObject };
 
-/** The settings of a request: every member of its body that neither the Turn nor the anchor says. */
+/** The settings of a request: every member of its body that comes from neither the Turn nor the anchor. */
 export type Settings = JsonObject;
 
-/** What the body of a request is made of. */
+/** What a request body is made from. */
 export type RequestParts = {
   readonly settings: Settings;
   readonly input: readonly SentBlock[];
   readonly anchor: Anchor | null;
   readonly transport: string;
-  /** What else the body holds, as the decision has it. */
+  /** What else the body contains, as the decision records it. */
   readonly details?: JsonObject | undefined;
 };
 
-/** What of a request is known when it is decided what else its body holds. */
+/** What is known of a request when `detailsOf` is called. */
 export type PlannedParts = Pick<RequestParts, "settings" | "anchor"> & {
-  /** How many blocks it sends. */
+  /** The number of blocks that it sends. */
   readonly blocks: number;
-  /** What the model has said, as this endpoint gave it, since somebody else has spoken; results of its calls are no words. */
+  /** The model's blocks from this endpoint since the last message of anyone else; results of its calls do not count as messages. */
   readonly said: readonly Block[];
   /**
-   * What of it the endpoint has read before: how many of its blocks earlier requests ended with, that asked the same model with the same
-   * instructions and tools and whose answer stands behind them still. The longest first; at most four.
+   * How much of it the endpoint has read before: the numbers of blocks at which earlier requests ended, if they asked the same
+   * model with the same instructions and tools, and their answers still follow there. Longest first; at most four.
    */
   readonly sentBefore: readonly number[];
 };
 
-/** A block as a request carries it: with the id of its item, or without. */
+/** A block as a request carries it: with its item's id, or without. */
 export type SentBlock = {
   readonly block: Block;
   readonly withId: boolean;
-  /** It goes without its signature, or with what stands for one (`standInRule`). */
+  /** It is sent without its signature, or with a stand-in for one (`standInRule`). */
   readonly standIn?: boolean;
-  /** Of a result whose call is in the context that the request continues from: the tool's name (`namesCalls`). */
+  /** The tool's name, on a result whose call is in the context that the request continues from (`namesCalls`). */
   readonly called?: string;
 };
 
-/** Words of the user that are in no Turn: a request that needs them is decided to have them (`prompt`). */
+/** A user message that is in no Turn: the decision adds it to a request that needs it (`prompt`). */
 export type Prompt = {
   /**
-   * Whether a request that sends these blocks, behind what the server holds or nothing, cannot end with them. Of one that ends with
-   * an answer that its server has paused it is not asked: nothing is said behind that.
+   * Whether a request cannot end with these blocks, which follow what the server holds, or nothing. Not called if the request ends
+   * with an answer that its server paused, because nothing may follow that.
    */
   isNeeded(sent: readonly Block[], asked: { readonly settings: Settings; readonly isContinued: boolean }): boolean;
-  /** What is said, as a draft; frozen under the name of the codec. */
+  /** The message, as a draft; frozen under the name of the codec. */
   readonly block: Block;
 };
 
-/** A call as far as pairing looks at it. */
+/** A call as pairing sees it. */
 export type Call = {
-  /** What its result names it by. */
+  /** The key by which its result refers to it. */
   readonly key: string;
   readonly type: string;
-  /** It may stay open at the end of a request. */
+  /** Whether it may stay open at the end of a request. */
   readonly mayStayOpen: boolean;
 };
 
 export type CallPairs = {
-  /** A block as a call that wants a result; null for everything else. */
+  /** The block as a call that needs a result; null for every other block. */
   callOf(block: Block): Call | null;
-  /** Whether a block answers calls. */
+  /** Whether the block is a result. */
   isResult(block: Block): boolean;
-  /** What a result names its call by; null where it leaves it out. */
+  /** The key by which a result refers to its call; null if it has none. */
   keyOf(result: Block): string | null;
-  /** Whether this result can answer that call. One without a key answers any call: the caller looks for the only one. */
+  /** Whether this result can answer that call. A result without a key can answer any call: the caller looks for the only one. */
   answers(result: Block, call: Call): boolean;
 };
 
-/** How the blocks of one answer stand around one of them. */
+/** The place of a block among the blocks of its answer. */
 export type GroupPlace = {
   readonly withId: boolean;
-  /** Some of them are missing or left out. */
+  /** Some of these blocks are missing or left out. */
   readonly isBroken: boolean;
-  /** The server has paused the answer, and something else than what goes on with it stands behind it. */
+  /** The server paused the answer, and something other than its continuation follows it. */
   readonly isLeftPaused: boolean;
   readonly next: Block | undefined;
 };
 
-/** Where a block stands that may be signed. */
+/** The place of a block that may have a signature. */
 export type SignedPlace = {
-  /** Another endpoint gave it. */
+  /** It came from another endpoint. */
   readonly isForeign: boolean;
-  /** What is sent of the model's before it, since somebody else has spoken. */
+  /** The model's blocks that are sent before it, since the last message of anyone else. */
   readonly stretch: readonly Block[];
   readonly settings: Settings;
 };
 
-/** What a server says of a request that it refuses. */
+/** How a server rejected a request. */
 export type Refusal = { readonly kind: string; readonly param: string | null; readonly message: string };
 
-/** Something that an endpoint seems not to be able to do. */
+/** A capability that an endpoint seems to lack. */
 export type Lesson = {
   readonly capability: string;
   readonly reason: string;
-  /** The model that was asked, of what belongs to models. */
+  /** The model that was asked, if the capability belongs to models. */
   readonly model?: string;
 };
 
 /**
- * What an endpoint can do, as configured; what it is seen to do is learnt and recorded (`CapabilityLearned`). Names with JSON
- * values: these the engine reads, a codec may know others. What is absent it cannot do.
+ * What an endpoint can do, as configured; what turnlog observes is learned and recorded (`CapabilityLearned`). Names with JSON
+ * values: the engine reads those below, and a codec may read others. An absent capability is missing.
  */
 export type Capabilities = {
   /** Continues from an earlier answer. */
   readonly chain?: boolean;
-  /** `none`: its answers do not say what they continue from, and nothing tells a server that ignores it. */
+  /** `none`: its answers do not say what they continue from, so a server that ignores the anchor goes unnoticed. */
   readonly echo?: "anchor" | "none";
-  /** `context`: the input tokens that it reports are those of all that it read, so that too few tell of a context left out. */
+  /** `context`: it reports the input tokens of everything that it read, so a count that is too low reveals a context that was left out. */
   readonly counts?: "context" | "none";
   /** Has conversation objects, which requests add to. */
   readonly conversations?: boolean;
@@ -311,8 +314,8 @@ export type Capabilities = {
   /** Accepts the ids of stored items in a full request. */
   readonly itemIds?: boolean;
   /**
-   * What it does with reasoning whose prefix (instructions, tools, earlier blocks) is not the one that it was made from: keeps it from the
-   * model, or refuses the request. Absent, or `ignore`: it does not look.
+   * What it does with reasoning whose prefix (instructions, tools, earlier blocks) has changed: `withhold` keeps it from the model,
+   * `refuse` rejects the request. Absent, or `ignore`: it does not check.
    */
   readonly reasoningPrefix?: "withhold" | "refuse" | "ignore";
   readonly [name: string]: JsonValue | undefined;

@@ -2,46 +2,46 @@ import { definedMembers } from "../../base/json.ts";
 import { checkChoice, checkWhole, choiceOf, kindOf, optionsOf, textOf, type ValueCheck } from "../../base/options.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 
-/** One way to make a Turn shorter. */
+/** One way to shorten a Turn. */
 export type CompactionStep = (typeof compactionSteps)[number];
 
 const compactionSteps = ["truncate-results", "drop-exchanges", "summarise"] as const;
 
-/** When and how the engine makes a Turn shorter; every change is an edit of the engine's, on record. */
+/** When and how the engine shortens a Turn; it records every change as its own edit. */
 export type CompactPolicy = {
-  /** Before a request, once its endpoint has counted so many tokens of the Turn. */
+  /** Shortens before a request, once the endpoint has counted this many tokens of the Turn. */
   readonly beforeRequest?: number;
-  /** After an answer that calls nothing, once the endpoint has counted so many: so that the next run begins short. */
+  /** Shortens after an answer without calls, once the endpoint has counted this many tokens, so that the next run begins short. */
   readonly afterRun?: number;
   /**
-   * What is done, the first that finds something to do; each time anew. `truncate-results` cuts tool results that the endpoint
-   * has read, `drop-exchanges` leaves out the oldest exchanges, `summarise` asks the model to say them in short. By default
-   * results are cut, then exchanges left out.
+   * The steps to try, in order; each time the first one that finds something to shorten is applied. `truncate-results` cuts tool
+   * results that the endpoint has read, `drop-exchanges` drops the oldest exchanges, `summarise` asks the model for a summary of
+   * them. By default results are cut, then exchanges dropped.
    */
   readonly how?: readonly CompactionStep[];
-  /** How many of the newest exchanges stay as they are, or of the newest steps where there is one exchange; 2 when absent. */
+  /** How many of the newest exchanges stay unchanged, or of the newest steps if there is only one exchange; 2 by default. */
   readonly keep?: number;
-  /** To how many characters a result is cut; 2,000 when absent. */
+  /** The length in characters to which a result is cut; 2,000 by default. */
   readonly maxResultLength?: number;
-  /** How a summary is asked for, where the provider is not to be asked as it is set to. */
+  /** Changes to the provider's settings for the request of a summary. */
   readonly summary?: { readonly model?: string; readonly instructions?: string; readonly maxOutputTokens?: number };
   /**
-   * What becomes of a request that is refused because it is too long: its results are cut and it is sent once more
-   * (`shrink`, the default), or the layers get the refusal (`fail`).
+   * What to do if the provider rejects a request as too long: `shrink` (the default) cuts its tool results and sends it once more;
+   * `fail` passes the error to the layers.
    */
   readonly onTooLong?: "shrink" | "fail";
 };
 
-/** The most characters that it takes to say what was left out of a result. */
+/** The maximum length of the note that replaces the cut part of a result. */
 export const noteLength = 80;
 
-/** No shorter a limit leaves room for that, and for a word on each side of it. */
+/** Leaves room for that note and a word on each side of it. */
 const minResultLength = 2 * noteLength;
 
 /** A policy as the log has it. */
 export type RecordedCompactPolicy = NonNullable<ConversationEventOf<"RunStarted">["data"]["compact"]>;
 
-/** The policy when the caller says nothing: nothing is made shorter before an endpoint refuses it. */
+/** The default policy: the engine shortens nothing before an endpoint rejects a request. */
 export const defaultCompactPolicy: RecordedCompactPolicy = {
   how: ["truncate-results", "drop-exchanges"],
   keep: 2,
@@ -69,16 +69,16 @@ const policyOptions = optionsOf<CompactPolicy>({
   ...{ beforeRequest: checkWhole, afterRun: checkWhole, how: steps, keep: checkWhole, maxResultLength: resultLength },
   summary(what, given) {
     summaryRequest.check(what, given, `${what}.`);
-    // As it was checked.
+    // The check above has verified the type.
     return given as NonNullable<CompactPolicy["summary"]>;
   },
   onTooLong: choiceOf("shrink", "fail"),
 });
 
 /**
- * A policy as it was given, complete.
+ * The policy with its defaults.
  *
- * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
+ * @throws {TypeError | RangeError} if an option is unknown or invalid.
  */
 export function recordedCompactPolicy(given: CompactPolicy | undefined): RecordedCompactPolicy {
   if (given === undefined) return defaultCompactPolicy;
@@ -88,7 +88,7 @@ export function recordedCompactPolicy(given: CompactPolicy | undefined): Recorde
   return { ...policy, how: [...how], ...(summary === undefined ? {} : { summary: { ...summary } }) };
 }
 
-/** How a Turn is made shorter between two runs; what is not said is as with an engine's policy. */
+/** How to shorten a Turn between two runs; absent options have the defaults of an engine's policy. */
 export type CompactOptions = Pick<CompactPolicy, "keep" | "maxResultLength"> & {
   readonly how?: Exclude<CompactionStep, "summarise">;
 };
@@ -103,9 +103,9 @@ const compactOptions = optionsOf<CompactOptions>({
 });
 
 /**
- * The options as they were given, complete.
+ * The options with their defaults.
  *
- * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
+ * @throws {TypeError | RangeError} if an option is unknown or invalid.
  */
 export function checkedCompaction(options: CompactOptions): Required<CompactOptions> {
   compactOptions.check("compact", options);
@@ -114,13 +114,13 @@ export function checkedCompaction(options: CompactOptions): Required<CompactOpti
   return { how, keep, maxResultLength };
 }
 
-/** How a summary between two runs is asked for; what is not said is as with the engine's policy. */
+/** How to request a summary between two runs; absent options are those of the engine's policy. */
 export type SummaryOptions = Pick<CompactPolicy, "keep" | "summary">;
 
 /**
- * The policy of a run that only summarises: nothing else makes its Turn shorter.
+ * The policy of a run that only summarises: nothing else shortens its Turn.
  *
- * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
+ * @throws {TypeError | RangeError} if an option is unknown or invalid.
  */
 export function summaryPolicy(policy: RecordedCompactPolicy, options: SummaryOptions): RecordedCompactPolicy {
   const { keep = policy.keep, summary = policy.summary } = options;

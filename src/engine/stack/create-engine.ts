@@ -42,65 +42,65 @@ import { toolLoop } from "./tool-loop.ts";
 
 export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly provider: Provider;
-  /** Providers that `route` may choose beside it, by the names that the log has them by. */
+  /** Other providers that `route` may choose, by the names under which the log records them. */
   readonly otherProviders?: Readonly<Record<string, Provider>>;
-  /** Says who answers each request of a run, and who takes over from a provider that failed. */
+  /** Chooses the provider of each request, and the one to try after a provider failed. */
   readonly route?: Route;
   readonly tools?: readonly Tool<unknown, unknown, Context>[];
-  /** First listed is outermost. All of them stand within the tool loop, unless it is listed itself. */
+  /** The first layer listed is the outermost. All of them are inside the tool loop, unless the list itself contains one. */
   readonly middleware?: readonly Layer<Context>[];
-  /** What every answer is to be, unless a run says otherwise: see the option `output` of runs. */
+  /** The schema that every answer has to match, unless a run gives its own: see the option `output` of runs. */
   readonly output?: StandardSchema<unknown, Output>;
-  /** Who holds the conversation between two requests; `chained` when absent. A run may say otherwise. */
+  /** Who keeps the conversation between two requests; `chained` by default. A run may choose another mode. */
   readonly mode?: Mode;
   readonly chain?: Partial<ChainPolicy>;
-  /** What becomes of encrypted reasoning that has grown old. */
+  /** How the engine treats old encrypted reasoning. */
   readonly reasoning?: ReasoningPolicy;
-  /** How many tokens a request, and the conversation, may use; a run may be given another. */
+  /** The token limits of a request and of the conversation; a run may override them. */
   readonly budget?: Budget;
-  /** When and how the engine makes a Turn shorter; by default only where a request is refused because it is too long. */
+  /** When and how the engine shortens a Turn; by default only after a provider rejected a request as too long. */
   readonly compact?: CompactPolicy;
   /**
-   * Whether the model is told that its last answer was cancelled, or cut off by an error: the next run appends a message that says so,
-   * in turnlog's words (`true`) or in these. When absent it is told nothing.
+   * Whether the model learns that its last answer was cancelled, or cut off by an error. If set, the next run appends a message
+   * that says so: turnlog's text for `true`, or the given one. By default nothing is appended.
    */
   readonly interruptionNote?: boolean | string;
-  /** How often the tool loop may ask the model in one run. */
+  /** The maximum number of model calls of the tool loop in one run. */
   readonly maxSteps?: number;
-  /** How long a layer may work on its own; ten minutes when absent. */
+  /** The time limit for a layer's own work; ten minutes by default. */
   readonly layerTimeoutMs?: number;
   /**
-   * How long this process waits for a sign of a run's owner of which nothing is known, before it takes the run over; fifteen minutes
-   * when absent. An owner that is known to live keeps its run.
+   * How long this process waits for a sign of life from a run's owner of which nothing is known before it takes the run over;
+   * fifteen minutes by default. An owner that is known to be alive keeps its run.
    */
   readonly takeoverAfterMs?: number;
   /**
-   * A run that was cut off is executed again against its log. Where all layers wait for the engine and none has met anything
-   * of the log for so long, they will not any more, and the run is told as diverged; thirty seconds when absent. A layer that
-   * waits for something of its own beside a call of the engine needs less than that.
+   * An interrupted run is executed again against its log. If all layers wait for the engine and none has met an event of the log
+   * for this long, the run fails as diverged; thirty seconds by default. A layer that waits for something else beside a call of the
+   * engine has to be faster than that.
    */
   readonly stuckAfterMs?: number;
   readonly observers?: readonly Observer[];
-  /** Says what becomes of a tool call or an effect that began before a crash; by default people are asked. */
+  /** Decides about a tool call or an effect that began before a crash; by default the run waits for a person to decide. */
   readonly onInDoubt?: InDoubtHandler;
   /**
-   * What the model is told of what a tool threw, or gave as an `Error`, and of arguments that are not of its schema; by
-   * default the message, without stack and causes. Where it throws, or gives no text, the model is told that the tool failed.
+   * Turns an error that a tool threw or returned, or that rejects its arguments, into the text that the model gets; by default the
+   * message, without stack and causes. If this function throws, or returns no text, the model gets a message that the tool failed.
    */
   readonly onToolError?: (error: unknown) => string;
   /**
-   * An answer that was lost with the process that had asked: `retry` (the default) asks the model once more, `fail` lets the
-   * layers decide. In a living process an answer that nobody knows the fate of always fails.
+   * What to do if the process ended before the answer came: `retry` (the default) asks the model once more, `fail` leaves the
+   * decision to the layers. In a living process `retry.unknownOutcome` decides instead.
    */
   readonly onLostResponse?: "retry" | "fail";
   /**
-   * A part of a message or of a tool's result that the provider's wire cannot say, as audio on most: `omit` (the default) sends the rest,
-   * and records that it is missing; `throw` ends the run with `part-unsendable` before the request is sent.
+   * What to do with a part of a message or of a tool result that the provider's wire has no form for, such as audio on most: `omit`
+   * (the default) sends the rest and records the omission; `throw` ends the run with `part-unsendable` before the request is sent.
    */
   readonly onUnsendablePart?: "omit" | "throw";
-  /** How often a request is sent again that the server refused without acting on it, and how long that may be waited for. */
+  /** How often the engine retries a request that the server rejected without acting on it, and the longest wait before a retry. */
   readonly retry?: Partial<RetryPolicy>;
-  /** For tests: a clock and ids that repeat, and waiting that takes no time. */
+  /** For tests: a repeatable clock, repeatable ids, and a sleep that takes no time. */
   readonly clock?: () => number;
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly newId?: (prefix: "run" | "inf") => string;
@@ -112,7 +112,7 @@ const engineOptions = optionsOf<EngineConfig>({
   tools: checkedList(checkTool, "write tools: [weather]"),
   middleware: checkedList(checkLayer, "write middleware: [logging()]"),
   ...{ output: anything, mode: choiceOf(...modes), chain: checkChain },
-  // What is anything here is looked at where it is read.
+  // The functions that read these options check their values.
   ...allOf(anything, "reasoning", "budget", "compact"),
   interruptionNote: (what, given) =>
     typeof given === "boolean" ? given : checkText(what, given, "true, false, or what the model is to be told"),
@@ -124,23 +124,22 @@ const engineOptions = optionsOf<EngineConfig>({
   ...{ onToolError: checkFunction, sleep: checkFunction, clock: checkFunction, newId: checkFunction },
 });
 
-/** How long a layer may take for its own work, and how long an owner may be silent. */
 const layerTimeoutMsDefault = 10 * 60_000;
 const stuckAfterMsDefault = 30_000;
 export const takeoverAfterMsDefault = 15 * 60_000;
 
-/** Time that only ever passes, whatever becomes of the clock; in milliseconds. */
+/** A monotonic clock, in milliseconds. */
 export const stopwatch = (): number => performance.now();
 
 /**
- * Puts provider, tools and middleware together. The tool loop stands outside the layers, so that every layer sees every
- * step, tool results included; listing `toolLoop(…)` in `middleware` places it elsewhere.
+ * Combines a provider, tools and middleware into an engine. The tool loop is outside the layers, so that every layer sees every
+ * step, tool results included. To place it elsewhere, list `toolLoop(…)` in `middleware`.
  *
- * @throws {TypeError} for an option that is none; a provider, tool or layer that is none, or that could not be named or
- *   recorded; two layers, or two tools, of one name.
- * @throws {RangeError} when a tool, an answer, a layer or a wait may take longer than others wait for a run, or no time at all.
- * @throws {TurnlogError} `settings-too-large` when the provider's settings and the tools are too much to be stored;
- *   `mode-unsupported` when the endpoint cannot do the mode.
+ * @throws {TypeError} if an option is unknown or invalid, a provider, tool or layer is not one or cannot be named or recorded, or
+ *   two layers or two tools have the same name.
+ * @throws {RangeError} if a time limit is zero, or longer than other processes wait before they take over a run.
+ * @throws {TurnlogError} `settings-too-large` if the provider's settings and the tools are too large to store; `mode-unsupported`
+ *   if the endpoint does not support the mode.
  */
 export function createEngine<Context = unknown, Output = undefined>(
   config: EngineConfig<Context, Output>,
@@ -148,7 +147,7 @@ export function createEngine<Context = unknown, Output = undefined>(
   refuseProvider(config);
   engineOptions.check("createEngine", config);
   checkRouting(config.otherProviders, config.route);
-  // What context they want is what the engine's type asks of its runs.
+  // The engine's type already asks its runs for the context that these need.
   const { tools = [], middleware = [] } = config as EngineConfig;
   const { provider, otherProviders = {}, mode, chain, observers = [] } = config;
   const reasoning = reasoningPolicy(config.reasoning);

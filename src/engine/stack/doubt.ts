@@ -6,19 +6,19 @@ import type { Block } from "../../domain/block.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 
-/** A tool call or a layer's effect that began in a run that was cut off: nobody knows whether it happened. */
+/** A tool call or a layer's effect that began in an interrupted run and has an unknown outcome. */
 export type InDoubt = {
   readonly runId: string;
-  /** The call's block, or the effect's id: what a settlement names. */
+  /** The id of the call's block, or of the effect: settle it by this id. */
   readonly blockId: BlockId;
   readonly name: string;
-  /** What it was begun with; services that deduplicate know it. */
+  /** The key that it began with, for services that deduplicate. */
   readonly idempotencyKey: string;
   /** Null for an effect of a layer. */
   readonly call: Block | null;
 };
 
-/** Decides what becomes of an effect in doubt, from a ledger of its own say; null leaves it to people. */
+/** Settles an effect in doubt, for example from your own records; return null to leave it to a person. */
 export type InDoubtHandler = (doubt: InDoubt) => Settlement | null | Promise<Settlement | null>;
 
 const settlementMembers = optionsOf<{ readonly how: Settlement["how"]; readonly output?: unknown }>({
@@ -27,9 +27,9 @@ const settlementMembers = optionsOf<{ readonly how: Settlement["how"]; readonly 
 });
 
 /**
- * A settlement as the log will tell it, before it is recorded for ever.
+ * A settlement in the form in which it is recorded.
  *
- * @throws {TypeError} when it is none, or its output is no JSON.
+ * @throws {TypeError} if it is not a settlement, or its output is not JSON.
  */
 export function recordableSettlement(settlement: Settlement, what: string): Settlement {
   const settling = `settling ${what}`;
@@ -44,7 +44,7 @@ export function recordableSettlement(settlement: Settlement, what: string): Sett
   }
 }
 
-/** @param inDoubt - What waits to be settled instead, by id. */
+/** @param inDoubt - The effects that are in doubt, by id. */
 export function notInDoubt(wanted: string, inDoubt: ReadonlyMap<BlockId, string> = new Map()): TurnlogError {
   const known = [...new Set(inDoubt.values()), ...inDoubt.keys()];
   const instead = known.length === 0 ? "resume the run to see what is" : meant(wanted, known);
@@ -52,10 +52,10 @@ export function notInDoubt(wanted: string, inDoubt: ReadonlyMap<BlockId, string>
 }
 
 /**
- * The call or effect in doubt that its block id names, or the name of its tool where no other call of that waits.
+ * Finds the call or effect in doubt by its block id, or by its tool's name if only one call of that tool is in doubt.
  *
- * @throws {TurnlogError} `not-in-doubt` when nothing does.
- * @throws {TypeError} when a name stands for several.
+ * @throws {TurnlogError} `not-in-doubt` if there is none.
+ * @throws {TypeError} if the name is ambiguous.
  */
 export function idInDoubt(wanted: string, inDoubt: ReadonlyMap<BlockId, string>): BlockId {
   const found = [...inDoubt].filter(([id, name]) => id === wanted || name === wanted).map(([id]) => id);

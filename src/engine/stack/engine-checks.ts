@@ -16,13 +16,13 @@ import type { Layer } from "./middleware.ts";
 import type { Provider } from "./provider.ts";
 import type { Tool } from "./tool.ts";
 
-/** Refuses what `createEngine` is easily given in the place of its options. */
+/** Rejects a provider that was passed in the place of the options. */
 export function refuseProvider(config: object): void {
   if (isJsonObject(config) && typeof config["infer"] === "function")
     throw new TypeError("createEngine takes an object of options, not a provider: write createEngine({ provider })");
 }
 
-/** @throws {TypeError} where there is no route to other providers, or none to choose from. */
+/** @throws {TypeError} if there are other providers without a route, or a route without other providers. */
 export function checkRouting(others: unknown, route: unknown): void {
   if (others === undefined && route === undefined) return;
   if (route === undefined)
@@ -38,7 +38,7 @@ export function checkRouting(others: unknown, route: unknown): void {
     checkProvider(`createEngine: otherProviders.${name}`, provider);
 }
 
-/** A list of which each item is looked at. */
+/** Checks each item of a list. */
 export const checkedList =
   (check: (where: string, item: unknown) => void, instead: string): ValueCheck<never> =>
   (what, given) => {
@@ -47,12 +47,12 @@ export const checkedList =
     return anything(what, given);
   };
 
-/** Refuses what belongs to the tool loop and would be passed over, because the loop is listed. */
+/** Rejects an option of the tool loop that would be ignored because the list has its own loop. */
 export function refuseBesideLoop(name: string): never {
   throw new TypeError(`createEngine: ${name} is given beside a toolLoop in middleware: give it to the toolLoop`);
 }
 
-/** Whether layers and tools can be told apart by those who name them: the log, and the model. */
+/** Checks that the names of layers and tools are unique, for the log and for the model. */
 export function checkNames(layers: readonly Layer[], tools: readonly Tool[]): void {
   const layer = repeated(layers.map(({ name }) => name));
   if (layer !== null)
@@ -69,7 +69,7 @@ export function checkNames(layers: readonly Layer[], tools: readonly Tool[]): vo
 const repeated = (names: readonly string[]): string | null =>
   names.find((name, index) => names.indexOf(name) !== index) ?? null;
 
-/** @throws {TypeError} for what has no `next`. */
+/** @throws {TypeError} if it has no `next`. */
 export function checkObserver(where: string, observer: unknown): void {
   if (typeof observer === "object" && observer !== null && "next" in observer && typeof observer.next === "function")
     return;
@@ -93,7 +93,7 @@ const chainOptions = optionsOf<ChainPolicy>({
   },
 });
 
-/** @throws {TypeError | RangeError} for what is no policy of chaining. */
+/** @throws {TypeError | RangeError} if it is not a chain policy. */
 export const checkChain: ValueCheck<never> = (what, chain) => {
   if (typeof chain === "string") {
     const instead = chain === "require" ? "chain: { require: true }" : `mode: "${modeMeant(chain)}"`;
@@ -105,12 +105,12 @@ export const checkChain: ValueCheck<never> = (what, chain) => {
   return anything(what, chain);
 };
 
-/** Whether a text means to chain or not, in the words of other tools. */
+/** The mode that a text of another tool's vocabulary means. */
 const modeMeant = (word: string): Mode =>
   modes.find((mode) => mode === word) ?? (word === "never" || word === "off" ? "stateless" : "chained");
 
 /**
- * Refuses a mode that the endpoint cannot do, where the caller asked for it by name.
+ * Rejects a mode that the caller chose explicitly and the endpoint does not support.
  *
  * @throws {TurnlogError} `mode-unsupported`, with the modes that would work.
  */
@@ -143,12 +143,12 @@ export function checkMode(
   }
 }
 
-/** Why an endpoint cannot do a mode; null when it can, as far as was configured. */
+/** Why an endpoint does not support a mode; null if it does, as far as it is configured. */
 export function modeProblem(mode: Mode, provider: Provider): string | null {
   const { name, capabilities, conversations, transport } = provider;
   if (mode === "chained") return chainProblem(provider);
   if (mode !== "conversation") return null;
-  // No source says what a socket's requests do with them.
+  // No source documents how requests over a socket treat conversation objects.
   if (transport === "websocket") return "conversation objects are not established over the transport websocket";
   const hasObjects = conversations !== undefined && capabilities.conversations === true;
   return hasObjects ? null : `the provider ${name}, as it is set up, has no conversation objects`;
@@ -157,13 +157,13 @@ export function modeProblem(mode: Mode, provider: Provider): string | null {
 const chainProblem = ({ name, capabilities }: Provider): string | null =>
   capabilities.chain === true ? null : `the provider ${name} does not continue from earlier responses`;
 
-/** What every provider has, by what it is. */
+/** The required members of a provider, by type. */
 const providerMembers = {
   ...{ name: "string", scope: "string", codec: "object", capabilities: "object", transport: "string" },
   ...{ settings: "object", infer: "function" },
 };
 
-/** @throws {TypeError} for what is no provider. */
+/** @throws {TypeError} if it is not a provider. */
 export const checkProvider: ValueCheck<never> = (what, provider) => {
   const instead = "give openaiResponses({ model }), scripted([…]), or one of your own";
   if (provider === undefined) throw new TypeError(`createEngine has no provider: ${instead}`);
@@ -174,7 +174,7 @@ export const checkProvider: ValueCheck<never> = (what, provider) => {
   if (lacking.length > 0) throw new TypeError(`${what} is no provider, it lacks ${lacking.join(", ")}: ${instead}`);
   checkCodec(`${what}.codec`, member("codec"));
   const settings = member("settings");
-  // Each by its own name: of a whole that is nested too deeply no path would say which of them it is.
+  // Checks each setting on its own, so that the error names the one that is nested too deeply.
   if (isJsonObject(settings)) {
     for (const [name, value] of Object.entries(settings))
       checkJson(`createEngine: provider.settings.${name}`, value ?? null);
@@ -183,7 +183,7 @@ export const checkProvider: ValueCheck<never> = (what, provider) => {
   return anything(what, provider);
 };
 
-/** What every codec has, and `defineCodec` gives. */
+/** The required members of a codec, which `defineCodec` provides. */
 const codecMembers = {
   ...{ name: "string", family: "string", encodeRequest: "function", readAnswer: "function", writeAnswer: "function" },
   ...{ instruct: "function", offer: "function", offeredTools: "function", anchors: "object", pairs: "object" },
@@ -196,7 +196,7 @@ function checkCodec(where: string, codec: unknown): void {
     throw new TypeError(`${where} is no codec, it lacks ${lacking.join(", ")}: make it with defineCodec`);
 }
 
-/** The members that something has not, or of another type. */
+/** The required members that are missing or have another type. */
 function lackingOf(given: unknown, members: Readonly<Record<string, string>>): readonly string[] {
   const member = (name: string): unknown =>
     typeof given === "object" && given !== null ? Reflect.get(given, name) : undefined;

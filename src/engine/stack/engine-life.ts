@@ -1,20 +1,20 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 
-/** How long an engine's provider is needed: until it is disposed of, and the runs that were in progress then have ended. */
+/** The life of an engine's provider: it ends when the engine is disposed of and the runs then in progress have ended. */
 export class EngineLife {
   readonly #release: () => Promise<void>;
   readonly #runs = new Set<Promise<unknown>>();
   #ended: Promise<void> | null = null;
 
-  /** @param release - Gives back what the engine holds; called once. */
+  /** @param release - Releases what the engine holds; called once. */
   constructor(release: () => Promise<void>) {
     this.#release = release;
   }
 
   /**
-   * Runs something that needs the engine.
+   * Runs work that needs the engine.
    *
-   * @throws {TurnlogError} `engine-disposed` when it was disposed of.
+   * @throws {TurnlogError} `engine-disposed` if the engine was disposed of.
    */
   async during<T>(work: () => Promise<T>): Promise<T> {
     if (this.#ended !== null)

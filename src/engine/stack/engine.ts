@@ -16,103 +16,103 @@ import type { RunPart } from "./run-part.ts";
 import type { StandardSchema } from "./schema.ts";
 import type { Tool } from "./tool.ts";
 
-/** Everything a run needs besides its conversation. */
+/** Everything that a run needs besides its conversation. */
 export type EngineOptions = {
-  /** The copy of turnlog that made the engine: its classes are those that the run will meet. */
+  /** The copy of turnlog that made the engine: the run uses that copy's classes. */
   readonly madeBy: symbol;
   readonly life: EngineLife;
   readonly provider: Provider;
-  /** Who else may be asked, and who says so; null where nobody may. */
+  /** The other providers, and the function that chooses between them; null if there is no routing. */
   readonly routing: Routing | null;
-  /** The whole stack, outermost first; the tool loop stands in it. */
+  /** The whole stack, outermost first, with the tool loop in it. */
   readonly layers: readonly Layer[];
-  /** Tools that the requests offer. */
+  /** The tools that the requests offer. */
   readonly tools: readonly Tool[];
-  /** What every run asks otherwise than the provider is set to. */
+  /** The changes that every run makes to the provider's settings. */
   readonly adjustments: Adjustments;
-  /** What the provider is asked in this run, and once a tool of it was called. */
+  /** The settings of this run's requests: until one of its tools is called, and after that. */
   readonly settings: Settings;
   readonly laterSettings: Settings;
-  /** What the answer has to be of; null where any answer will do. */
+  /** The schema that the answer has to match, or null. */
   readonly output: StandardSchema | null;
-  /** What the caller gave layers and tools for this run; undefined where that is nothing. */
+  /** The `context` that the caller gave for this run; undefined if none. */
   readonly context: unknown;
   readonly chain: RecordedPolicy;
-  /** From what age on a request that carries encrypted reasoning warns. */
+  /** The age from which a request that carries encrypted reasoning warns. */
   readonly warnOfReasoningAfterMs: number;
-  /** How many tokens may be used; null where nobody counts them. */
+  /** The token limits; null for none. */
   readonly budget: RecordedBudget | null;
-  /** When and how the engine makes a Turn shorter. */
+  /** When and how the engine shortens a Turn. */
   readonly compact: RecordedCompactPolicy;
-  /** What the model is told, before the next run, of one that broke off: a text, or turnlog's own (true); null for nothing. */
+  /** The text that the next run adds for the model after a run that broke off: turnlog's own (true), or this one; null for none. */
   readonly interruptionNote: true | string | null;
-  /** How long a layer may work on its own before the run fails and names it. */
+  /** The time limit for a layer's own work; a run that exceeds it fails and names the layer. */
   readonly layerTimeoutMs: number;
-  /** How long this process waits for a sign of an owner of which nothing is known before its run counts as abandoned. */
+  /** How long this process waits for a sign of life from an owner of which nothing is known, before its run counts as abandoned. */
   readonly takeoverAfterMs: number;
-  /** How long layers that execute a run again may all wait for the engine without meeting anything of its log. */
+  /** How long all layers of a re-executed run may wait for the engine without meeting an event of its log. */
   readonly stuckAfterMs: number;
-  /** Asked about effects that may have happened before a run was cut off. */
+  /** Decides about effects that may have happened before a run was interrupted. */
   readonly onInDoubt: InDoubtHandler | null;
-  /** What the model is told of a tool's error. */
+  /** The text that the model gets for a tool's error. */
   readonly onToolError: (error: unknown) => string;
-  /** Whether a request is sent again whose answer was lost with the process that had asked. */
+  /** Whether a request is retried if its answer was lost because the process ended. */
   readonly onLostResponse: "retry" | "fail";
-  /** What becomes of a part that the provider's wire cannot say. */
+  /** What to do with a part that the provider's wire has no form for. */
   readonly onUnsendablePart: "omit" | "throw";
   readonly retry: RetryPolicy;
-  /** Waits before a request is sent again, and before a re-execution counts as stuck; rejects when the signal aborts. */
+  /** Waits before a retry, and before a re-execution counts as stuck; rejects when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
-  /** Milliseconds that have passed here, whatever became of the clock. */
+  /** Milliseconds on a monotonic clock. */
   readonly stopwatch: () => number;
   /** A new id with this prefix. */
   readonly newId: (prefix: "run" | "inf") => string;
-  /** What this process has seen the endpoint do, whichever conversation it was. */
+  /** What this process has learned about the endpoint, in any conversation. */
   readonly learned: Map<string, JsonValue>;
-  /** Get everything that runs show while they happen; what they throw is not the run's affair. */
+  /** Get all parts of all runs; a run ignores what they throw. */
   readonly observers: readonly Observer[];
 };
 
-/** Where parts of runs go, as an RxJS `Subject` or any observer has it. */
+/** Receives the parts of runs: an RxJS `Subject`, or any observer. */
 export type Observer = { readonly next: (part: RunPart, place: PartPlace) => unknown };
 
-/** Where a part belongs: an engine's runs of many conversations go on at once, and tell the same observers. */
+/** Where a part belongs: the runs of many conversations use one engine at the same time, and report to the same observers. */
 export type PartPlace = {
   readonly conversationId: ConversationId;
-  /** The run as the log has it. */
+  /** The run's id in the log. */
   readonly runId: string;
-  /** Counts what this process shows of the run, from 0. */
+  /** Counts the parts of the run in this process, from 0. */
   readonly sequence: number;
 };
 
 /**
- * What runs conversations: a provider, tools and middleware. It holds no conversation. Disposing of it waits for the runs in
- * progress and disposes of the provider, where that has something to release; runs begun after that are refused.
+ * Runs conversations: a provider, tools and middleware. It holds no conversation. Disposing of it waits for the runs in progress
+ * and then disposes of the provider, if that holds resources; later runs are rejected.
  */
 export type Engine<Context = unknown, Output = undefined> = AsyncDisposable & {
-  /** @internal What it was made with, checked. */
+  /** @internal The checked options. */
   readonly options: EngineOptions;
-  /** Only for the compiler: what its layers and tools want as `ctx.context`, and what its answers are. */
+  /** Only for the compiler: the `ctx.context` that its layers and tools need, and the type of its answers. */
   readonly types?: { readonly context: (context: Context) => void; readonly output: Output };
 };
 
-/** An engine, whatever its layers and tools want and its answers are. */
+/** An engine with any context and output. */
 export type AnyEngine = Engine<never, unknown>;
 
 export const thisCopy = Symbol("turnlog");
 
 /**
- * Whether this copy of turnlog made an engine. One of another copy looks the same, but its errors, Turns and blocks are of
- * other classes: a refusal that a full request would mend ends the run, and what a layer hands on is no Turn.
+ * Whether this copy of turnlog made the engine. An engine of another copy has other classes of errors, Turns and blocks: a refusal
+ * that a full request would fix ends the run, and a Turn from a layer is not recognised.
  */
 export const isOwnEngine = ({ options }: Pick<AnyEngine, "options">): boolean => options.madeBy === thisCopy;
 
 /**
- * What an engine was made with.
+ * The options of an engine.
  *
- * @throws {TypeError} for what is no engine.
+ * @throws {TypeError} if it is not an engine.
  */
 export function checkedEngine(where: string, engine: AnyEngine): EngineOptions {
   const given: unknown = engine;
@@ -121,7 +121,7 @@ export function checkedEngine(where: string, engine: AnyEngine): EngineOptions {
   throw new TypeError(`${where} takes an engine, not ${kindOf(given)}: make one with createEngine({ provider })`);
 }
 
-/** The engine of these options, which shares the life of the one that they come from. */
+/** An engine with these options, which shares the life of the engine that they come from. */
 export const engineOf = <Context, Output>(options: EngineOptions): Engine<Context, Output> => ({
   options,
   [Symbol.asyncDispose]: () => options.life.end(),

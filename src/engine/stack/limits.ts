@@ -1,12 +1,12 @@
 import { kindOf, optionsOf, type ValueCheck } from "../../base/options.ts";
 
-/** A timer that is set for longer ends at once. */
+/** A timer that is set for longer fires at once. */
 export const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * While a run waits for something it writes nothing, and an owner that is silent for too long loses the run (rule: Run ownership).
+ * Checks a time limit. A waiting run writes nothing, and an owner that is silent for too long loses its run (rule: Run ownership).
  *
- * @throws {RangeError} when something may take longer than that, or no time at all.
+ * @throws {RangeError} if the limit is longer than `takeoverAfterMs`, or not positive.
  */
 export function checkTimeLimit(what: string, timeoutMs: number, takeoverAfterMs: number): void {
   if (typeof timeoutMs !== "number") throw new RangeError(`${what} may take ${kindOf(timeoutMs)}: give milliseconds`);
@@ -18,16 +18,19 @@ export function checkTimeLimit(what: string, timeoutMs: number, takeoverAfterMs:
   throw new RangeError(`${what} may take ${timeoutMs} ms: a limit is from 1 to ${maxTimerMs} ms`);
 }
 
-/** How often a failed request is sent again. */
+/** How often the engine retries a failed request. */
 export type RetryPolicy = {
-  /** How often one step is sent again where the server provably did not act on it; 2 when absent, 0 for never. */
+  /** Retries of one step if the server provably did not act on the request; 2 by default, 0 for never. */
   readonly maxRetries: number;
   /**
-   * How often one step is sent again where the server may have acted on it: a 500, 502 or 504, a connection that broke, a stream that
-   * was cut off. What it did then may be paid for twice. 0 when absent, for never.
+   * Retries of one step if the server may have acted on the request: a 500, 502 or 504, a broken connection, a stream that was cut
+   * off. You may pay for the work twice. 0 (never) by default.
    */
   readonly unknownOutcome: number;
-  /** The longest wait before that, in milliseconds: a server that asks for a longer one fails the step at once. A minute. */
+  /**
+   * The longest wait before a retry, in milliseconds; one minute by default. If a server asks for a longer wait, the step fails at
+   * once.
+   */
   readonly maxDelayMs: number;
 };
 
@@ -49,7 +52,7 @@ const retryOptions = optionsOf<RetryPolicy>({
 /**
  * The policy with its defaults.
  *
- * @throws {RangeError} for numbers that are none, and for a wait after which others would have taken the run over.
+ * @throws {RangeError} if a number is invalid, or a wait is so long that other processes would take the run over.
  */
 export function retryPolicy(given: Partial<RetryPolicy> = {}, takeoverAfterMs: number): RetryPolicy {
   retryOptions.check("createEngine's retry", given, "retry.");

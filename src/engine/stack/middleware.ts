@@ -13,42 +13,42 @@ import type { AsideAnswer, AsideRequest } from "./aside.ts";
 import type { Settings } from "./codec.ts";
 import type { Tool } from "./tool.ts";
 
-/** Passes a Turn inwards and gives back what came of it: the Turn with the answer. */
+/** Passes a Turn inwards and resolves to the resulting Turn, with the answer. */
 export type Next = (turn: Turn) => Promise<Turn>;
 
-/** What a layer does with one call. */
+/** Handles one call of a layer. */
 export type LayerHandler<Context = unknown> = (turn: Turn, ctx: LayerContext<Context>) => Promise<Turn>;
 
 /** A layer of the stack, as a function of what is inside it. */
 export type Layer<Context = unknown> = {
   readonly name: string;
-  /** Semantic version: recovery asks whether the major one is still the same. */
+  /** Semantic version: recovery requires the same major version. */
   readonly version: string;
-  /** Digest of its configuration, so that an audit can tell two stacks of the same names apart. */
+  /** Digest of its configuration, so that an audit can distinguish two stacks with the same names. */
   readonly configDigest: string;
   readonly handle: (next: Next) => LayerHandler<Context>;
-  /** Tools that the layer runs: the requests within it offer them to the model. */
+  /** Tools that the layer runs: the requests inside it offer them to the model. */
   readonly tools?: readonly Tool<unknown, unknown, Context>[];
-  /** The tool loop is the engine itself: what it does is not middleware. */
+  /** Set for the tool loop, which is part of the engine and not middleware. */
   readonly isEngine?: true;
 };
 
-/** What a layer does outside; its answer is kept in the log. The key is the same for every attempt at it. */
+/** Work outside the run; its result is kept in the log. The key is the same for every attempt. */
 export type EffectWork<Value extends JsonValue = JsonValue> = (ctx: {
   readonly idempotencyKey: string;
   readonly signal: AbortSignal;
 }) => Value | Promise<Value>;
 
 export type EffectOptions = {
-  /** Doing it twice with one key does what doing it once does: only then it is ever done again. */
+  /** Whether repeating the work with the same key has no further effect: only then is it ever repeated. */
   readonly idempotent?: boolean;
-  /** By default as long as a layer may work. */
+  /** By default the time limit of a layer's own work. */
   readonly timeoutMs?: number;
 };
 
-/** What a layer is given besides the Turn. Time, ids and randomness come from the log, so that a replay is the same. */
+/** What a layer receives besides the Turn. Time, ids and random numbers come from the log, so that a replay is the same. */
 export type LayerContext<Context = unknown> = {
-  /** What the caller of the run gave as its `context`; it is recorded nowhere. Undefined where none was given. */
+  /** The `context` that the caller of the run gave, or undefined. It is never recorded. */
   readonly context: Context;
   readonly conversationId: ConversationId;
   readonly runId: string;
@@ -62,56 +62,56 @@ export type LayerContext<Context = unknown> = {
   id(): string;
   /** A number in [0, 1), the same in a replay. */
   random(): number;
-  /** Says which Turn the next one handed on descends from, where the layer drops every block of a call. */
+  /** Declares the Turn that the next one handed on descends from, for a layer that drops every block of a call. */
   from(turn: Turn): void;
-  /** Adds to the instructions of the requests made within this call: outside the context, so that the chain holds. */
+  /** Adds to the instructions of the requests made within this call. Instructions are outside the context, so chaining continues. */
   instructions(text: string): void;
   /** Blocks of the Turn that no server has seen yet. */
   readonly unsent: ReadonlySet<BlockId>;
-  /** Runs once a server has answered a request made within this call. */
+  /** Calls `work` once a server has answered a request made within this call. */
   onAcknowledged(work: () => unknown): void;
-  /** Runs a call that a response of this run made, unless it has run; gives the block that answers it. */
+  /** Runs a call that an answer of this run made, unless it has already run; resolves to the block that answers it. */
   tool(call: Block): Promise<Block>;
-  /** Whether a response of this run made the call: a call that a layer wrote is never run. */
+  /** Whether an answer of this run made the call: calls that a layer wrote are never run. */
   canRun(call: Block): boolean;
-  /** Whether the request will offer a tool of this name to the model, run by this engine or not. */
+  /** Whether the request will offer a tool of this name to the model, even one that another party runs. */
   offers(tool: string): boolean;
   /**
-   * Reaches outside, once: for caches, retrieval, moderation, clocks. What it gives is kept in the log, as JSON, and answers
-   * when the run is taken up again or replayed: the layer gets it as JSON too, whether it is done now or was done before (a
-   * Date as its text). It is done again only if it is `idempotent`; else people are asked.
+   * Does work outside the run once: caches, retrieval, moderation, clocks. The log keeps the result as JSON and answers with it
+   * when the run is resumed or replayed, so the layer always gets JSON: a Date arrives as text. Interrupted work is repeated only
+   * if it is `idempotent`; otherwise a person decides.
    *
-   * Its work asks nothing of the run (`next`, `ctx.infer`, another effect): a replay does not do it again.
+   * The work must not use the run (`next`, `ctx.infer`, another effect), because a replay does not repeat it.
    *
-   * @throws {EffectFailedError} when it failed, or gave what is no JSON.
+   * @throws {EffectFailedError} if the work failed, or its result is not JSON.
    */
   effect<Value extends JsonValue>(name: string, work: EffectWork<Value>, options?: EffectOptions): Promise<Value>;
   /**
-   * Asks the model beside the conversation: for a summary, a judgement. It is recorded, costs and is answered from the log as
-   * every request is, and is in no Turn: the model's answer is the layer's to use. It knows none of the engine's tools and of
-   * the run's settings; what is not said here is asked as the provider is set to.
+   * Asks the model outside the conversation, for example for a summary or a judgement. The request is recorded, costs tokens and is
+   * answered from the log like every other, but its answer enters no Turn. It uses neither the engine's tools nor the run's
+   * settings; anything not given here is as the provider is configured.
    *
    *     const { output } = await ctx.infer({ input: turn.append(user("Is this safe?")), model: "small", output: verdict });
    *
-   * @throws {ProviderError} when the provider refused or failed.
-   * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
+   * @throws {ProviderError} if the provider rejected the request or failed.
+   * @throws {TypeError | RangeError} if an option is unknown or invalid.
    */
   infer<Output = undefined>(asked: AsideRequest<Output>): Promise<AsideAnswer<Output>>;
-  /** Whether what happens now happened before, and is answered from the log. */
+  /** Whether the current call happened before and is answered from the log. */
   readonly replaying: boolean;
-  /** Whether the run asks for a summary and no answer: what `next` gives is the Turn made shorter, and nothing new. */
+  /** Whether the run asks for a summary instead of an answer: `next` then returns a shortened Turn, without new blocks. */
   readonly summarising: boolean;
 };
 
-/** How a layer is known. Its `config` tells two stacks of the same names apart. */
+/** A layer's name, version and configuration. The `config` distinguishes two stacks with the same names. */
 export type LayerIdentity = { readonly name: string; readonly version: string; readonly config?: JsonValue };
 
 const identityOptions = optionsOf<LayerIdentity>({ name: anything, version: anything, config: anything });
 
 /**
- * Names a layer. The first layer listed is the outermost.
+ * Defines a layer.
  *
- * @throws {TypeError} for a name or a version that is none, a config that is no JSON, and what is no function of `next`.
+ * @throws {TypeError} if the name or version is invalid, the config is not JSON, or the handler is not a function of `next`.
  */
 export function defineMiddleware<Context = unknown>(
   description: LayerIdentity,
@@ -144,7 +144,7 @@ export type LayerErrorCode =
   | ("empty-turn" | "not-a-turn" | "not-a-handler")
   | ("concurrent-next" | "late-next" | "next-not-awaited" | "layer-timeout");
 
-/** A layer did what no layer may: it names the layer. Recorded as the failure of the run. */
+/** A layer broke the rules for layers; the message names it. Recorded as the failure of the run. */
 export class LayerError extends TurnlogError<LayerErrorCode> {
   override readonly name = "LayerError";
   readonly layer: string;
@@ -155,14 +155,14 @@ export class LayerError extends TurnlogError<LayerErrorCode> {
   }
 }
 
-/** Blocks that a call of `next` brought: in its result, and not in what was passed. */
+/** Blocks that a call of `next` added: they are in its result, but not in the Turn that was passed. */
 export function broughtBy(passed: Turn, result: Turn): readonly Block[] {
   const shared = passed.commonPrefixLength(result);
   const known = new Set(passed.after(shared).map((block) => block.id));
   return result.after(shared).filter((block) => !known.has(block.id));
 }
 
-/** @throws {TypeError} for what is no layer, or one that could not be recorded or named by anybody who looks. */
+/** @throws {TypeError} if it is not a layer, or has no name and version that can be recorded. */
 export function checkLayer(where: string, layer: unknown): void {
   const make = "defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)";
   if (typeof layer === "function")
@@ -173,7 +173,7 @@ export function checkLayer(where: string, layer: unknown): void {
   checkLayerName(where, name, version);
 }
 
-/** @throws {TypeError} for a name that is empty, and for a version whose major part cannot be compared. */
+/** @throws {TypeError} if the name is empty, or the major version cannot be compared. */
 function checkLayerName(where: string, name: unknown, version: unknown): void {
   const named = checkText(`${where}: name`, name, "the name that the log tells the layer by");
   if (typeof version === "string" && /^\d+(\.\d+){0,2}([-+][\w.+-]+)?$/.test(version)) return;
@@ -181,18 +181,18 @@ function checkLayerName(where: string, name: unknown, version: unknown): void {
   throw new TypeError(`${where}: the version of '${named}' is ${given}: give one such as "1.0.0"`);
 }
 
-/** Whether a layer gave what is called with the Turn. */
+/** Whether a layer returned a handler. */
 export const isHandler = (given: unknown): given is LayerHandler => typeof given === "function";
 
-/** What a layer gives for `next` where it should give a function of the Turn. */
+/** A layer returned something other than a function of the Turn for `next`. */
 export function noHandler(name: string, given: unknown): LayerError {
-  // It may have begun its work without `next`, and fail at it.
+  // It may have started work without calling `next`, and that work may reject.
   unwatched(given);
   const what = `gave ${kindOf(given)} for next, and not a function: write ${howHandled}`;
   return new LayerError("not-a-handler", name, what);
 }
 
-/** What a layer hands on that is no Turn: inwards by `next`, or outwards by returning it. */
+/** A layer passed something other than a Turn, either inwards to `next` or outwards as its result. */
 export function noTurn(name: string, direction: "request" | "response", handed: unknown): LayerError {
   const did = direction === "request" ? "called next with" : "returned";
   const instead = direction === "request" ? "write next(turn)" : "return what next(turn) gives";
@@ -200,8 +200,8 @@ export function noTurn(name: string, direction: "request" | "response", handed: 
 }
 
 /**
- * Why a stack cannot go on with what another began, in words; null where it can. Layers are the same by name and major
- * version: a minor one promises to do the same with what was recorded.
+ * Why this stack cannot resume a run that another one began, or null if it can. Layers match by name and major version: a minor
+ * version promises to treat recorded events in the same way.
  */
 export function stackDifference(
   recorded: readonly Pick<LayerDescription, "name" | "version">[],

@@ -4,12 +4,12 @@ import type { Block } from "../../domain/block.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
 import { issuesText, type SchemaIssue, type StandardSchema, validate } from "./schema.ts";
 
-/** The answer is not of the schema that was wanted. It is in the log as it came, and was paid for. */
+/** The answer does not match the schema. The log has the answer as it came, and its tokens were used. */
 export class OutputMismatchError extends TurnlogError<"output-mismatch"> {
   override readonly name = "OutputMismatchError";
   /** The answer. */
   readonly text: string;
-  /** What is wrong with it, and where. */
+  /** What is wrong, and where. */
   readonly issues: readonly SchemaIssue[];
 
   constructor(text: string, issues: readonly SchemaIssue[]) {
@@ -22,8 +22,8 @@ export class OutputMismatchError extends TurnlogError<"output-mismatch"> {
 type Output = { readonly output: unknown; readonly outputIssues: readonly SchemaIssue[] };
 
 /**
- * What is told of an answer, with the answer as its schema gives it, frozen. An answer that is not of the schema is told by
- * the issues, and by an error where the output is read: not by one here, for it was paid for.
+ * Adds the parsed, frozen output to a result. If the answer does not match the schema, `outputIssues` says why, and reading
+ * `output` throws; this function does not, because the answer has been paid for.
  */
 export async function withOutput<Told extends object>(
   told: Told,
@@ -35,7 +35,7 @@ export async function withOutput<Told extends object>(
   const get = (): never => {
     throw new OutputMismatchError(text, output.outputIssues);
   };
-  // Not enumerable, so that what prints or copies a result does not come upon it.
+  // Not enumerable, so that code which prints or copies a result does not trigger the error.
   if (output.outputIssues.length > 0) Object.defineProperty(result, "output", { get, enumerable: false });
   return freezeAll(result);
 }
@@ -64,7 +64,7 @@ async function outputOf(
   }
 }
 
-/** The text of the assistant's messages at the end of what was answered. */
+/** The text of the assistant's messages at the end of these blocks. */
 export function answerText(blocks: readonly Block[]): string {
   const texts: string[] = [];
   for (const block of blocks.toReversed()) {

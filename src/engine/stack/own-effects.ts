@@ -4,8 +4,8 @@ import type { EngineOptions } from "./engine.ts";
 import { providersOf } from "./route.ts";
 
 /**
- * What a server may do besides answering a request with these settings, in words for people: such a request is not sent again where its
- * outcome is unknown. Null where it does nothing else.
+ * The effects that a server may have besides answering a request with these settings, as a text for people; null for none. A
+ * request with such effects is not retried if its outcome is unknown.
  */
 export function ownEffectsOf(codec: Codec, settings: Settings): string | null {
   const own = codec.ownEffects?.(settings) ?? null;
@@ -19,13 +19,16 @@ export function ownEffectsOf(codec: Codec, settings: Settings): string | null {
   return `it offers a tool that is no function (${what})`;
 }
 
-/** A tool that only a caller can run. */
+/** Whether only the caller can run the tool. */
 function isFunction({ type, name, functionDeclarations, ...others }: Settings): boolean {
   if (type !== undefined) return type === "function" || type === "custom";
   return typeof name === "string" || (functionDeclarations !== undefined && Object.keys(others).length === 0);
 }
 
-/** @throws {TypeError} where a request that may have been acted on would be sent again, and doing it twice does more than cost twice. */
+/**
+ * @throws {TypeError} if a request with an unknown outcome would be retried, and repeating it would have more effect than a double
+ *   cost.
+ */
 export function checkUnknownOutcome(
   where: string,
   engine: Pick<EngineOptions, "retry" | "chain" | "provider" | "routing">,

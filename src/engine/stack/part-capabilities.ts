@@ -1,13 +1,16 @@
 import { isJsonObject, type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
 import type { Capabilities } from "./codec.ts";
 
-/** Which parts of messages an endpoint takes. What stands in no capability, it takes as far as its wire has a form for it. */
+/**
+ * The parts of messages that an endpoint accepts. If a capability is absent, the endpoint accepts the part if its wire has a form
+ * for it.
+ */
 export type PartCapabilities = {
-  /** Images, by their data or at an address. */
+  /** Images, as data or by address. */
   readonly images?: boolean;
-  /** Images at an address, which the server fetches. */
+  /** Images by address, which the server fetches. */
   readonly imageUrls?: boolean;
-  /** Files, by their data or by an id. */
+  /** Files, as data or by id. */
   readonly files?: boolean;
   readonly audio?: boolean;
 };
@@ -25,7 +28,7 @@ const inWords = {
   imageUrls: "images at an address: give their data",
 };
 
-/** Why an endpoint of these capabilities takes no such part; null when nothing speaks against it. */
+/** Why an endpoint of these capabilities rejects such a part; null if no capability says so. */
 export function refusedPart({ type, url }: JsonObject, capabilities: Capabilities): string | null {
   if (typeof type !== "string") return null;
   const isAtAddress = typeof url === "string" && !url.startsWith("data:");
@@ -37,7 +40,7 @@ export function refusedPart({ type, url }: JsonObject, capabilities: Capabilitie
   return isUnsupported ? `the model takes no ${type} at this address: give its data` : null;
 }
 
-/** Whether a model of the AI SDK says so of an address, by patterns for each media type. The media type of a file is not known. */
+/** Whether a model of the AI SDK accepts an address, by its patterns for each media type. The media type of a file is unknown. */
 function isFetched(url: string, type: string, supported: JsonObject): boolean {
   const patterns = Object.entries(supported).flatMap(([mediaType, list]): readonly JsonValue[] =>
     type === "file" || mediaType.startsWith("*") || mediaType.startsWith(`${type}/`) ? listOf(list) : [],

@@ -6,74 +6,74 @@ import type { Capabilities, Codec, Settings } from "./codec.ts";
 import type { ConversationObjects, StoredChain } from "./stored-responses.ts";
 
 export type InferenceRequest = {
-  /** The exact text to send, but for the values of secrets in its settings. */
+  /** The exact text to send, with secrets by name. */
   readonly bodyText: string;
-  /** The settings that the body was made of. In them, and nowhere else in it, `secret("NAME")` stands for a value. */
+  /** The settings that the body was made from. Only here does `secret("NAME")` stand for a value. */
   readonly settings: Settings;
-  /** The same body with other settings, as values are filled in for secrets; absent from a request that no engine made. */
+  /** Encodes the same body with other settings, where secrets have their values; absent if no engine made the request. */
   readonly bodyWith?: (settings: Settings) => string;
   readonly transport: string;
-  /** Where it goes out, of a provider that keeps connections. */
+  /** The connection to use, for a provider that keeps connections. */
   readonly connection?: RequestConnection;
   readonly signal: AbortSignal;
-  /** Called with every part of the answer as it comes; never with what is not yet in the answer. */
+  /** Called with every part of the answer as it arrives, and never with anything that the answer does not contain yet. */
   readonly onDelta: (delta: StreamDelta) => void;
-  /** Called, and waited for, once the server says that it makes the response in the background, under this id. */
+  /** Called when the server says that it makes the response in the background, under this id. The provider awaits it. */
   readonly onStarted?: (responseId: string, told?: StartedResponse) => Promise<void>;
 };
 
-/** Where a request goes out. */
+/** The connection that a request uses. */
 export type RequestConnection = {
-  /** The conversation that it belongs to, whose requests go out one after another. */
+  /** The request's conversation: its requests go out one after another. */
   readonly conversation: string;
   /**
-   * The open connection that the request was planned for: on that one it goes out, or not at all. Null: on any, for it continues
-   * from nothing that ends with a connection.
+   * The open connection that the request was planned for: the provider sends it on this one or not at all. Null allows any
+   * connection, because the request continues from nothing that ends with a connection.
    */
   readonly lives: JsonObject | null;
-  /** What its body says of that, for the codec. */
+  /** What the request body says about the connection, for the codec. */
   readonly details?: JsonObject;
 };
 
-/** What a server says of a response that it begins to make in the background. */
+/** What a server first says about a response that it makes in the background. */
 export type StartedResponse = {
-  /** The response as it came first, which is not what it is fetched as later. */
+  /** The response as it first arrived; a later fetch returns another version. */
   readonly response?: JsonObject;
-  /** The number of the last event of its stream that was read: the stream can be taken up again after it. */
+  /** The number of the last stream event that was read: the stream can resume after it. */
   readonly cursor?: number;
 };
 
-/** A part of an answer while it comes. Never stored. */
+/** A part of an answer as it arrives. Never stored. */
 export type StreamDelta =
   | { readonly type: "text-delta"; readonly outputIndex: number; readonly text: string }
   | { readonly type: "reasoning-delta"; readonly outputIndex: number; readonly text: string }
   | { readonly type: "tool-call-delta"; readonly outputIndex: number; readonly text: string }
-  /** What the answer has cost so far. */
+  /** The usage of the answer so far. */
   | { readonly type: "usage"; readonly usage: Usage }
   | { readonly type: "item-done"; readonly outputIndex: number; readonly item: JsonObject };
 
-/** The final response resource, as the terminal event or the JSON body gave it. */
+/** The final response resource, from the terminal event or the JSON body. */
 export type InferenceResponse = {
   readonly response: JsonObject;
-  /** What the provider calls the request, for its support (`x-request-id`); null or absent where it does not say. */
+  /** The provider's id of the request, for its support (`x-request-id`); null or absent if the provider gives none. */
   readonly requestId?: string | null;
-  /** The connection that it came on: while that is open, a server may continue from an answer that it does not store. */
+  /** The connection that the answer came on: while it is open, a server may continue from an answer that it does not store. */
   readonly lives?: JsonObject;
-  /** Something in it was a secret and is masked: the server holds other bytes, so nothing may be continued from there. */
+  /** The answer contained a secret, which is masked here. The server holds other bytes, so no request may continue from it. */
   readonly isMasked?: boolean;
 };
 
-/** The code of an answer's failure, and the kind of the run's, where a call in it cannot be read. */
+/** The error code if a call in the answer cannot be read; also the kind of the run's failure. */
 export const unreadableCall = "unreadable-call";
 
-/** Why an inference failed, in words that providers share. */
+/** Why an inference failed, in terms that all providers share. */
 export type FailureKind = (typeof failureKinds)[number];
 
 export const failureKinds = [
   "lost-state",
-  /** What can be continued once was, or another request is about to. */
+  /** The anchor can be continued only once, and was; or another request is about to continue it. */
   "already-continued",
-  /** A setting is not the one that the anchor was made with. */
+  /** A setting differs from the one that the anchor was made with. */
   "anchor-mismatch",
   "chaining-unsupported",
   "missing-tool-output",
@@ -87,55 +87,55 @@ export const failureKinds = [
   "conversation-locked",
   "conversation-not-found",
   "authentication",
-  /** The content filters of the server blocked the prompt; what they found is in `contentFilters`. */
+  /** The server's content filters blocked the prompt; `contentFilters` has the findings. */
   "content-filtered",
   "invalid-request",
   "server-error",
   "connection",
-  /** This way of sending requests cannot be had; nothing was sent. */
+  /** The transport is unavailable; nothing was sent. */
   "transport-unavailable",
   "stream-cut",
-  /** The answer went past a limit of the provider's (`openaiResponses({ limits })`). */
+  /** The answer exceeded a limit of the provider (`openaiResponses({ limits })`). */
   "body-too-large",
   "item-too-large",
   "stream-too-large",
   "answer-stalled",
-  /** The call did not end by its deadline, so the engine left it. */
+  /** The call did not end by its deadline, so the engine abandoned it. */
   "timeout",
   "aborted",
-  /** The process that asked was gone before the answer came. */
+  /** The process that sent the request ended before the answer came. */
   "interrupted",
-  /** A response that was made in the background is not there any more. */
+  /** A response that was made in the background no longer exists. */
   "lost-response",
-  /** The provider threw an error that is none of its own: a mistake in it. */
+  /** The provider threw an error that is not a `ProviderError`: a bug in the provider. */
   "provider-failed",
-  /** The answer came, and no store takes it. */
+  /** The answer came, but no store accepts it. */
   "unstorable",
-  /** The answer came, and a call in it has no name, or arguments that are neither a text nor an object. */
+  /** The answer came, but a call in it has no name, or arguments that are neither a text nor an object. */
   unreadableCall,
   "unknown",
 ] as const;
 
-/** The provider refused or failed. `outcome` says whether the server may have acted on the request. */
+/** The provider rejected the request or failed. `outcome` says whether the server may have acted on it. */
 export class ProviderError extends TurnlogError<"provider-failed"> {
   override readonly name = "ProviderError";
   readonly kind: FailureKind;
   readonly outcome: "rejected" | "unknown";
-  /** HTTP status, where one was given. */
+  /** The HTTP status, if there was one. */
   readonly status: number | null;
   readonly providerCode: string | null;
   readonly param: string | null;
-  /** Items that were complete before a stream broke, and the text so far. */
+  /** The items that were complete before a stream broke, and the text so far. */
   readonly partial: readonly JsonObject[];
-  /** How long the server asked to wait before the request is sent again. */
+  /** How long the server asked to wait before a retry. */
   readonly retryAfterMs: number | null;
-  /** Whether the server said that the request may be sent again (`x-should-retry`; false also for a quota that is used up); null where it did not say. */
+  /** Whether the server allows a retry (`x-should-retry`; also false for a quota that is used up); null if it did not say. */
   readonly shouldRetry: boolean | null;
-  /** What the provider calls the request, for its support (`x-request-id`). */
+  /** The provider's id of the request, for its support (`x-request-id`). */
   readonly requestId: string | null;
-  /** What the content filters of the server found, where it says so. */
+  /** The findings of the server's content filters, if it reports them. */
   readonly contentFilters: readonly ContentFilter[];
-  /** What the provider answered, verbatim: an error body, or the response that failed. */
+  /** The provider's answer, verbatim: an error body, or the failed response. */
   readonly body: JsonValue;
 
   constructor(
@@ -170,98 +170,98 @@ export class ProviderError extends TurnlogError<"provider-failed"> {
   }
 }
 
-/** A model endpoint. An engine that is disposed of disposes of its provider, where that has connections or the like. */
+/** A model endpoint. Disposing of an engine disposes of its provider, if that holds resources such as connections. */
 export interface Provider extends Partial<AsyncDisposable> {
-  /** `openai-responses`, `scripted`: the actor's name. */
+  /** `openai-responses`, `scripted`: the name of the actor. */
   readonly name: string;
   /** Provider, address, organisation, project, the codec's family and a fingerprint of the credentials' owner, as one text. */
   readonly scope: string;
   readonly codec: Codec;
   readonly capabilities: Capabilities;
-  /** Those of them that the caller has set: what was learnt of the endpoint in other processes does not change them. */
+  /** The capabilities that the caller configured: what other processes learned about the endpoint does not override them. */
   readonly configured?: readonly string[];
   readonly transport: string;
   /**
-   * How requests are sent where that cannot be had, and those beside the conversation. What the endpoint is seen to lack is remembered
-   * as a capability by the transport's name, which `capabilities` then has.
+   * The transport of requests outside the conversation, and of all requests if `transport` is unavailable. If the endpoint turns
+   * out to lack `transport`, the engine remembers that as a capability of that name, and `capabilities` then has it.
    */
   readonly fallbackTransport?: string;
-  /** What this endpoint is asked when the engine says nothing else. */
+  /** The default settings of requests to this endpoint. */
   readonly settings: Settings;
-  /** The longest that one inference takes, its stream included; the engine ends a call that takes a second more. */
+  /** The longest time that one inference takes, its stream included; the engine ends a call that takes a second more. */
   readonly timeoutMs?: number;
-  /** Where system blocks at the beginning of the Turn go: into the input (when absent), or into the instructions. */
+  /** Where leading system blocks of the Turn go: into the input (the default), or into the instructions. */
   readonly systemAs?: "input" | "instructions";
 
   /**
-   * One inference. The body is sent as it stands. What else is thrown counts as a `provider-failed` that the server may have
-   * acted on.
+   * Makes one inference. Sends the body as it is. Any other error is recorded as `provider-failed` with an unknown outcome.
    *
-   * @throws {ProviderError} for every refusal, failure, cut stream and abort.
+   * @throws {ProviderError} for every rejection, failure, cut stream and abort.
    */
   infer(request: InferenceRequest): Promise<InferenceResponse>;
 
-  /** Where the next request of a conversation goes out by `transport`, of a provider that keeps connections; nothing is opened. */
+  /** The connection of a conversation's next request by `transport`, for a provider that keeps connections; opens nothing. */
   connection?(conversation: string, capabilities: Capabilities): Omit<RequestConnection, "conversation">;
 
   /**
-   * Opens what the next request of a conversation goes out on, of a provider that keeps connections.
+   * Opens the connection of a conversation's next request, for a provider that keeps connections.
    *
-   * @throws {ProviderError} of outcome `rejected`.
+   * @throws {ProviderError} with outcome `rejected`.
    */
   connect?(conversation: string, options: ConnectOptions): Promise<void>;
 
-  /** What the body of a request says, beside where it goes out, that has the server hold what it brings and answer nothing. */
+  /** The members of a request body, beside its connection, with which the server keeps the input and answers nothing. */
   readonly warmUpDetails?: JsonObject;
 
   /**
-   * Waits for a response that is made in the background, where the endpoint can; its stream is taken up again after `cursor`,
-   * where there is one.
+   * Waits for a response that the server makes in the background, if the endpoint can; resumes its stream after `cursor`, if given.
    *
-   * @throws {ProviderError} `lost-response` when it is not there; when it failed, or the wait was aborted.
+   * @throws {ProviderError} `lost-response` if the response does not exist; also if it failed, or the wait was aborted.
    */
   waitFor?(responseId: string, options: WaitOptions): Promise<InferenceResponse>;
 
   /**
-   * What mode `conversation` goes on in; absent where the endpoint has no such objects. Its calls fail as `infer` does,
-   * `conversation-not-found` for an object that is not there.
+   * The conversation objects for mode `conversation`; absent if the endpoint has none. Its calls fail as `infer` does, with
+   * `conversation-not-found` if the object does not exist.
    */
   readonly conversations?: ConversationObjects;
 
   /**
-   * Tells the server that nobody waits for a response any more that it makes in the background. It may have ended; saying
-   * so twice is harmless.
+   * Asks the server to stop a response that it makes in the background. The response may have ended already; repeating the call is
+   * harmless.
    *
-   * @throws {ProviderError} when the server could not be told.
+   * @throws {ProviderError} if the server did not take the request.
    */
   cancel?(responseId: string, options: { readonly signal: AbortSignal }): Promise<void>;
 
   /**
-   * Has the server forget a response that it stores. Nothing may be continued from it afterwards.
+   * Deletes a stored response from the server. No request may continue from it afterwards.
    *
-   * @throws {ProviderError} of status 404 when it is not there; else when it could not be deleted, or nobody knows.
+   * @throws {ProviderError} with status 404 if the response does not exist; otherwise if it could not be deleted, or the outcome is
+   *   unknown.
    */
   delete?(responseId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
 
   /**
-   * Has the server forget a conversation object, and the items that it holds, which some servers keep when their object is gone.
+   * Deletes a conversation object from the server, and its items, which some servers keep after the object is gone.
    *
-   * @throws {ProviderError} `conversation-not-found` when it is not there; else when not all could be deleted, or nobody knows.
+   * @throws {ProviderError} `conversation-not-found` if the object does not exist; otherwise if not everything could be deleted, or
+   *   the outcome is unknown.
    */
   deleteConversation?(objectId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
 
   /**
-   * A response that the server stores, with those that it goes on from, as far back as they are there.
+   * Reads a stored response from the server, with the responses that it continues from, as far back as they exist.
    *
-   * @throws {ProviderError} when the response is not there or is not finished, and when the server cannot be read.
+   * @throws {ProviderError} if the response does not exist or is not finished, or the server cannot be read.
    */
   storedChain?(responseId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<StoredChain>;
 
   /**
-   * What a conversation object holds now, as responses: what the model said at a stretch, and what was said before it. The object
-   * tells neither their ids nor their settings.
+   * Reads what a conversation object holds now, as responses: each has what the model said at a stretch, and the input before it.
+   * The object knows neither their ids nor their settings.
    *
-   * @throws {ProviderError} when the object is not there, and when the server cannot be read.
+   * @throws {ProviderError} if the object does not exist, or the server cannot be read.
    */
   storedConversation?(objectId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<StoredChain>;
 }
@@ -270,10 +270,10 @@ export type ConnectOptions = { readonly capabilities: Capabilities; readonly sig
 
 export type WaitOptions = {
   readonly signal: AbortSignal;
-  /** Those that the response was asked for with. */
+  /** The settings of the request for the response. */
   readonly settings: Settings;
-  /** Called with every part of the answer as it comes, as of an inference. */
+  /** Called with every part of the answer as it arrives, as in an inference. */
   readonly onDelta?: (delta: StreamDelta) => void;
-  /** What `onStarted` was told: the stream goes on after it. */
+  /** The cursor that `onStarted` received: the stream resumes after it. */
   readonly cursor?: number;
 };

@@ -1,13 +1,13 @@
 import { checkWhole, optionsOf, type ValueCheck } from "../../base/options.ts";
 
-/** What a caller wants done with encrypted reasoning as it grows old: how long endpoints can read theirs is not documented. */
+/** How to treat old encrypted reasoning. Providers do not document how long they can read it. */
 export type ReasoningPolicy = {
   /**
-   * Milliseconds from its answer on, from which a request that carries encrypted reasoning warns: a `reasoning-aged` part, and once
-   * for an engine a warning of the process. A day when absent; `Infinity` for never.
+   * The age in milliseconds, since its answer, from which encrypted reasoning in a request causes a warning: a `reasoning-aged`
+   * part, and one process warning per engine. One day by default; `Infinity` for never.
    */
   readonly warnAfterMs?: number;
-  /** Milliseconds from its answer on, from which encrypted reasoning is left out of requests. For ever when absent. */
+  /** The age in milliseconds, since its answer, from which requests leave encrypted reasoning out. By default they never do. */
   readonly keepForMs?: number;
 };
 
@@ -19,9 +19,9 @@ const reasoningOptions = optionsOf<ReasoningPolicy>({ warnAfterMs: msOrForever, 
 const dayMs = 24 * 60 * 60 * 1000;
 
 /**
- * A policy as it was given, complete; `keepForMs` is null for ever.
+ * The policy with its defaults; `keepForMs` is null for ever.
  *
- * @throws {TypeError | RangeError} for an option that is none, and a value that it cannot have.
+ * @throws {TypeError | RangeError} if an option is unknown or invalid.
  */
 export function reasoningPolicy(given: ReasoningPolicy = {}): {
   readonly warnAfterMs: number;

@@ -9,72 +9,72 @@ import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
 import { answerText, withOutput } from "./output.ts";
 import type { SchemaIssue, StandardSchema } from "./schema.ts";
 
-/** How a run ended; frozen through and through. */
+/** How a run ended; deeply frozen. */
 export type RunResult<Output = unknown> = {
   /**
-   * `calls-open`: the model called what no tool of the engine answers; append the results and run again. `incomplete`: the
-   * last answer broke off at a limit, or its server has paused it. `parked`: the run waits, without an owner, until what is in
-   * doubt has been settled.
+   * `calls-open`: the model called tools that the engine does not run; append their results and run again. `incomplete`: the last
+   * answer broke off at a limit, or its server paused it. `parked`: the run waits, without an owner, until someone settles the
+   * effects in doubt.
    */
   readonly status: RunStatus | "parked";
-  /** False where nothing waited for an answer: this is the recorded result of the run that had given it. */
+  /** False if there was nothing to answer: this is then the recorded result of the earlier run. */
   readonly isNew: boolean;
   readonly runId: string;
   /** The text of the last answer. */
   readonly text: string;
-  /** What the run brought: its blocks behind the last one that was there before, the answer at their end. */
+  /** The blocks that the run added behind the earlier ones, with the answer at the end. */
   readonly blocks: readonly Block[];
   /**
-   * The whole conversation as the run left it, and what was appended while it was open. Read when it is asked for: an answer
-   * in a long conversation needs little of it.
+   * Reads the whole conversation as the run left it, with what was appended while the run was open. It is a function because few
+   * callers need all of a long conversation.
    */
   readonly turn: () => Promise<Turn>;
   /**
-   * The answer as the wanted schema gives it (`output`, of the run or its engine); undefined where none was wanted.
+   * The answer as parsed by the schema (`output`, of the run or its engine); undefined if no schema was given.
    *
-   * @throws {OutputMismatchError} where the answer is not of the schema: `outputIssues` tells so without throwing.
+   * @throws {OutputMismatchError} if the answer does not match the schema. Check `outputIssues` to avoid the throw.
    */
   readonly output: Output;
-  /** Why there is no `output` although one was wanted; empty where there is one, and where none was. */
+  /** Why the answer does not match the schema; empty if it matches, or no schema was given. */
   readonly outputIssues: readonly SchemaIssue[];
-  /** Whether the run had been cut off, and was taken up again. */
+  /** Whether the run was interrupted and resumed. */
   readonly resumed: boolean;
-  /** Calls and effects that nobody knows the end of: block ids and names. */
+  /** Calls and effects with an unknown outcome: block ids and names. */
   readonly inDoubt: readonly { readonly blockId: BlockId; readonly name: string }[];
-  /** Calls that wait for an answer from outside the engine. */
+  /** Calls that need an answer from outside the engine. */
   readonly openCalls: readonly Block[];
   /**
-   * What did not get through on the way, each once: broken-off answers, what requests left out, refused reasoning, and what the engine
-   * itself cut or dropped to make the Turn shorter.
+   * What was lost on the way, each loss once: broken-off answers, blocks that requests left out, refused reasoning, and what the
+   * engine cut or dropped to shorten the Turn.
    */
   readonly losses: readonly Loss[];
-  /** What requests said otherwise than it stands, so that a server took them: nothing of it was lost. */
+  /** What requests expressed in another form so that the server accepted it; nothing was lost. */
   readonly restated: readonly Repaired[];
-  /** What the content filters of the server found in the conversation's steps, in their order; most servers say nothing. */
+  /** The findings of the server's content filters, in the order of the steps; most servers report none. */
   readonly contentFilters: readonly ContentFilter[];
-  /** Of all its model calls, those of layers included. */
+  /** Of all model calls of the run, including those of layers. */
   readonly usage: Usage;
   readonly steps: readonly RunStep[];
-  /** Model calls that layers made beside the conversation (`ctx.infer`). */
+  /** Model calls that layers made outside the conversation (`ctx.infer`). */
   readonly asides: readonly RunStep[];
-  /** A run that was cut off before, and was finished or closed first; null when there was none. */
+  /** An earlier interrupted run that was finished or closed first, or null. */
   readonly closedRun: string | null;
 };
 
 type Ended = {
-  /** What the outermost layer returned, and how many blocks at its end the run brought. */
+  /** The Turn that the outermost layer returned, and how many blocks at its end the run added. */
   readonly answered: Turn;
   readonly brought: number;
-  /** Reads the same, and what was appended meanwhile. */
+  /** Reads the same Turn, with what was appended meanwhile. */
   readonly turn: () => Promise<Turn>;
   readonly isNew: boolean;
   readonly closedRun: string | null;
   readonly inDoubt?: readonly (readonly [BlockId, string])[];
-  /** What the answer has to be of; null where any will do. */
+  /** The schema that the answer has to match, or null. */
   readonly output: StandardSchema | null;
 };
 
-/** A run that has completed, or waits: what its events tell, and the Turn that it left. What it made of that has to be read. */
+/** The result of a run that has completed or is parked, from its record and the Turn that it left. */
 export async function resultOf(
   { runId, steps, asides, losses, restated, isResumed, status }: RunRecord,
   { answered, brought, turn, isNew, closedRun, inDoubt = [], output: schema }: Ended,
@@ -104,6 +104,6 @@ export async function resultOf(
   return withOutput(result, schema, { text, missing });
 }
 
-/** The blocks of a Turn that were made in a run, wherever layers put them: they are named for it. */
+/** The blocks of a Turn that the run made, wherever layers put them: their ids begin with the run's id. */
 export const madeIn = (runId: string, turn: Turn): readonly Block[] =>
   turn.blocks.filter(({ id }) => id?.startsWith(`${runId}/`));

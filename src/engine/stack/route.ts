@@ -4,27 +4,27 @@ import type { Turn } from "../../domain/turn.ts";
 import type { Settings } from "./codec.ts";
 import type { Provider, ProviderError } from "./provider.ts";
 
-/** What a router knows of the request that it chooses a provider for. */
+/** What a router knows about the request that it chooses a provider for. */
 export type RouteQuestion = {
-  /** What the model is meant to see: the Turn that left the innermost layer. */
+  /** The Turn for the model, as it left the innermost layer. */
   readonly turn: Turn;
-  /** Which step of the run it is, from 0. */
+  /** The step of the run, from 0. */
   readonly step: number;
-  /** What the conversation has used so far, this run included, as its providers counted. */
+  /** What the conversation has used so far, this run included, by the providers' counts. */
   readonly usage: { readonly totalTokens: number };
-  /** The providers that failed at this step already, in order; empty when it is first asked. */
+  /** The providers that have failed at this step, in order; empty at the first call. */
   readonly failed: readonly FailedProvider[];
 };
 
 export type FailedProvider = { readonly provider: Provider; readonly error: ProviderError };
 
 /**
- * Says who answers a step: `provider`, or one of `otherProviders`; null is `provider`. Where that one fails for good, it is asked again,
- * and another provider gets the step: the same one again, or null, lets the failure stand.
+ * Chooses the provider of a step: `provider`, or one of `otherProviders`; null means `provider`. If that provider fails for good,
+ * the router is called again. Another provider then takes over the step; the same one, or null, lets the failure stand.
  */
 export type Route = (question: RouteQuestion) => Provider | null;
 
-/** What of an engine depends on who is asked. */
+/** The parts of an engine that depend on the chosen provider. */
 export type RoutedProvider = {
   readonly provider: Provider;
   readonly settings: Settings;
@@ -32,7 +32,7 @@ export type RoutedProvider = {
   readonly learned: Map<string, JsonValue>;
 };
 
-/** The providers that a router chooses from, beside the engine's own, by the names that the log has them by. */
+/** The other providers that a router may choose, by the names under which the log records them. */
 export type Routing = { readonly choose: Route; readonly others: ReadonlyMap<string, RoutedProvider> };
 
 type Routed = { readonly provider: Provider; readonly routing: Routing | null };
@@ -44,9 +44,9 @@ export const providersOf = ({ provider, routing }: Routed): readonly Provider[] 
 ];
 
 /**
- * Whom a router chose, by the name that the log has it by; null for the engine's own provider.
+ * The router's choice, by the name under which the log records it; null for the engine's own provider.
  *
- * @throws {TypeError} for what is none of the engine's providers.
+ * @throws {TypeError} if it is not one of the engine's providers.
  */
 export function chosenRoute(engine: Routed, question: RouteQuestion): string | null {
   const { provider, routing } = engine;

@@ -6,16 +6,16 @@ import type { Usage } from "../../projections/usage.ts";
 import type { BudgetLimit } from "./budget.ts";
 import type { RunResult } from "./result.ts";
 
-/** What a run shows while it happens. Never stored: the log gets the final items. */
+/** What a run reports while it happens. Parts are never stored: the log gets the final items. */
 export type RunPart<Output = unknown> =
   | { readonly type: "run-start"; readonly runId: string }
-  /** A run that was cut off goes on from here; what it had shown before is not shown again. */
+  /** An interrupted run continues from here; parts that it reported before are not repeated. */
   | { readonly type: "resumed"; readonly runId: string; readonly turn: Turn }
   | {
       readonly type: "request-start";
       readonly frame: string;
       readonly attempt: number;
-      /** Who is asked, by the name in `otherProviders`; null for the engine's own provider. */
+      /** The name in `otherProviders` of the provider asked; null for the engine's own provider. */
       readonly route: string | null;
       readonly decision: Decision;
       readonly requestBytes: number;
@@ -23,9 +23,9 @@ export type RunPart<Output = unknown> =
   | { readonly type: "text-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
   | { readonly type: "reasoning-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
   | { readonly type: "tool-call-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
-  /** What an answer has cost, as the provider tells it: while it comes, where it tells so then, and once it is there. */
+  /** The usage of an answer as the provider reports it: during the stream, if the provider does that, and at its end. */
   | { readonly type: "usage"; readonly frame: string; readonly usage: Usage }
-  /** The next request is over the run's budget, and is sent: its `onExceeded` says so. */
+  /** The next request exceeds the run's budget and is sent anyway, because `onExceeded` is `warn`. */
   | {
       readonly type: "budget-exceeded";
       readonly frame: string;
@@ -33,14 +33,14 @@ export type RunPart<Output = unknown> =
       readonly tokens: number;
       readonly max: number;
     }
-  /** The engine made the Turn shorter, before a request or at the end of the run. */
+  /** The engine shortened the Turn, before a request or at the end of the run. */
   | { readonly type: "compacted"; readonly frame: string; readonly compaction: Compaction }
-  /** The next request carries encrypted reasoning that is older than the engine's `reasoning.warnAfterMs`, the oldest since then. */
+  /** The next request carries encrypted reasoning that is older than the engine's `reasoning.warnAfterMs`; `oldestAt` dates the oldest. */
   | { readonly type: "reasoning-aged"; readonly frame: string; readonly blocks: number; readonly oldestAt: string }
-  /** The reader was slower than the run: here stood so many deltas. The blocks that follow are whole. */
+  /** The reader was slower than the run, so this many deltas were dropped here. The blocks that follow are complete. */
   | { readonly type: "deltas-dropped"; readonly count: number }
   | { readonly type: "block"; readonly frame: string; readonly block: Block }
-  /** The deltas of this attempt do not count: it failed. The next begins so much later, where the request is sent again. */
+  /** Discard the deltas of this attempt: it failed. If the request is retried, the next attempt begins after this delay. */
   | {
       readonly type: "attempt-discarded";
       readonly frame: string;

@@ -3,7 +3,7 @@ import type { RecordedBudget } from "./budget.ts";
 import type { RecordedPolicy } from "./chain-policy.ts";
 import { defaultCompactPolicy, type RecordedCompactPolicy } from "./compact-policy.ts";
 
-/** What a run was begun with and keeps, whatever its engine says by the time that it is taken up or replayed. */
+/** The policies that a run began with; it keeps them when another engine resumes or replays it. */
 export const policiesOf = ({ chain, budget, compact }: ConversationEventOf<"RunStarted">["data"]): RunPolicies => ({
   chain,
   budget: budget ?? null,
@@ -16,7 +16,7 @@ type RunPolicies = {
   readonly compact: RecordedCompactPolicy;
 };
 
-/** The same, as the log has it: what nobody asked for is not said. */
+/** The policies as they are recorded: defaults are omitted. */
 export const recordedPolicies = ({ budget, compact }: RunPolicies) => ({
   ...(budget === null ? {} : { budget }),
   ...(compact === defaultCompactPolicy ? {} : { compact }),

@@ -11,35 +11,35 @@ import {
   type ValueCheck,
 } from "../../base/options.ts";
 
-/** Whether the model calls tools: as it likes, not at all, at least one, or this one. */
+/** Whether the model calls tools: its own choice, none, at least one, or this one. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
 
 /**
- * What a caller asks of the model otherwise than the provider is set to, in turnlog's own words: the provider's codec
- * translates them. Recorded, and never a place for secrets.
+ * Changes to the provider's settings, in turnlog's terms: the provider's codec translates them. They are recorded, so never put
+ * secrets in them.
  */
 export type ModelSettings = {
   readonly model?: string;
-  /** In the place of the provider's own; what layers and system blocks add to the instructions follows them. */
+  /** Replaces the provider's own instructions; additions by layers and system blocks follow it. */
   readonly instructions?: string;
   readonly temperature?: number;
   readonly topP?: number;
-  /** The most tokens that one answer may take, reasoning included. */
+  /** The maximum number of tokens of one answer, reasoning included. */
   readonly maxOutputTokens?: number;
-  /** How hard the model thinks, in its provider's own words: `low`, `high`. */
+  /** The reasoning effort, in the provider's own terms: `low`, `high`. */
   readonly reasoningEffort?: string;
-  /** Whether one answer may make several calls. */
+  /** Whether one answer may contain several calls. */
   readonly parallelToolCalls?: boolean;
 };
 
-/** What one run asks otherwise: for each of its requests, and for its tool loop. */
+/** The settings of one run: for each of its requests, and for its tool loop. */
 export type RunSettings = ModelSettings & {
   /**
-   * `required`, or a tool by its name, holds until a tool of the run was called: after that the model chooses, or the run
-   * would come to no end.
+   * `required`, or a tool by name, applies until the run has called a tool. After that the model chooses, because the run could not
+   * end otherwise.
    */
   readonly toolChoice?: ToolChoice;
-  /** How often the tool loop may ask the model in this run. */
+  /** The maximum number of model calls of the tool loop in this run. */
   readonly maxSteps?: number;
 };
 
@@ -60,7 +60,7 @@ export const runSettings = optionsOf<RunSettings>({
   ...{ toolChoice: anything, maxSteps: checkWhole },
 });
 
-/** @throws {TypeError} for a choice that there is not, and for a tool that the run does not offer. */
+/** @throws {TypeError} if the choice is invalid, or the run does not offer the tool. */
 export function checkToolChoice(where: string, toolChoice: unknown, tools: readonly string[]): void {
   if (toolChoice === undefined) return;
   if (typeof toolChoice !== "object" || toolChoice === null) {

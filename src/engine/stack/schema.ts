@@ -5,8 +5,8 @@ import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 
 /**
- * A schema of any library that speaks Standard Schema (zod, valibot, arktype and others; https://standardschema.dev), as far as
- * it is used here.
+ * The part of Standard Schema that turnlog uses: a schema of zod, valibot, arktype, or any other library that implements it
+ * (https://standardschema.dev).
  */
 export type StandardSchema<Input = unknown, Output = Input> = {
   readonly "~standard": {
@@ -14,7 +14,7 @@ export type StandardSchema<Input = unknown, Output = Input> = {
     readonly vendor: string;
     readonly validate: (value: unknown) => Validation<Output> | Promise<Validation<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-    /** Standard JSON Schema: the schema as JSON, where its library can say it. */
+    /** Standard JSON Schema: the schema as JSON, if its library can produce it. */
     readonly jsonSchema?: { readonly input: (options: { readonly target: string }) => Record<string, unknown> };
   };
 };
@@ -27,17 +27,17 @@ export type Validation<Output> =
 
 export type IssuePathSegment = PropertyKey | { readonly key: PropertyKey };
 
-/** What of a value is not as its schema says, and where: the names and indexes that lead there. */
+/** How a value violates its schema, and where: the path of names and indexes. */
 export type SchemaIssue = { readonly message: string; readonly path: readonly PropertyKey[] };
 
-/** The value as the schema gives it (defaults, transformations), or what is wrong with it. */
+/** The value as the schema parses it (defaults, transformations), or the issues. */
 export async function validate<Output>(
   schema: StandardSchema<unknown, Output>,
   value: unknown,
 ): Promise<{ readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] }> {
   const validated = await schema["~standard"].validate(value);
   if (validated.issues === undefined) return { value: validated.value };
-  // Libraries give lists and paths of their own classes, which hold much more.
+  // Some libraries return lists and paths of their own classes, which hold much more.
   const issues = Array.from(validated.issues, ({ message, path = [] }) => ({
     message,
     path: Array.from(path, (segment) => (typeof segment === "object" ? segment.key : segment)),
@@ -45,14 +45,14 @@ export async function validate<Output>(
   return { issues };
 }
 
-/** Issues in lines, each with its place. */
+/** The issues as lines of text, each with its path. */
 export const issuesText = (issues: readonly SchemaIssue[]): string => z.prettifyError({ issues });
 
 /**
- * What a model is told of a schema: the JSON Schema that was given beside it, else its library's own.
+ * The JSON Schema for the model: the one given beside the schema, or else its library's own.
  *
  * @param place - The option that holds the schema, with its function.
- * @throws {TypeError} for what is no schema, and for one that has no JSON Schema.
+ * @throws {TypeError} if it is not a schema, or has no JSON Schema.
  */
 export function jsonSchemaOf(
   place: string,
@@ -65,16 +65,16 @@ export function jsonSchemaOf(
   if (beside !== undefined && !isJsonObject(beside))
     throw new TypeError(`${place}: the jsonSchema beside it is ${kindOf(beside)}: give { type: "object", … }`);
   const { $schema: _, ...said } = beside ?? ownJsonSchema(place, schema, otherwise);
-  // A round trip drops hidden members of a library.
+  // A round trip through JSON drops a library's hidden members.
   const json = JSON.parse(JSON.stringify(said)) as JsonObject;
   freezeJson(json);
   return json;
 }
 
 /**
- * What a model is told of the answer that is wanted.
+ * The JSON Schema of an answer.
  *
- * @throws {TypeError} for what is no schema, has no JSON Schema, or is of no object.
+ * @throws {TypeError} if it is not a schema, has no JSON Schema, or does not describe an object.
  */
 export function outputSchemaOf(where: string, schema: unknown): JsonObject {
   const json = jsonSchemaOf(

@@ -2,13 +2,13 @@ import type { JsonObject } from "../../base/json.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { utf8Length } from "../../base/utf8.ts";
 
-/** What the settings of a request may take as JSON, in UTF-8 bytes: they stand in the log, and in the memory of who folds it. */
+/** The maximum size of a request's settings as JSON, in UTF-8 bytes: the log and every fold of it hold them. */
 export const maxSettingsBytes = 8 * 1024 * 1024;
 
 /**
- * Refuses settings that could not be stored, before anything begins.
+ * Rejects settings that are too large to store, before anything begins.
  *
- * @throws {TurnlogError} `settings-too-large`, which names the biggest of them.
+ * @throws {TurnlogError} `settings-too-large`, which names the largest setting.
  */
 export function checkSettings(settings: JsonObject): void {
   const bytes = bytesOf(settings);

@@ -1,36 +1,36 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { Settings } from "./codec.ts";
 
-/** A response that a server stores, and what it was asked with. */
+/** A response that a server stores, with its request. */
 export type StoredResponse = {
-  /** Null where the server does not tell it. */
+  /** Null if the server does not report it. */
   readonly id: string | null;
-  /** What it got as its own input, as an answer of which those are the items: the codec reads it as it reads the response. */
+  /** The response's own input, in the form of an answer with these items, so that the codec can read it like the response. */
   readonly input: JsonObject;
   readonly response: JsonObject;
-  /** Those that the response tells, as this provider would ask with them. */
+  /** The settings that the response reports, in the form in which this provider would send them. */
   readonly settings: Settings;
 };
 
-/** Responses that a server stores, each of which goes on from the one before. */
+/** Responses that a server stores, each continuing from the one before. */
 export type StoredChain = {
   /** Oldest first. */
   readonly responses: readonly StoredResponse[];
-  /** What the first of them went on from and is not there; null where it went on from nothing. */
+  /** The response that the first one continues from and that could not be read; null if it continues from nothing. */
   readonly before: { readonly id: string; readonly reason: "not-found" | "conversation" | "too-many" } | null;
-  /** Something in it was a secret and is masked: the server holds other bytes. */
+  /** A response contained a secret, which is masked here. The server holds other bytes. */
   readonly isMasked?: boolean;
 };
 
-/** Objects at a server that requests add to. Every call may be made once more: what is gone stays gone. */
+/** Objects at a server that requests add to. Every call may be repeated: a deleted item stays deleted. */
 export interface ConversationObjects {
-  /** Makes an empty one, and gives its id. */
+  /** Creates an empty object and resolves to its id. */
   create(options: { readonly signal: AbortSignal }): Promise<string>;
-  /** The ids of its newest items, the newest first. */
+  /** The ids of its newest items, newest first. */
   newestItems(
     id: string,
     options: { readonly limit: number; readonly signal: AbortSignal },
   ): Promise<readonly string[]>;
-  /** Takes an item out; one that is gone already is no failure. */
+  /** Deletes an item; succeeds if it is already gone. */
   deleteItem(id: string, itemId: string, options: { readonly signal: AbortSignal }): Promise<void>;
 }

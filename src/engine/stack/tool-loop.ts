@@ -9,12 +9,12 @@ import { checkTool, type Tool } from "./tool.ts";
 export type ToolLoopOptions = { readonly maxSteps?: number | undefined };
 const loopOptions = optionsOf<ToolLoopOptions>({ maxSteps: checkWhole });
 
-/** How often the loop asks the model in one run, unless it is told otherwise. */
+/** The default limit of model calls in one run. */
 const maxStepsDefault = 32;
 
 /**
- * Runs the tools that an answer calls and asks again, until an answer calls none. An answer that its server has paused is asked on as
- * it stands. The loop is outside all layers unless it is placed in the list by hand, where a layer is to see a whole run as one call.
+ * Runs the tools that an answer calls and asks the model again, until an answer calls none. If the server paused an answer, the
+ * loop asks it to continue. The loop is outside all layers by default; list it yourself to let a layer see a whole run as one call.
  */
 export function toolLoop<Context = unknown>(
   tools: readonly Tool<unknown, unknown, Context>[],
@@ -32,7 +32,7 @@ export function toolLoop<Context = unknown>(
     for (let iteration = 0; iteration < maxSteps; iteration += 1) {
       const answer = await next(asked);
       const brought = broughtBy(asked, answer);
-      // What no layer within has answered.
+      // Calls that no inner layer has answered.
       const calls = openCalls(brought).filter((call) => ctx.canRun(call));
       const runnable = calls.filter((call) => isRunnable(call) && !isOfTheApp(call, tools, ctx));
       isPaused = calls.length === 0 && endsPaused(answer, brought);
@@ -42,7 +42,7 @@ export function toolLoop<Context = unknown>(
       }
       if (runnable.length === 0) return answer;
       asked = answer.append(...(await runTools(runnable, ctx)));
-      // The app answers what the loop cannot; it asks again by itself.
+      // The app answers the remaining calls, and then runs the conversation again.
       if (runnable.length < calls.length) return asked;
     }
     throw new TurnlogError(
@@ -55,11 +55,11 @@ export function toolLoop<Context = unknown>(
   return { ...layer, tools, isEngine: true };
 }
 
-/** Whether a Turn ends with an answer that its server has paused, among what a pass brought. */
+/** Whether a Turn ends with an answer that this pass added and that its server paused. */
 export const endsPaused = (turn: Turn, brought: readonly Block[]): boolean =>
   brought.at(-1)?.wire?.paused === true && brought.at(-1) === turn.at(turn.length - 1);
 
-/** Waits for all of them, so that a tool that started is never left behind by another's failure. */
+/** Waits for all calls, so that one tool's failure never abandons another that has started. */
 async function runTools(calls: readonly Block[], ctx: LayerContext): Promise<readonly Block[]> {
   const settled = await Promise.allSettled(calls.map((call) => ctx.tool(call)));
   return settled.map((outcome) => {
@@ -68,7 +68,7 @@ async function runTools(calls: readonly Block[], ctx: LayerContext): Promise<rea
   });
 }
 
-/** A tool that the request offered and the engine does not have: the app runs it, and appends what came of it. */
+/** Whether the request offered a tool that the engine does not have: the app runs it and appends the result. */
 function isOfTheApp({ name }: Block, tools: readonly Pick<Tool, "name">[], ctx: LayerContext): boolean {
   if (name === null || tools.some((tool) => tool.name === name)) return false;
   return ctx.offers(name);

@@ -6,64 +6,64 @@ import type { Block } from "../../domain/block.ts";
 import type { BlockId, ConversationId, RunId } from "../../domain/ids.ts";
 import { issuesText, jsonSchemaOf, type SchemaIssue, type StandardSchema, validate } from "./schema.ts";
 
-/** What a tool is told besides its input. */
+/** What a tool receives besides its input. */
 export type ToolContext<Context = unknown> = {
-  /** The same for every attempt at one call: hand it to services that deduplicate. */
+  /** The same for every attempt at one call: pass it to services that deduplicate. */
   readonly idempotencyKey: string;
   readonly callId: string;
-  /** The conversation, the run and the call's block: what `conversation.child(name, ctx)` links a subagent to. */
+  /** The conversation, the run and the call's block: `conversation.child(name, ctx)` links a subagent to them. */
   readonly conversationId: ConversationId;
   readonly runId: RunId;
   readonly blockId: BlockId;
   readonly signal: AbortSignal;
-  /** What the caller of the run gave as its `context`; it is recorded nowhere. Undefined where none was given. */
+  /** The `context` that the caller of the run gave, or undefined. It is never recorded. */
   readonly context: Context;
 };
 
-/** A function that the model may call, with the types of its arguments and of what it gives. */
+/** A function that the model may call, with the types of its input and result. */
 export type Tool<Input = unknown, Result = unknown, Context = unknown> = {
   readonly name: string;
   readonly description: string;
-  /** JSON Schema of the input, as the provider is told it. */
+  /** JSON Schema of the input, as the provider receives it. */
   readonly parameters: JsonObject;
-  /** Running it twice with one key does what running it once does: only then it is ever run again. */
+  /** Whether repeating a call with the same key has no further effect: only then is it ever repeated. */
   readonly idempotent: boolean;
   readonly timeoutMs: number;
   /**
-   * Validates the arguments and runs. Its answer is told to the model: a text as it is, a list of parts that `text`, `image`, `file` and
-   * `audio` made as those, anything else as JSON. What it throws, or gives that is no JSON, is told as its error.
+   * Validates the arguments and runs. The model gets a text result as it is, a list of parts made by `text`, `image`, `file` and
+   * `audio` as parts, and anything else as JSON. Errors, and results that are not JSON, reach the model as an error.
    */
   readonly run: (argumentsText: string, ctx: ToolContext<Context>) => Promise<unknown>;
-  /** The function that the tool was made with, for tests and for other tools: nothing is validated or recorded. */
+  /** The function that the tool was made with, for tests and other tools: without validation or recording. */
   execute(input: Input, ctx: ToolContext<Context>): Result;
   /**
-   * What a call of this tool asks for, validated: for layers that look at calls before they run. Null for every other block.
+   * The validated input of a call of this tool, for layers that inspect calls before they run; null for every other block.
    *
-   * @throws {ToolInputError} when its arguments are not of the schema.
+   * @throws {ToolInputError} if the arguments do not match the schema.
    */
   readonly inputOf: (call: Block) => Promise<Input | null>;
 };
 
-/** Tools may take this long unless they say otherwise. */
+/** Default time limit of a tool call. */
 const toolTimeoutMs = 60_000;
 
-/** A tool as `tool` takes it. */
+/** Options of `tool`. */
 export type ToolDefinition<Input = unknown, Result = unknown, Context = unknown> = {
   readonly name: string;
-  /** What the tool is for, as the model is told it. */
+  /** The purpose of the tool, as the model reads it. */
   readonly description: string;
-  /** Validates the arguments: a schema of zod, valibot, arktype, or any other library that speaks Standard Schema. */
+  /** Validates the arguments: a schema of zod, valibot, arktype, or any other library that implements Standard Schema. */
   readonly inputSchema: StandardSchema<unknown, Input>;
   /**
-   * The input as the model is told it, in JSON Schema. Only needed where the schema's library cannot say it; what both say has
-   * to agree, for the arguments are validated by `inputSchema` alone.
+   * JSON Schema of the input, as the model reads it. Needed only if the schema library cannot produce one. Keep the two in
+   * agreement: only `inputSchema` validates the arguments.
    */
   readonly jsonSchema?: JsonObject;
-  /** Running it twice with one key does what running it once does; false when absent. */
+  /** Whether repeating a call with the same key has no further effect; false by default. */
   readonly idempotent?: boolean;
-  /** How long a call may take, in milliseconds; a minute when absent. */
+  /** The time limit of a call in milliseconds; one minute by default. */
   readonly timeoutMs?: number;
-  /** Gives what the model is to be told: a text, parts such as `[text("The chart:"), image(url)]`, or what has a JSON text. */
+  /** Returns the result for the model: a text, parts such as `[text("The chart:"), image(url)]`, or a JSON value. */
   readonly execute: (input: Input, ctx: ToolContext<Context>) => Result;
 };
 
@@ -73,12 +73,12 @@ const definitionOptions = optionsOf<ToolDefinition>({
 });
 
 /**
- * Declares a tool by a schema of its input; the arguments are validated before it runs.
+ * Defines a tool by the schema of its input. turnlog validates the arguments before the tool runs.
  *
  *     const weather = tool({ name: "weather", description: "Today's weather", inputSchema: z.object({ city: z.string() }),
  *       execute: ({ city }) => `sunny in ${city}` });
  *
- * @throws {TypeError} for an option that is none, and for a schema that is none or has no JSON Schema.
+ * @throws {TypeError} if an option is unknown or invalid, or the schema is not a schema or has no JSON Schema.
  */
 export function tool<Input, Result, Context = unknown>(
   definition: ToolDefinition<Input, Result, Context>,
@@ -101,10 +101,10 @@ export function tool<Input, Result, Context = unknown>(
   };
 }
 
-/** The model called a tool with arguments that are not of its schema. It is told so, and the run goes on. */
+/** The model called a tool with arguments that do not match the schema. The model gets the error, and the run continues. */
 export class ToolInputError extends TurnlogError<"tool-input"> {
   override readonly name = "ToolInputError";
-  /** What is wrong, and where; empty where the arguments are no JSON. */
+  /** What is wrong, and where; empty if the arguments are not JSON. */
   readonly issues: readonly SchemaIssue[];
 
   constructor(what: string, issues: readonly SchemaIssue[], options?: ErrorOptions) {
@@ -127,7 +127,7 @@ function parseArguments(text: string): unknown {
   }
 }
 
-/** @throws {TypeError} for what is no tool, or one that no model's API takes. */
+/** @throws {TypeError} if it is not a tool, or no provider's API would accept it. */
 export function checkTool(where: string, tool: unknown): void {
   const given = isJsonObject(tool) ? tool : {};
   const { name, description, parameters, run } = given;
