@@ -60,3 +60,9 @@ test("the checks report no decision, no string of the code, and no plain sentenc
   await write("docs/PAGE.md", "There are none of these left. The understanding is beside the point.\n");
   expect(await findings()).toEqual({ code: 0, lines: [] });
 });
+
+test("the documents and comments of this repository pass the check", async () => {
+  const { code, stderr } = await outcomeOf(process.execPath, [check], { cwd: join(import.meta.dirname, "../..") });
+  expect(stderr).toBe("");
+  expect(code).toBe(0);
+});

@@ -163,4 +163,32 @@ export const logFaults: readonly PlantedFault[] = [
     put: "",
     suite: "carry/redact",
   },
+  {
+    of: "an erasure leaves snapshots of what it erased",
+    file: "stores/sqlite/erase.ts",
+    find: "counts.snapshots += Number(removeSnapshots.run(stream).changes);",
+    put: "",
+    suite: "stores/sqlite/store",
+  },
+  {
+    of: "an erasure leaves its texts in SQLite's log",
+    file: "stores/sqlite/erase.ts",
+    find: 'database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() ?? {}',
+    put: "{ busy: 0 }",
+    suite: "erasure/erase",
+  },
+  {
+    of: "an emptied event counts as sound although no order erased it",
+    file: "audit/erasure-check.ts",
+    find: 'return isNamed ? null : "it was emptied, and no order of this store says so";',
+    put: "return isNamed ? null : null;",
+    suite: "erasure/erase",
+  },
+  {
+    of: "a conversation that was erased comes back with a copy",
+    file: "carry/copy.ts",
+    find: "if (newest !== null && isErased(newest)) throw new ConversationErasedError(newest);",
+    put: "",
+    suite: "cli/erase",
+  },
 ];
