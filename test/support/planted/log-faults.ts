@@ -136,13 +136,6 @@ export const logFaults: readonly PlantedFault[] = [
     suite: "coherence/troubled",
   },
   {
-    of: "what a run has proposed stays although another process took the run",
-    file: "log/writer/held-fold.ts",
-    find: "if (this.goesOnWith(recorded)) return await this.dropProposed();",
-    put: "",
-    suite: "coherence/troubled",
-  },
-  {
     of: "a snapshot from before a skip is read after it",
     file: "log/writer/skip-event.ts",
     find: "await log.store.snapshots?.deleteAll();",
