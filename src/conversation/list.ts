@@ -109,7 +109,7 @@ const listOptions = optionsOf<ListOptions>({
   ...{ labels: labelValues, withHidden: checkFlag, withTotal: checkFlag, onProgress: anything },
 });
 
-/** What is known of an owner: now, or once it is. */
+/** Looks up whether an owner is alive: at once, or once it is known. */
 type LifeOfOwner = typeof lifeIn;
 
 /**

@@ -65,7 +65,7 @@ export function isSuspect({ decision }: InferenceRequestedData, response: Respon
   return isAnotherAnchor(askedAnchor(decision), response);
 }
 
-/** What a request was to continue from, and whether its endpoint is known to say nothing of that. */
+/** The id that a request was to continue from, and whether its endpoint is expected to report the one that it used. */
 export type AskedAnchor = { readonly id: string | null; readonly hasEcho: boolean };
 
 export const askedAnchor = ({ anchor, capabilities }: InferenceRequestedData["decision"]): AskedAnchor => ({

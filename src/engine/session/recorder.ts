@@ -11,7 +11,7 @@ import type { RunTurns } from "../../projections/run-turns.ts";
 import { type Interceptor, intercept } from "./breakpoint.ts";
 import { runTakenOver } from "./errors.ts";
 
-/** Who appends: also one who only looks at what would be. */
+/** The writer that appends, or a replay's, which only looks. */
 type Writer = Pick<ConversationWriter, "view" | "commit" | "dropProposed">;
 
 /** The author of an event, and its frame. */
