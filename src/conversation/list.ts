@@ -64,7 +64,7 @@ export type ListOptions = {
  */
 export type OpenRunState = "running" | "cut-off" | "elsewhere" | "parked";
 
-/** What a list has of a conversation. */
+/** The entry of a conversation in a list. */
 export type ListedConversation = Omit<ConversationSummary, "openRun"> & {
   readonly id: ConversationId;
   /** The run that has not ended; null if none is open. `inDoubt` counts what has to be settled. */

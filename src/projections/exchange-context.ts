@@ -10,7 +10,7 @@ type Exchange = {
   readonly response: ResponseReceivedData;
 } & Pick<ServerContext, "stream" | "revision" | "index" | "at">;
 
-/** What a server holds after an exchange, derived from request and response. */
+/** The context that a server holds after an exchange, derived from request and response. */
 export function serverContextOf({ request, response, ...place }: Exchange): ServerContext {
   const { output } = response;
   const entered = output.filter(entersTurn);

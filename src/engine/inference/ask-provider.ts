@@ -26,7 +26,7 @@ import { type Retries, retryDelayMs } from "./retry.ts";
 export type Attempt = {
   readonly prepared: Prepared;
   readonly scope: CallScope;
-  /** What this attempt does differently from the earlier ones. */
+  /** The differences from the earlier attempts. */
   readonly retry: Retry;
   /** Decides what follows a failure that is not simply sent again; `past` is the failure as recorded. */
   readonly otherwise: (error: ProviderError, past: InferenceFailedData | null) => Promise<FollowUp>;

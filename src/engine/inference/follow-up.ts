@@ -25,7 +25,7 @@ export type StepState = {
   readonly failed: FailedProvider[];
 };
 
-/** What follows a failed attempt. It is decided before the failure is recorded, so that the failure's event contains it. */
+/** The step's reaction to a failed attempt. It is decided before the failure is recorded, so that the failure's event contains it. */
 export type FollowUp =
   | { readonly how: "retry"; readonly retryInMs: number }
   | { readonly how: "shorten"; readonly shorter: Shorter }

@@ -8,7 +8,7 @@ import { engineActor, type RunSession } from "../session/session.ts";
 import { anchorKind, type Lesson, type SentBlock, type Settings } from "../stack/codec.ts";
 import type { ProviderError } from "../stack/provider.ts";
 
-/** What the next attempt does differently. */
+/** The differences of the next attempt. */
 export type Retry = {
   readonly full?: string;
   /** Capabilities that it does without. Once the endpoint takes the request, they are recorded as missing. */
@@ -27,7 +27,7 @@ type Failed = {
 
 type Consequence = ProposedEvent["event"];
 
-/** What follows a refusal: another attempt, if that can help, and the events to record after the failure. */
+/** The consequences of a refusal: another attempt, if that can help, and the events to record after the failure. */
 export type Reaction = {
   readonly retry: Retry | null;
   readonly consequences: readonly Consequence[];

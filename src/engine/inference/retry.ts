@@ -57,8 +57,8 @@ function mayBeSentAgain({ shouldRetry, kind, status }: ProviderError): boolean {
 }
 
 /**
- * Failures in which the server or the connection breaks off. Other failures after which the server may have acted, such as aborts, are not
- * retried.
+ * Failures in which the server or the connection breaks off. This policy retries no other failures after which the server may have acted,
+ * such as aborts.
  */
 const brokenOff: ReadonlySet<string> = new Set([
   ...["server-error", "connection", "stream-cut", "answer-stalled", "timeout", "rate-limited"],

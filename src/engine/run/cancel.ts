@@ -23,7 +23,7 @@ export type Cancelled = {
 export type CancelOptions = {
   /** The reason, for the log and the caller of the run. */
   readonly reason?: string;
-  /** Who cancels; an operator by default. */
+  /** The actor who cancels; an operator by default. */
   readonly actor?: Actor;
   /** How long to wait for the owner to end it, in milliseconds; 5,000 by default. */
   readonly waitMs?: number;

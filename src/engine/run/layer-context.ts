@@ -19,7 +19,7 @@ import { inferAside } from "./infer-aside.ts";
 
 const effectOptions = optionsOf<EffectOptions>({ idempotent: checkFlag, timeoutMs: anything });
 
-/** What a layer gets besides the Turn. */
+/** The context that a layer gets besides the Turn. */
 export const contextOf = (asked: Asking, layer: Layer, call: FrameSurroundings): LayerContext =>
   new CallContext(asked, layer, call);
 

@@ -26,7 +26,7 @@ import type { EngineOptions } from "../stack/engine.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { outsideOfRuns } from "./run-queue.ts";
 
-/** What a run needs from its conversation's writer: the folds at the head, and the way to append. */
+/** The parts of its conversation's writer that a run needs: the folds at the head, and the way to append. */
 export type RunStream = Pick<
   ConversationWriter,
   "name" | "view" | "owner" | "lastAt" | "lastRunRevision" | "commit" | "dropProposed" | "turnReader" | "readAll"
@@ -40,11 +40,11 @@ export type RunStart = {
   /** When the run began, in milliseconds. */
   readonly startedAt: number;
   readonly epoch: number;
-  /** What a run that was cut off had done; null for a new run. */
+  /** The past of a run that was cut off; null for a new run. */
   readonly before: {
     readonly firstRevision: number;
     readonly journal: Journal;
-    /** What its events say. The events themselves are not kept: a run that was refused often would hold all of them. */
+    /** The record of its events. The events themselves are not kept: a run that was refused often would hold all of them. */
     readonly record: RunRecord;
     /**
      * The decisions about effects in doubt. While some are left, the run is parked and not executed. Null for a replay, which decides

@@ -31,11 +31,11 @@ export type RunOptions = {
    * process is alive; or to throw.
    */
   readonly whileRunning?: "wait" | "throw";
-  /** What to do with a run that was cut off: finish it first (the default), give it up, or throw. */
+  /** How to treat a run that was cut off: finish it first (the default), give it up, or throw. */
   readonly unfinished?: "resume" | "abandon" | "throw";
-  /** What to do if the stack is not the one of the run that was cut off: by default, `run` gives that run up and `resume` throws. */
+  /** How to react if the stack is not the one of the run that was cut off: by default, `run` gives that run up and `resume` throws. */
   readonly onStackChanged?: "abandon" | "throw";
-  /** What to do if the layers do not repeat what a run that was cut off did; throws by default. */
+  /** How to react if the layers do not repeat what a run that was cut off did; throws by default. */
   readonly onDiverged?: "abandon" | "throw";
   /** Takes a run from an owner that may still be alive: what that owner does from then on is lost. */
   readonly takeover?: boolean;
@@ -82,7 +82,7 @@ export type ResumeOptions<Context = unknown, Output = unknown> = Omit<RunOptions
 
 /** Options that no log has, so a resumed run needs them again. */
 export type UnrecordedOptions<Context, Output> = {
-  /** What layers and tools get as `ctx.context`: connections, the current user. Not recorded. */
+  /** The value of `ctx.context` for layers and tools: connections, the current user. Not recorded. */
   readonly context?: Context;
   /**
    * The shape of the answer: the model gets the JSON Schema, if its provider supports that, and `result.output` is the answer as the schema
@@ -156,7 +156,7 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
   return [given, { ...options, recorded, interceptor }];
 }
 
-/** What the log of a run records of its options. */
+/** The part of a run's options that its log records. */
 function recordedOptions(where: string, options: Partial<AnswerOptions>, engine: EngineOptions): RecordedRunOptions {
   const { provider, tools, context } = engine;
   const offered = [...provider.codec.offeredTools(provider.settings), ...tools.map(({ name }) => name)];

@@ -106,14 +106,14 @@ export async function abandon(stream: ConversationWriter, run: OpenRun, abandoni
 
 type Cancelling = {
   readonly reason: string;
-  /** Who asked for it. */
+  /** The actor who asked for it. */
   readonly actor: Actor;
-  /** Who ends it; by default, who asked for it. */
+  /** The actor who ends it; by default, the one who asked for it. */
   readonly by?: Actor;
   readonly engine?: EngineOptions;
 };
 
-/** Ends a run that is not continued as cancelled: what it did stays, and every open call gets a result. */
+/** Cancels a run that no process continues: what it did stays, and every open call gets a result. */
 export async function cancelAsIs(
   stream: ConversationWriter,
   run: OpenRun,
@@ -172,7 +172,7 @@ export async function mustBeFree(
   if (!isSilent) throw new RunInProgressError(run.id, owner);
 }
 /**
- * What is known of the owner of a run, after a wait if one is needed.
+ * Looks up whether the owner of a run is alive, and waits if that takes time.
  *
  * @throws {ConversationMovedError} if the run changed during the wait.
  */

@@ -206,7 +206,7 @@ async function recordAnswer(
   await committed(stream, [...lessons, { event: { type: "WarmUpAnswered", version: 1, data: decoded.data }, actor }]);
 }
 
-/** What a refusal before inference reveals about the endpoint. */
+/** The capability that an endpoint lacks according to a refusal before inference. */
 const lessonOf = (
   { codec, configured = [] }: Provider,
   error: ProviderError,

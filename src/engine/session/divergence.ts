@@ -24,7 +24,7 @@ export type DivergencePlace = {
  */
 export class ReplayDivergedError extends TurnlogError<"replay-diverged"> {
   override readonly name = "ReplayDivergedError";
-  /** What differs, without the place. */
+  /** The difference, without its place. */
   readonly what: string;
   readonly frame: string;
   readonly revision: number | null;

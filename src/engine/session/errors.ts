@@ -42,7 +42,7 @@ export class CancelRequest extends Error {
 export class RunCancelledError extends TurnlogError<"run-cancelled"> {
   override readonly name = "RunCancelledError";
   readonly runId: string;
-  /** Who asked for it with `cancel`; null if the caller's own signal aborted. */
+  /** The actor who called `cancel`; null if the caller's own signal aborted. */
   readonly cancelledBy: Actor | null;
 
   constructor(runId: string, cause: unknown) {

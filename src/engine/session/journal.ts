@@ -114,7 +114,7 @@ export class Journal {
     return this.log.inferences.has(`${frame} ${attempt}`);
   }
 
-  /** What the log says of a tool call or an effect of this name; each is returned once. */
+  /** The recorded state of a tool call or an effect of this name; each is returned once. */
   effect(id: string, name: string, frame: string): PastEffect {
     const known = this.log.effects.get(id);
     if (known === undefined) return { state: "none" };

@@ -17,7 +17,6 @@ type Writer = Pick<ConversationWriter, "view" | "commit" | "dropProposed">;
 /** The author of an event, and its frame. */
 export type RecordedBy = Omit<ProposedEvent, "event" | "runId">;
 
-/** What a recorder of one run needs. */
 type RecorderOptions = {
   readonly stream: Writer;
   readonly runId: string;
@@ -49,7 +48,7 @@ export class Recorder {
   #failure: Error | null = null;
   #hasWritten = false;
   #isParked = false;
-  /** What a parked run had recorded but not appended. */
+  /** The events that a parked run had recorded but not appended. */
   readonly #unwritten: ProposedEvent[] = [];
 
   constructor(options: RecorderOptions) {
@@ -98,7 +97,7 @@ export class Recorder {
     return this.#isParked && this.#hasWritten;
   }
 
-  /** What happened in a parked run but is not in its log: results, and events from before the abort, except of effects that had not begun. */
+  /** The events of a parked run that are not in its log: results, and events from before the abort, except of effects that had not begun. */
   takeUnwritten(): readonly ProposedEvent[] {
     const left = [...this.#unwritten.splice(0), ...this.#buffer.splice(0)];
     return left.filter(({ event }) => !intents.has(event.type));

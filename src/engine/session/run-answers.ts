@@ -63,7 +63,7 @@ type KnownEffect = {
 
 type Edited = { readonly after: string; readonly revision: number };
 
-/** What a run has done, by frame, attempt and block id: its log, read as answers. */
+/** The log of a run, read as answers by frame, attempt and block id. */
 export class RunAnswers {
   /** By direction and frame, in the order of the log. */
   readonly edits = new Map<string, Edited[]>();

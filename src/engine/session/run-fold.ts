@@ -13,7 +13,7 @@ import type { RunClock } from "./run-clock.ts";
 type Folding = {
   readonly stream: Pick<ConversationWriter, "name" | "view" | "readAll">;
   readonly turns: RunTurns;
-  /** What the run's events say so far; durable events are added to it. */
+  /** The record of the run's events so far; durable events are added to it. */
   readonly record: RunRecord;
   readonly clock: RunClock;
 };
@@ -25,7 +25,7 @@ type Folding = {
  */
 export class RunFold {
   readonly turns: RunTurns;
-  /** What the run has learnt of servers; `contextLookup` searches here and in the conversation's view (decision 0101). */
+  /** The knowledge of servers that the run has gained; `contextLookup` searches here and in the conversation's view (decision 0101). */
   readonly server: ServerContextsView;
   /** The record from which the run's result is built. */
   readonly record: RunRecord;
@@ -40,7 +40,7 @@ export class RunFold {
     this.record = record;
     this.#stream = stream;
     this.#clock = clock;
-    // What a resumed run has already used is counted as it is met again.
+    // The tokens that a resumed run has already used are counted as its responses are met again.
     const known = [...record.steps, ...record.asides].reduce((sum, { usage }) => sum + totalTokens(usage), 0);
     this.#spentTokens = totalTokens(stream.view.spent) - known;
   }

@@ -42,7 +42,7 @@ export type LiveRun = {
   /** The folds of its events: Turns, what was learnt of servers, the basis of its result. */
   readonly fold: RunFold;
   readonly recorder: Recorder;
-  /** What the run did before it was cut off; empty for a new run. */
+  /** The past of a run that was cut off; empty for a new run. */
   readonly journal: Journal;
   /** Holds the run before and after its effects; null if no caller asked for it. */
   readonly interceptor: Interceptor | null;
@@ -55,7 +55,7 @@ export type LiveRun = {
   readonly emit: (part: RunPart) => void;
 };
 
-/** What is known of the layers of a run. */
+/** The state of a run's layers. */
 type LayerNotes = {
   /** Their own times that no event carries yet. */
   readonly timings: LayerTiming[];

@@ -99,7 +99,7 @@ export class ConversationWriter {
     return this.view;
   }
 
-  /** What an ancestor has recorded since the last look. If something was skipped there, the fold starts over. */
+  /** Reads what an ancestor has recorded since the last look. If something was skipped there, the fold starts over. */
   async #newsOf(stream: string): Promise<AncestorNews> {
     const { ancestors } = this.#held.fold;
     const place = { stream, seen: ancestors.get(stream) ?? -1, own: this.name };

@@ -108,7 +108,7 @@ export class HeldFold {
   }
 }
 
-/** What others may record during a run: what its caller appends, a request to end it, the outcome of a call in doubt. */
+/** The events that others may record during a run: what its caller appends, a request to end it, the outcome of a call in doubt. */
 const besideRuns: ReadonlySet<ConversationEvent["type"]> = new Set([
   ...(["BlockAppended", "ConversationRelabelled", "RunCancelRequested", "ToolSettled"] as const),
 ]);
