@@ -26,7 +26,7 @@ import { type Retries, retryDelayMs } from "./retry.ts";
 export type Attempt = {
   readonly prepared: Prepared;
   readonly scope: CallScope;
-  /** The differences from the earlier attempts. */
+  /** How this attempt differs from the earlier ones. */
   readonly retry: Retry;
   /** Decides what follows a failure that is not simply sent again; `past` is the failure as recorded. */
   readonly otherwise: (error: ProviderError, past: InferenceFailedData | null) => Promise<FollowUp>;

@@ -8,7 +8,7 @@ import { engineActor, type RunSession } from "../session/session.ts";
 import { anchorKind, type Lesson, type SentBlock, type Settings } from "../stack/codec.ts";
 import type { ProviderError } from "../stack/provider.ts";
 
-/** The differences of the next attempt. */
+/** How the next attempt differs from this one. */
 export type Retry = {
   readonly full?: string;
   /** Capabilities that it does without. Once the endpoint takes the request, they are recorded as missing. */

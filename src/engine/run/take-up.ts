@@ -269,5 +269,5 @@ function waitedMs(runId: string, revision: number | null, now: number): number {
 /** When this process first saw the newest event of each run whose owner is unknown. */
 const seenByRun = new Map<string, { readonly revision: number | null; readonly since: number }>();
 
-/** A run that is dropped is waited for anew. */
+/** A run dropped from the map is waited for from the start. */
 const maxRememberedRuns = 1_000;
