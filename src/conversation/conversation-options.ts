@@ -28,7 +28,7 @@ export type Appended = {
   readonly isNew: boolean;
 };
 
-/** Who forks, reverts, or relabels. */
+/** The actor of a fork, revert or relabel. */
 export type ActorOption = { readonly actor?: Extract<Actor, { readonly kind: (typeof users)[number] }> };
 
 const authors = ["user", "app", "import", "operator"] as const;
@@ -37,7 +37,7 @@ const users = ["user", "app", "operator"] as const;
 const appendOptions = optionsOf<AppendOptions>({ key: textOf("the message's own id, or none"), actor: anything });
 const byWhomOptions = optionsOf<ActorOption>({ actor: anything });
 
-/** Who does something, and one thing more. */
+/** The actor, and one more option. */
 export const forkOptions = optionsOf<ActorOption & { readonly id?: string }>({ actor: anything, id: anything });
 export const skipOptions = optionsOf<ActorOption & { readonly allThatFollow?: boolean }>({
   ...{ actor: anything, allThatFollow: anything },
@@ -83,7 +83,7 @@ export function checkedAppend(options: AppendOptions): { readonly actor: Actor }
   return { actor: checkedActor("append", actor, authors) };
 }
 
-/** Who changes a conversation as a whole. */
+/** Checks the actor of a change to a whole conversation. */
 export function checkedByWhom<Options extends ActorOption>(
   where: string,
   options: Options,

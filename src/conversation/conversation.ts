@@ -38,7 +38,7 @@ import type { ReadingTools } from "./readable-conversation.ts";
 import { reasoningReset } from "./reasoning-reset.ts";
 import { RunnableConversation } from "./runnable-conversation.ts";
 
-/** What a conversation needs from its store. */
+/** The parts of its store that a conversation needs. */
 type Conversations = Omit<ReadingTools, "stream"> & {
   readonly newId: (prefix: "cnv" | "blk") => string;
   readonly conversation: (id?: string) => Conversation;

@@ -18,7 +18,7 @@ export type RevisionOf = { readonly conversation: ConversationId; readonly revis
 /** One side of a difference: the revision, and the digest of its Turn. */
 export type DiffSide = RevisionOf & { readonly digest: string };
 
-/** What changed between two revisions, and by whom. */
+/** The changes between two revisions, and their authors. */
 export type ConversationDiff = TurnChanges & { readonly from: DiffSide; readonly to: DiffSide };
 
 /**

@@ -28,7 +28,7 @@ export type RequestExplanation = {
   readonly model: string | null;
   /** The endpoints that were asked at this step before, and failed. */
   readonly failedBefore: readonly string[];
-  /** What the planner decided: strategy, anchor, reason, repairs. */
+  /** The planner's decision: strategy, anchor, reason, repairs. */
   readonly decision: Decision;
   /** The mode of its run: who holds the conversation between two requests. */
   readonly mode: string;
@@ -40,7 +40,7 @@ export type RequestExplanation = {
   readonly bytes: number;
   /** The codec that wrote the body, with its version. */
   readonly encoder: string;
-  /** What sending everything would have cost; null if that codec is not available. */
+  /** The size of a full request; null if that codec is not available. */
   readonly fullBytes: number | null;
   /** Every known context, newest first. */
   readonly candidates: readonly ContextCandidate[];

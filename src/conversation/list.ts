@@ -64,7 +64,7 @@ export type ListOptions = {
  */
 export type OpenRunState = "running" | "cut-off" | "elsewhere" | "parked";
 
-/** What a list has of a conversation. */
+/** The entry of a conversation in a list. */
 export type ListedConversation = Omit<ConversationSummary, "openRun"> & {
   readonly id: ConversationId;
   /** The run that has not ended; null if none is open. `inDoubt` counts what has to be settled. */
@@ -109,7 +109,7 @@ const listOptions = optionsOf<ListOptions>({
   ...{ labels: labelValues, withHidden: checkFlag, withTotal: checkFlag, onProgress: anything },
 });
 
-/** What is known of an owner: now, or once it is. */
+/** Looks up whether an owner is alive: at once, or once it is known. */
 type LifeOfOwner = typeof lifeIn;
 
 /**

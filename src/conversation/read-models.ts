@@ -8,7 +8,7 @@ import { usage } from "../projections/usage.ts";
 import { type CatchUpOptions, createRowProjector, type RowProjector } from "../read-models/row-projector.ts";
 import { createMemoryViews } from "../stores/memory/views.ts";
 
-/** What a projector can do for any type of view. */
+/** The operations of a projector for any type of view. */
 export type AnyProjector = Pick<
   RowProjector<unknown>,
   "name" | "status" | "catchUp" | "rebuild" | "retry" | "read" | "degraded" | "mismatchedRow" | "orphanRows"

@@ -20,7 +20,7 @@ import type { ReasoningReport } from "./reasoning-report.ts";
 import type { WalkedEvent } from "./walk.ts";
 import { type WalkOptions, walkOptions } from "./walk-options.ts";
 
-/** What reading a conversation needs. */
+/** The parts that reading a conversation needs. */
 export type ReadingTools = {
   readonly stream: ConversationWriter;
   readonly log: EventLog;

@@ -27,7 +27,7 @@ export type ReasoningSize = {
   readonly reasoningTokens: number;
 };
 
-/** What will happen to the reasoning of a Turn, according to the log. */
+/** A forecast for the reasoning of a Turn, from the log. */
 export type ReasoningForecast = {
   readonly blocks: readonly ReasoningBlock[];
   readonly size: ReasoningSize;

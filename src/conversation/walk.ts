@@ -37,7 +37,7 @@ export type WalkedEvent = {
   readonly actor: Actor | null;
   readonly runId: string | null;
   readonly frame: string | null;
-  /** What happened, in one line: what `turnlog log` prints. */
+  /** The event in one line, as `turnlog log` prints it. */
   readonly words: string;
   /**
    * Why the event, or the body of its request, cannot be read, or that it has changed since it was written; null if nothing is wrong
@@ -48,13 +48,13 @@ export type WalkedEvent = {
   readonly skipped: SkippedBy | null;
   /** The event as it was recorded; null if it cannot be read, and if it was skipped. */
   readonly event: ConversationEvent | null;
-  /** What it changed in the Turn, and who did; null if nothing, or unknown because of earlier damage. */
+  /** The change to the Turn, and its author; null if there is none, or if earlier damage hides it. */
   readonly changes: TurnChanges | null;
   /** The request that it records, with the body that was sent; null at other events. */
   readonly request: SentRequest | null;
 };
 
-/** What to report of each event beside its words; each costs a fold of the conversation. */
+/** The details of each event to report beside its words; each costs a fold of the conversation. */
 export type WalkParts = {
   readonly changes: boolean;
   /** The codecs to rebuild bodies with; null to omit bodies. */

@@ -10,7 +10,7 @@ type Exchange = {
   readonly response: ResponseReceivedData;
 } & Pick<ServerContext, "stream" | "revision" | "index" | "at">;
 
-/** What a server holds after an exchange, as request and response together tell. */
+/** The context that a server holds after an exchange, derived from request and response. */
 export function serverContextOf({ request, response, ...place }: Exchange): ServerContext {
   const { output } = response;
   const entered = output.filter(entersTurn);
@@ -52,20 +52,20 @@ function unusable(request: InferenceRequestedData, response: ResponseReceivedDat
   if (response.anchor === undefined) return "no-id";
   if (isSuspect(request, response)) return "suspect";
   if (!response.isComplete) return "incomplete";
-  // Of what the user was made to say the server knows, and the Turn does not.
+  // The server got a prompt in the user's name that the Turn does not have.
   if (request.decision.repairs.some(({ rule }) => rule === "prompt")) return "prompted";
   return response.isMasked === true ? "masked" : (response.anchor.unusable ?? null);
 }
 
 /**
- * Whether the answer says that it continued from something else than what was asked: a server that ignores the id answers
- * without the context, and gives no error.
+ * Whether the answer says that it continued from something other than what was asked: a server that ignores the id answers without the
+ * context, and returns no error.
  */
 export function isSuspect({ decision }: InferenceRequestedData, response: ResponseReceivedData): boolean {
   return isAnotherAnchor(askedAnchor(decision), response);
 }
 
-/** What a request was to continue from, and whether its endpoint is known to say nothing of that. */
+/** The id that a request was to continue from, and whether its endpoint is expected to report the one that it used. */
 export type AskedAnchor = { readonly id: string | null; readonly hasEcho: boolean };
 
 export const askedAnchor = ({ anchor, capabilities }: InferenceRequestedData["decision"]): AskedAnchor => ({

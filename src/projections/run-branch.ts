@@ -14,12 +14,12 @@ export type TurnStep = {
   isKept: boolean;
 };
 
-/** What a run has done, as far as its Turn depends on it when it does not complete (rule: Runs that do not complete). */
+/** What a run has done, as far as its Turn depends on it if the run does not complete (rule: Runs that do not complete). */
 export type RunSoFar = {
   /** The Turn that it started from. */
   readonly base: Turn;
   readonly steps: readonly TurnStep[];
-  /** What frames returned. */
+  /** The Turns that frames returned. */
   readonly results: ReadonlyMap<string, Turn>;
   readonly versions: BlockVersions;
   /** By the ids of the calls. */
@@ -28,8 +28,8 @@ export type RunSoFar = {
 };
 
 /**
- * The Turn when the run does not complete: the Turn it started from, then the provider's and the tools' blocks of the branch of the last
- * answered call that counts. Results that no Turn holds yet follow their calls; `closing` are those that the end of the run brings.
+ * The Turn if the run does not complete: the Turn it started from, then the blocks of provider and tools on the branch of the last answered
+ * call that counts. Results that no Turn holds yet follow their calls; `closing` are those that the end of the run adds.
  */
 export function unfinishedTurn(run: RunSoFar, closing: ReadonlyMap<BlockId, Block>): Turn {
   const branch = branchOf(run);
@@ -49,13 +49,13 @@ export function unfinishedTurn(run: RunSoFar, closing: ReadonlyMap<BlockId, Bloc
   return run.base.append(...blocks, ...waiting.map(({ result }) => result));
 }
 
-/** The blocks that provider and tools made in this run, along the branch that ends with the last step that counts. */
+/** The blocks that provider and tools made in this run, on the branch that ends with the last step that counts. */
 export function branchOf({ steps, results, versions, resultIds }: RunSoFar): readonly Block[] {
   const step = steps.findLast((candidate) => candidate.isKept);
   if (step === undefined) return [];
   return step.result.blocks.flatMap((block) => {
     const made = versions.made(idOf(block));
-    // Anyone who said what a call came to, a person who settled it included, said it for the tool.
+    // A call's result counts as its tool's, even if a person settled the call.
     const isOurs = made !== null && (made.author.kind === "provider" || resultIds.has(idOf(block)));
     return isOurs ? asReturned(results, made.block) : [];
   });

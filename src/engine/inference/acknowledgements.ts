@@ -3,8 +3,8 @@ import { runEffect } from "../effects/run-effect.ts";
 import type { Acknowledgement, RunSession } from "../session/session.ts";
 
 /**
- * Runs what waited for a response of the run that is durable. An effect like any other, at least once; the run ends after it,
- * whatever becomes of it.
+ * Runs the work that waited for a response of the run, once the response is durable. It is an effect like any other, run at least once. The
+ * run does not end before it, whatever its outcome.
  */
 export function acknowledge(session: RunSession): void {
   const { fold, acknowledgements, running } = session.run;
@@ -30,7 +30,7 @@ export function acknowledge(session: RunSession): void {
       await work();
       return null;
     };
-    // The answer is in the log whatever becomes of who waited for it.
+    // The answer stays in the log even if this work fails.
     const done = runEffect(session, place, effect)
       .catch(() => undefined)
       .then(() => {

@@ -3,10 +3,10 @@ import type { RunSession } from "../session/session.ts";
 import type { SentBlock } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 
-/** Engines that have said so. */
+/** Engines that have already emitted the process warning. */
 const warned = new WeakSet<EngineOptions["life"]>();
 
-/** Tells of a request that carries encrypted reasoning of old answers: nobody knows how long an endpoint can read its own. */
+/** Warns of a request that carries encrypted reasoning of old answers: it is unknown how long an endpoint can read its own. */
 export function warnOfAge(
   session: RunSession,
   frame: string,

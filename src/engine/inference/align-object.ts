@@ -18,19 +18,19 @@ import type { Retry } from "./reactions.ts";
 import { noRetries, retryDelayMs } from "./retry.ts";
 import type { Step } from "./step-request.ts";
 
-/** More calls than this for one request, and a new object is made instead: the listing, and one for each item to delete. */
+/** If aligning takes more calls than this (the listing, and one for each item to delete), a new object is created instead. */
 const maxCalls = 20;
 
-/** How often an object that is gone is made anew for one request. */
+/** How often per request an object that is gone is created anew. */
 const maxObjects = 3;
 
 /**
- * Before a request of mode `conversation`: makes the server's object hold a beginning of the outgoing Turn, and nothing else. What
- * has to be added goes with the request, so that it enters the object together with the answer. Every call is an effect of the
- * run: durable before it is made, and answered by the log when the run is taken up.
+ * Before a request of mode `conversation`: makes the server's object hold a prefix of the outgoing Turn, and nothing else. The request
+ * carries the rest, so that it enters the object together with the answer. Every call is an effect of the run: it is durable before it is
+ * made, and a resumed run takes its result from the log.
  *
- * @throws {ProviderError} when the server could not be asked.
- * @throws {TurnlogError} `chain-required` when only a new object would do, and the policy requires a chain.
+ * @throws {ProviderError} if a call to the server fails for good.
+ * @throws {TurnlogError} `chain-required` if only a new object would do and the policy requires a chain.
  */
 export async function alignObject(
   session: RunSession,
@@ -52,7 +52,7 @@ export async function alignObject(
   }
 }
 
-/** What of a run that is taken up was done to objects before the requests of a frame: none of it is done again. */
+/** Consumes the object effects that a resumed run made before the requests of a frame: none is repeated. */
 export function meetObjectEffects(session: RunSession, frame: string): void {
   const { journal, ids } = session.run;
   for (const { id, name, frame: at, past } of [...journal.log.effects.values()]) {
@@ -60,7 +60,7 @@ export function meetObjectEffects(session: RunSession, frame: string): void {
     journal.effect(id, name, frame);
     ids.next(`object ${frame}`);
     if (past.state !== "started") continue;
-    // Nobody knows whether it was done: what the object holds is listed before it is used.
+    // The outcome is unknown: the object's items are listed before it is used.
     const answer = { outcome: "error", message: "the process that asked ended before the answer came" } as const;
     const data = { effectId: id, answer, durationMs: 0 };
     record(session.run, { type: "EffectFinished", version: 1, data }, { kind: "recovery" }, frame);
@@ -75,10 +75,10 @@ type Aligning = {
   readonly beforeEffect?: (() => void) | undefined;
 };
 
-/** Whether the request can be sent as it is planned now; otherwise there is another object, and it has to be planned again. */
+/** Whether the request can be sent as it is planned now. If not, there is a new object, and the request has to be planned again. */
 async function isAligned(align: Aligning, retry: Retry): Promise<boolean> {
   const { session, step } = align;
-  // What the log has says what the object holds.
+  // The log says what the object holds, so it has to be complete.
   await session.run.recorder.flush();
   step.scope.throwIfEnded();
   const { object, isUsable, decision, lastItem, keeps } = await situation(align, retry);
@@ -100,9 +100,9 @@ type Situation = {
   readonly object: ServerObject | null;
   readonly isUsable: boolean;
   readonly decision: Decision;
-  /** Of the exchanges of the object, how many are a beginning of the Turn. */
+  /** How many exchanges of the object form a prefix of the Turn. */
   readonly keeps: number;
-  /** The id of the last item of those; null where it is not known. */
+  /** The id of the last item of those exchanges; null if it is unknown. */
   readonly lastItem: string | null;
 };
 
@@ -133,8 +133,8 @@ function keptOf({ contexts, turn }: PlanRequest, object: ServerObject | null, { 
 }
 
 /**
- * Deletes what the object holds after the exchanges to keep; false where that cannot be found, or is too much, and where an answer
- * that nobody has may still enter the object: only one that is seen there is no longer under way.
+ * Deletes what the object holds after the exchanges to keep. Returns false if that cannot be found, if it is too much, or if an answer that
+ * was never received may still enter the object: it is no longer under way only once it is listed there.
  */
 async function isCutTo(
   align: Aligning,
@@ -156,7 +156,7 @@ async function isCutTo(
   const { scope } = session.engine.provider;
   changed(session, step, { scope, anchor, change: "cut", keeps, items });
   await perform(align, "conversation-delete", async (signal) => {
-    // The newest first: whatever becomes of the rest, the object holds a beginning.
+    // Newest first: if a later deletion fails, the object still holds a prefix.
     for (const itemId of items)
       await patiently(align, signal, () => conversations.deleteItem(anchor.id, itemId, { signal }));
     return null;
@@ -184,7 +184,7 @@ function changed(
 
 const objectEffects: ReadonlySet<string> = new Set(["conversation-create", "conversation-list", "conversation-delete"]);
 
-/** One effect. A second object, made because nobody knows of the first, holds nothing and is in nobody's way. */
+/** Runs one effect. If the outcome of a creation is unknown, another object is created: the extra one is empty and harmless. */
 async function perform(
   align: Aligning,
   name: string,
@@ -201,7 +201,7 @@ async function perform(
   return runEffect(session, place, work);
 }
 
-/** Asks again after a while where the server was busy: another response may be made in the object. */
+/** Retries after a delay if the server is busy: another response may be under way in the object. */
 async function patiently<T>({ session, step }: Aligning, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
   for (let retries = 0; ; retries += 1) {
     try {
@@ -215,7 +215,7 @@ async function patiently<T>({ session, step }: Aligning, signal: AbortSignal, ca
   }
 }
 
-/** Whether what the server refused can be done in another way: an object that is gone is made anew, and one may do without. */
+/** Whether a refusal can be worked around: an object that is gone is created anew, and an endpoint without objects is used without them. */
 function isMended({ session, step }: Aligning, { kind, outcome, status, message }: ProviderError): boolean {
   const { provider, learned, chain } = session.engine;
   const { scope, configured = [] } = provider;

@@ -26,13 +26,13 @@ import { type Retries, retryDelayMs } from "./retry.ts";
 export type Attempt = {
   readonly prepared: Prepared;
   readonly scope: CallScope;
-  /** What it does otherwise than those before. */
+  /** How this attempt differs from the earlier ones. */
   readonly retry: Retry;
-  /** What comes after a failure that is not simply sent again; `past` is the failure as the log has it. */
+  /** Decides what follows a failure that is not simply sent again; `past` is the failure as recorded. */
   readonly otherwise: (error: ProviderError, past: InferenceFailedData | null) => Promise<FollowUp>;
 };
 
-/** Sends a request that is durable, and records what came of it. */
+/** Makes a request durable, sends it, and records its outcome. */
 export async function ask(
   session: RunSession,
   frame: string,
@@ -66,7 +66,7 @@ export async function ask(
   );
   return recordAnswer(session, frame, prepared, {
     answer,
-    // What the server began in the background it has acted on, whatever became of the waiting for it.
+    // The server has acted on a response that it began in the background, even if waiting for it failed.
     retryInMs: (error) =>
       isUnderWay ? null : retryDelayMs(session, { error, frame, retries, settings: prepared.settings }),
     otherwise: (error) => otherwise(error, null),
@@ -74,7 +74,7 @@ export async function ask(
   });
 }
 
-/** What came of a request that the log has. */
+/** The outcome of a recorded request. If the log has none, fetches the background response or records an interruption. */
 export async function answeredBefore(
   session: RunSession,
   frame: string,
@@ -85,9 +85,9 @@ export async function answeredBefore(
   if (answer?.type === "response") {
     const { data, at } = answer;
     run.clock.delivered(at);
-    // The frame has drawn an id for each of them.
+    // The frame drew an id for each output item.
     for (const _ of data.output) newBlockId(run, frame);
-    // The fold of the log has them already.
+    // The fold of the log already has these blocks.
     const { turns } = run.journal;
     const blocks = data.output.map((json) => turns.version(json.id, json.digest) ?? blockFromJson(json));
     const actor = { kind: "provider", name: session.engine.provider.name, inferenceId: data.inferenceId } as const;
@@ -97,7 +97,7 @@ export async function answeredBefore(
   }
   if (answer?.type === "failure") {
     const { data, at } = answer;
-    // It may have gone on from what can be continued once: the requests behind it go on from there no more.
+    // The request may have continued from a context that can be continued only once: later requests must not continue from it.
     run.fold.apply({ event: { type: "InferenceFailed", version: 1, data }, actor: engineActor, frame, at });
     const error = failureOf(data);
     const { retryInMs } = data;
@@ -106,7 +106,7 @@ export async function answeredBefore(
   }
   const { provider, onLostResponse } = session.engine;
   const { request, bodyText } = prepared;
-  // Nobody knows whether the server acted; it is asked again unless the caller wants to look first.
+  // It is unknown whether the server acted. It is asked again unless the caller wants to look first.
   const recording = {
     retryInMs: ({ kind }: ProviderError) =>
       onLostResponse === "retry" && (kind === "interrupted" || kind === "lost-response") ? 0 : null,
@@ -143,7 +143,7 @@ const tellDeltas =
     if (delta.type !== "item-done" && call.isOpen()) session.run.emit({ ...delta, frame });
   };
 
-/** A call to the provider; its failures are values, for each has its own consequence. */
+/** Calls the provider. Returns failures as values, because each has its own consequence. */
 async function answerOf(
   session: RunSession,
   effect: BreakpointEffect,
@@ -157,7 +157,7 @@ async function answerOf(
   }
 }
 
-/** What a provider gives. Where it throws what is no error of a provider, nobody knows what the server did. */
+/** Returns the provider's response. If the provider throws anything but a `ProviderError`, the outcome is unknown. */
 async function responseOf(
   { engine }: RunSession,
   signal: AbortSignal,
@@ -181,7 +181,7 @@ function asResponse(answer: JsonValue): InferenceResponse {
   return { response: answer };
 }
 
-/** The response is made in the background: the process that takes the run up fetches it. */
+/** Records that the response is made in the background, so that a process that takes over the run can fetch it. */
 async function startedResponse(
   session: RunSession,
   frame: string,

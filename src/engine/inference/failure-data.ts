@@ -8,7 +8,7 @@ import {
 } from "../../domain/events/inference-events.ts";
 import { failureKinds, ProviderError } from "../stack/provider.ts";
 
-/** What a failure says, as far as it can be recorded: the author of the provider may have had no types. */
+/** The part of a failure that can be recorded: its provider may have been written without types. */
 export function failureData(error: ProviderError) {
   const body = asJson(error.body);
   const partial = asJson([...error.partial]);
@@ -30,7 +30,7 @@ export function failureData(error: ProviderError) {
   } as const;
 }
 
-/** A failure as it was, for the code that reacts to it. */
+/** Rebuilds a recorded failure for the code that reacts to it. */
 export const failureOf = (data: InferenceFailedData): ProviderError =>
   new ProviderError(data.message, {
     kind: failureKinds.find((kind) => kind === data.kind) ?? "unknown",
@@ -48,7 +48,7 @@ export const failureOf = (data: InferenceFailedData): ProviderError =>
 
 const asNumber = (value: unknown): number | null => (Number.isFinite(value) ? Number(value) : null);
 
-/** Those of them that are of their type. */
+/** The content filters of the declared type. */
 const contentFiltersOf = ({ contentFilters }: ProviderError): ContentFilter[] =>
   contentFilters.flatMap((filter) => {
     const parsed = contentFilterSchema.safeParse(filter);

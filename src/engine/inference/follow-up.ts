@@ -12,20 +12,20 @@ import type { Retries } from "./retry.ts";
 import { isRouted, routed, sessionOn } from "./routing.ts";
 import type { Step } from "./step-request.ts";
 
-/** Where a step stands after the attempts that were made. */
+/** The state of a step after the attempts made so far. */
 export type StepState = {
   outgoing: Turn;
   isShrunk: boolean;
   retry: Retry;
-  /** How often the same provider was sent the same again. */
+  /** How often the same request was sent again to the same provider. */
   retries: Retries;
-  /** How often each refusal was reacted to. */
+  /** How often the step reacted to each refusal. */
   readonly reactions: Map<string, number>;
-  /** Who has failed for good. */
+  /** The providers that have failed for good. */
   readonly failed: FailedProvider[];
 };
 
-/** What comes after a failed attempt. It is decided before the failure is recorded, so that its event says it. */
+/** The step's reaction to a failed attempt. It is decided before the failure is recorded, so that the failure's event contains it. */
 export type FollowUp =
   | { readonly how: "retry"; readonly retryInMs: number }
   | { readonly how: "shorten"; readonly shorter: Shorter }
@@ -43,23 +43,23 @@ export type FollowUp =
       readonly next?: NextProvider | undefined;
     };
 
-/** What a failure's event says of what comes after it. */
+/** The part of a failure's event that says what follows it. */
 export function toldOf(followUp: FollowUp): Pick<InferenceFailedData, "retryInMs" | "next"> {
   if (followUp.how === "retry") return { retryInMs: followUp.retryInMs };
   return "next" in followUp && followUp.next !== undefined ? { next: followUp.next } : {};
 }
 
 type FailedAttempt = {
-  /** The run as it asked the one that failed. */
+  /** The session of the provider that failed. */
   readonly at: RunSession;
   readonly error: ProviderError;
   readonly prepared: Prepared;
   readonly attempt: number;
-  /** The failure as the log has it; null where it has just come. */
+  /** The failure as recorded; null if it is new. */
   readonly past: InferenceFailedData | null;
 };
 
-/** What comes after an attempt that is not simply sent again: one that is otherwise, one by another provider, or none. */
+/** Decides what follows an attempt that is not simply sent again: a changed request, another provider, or failure. */
 export async function followUpOf(
   session: RunSession,
   step: Step,
@@ -84,14 +84,14 @@ export async function followUpOf(
   return { how: "hand-over", to: sessionOn(session, next.route), next, reaction };
 }
 
-/** What the router says of a step whose provider has failed for good; undefined where it is not asked. */
+/** The router's choice for a step whose provider has failed for good; undefined if the router is not asked. */
 function chooseNext(
   session: RunSession,
   step: Step,
   failed: readonly FailedProvider[],
 ): { readonly next: NextProvider | undefined; readonly cause?: unknown } {
   if (!isRouted(session, step) || hasEnded(session)) return { next: undefined };
-  // Nobody waits for an answer any more.
+  // The call has ended: its answer is no longer needed.
   if (step.scope.signal.aborted) return { next: null };
   try {
     const { engine, route } = routed(session, step, failed);
@@ -101,7 +101,7 @@ function chooseNext(
   }
 }
 
-/** The same for a failure whose event does not tell: older logs say it only by what comes after. */
+/** The same for a failure whose event does not say what follows: in older logs only the later events show it. */
 function handedOver(
   session: RunSession,
   step: Step,
@@ -110,19 +110,19 @@ function handedOver(
   const { journal } = session.run;
   if (!isRouted(session, step) || step.scope.signal.aborted) return null;
   if (journal.hasInference(step.frame, attempt + 1)) return session;
-  // Something came after it: it stood.
+  // The log goes on without another attempt: the failure was final.
   if (journal.isReplaying || hasEnded(session)) return null;
   const next = routed(session, step, failed);
   return hasFailed(next.engine, failed) ? null : next;
 }
 
-/** Whether the log has the end of the run, which is only executed again. */
+/** Whether the log has the end of the run, so that the run is only re-executed. */
 const hasEnded = ({ run }: RunSession): boolean => run.fold.view.client.run?.id !== run.id;
 
 const hasFailed = ({ provider }: RunSession["engine"], failed: readonly FailedProvider[]): boolean =>
   failed.some((each) => each.provider === provider);
 
-/** It reads the same where the log tells it. */
+/** The text is the same when the choice comes from the log. */
 const routeFailed = ({ message }: ProviderError, why: string, cause: unknown): TurnlogError =>
   new TurnlogError(
     "route-failed",

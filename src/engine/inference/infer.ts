@@ -18,12 +18,12 @@ import type { Step } from "./step-request.ts";
 import { checkContinued } from "./suspect-answer.ts";
 
 /**
- * One step: plans, records and sends the request, and records what came back. A refusal that the log can mend is answered
- * by one more attempt of its kind, and what the server did not act on is sent again after a while; every attempt is an event
- * before it is a call. What the log of a run that was cut off knows is not asked again.
+ * One step: plans, records and sends the request, and records its outcome. If the log can mend a refusal, one more attempt of that kind
+ * follows. A request that the server did not act on is sent again after a delay. Every attempt is recorded before it is sent. A resumed run
+ * takes recorded outcomes from its log.
  *
- * @throws {ProviderError} when the provider refused or failed for good.
- * @throws {TurnlogError} `chain-required` when the policy requires a chained request and none is possible.
+ * @throws {ProviderError} if the provider refused or failed for good.
+ * @throws {TurnlogError} `chain-required` if the policy requires a chained request and none is possible.
  */
 export async function inferStep(session: RunSession, step: Step): Promise<Turn> {
   const { at, prepared, received } = await exchange(session, step);
@@ -31,9 +31,9 @@ export async function inferStep(session: RunSession, step: Step): Promise<Turn> 
 }
 
 /**
- * The same for what a layer asks beside the conversation: no Turn gets the answer.
+ * The same for a request that a layer makes beside the conversation: its answer enters no Turn.
  *
- * @throws {ProviderError} when the provider refused or failed for good.
+ * @throws {ProviderError} if the provider refused or failed for good.
  */
 export async function receiveAnswer(session: RunSession, step: Step): Promise<Received> {
   const { received } = await exchange(session, step);
@@ -41,7 +41,7 @@ export async function receiveAnswer(session: RunSession, step: Step): Promise<Re
   return received;
 }
 
-/** Asks until there is an answer, or none to be had. */
+/** Makes attempts until one is answered or the step fails. */
 async function exchange(
   session: RunSession,
   step: Step,
@@ -59,7 +59,7 @@ async function exchange(
     const { outgoing, retry, retries } = state;
     const past = session.run.journal.inference(frame, attempt, outgoing);
     const now = { ...step, outgoing };
-    // Whom the log says was asked, whatever the router says today.
+    // A recorded request names its provider, whatever the router would choose today.
     const chosen: ChosenProvider =
       past === null
         ? (asked ?? firstAsked(session, now, told))
@@ -83,7 +83,7 @@ async function exchange(
   }
 }
 
-/** Does what a failure is followed by. Gives who is asked next. */
+/** Carries out the follow-up of a failure. Returns the session of the provider to ask next. */
 async function goOn(
   at: RunSession,
   { frame, scope, attempt }: Step & { readonly attempt: number },
@@ -95,7 +95,7 @@ async function goOn(
     case "retry": {
       state.retries = countRetry(state.retries, error);
       const { retryInMs } = followUp;
-      // An attempt that the log has was waited for then.
+      // If the log has the next attempt, the delay is over.
       if (!at.run.journal.hasInference(frame, attempt + 1)) await waitToRetry(at, scope, { retryInMs, failedAt });
       return at;
     }
@@ -105,13 +105,13 @@ async function goOn(
       return at;
     case "mend": {
       const { without = [] } = state.retry;
-      // What an earlier refusal said still holds: a server that lost one response may have lost them all.
+      // Earlier refusals still hold: a server that lost one response may have lost them all.
       state.retry = { ...state.retry, ...followUp.retry, without: [...without, ...(followUp.retry.without ?? [])] };
       return at;
     }
     case "hand-over":
       state.failed.push({ provider: at.engine.provider, error });
-      // What one refused says nothing of another.
+      // One provider's refusal says nothing about another provider.
       state.reactions.clear();
       [state.retry, state.retries] = [{}, noRetries];
       return followUp.to;
@@ -122,7 +122,7 @@ async function goOn(
 
 type Planned = Parameters<typeof prepare>;
 
-/** What the server holds outside of responses is put in order first. Where no request comes of it, the log has who would have been asked. */
+/** Aligns the server's conversation object first. If no request follows, the log has the provider that would have been asked. */
 async function prepareNow({ at, tell }: ChosenProvider, step: Step, attempt: Planned[2]): Promise<Prepared> {
   try {
     if (at.engine.chain.mode === "conversation")
@@ -134,7 +134,7 @@ async function prepareNow({ at, tell }: ChosenProvider, step: Step, attempt: Pla
   }
 }
 
-/** Null where something is asked of the conversation that was not read. */
+/** Returns null if planning needs parts of the conversation that were not read. */
 function tryToPrepare(...planned: Planned): Prepared | null {
   try {
     return prepare(...planned);
@@ -167,7 +167,7 @@ function acceptResponse(
   return result;
 }
 
-/** The response came, and says that it failed: it is recorded as a response already. */
+/** The response says that it failed: it is already recorded as a response. */
 function failedResponse({ message, code }: NonNullable<ResponseReceivedData["failure"]>): ProviderError {
   const kind = code === unreadableCall ? code : "server-error";
   return new ProviderError(message, { kind, outcome: "unknown", providerCode: code });

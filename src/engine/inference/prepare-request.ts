@@ -33,9 +33,9 @@ type Attempt = { readonly attempt: number; readonly retry: Retry };
 /**
  * Plans, shapes and encodes a request, and records it.
  *
- * @throws {BudgetExceededError} when the run's budget ends before it.
- * @throws {TurnlogError} `chain-required` when the policy requires a chained request and none is possible; `part-unsendable` when
- * parts are not to be left out.
+ * @throws {BudgetExceededError} if the run's budget is used up.
+ * @throws {TurnlogError} `chain-required` if the policy requires a chained request and none is possible; `part-unsendable` if a part cannot
+ * be sent and must not be left out.
  */
 export function prepare(
   session: RunSession,
@@ -82,7 +82,7 @@ export function prepare(
   return { request, settings, bodyText, bodyWith, shaped };
 }
 
-/** Why the newest block is not sent is what its author can mend. */
+/** Names the reason why the newest block cannot be sent, because its author can fix that. */
 function nothingToSend(turn: Turn, to: Carrier & { readonly codec: Codec }): TurnlogError<"nothing-to-send"> {
   const last = turn.at(turn.length - 1);
   const reason =
@@ -94,7 +94,7 @@ function nothingToSend(turn: Turn, to: Carrier & { readonly codec: Codec }): Tur
   return new TurnlogError("nothing-to-send", text);
 }
 
-/** @throws {TurnlogError} `part-unsendable` when a part would be left out, with its block where nothing else is in that. */
+/** @throws {TurnlogError} `part-unsendable` if a part would be left out, or a block that holds nothing else. */
 function mustCarryParts(
   input: Turn,
   { repairs, sendFrom, capabilities }: Decision,
@@ -118,17 +118,17 @@ function mustCarryParts(
   }
 }
 
-/** Why a message that shows something is left out by a codec that sends a block whole or not at all; null for other blocks. */
+/** Why a codec that sends a block whole or not at all leaves out a message with parts other than text; null for other blocks. */
 function keptWhole(block: Block, codec: Codec) {
   const isShowing = codec.unsendablePart === undefined && block.parts.some(({ type }) => type !== "text");
   const reason = isShowing ? codec.unsendableReason(block, { withId: false }) : null;
   return reason === null ? null : { what: "", reason };
 }
 
-/** Why a whole Turn is sent where there was nothing to continue from. */
+/** Reasons for a full Turn if there was nothing to continue from. */
 const startsAnew: ReadonlySet<string | null> = new Set(["first-request", "new-conversation"]);
 
-/** A request as it is to be planned, with what earlier refusals of its step said. */
+/** A request to be planned, with what earlier refusals of its step revealed. */
 export function askedFor(session: RunSession, step: StepRequest, { without = [], ...planned }: Retry): PlanRequest {
   const { provider, learned } = session.engine;
   const lacking = Object.fromEntries(without.map(({ capability }) => [capability, false]));
@@ -138,12 +138,12 @@ export function askedFor(session: RunSession, step: StepRequest, { without = [],
 
 type RefusedRequest = { readonly outgoing: Turn; readonly request: InferenceRequestedData };
 
-/** A request that the log has: it was planned then, and is not planned again. */
+/** A request that the log has: it is not planned again. */
 export function preparedBefore(session: RunSession, frame: string, { outgoing, request }: RefusedRequest): Prepared {
   const { decision, settingsDigest: digest } = request;
   const { run, engine } = session;
   const { fold } = run;
-  // What layers did before it was recorded with it.
+  // The timings of the layers so far were recorded with the request.
   takeTimings(run);
   const settings = fold.view.server.settings.get(digest) ?? {};
   fold.apply({ event: { type: "SettingsDeclared", version: 2, data: { digest, settings } }, actor: engineActor });

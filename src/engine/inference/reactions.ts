@@ -8,10 +8,10 @@ import { engineActor, type RunSession } from "../session/session.ts";
 import { anchorKind, type Lesson, type SentBlock, type Settings } from "../stack/codec.ts";
 import type { ProviderError } from "../stack/provider.ts";
 
-/** What an attempt has the next one do otherwise. */
+/** How the next attempt differs from this one. */
 export type Retry = {
   readonly full?: string;
-  /** What it does without: learnt of the endpoint once the request was taken so. */
+  /** Capabilities that it does without. Once the endpoint takes the request, they are recorded as missing. */
   readonly without?: readonly Lesson[];
 };
 
@@ -21,32 +21,32 @@ type Failed = {
   readonly settings: Settings;
   readonly shaped: readonly SentBlock[];
   readonly outgoing: Turn;
-  /** How often each refusal was reacted to in this step. */
+  /** How often the step reacted to each refusal. */
   readonly reactions: Map<string, number>;
 };
 
 type Consequence = ProposedEvent["event"];
 
-/** What a refusal leads to: another attempt, where it can be mended, and what is recorded of it behind the failure. */
+/** The consequences of a refusal: another attempt, if that can help, and the events to record after the failure. */
 export type Reaction = {
   readonly retry: Retry | null;
   readonly consequences: readonly Consequence[];
-  /** How the rest of the run is sent. */
+  /** The transport for the rest of the run. */
   readonly transport?: string;
 };
 
 const mendedBy = (retry: Retry | null, ...consequences: readonly Consequence[]): Reaction => ({ retry, consequences });
 
-/** Everything else is tried once. */
+/** Every other kind gets one reaction. */
 const maxTimes: ReadonlyMap<string, number> = new Map([["invalid-encrypted-content", 2]]);
 
 /**
- * What to do about a refusal. All of these were refused before inference, so that one more attempt is safe (as seen). It is
- * decided before the failure is recorded; `applyReaction` does what it says.
+ * Decides how to react to a refusal. All of these were refused before inference, so one more attempt is safe (as seen). The decision comes
+ * before the failure is recorded; `applyReaction` carries it out.
  */
 export function reactionTo(session: RunSession, failed: Failed): Reaction {
   const { error, request, shaped, reactions } = failed;
-  // A chained request and a full one are refused for different reasons, whatever they are called.
+  // Chained and full requests are refused for different reasons, even if the kind is the same.
   const tried = `${error.kind} ${request.decision.strategy === "full" ? "full" : "chained"}`;
   const times = reactions.get(tried) ?? 0;
   if (error.outcome !== "rejected" || times === (maxTimes.get(error.kind) ?? 1)) return mendedBy(null);
@@ -58,7 +58,7 @@ export function reactionTo(session: RunSession, failed: Failed): Reaction {
     case "already-continued":
     case "anchor-mismatch":
     case "chaining-unsupported":
-    // Of a context that it holds otherwise than the log: an abort may have left a call, or kept one from it.
+    // The server's context differs from the log: an abort may have left a call in it, or kept one out.
     case "missing-tool-output":
     case "orphan-tool-output":
     case "reasoning-pairing":
@@ -78,13 +78,13 @@ export function reactionTo(session: RunSession, failed: Failed): Reaction {
   }
 }
 
-/** Does what a reaction says, behind the failure that it reacts to. */
+/** Carries out a reaction; its events follow the failure. */
 export function applyReaction(session: RunSession, { consequences, transport }: Reaction): void {
   for (const event of consequences) recordConsequence(session, event);
   if (transport !== undefined) session.transport = transport;
 }
 
-/** The rest of the run is sent in the other way, each request as its decision says; later runs too, once this one was taken so. */
+/** Sends the rest of the run over the fallback transport, as each decision says. Later runs do too, once this request was accepted. */
 function sendOtherwise(session: RunSession, { error, request: { decision } }: Failed): Reaction {
   const { fallbackTransport } = session.engine.provider;
   const { transport: capability } = decision;
@@ -92,7 +92,7 @@ function sendOtherwise(session: RunSession, { error, request: { decision } }: Fa
   return { ...mendedBy({ without: [{ capability, reason: error.message }] }), transport: fallbackTransport };
 }
 
-/** A continuation that fails takes away what a connection remembered of it. */
+/** A failed continuation evicts what its connection remembered of it. */
 export function forgetEvicted(session: RunSession, { decision, scope }: InferenceRequestedData): void {
   const { anchor } = decision;
   if (anchor?.lives === undefined) return;
@@ -101,14 +101,14 @@ export function forgetEvicted(session: RunSession, { decision, scope }: Inferenc
   recordConsequence(session, { type: "AnchorInvalidated", version: 1, data: evicted });
 }
 
-/** Whatever it says of it, a request that is refused for its input and has none was refused for that. */
+/** A request without input that is refused for its input was refused because it has none, whatever the message says. */
 const isEmptyRefused = ({ error, request, shaped }: Failed): boolean =>
   error.kind === "invalid-request" &&
   (error.param === null || error.param === "input") &&
   request.decision.anchor !== null &&
   shaped.length === 0;
 
-/** The server does not hold what it was asked to continue from: everything is sent, once. */
+/** The server does not hold what the request continues from: everything is sent, once. */
 function fallBack(session: RunSession, failed: Failed): Reaction {
   const { error, request } = failed;
   const { anchor, strategy } = request.decision;
@@ -124,24 +124,24 @@ function fallBack(session: RunSession, failed: Failed): Reaction {
   const lost = error.kind === "chaining-unsupported" ? null : named;
   const reason = lostBecause.get(error.kind) ?? "refused";
   const retry: Retry | null = isTried ? { full: "refused" } : null;
-  // What a connection remembered is gone already, whatever the refusal was.
+  // The connection has already lost what it remembered, whatever the refusal was.
   if (lost?.lives !== undefined) return mendedBy(retry);
   return mendedBy(retry, { type: "AnchorInvalidated", version: 1, data: { scope, anchor: lost, reason } });
 }
 
-/** Whether a whole request asks the server to keep what later ones continue from, which it may refuse with it. */
+/** Whether a full request asks the server to store what later requests continue from, which the server may refuse too. */
 function asksToBeKept({ engine: { provider } }: RunSession, { request, settings }: Failed): boolean {
   const unstored = provider.codec.unstored?.(settings) ?? settings;
   return request.decision.capabilities["chain"] === true && unstored !== settings;
 }
 
-/** What is recorded of an anchor that was refused, by how it was. */
+/** The recorded reason why an anchor was lost, by kind of refusal. */
 const lostBecause: ReadonlyMap<string, string> = new Map([
   ...[["lost-state", "not-found"] as const, ["item-not-found", "not-found"] as const],
   ["already-continued", "continued"],
 ]);
 
-/** The object is gone: another one is made. */
+/** The object is gone: another one is created. */
 function anotherObject(session: RunSession, { request }: Failed): Reaction {
   const { chain, provider } = session.engine;
   const { anchor } = request.decision;
@@ -152,16 +152,15 @@ function anotherObject(session: RunSession, { request }: Failed): Reaction {
   return mendedBy(isTried ? {} : null, { type: "AnchorInvalidated", version: 1, data });
 }
 
-/** Null where no id was sent that could have been looked for. */
+/** Returns null if the request had no ids that the server could have looked up. */
 function withoutIds(shaped: readonly SentBlock[]): Retry | null {
   const reason = "items of earlier responses are not found by their ids";
   return shaped.some(({ withId }) => withId) ? { without: [{ capability: "itemIds", reason }] } : null;
 }
 
 /**
- * The refused item where the message names it, else all reasoning of the request: a server names one at a time, and one
- * that has lost its keys refuses them all. Where nothing that was sent is meant, it is what the server holds itself, and everything
- * is sent without that.
+ * Quarantines the refused item if the message names it, else all reasoning of the request: a server names one at a time, and one that has
+ * lost its keys refuses them all. If the request sent none of it, the server holds it, and everything is sent without it.
  */
 function withoutReasoning(session: RunSession, failed: Failed, which: "named" | "all"): Reaction {
   const { error, request, shaped, outgoing } = failed;
@@ -177,7 +176,7 @@ function withoutReasoning(session: RunSession, failed: Failed, which: "named" | 
   return mendedBy(retry, { type: "ReasoningQuarantined", version: 1, data }, ...consequences);
 }
 
-/** The blocks that a refusal names, else all reasoning. A compaction is encrypted too, and is left out where it is the one that is named. */
+/** The blocks that a refusal names, else all reasoning. A compaction is encrypted too, but is left out only if the refusal names it. */
 function refusedIn(all: readonly Block[], message: string | null): BlockId[] {
   const blocks = all.filter(({ id }) => id !== null);
   const named = blocks.filter(({ wire }) => wire?.itemId !== undefined && message?.includes(wire.itemId) === true);
@@ -185,8 +184,8 @@ function refusedIn(all: readonly Block[], message: string | null): BlockId[] {
 }
 
 /**
- * The request was taken without what the endpoint seemed not to be able to do: so it cannot, and what it holds is not
- * continued from where it cannot chain. What the caller has configured is not unlearnt: the next request tries it again.
+ * The endpoint took the request without these capabilities, so it lacks them. If it cannot chain, its contexts are not continued.
+ * Capabilities that the caller configured stay: the next request tries them again.
  */
 export function learn(session: RunSession, { without = [] }: Retry): void {
   const { provider, learned } = session.engine;
@@ -206,7 +205,7 @@ export function learn(session: RunSession, { without = [] }: Retry): void {
   }
 }
 
-/** What the log of a run that was cut off tells has its consequences there as well. */
+/** While a resumed run is answered from its log, the log has the consequences as well: they are only applied. */
 function recordConsequence(session: RunSession, event: Consequence): void {
   if (session.run.journal.isReplaying) session.run.fold.apply({ event, actor: engineActor });
   else session.run.recorder.record(event, { actor: engineActor });

@@ -11,13 +11,13 @@ import { failureData } from "./failure-data.ts";
 import { type FollowUp, toldOf } from "./follow-up.ts";
 import type { Prepared } from "./prepare-request.ts";
 
-/** A response as the run goes on with it. */
+/** A response and the blocks that the run continues with. */
 export type Received = {
   readonly data: ResponseReceivedData;
   readonly blocks: readonly Block[];
 };
 
-/** A failure as the run goes on with it. */
+/** A failure and what follows it. */
 export type Failed = {
   readonly error: ProviderError;
   readonly followUp: FollowUp;
@@ -26,15 +26,15 @@ export type Failed = {
 
 type Answered = {
   readonly answer: InferenceResponse | ProviderError;
-  /** Whether the same is sent again after a failure. */
+  /** The delay before the same request is sent again; null if it is not. */
   readonly retryInMs: (error: ProviderError) => number | null;
-  /** What comes after one where it is not. */
+  /** Decides what follows a failure after which it is not. */
   readonly otherwise: (error: ProviderError) => Promise<FollowUp>;
   /** Records what the answer proves, before it. */
   readonly prove: () => void;
 };
 
-/** Records what came of a request. */
+/** Records the outcome of a request. */
 export async function recordAnswer(
   session: RunSession,
   frame: string,
@@ -65,7 +65,7 @@ export async function recordAnswer(
   return { data, blocks };
 }
 
-/** What a provider gave may be anything that is called a response. It was paid for: where its codec cannot read it, it is kept as it came. */
+/** A provider may return anything as a response. It was paid for, so a response that the codec cannot read is kept as received. */
 function tryToDecode(...given: Parameters<typeof decodeResponse>): ReturnType<typeof decodeResponse> | ProviderError {
   const [response, { provider }] = given;
   if (isNestedDeeper(response, maxNesting)) return nestedTooDeeply(response, provider.codec);
@@ -77,7 +77,7 @@ function tryToDecode(...given: Parameters<typeof decodeResponse>): ReturnType<ty
   }
 }
 
-/** What goes so deep could not be read again. What is not of that kind is kept: it was paid for. */
+/** Values nested this deeply could not be read back. Items that are not are kept: they were paid for. */
 function nestedTooDeeply(response: JsonObject, codec: Codec): ProviderError {
   const message = `the answer cannot be stored: it has more than ${maxNesting} levels of lists and objects`;
   const items = codec.itemsOf?.(response) ?? [];

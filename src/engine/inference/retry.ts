@@ -8,24 +8,24 @@ import type { ProviderError } from "../stack/provider.ts";
 type Refused = {
   readonly error: ProviderError;
   readonly frame: string;
-  /** How often the step was sent again already. */
+  /** How often the step was already sent again. */
   readonly retries: Retries;
   /** The settings of the request. */
   readonly settings: Settings;
 };
 
-/** How often a step was sent again: where the server had refused it, and where it may have acted on it. */
+/** How often a step was sent again: after the server refused it, and after an unknown outcome. */
 export type Retries = { readonly rejected: number; readonly unknown: number };
 
 export const noRetries: Retries = { rejected: 0, unknown: 0 };
 
-/** What was sent again when its sender had died is not the doing of this policy. */
+/** A request that was sent again because its process had died does not count against this policy. */
 export const countRetry = (retries: Retries, { kind, outcome }: Pick<ProviderError, "kind" | "outcome">): Retries =>
   outcome === "rejected" || brokenOff.has(kind) ? { ...retries, [outcome]: retries[outcome] + 1 } : retries;
 
 /**
- * How long is waited before a failed request is sent again, in milliseconds; null where it is not. Twice as long each time,
- * never shorter than the server asks, and jittered by what follows from run and frame, so that the same run waits the same.
+ * The delay before a failed request is sent again, in milliseconds; null if it is not. It doubles each time, and is never shorter than the
+ * server asks. The jitter follows from run and frame, so the same run always waits the same.
  */
 export function retryDelayMs({ run, engine }: RunSession, { error, frame, retries, settings }: Refused): number | null {
   const { maxRetries, unknownOutcome, maxDelayMs } = engine.retry;
@@ -43,7 +43,7 @@ export function retryDelayMs({ run, engine }: RunSession, { error, frame, retrie
 const backoffMsMin = 500;
 const maxBackoffMs = 8_000;
 
-/** Only what was refused before the server acted, and may be taken at another time as it stands. */
+/** Only requests that were refused before the server acted, and that may be accepted unchanged later. */
 function mayBeSentAgain({ shouldRetry, kind, status }: ProviderError): boolean {
   if (shouldRetry === false) return false;
   return (
@@ -56,12 +56,15 @@ function mayBeSentAgain({ shouldRetry, kind, status }: ProviderError): boolean {
   );
 }
 
-/** How a server, or the way to it, breaks off. What a caller aborted, and what no answer of a server is, is not sent again. */
+/**
+ * Failures in which the server or the connection breaks off. This policy retries no other failures after which the server may have acted,
+ * such as aborts.
+ */
 const brokenOff: ReadonlySet<string> = new Set([
   ...["server-error", "connection", "stream-cut", "answer-stalled", "timeout", "rate-limited"],
 ]);
 
-/** The server may have acted on it: the caller has to have asked for it, and doing it twice may only cost twice. */
+/** The server may have acted: the caller must have asked for such retries, and a second request may only cost twice. */
 function mayBeSentTwice(
   { shouldRetry, kind }: ProviderError,
   { chain, provider }: RunSession["engine"],
@@ -71,12 +74,12 @@ function mayBeSentTwice(
   return ownEffectsOf(provider.codec, settings) === null;
 }
 
-/** A failure after which the step is asked again, and when it came. */
+/** The delay after which the step is sent again, and the time of the failure. */
 type Awaited = { readonly retryInMs: number; readonly failedAt: number };
 
 /**
- * Waits for what is left of the time until a step is asked again. The failure is durable before: who takes the run up goes
- * on waiting. Of an attempt that the log has nobody waits for the next.
+ * Waits for the rest of the delay before a step is sent again. The failure is durable first, so a process that takes over the run continues
+ * to wait. Not called if the log has the next attempt.
  */
 export async function waitToRetry(
   session: RunSession,

@@ -8,9 +8,9 @@ import { chosenRoute, type FailedProvider } from "../stack/route.ts";
 import type { Step } from "./step-request.ts";
 
 /**
- * The session of a run that asks one of its providers, named as the log names it; null is the engine's own.
+ * The session of a run for one of its providers, by the name in the log; null is the engine's own provider.
  *
- * @throws {TurnlogError} `route-not-found` where the engine has no provider of that name.
+ * @throws {TurnlogError} `route-not-found` if the engine has no provider of that name.
  */
 export function sessionOn({ run, engine }: RunSession, route: string | null): RunSession {
   const { sessions } = run.routing;
@@ -24,17 +24,17 @@ export function sessionOn({ run, engine }: RunSession, route: string | null): Ru
   return session;
 }
 
-/** Who is asked. */
+/** The provider to ask. */
 export type ChosenProvider = {
   readonly at: RunSession;
-  /** Records whom the router chose. The request says it as well: this is for what comes without one, or before it. */
+  /** Records the router's choice. The request has it too: this is for a step without a request, and for events before it. */
   readonly tell?: () => void;
 };
 
 /**
- * Who is asked first at a step: as `told` has it, the log's own word, else by the router's.
+ * The first provider to ask at a step: the recorded choice (`told`) if there is one, else the router's.
  *
- * @throws {TurnlogError} `route-failed` where the router gives nobody, which is then in the log.
+ * @throws {TurnlogError} `route-failed` if the router chose no provider, which is then in the log.
  */
 export function firstAsked(session: RunSession, step: Step, told: RouterChoice | null): ChosenProvider {
   if (told !== null) {
@@ -56,14 +56,14 @@ export function firstAsked(session: RunSession, step: Step, told: RouterChoice |
   }
 }
 
-/** Whether a router says who is asked at a step. */
+/** Whether a router chooses the provider of a step. */
 export const isRouted = ({ engine }: RunSession, { aside }: Step): boolean =>
   engine.routing !== null && aside === undefined;
 
 /**
- * Who is asked at a step, by the router's word. What is asked beside the conversation is asked of the engine's own provider.
+ * The session of the provider that the router chooses for a step. Requests beside the conversation go to the engine's own provider.
  *
- * @throws {TurnlogError} `route-failed` where the router throws, or gives what is none of the engine's providers.
+ * @throws {TurnlogError} `route-failed` if the router throws, or returns none of the engine's providers.
  */
 export function routed(session: RunSession, step: Step, failed: readonly FailedProvider[]): RunSession {
   const { engine, run } = session;
@@ -82,7 +82,7 @@ function chosenBy(...asked: Parameters<typeof chosenRoute>): string | null {
   }
 }
 
-/** Which step of the run a frame is, from 0: those that a run which is taken up has behind it count as well. */
+/** The number of a frame's step in the run, from 0. The steps that a resumed run has already made count as well. */
 export function countStep({ routing: { steps } }: LiveRun, frame: string): number {
   const number = steps.get(frame) ?? steps.size;
   steps.set(frame, number);

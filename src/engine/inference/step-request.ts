@@ -17,14 +17,14 @@ import { checkSettings } from "../stack/settings-size.ts";
 export type StepRequest = {
   readonly outgoing: Turn;
   readonly scope: Pick<CallScope, "instructions">;
-  /** What a layer asks otherwise than the provider is set to, where it asks beside the conversation. */
+  /** The settings that a layer changes for a request beside the conversation, and the layer. */
   readonly aside?: { readonly settings: Adjustments; readonly actor: Actor };
 };
 
-/** What is asked at a frame: of the Turn that left the innermost layer, or by a layer beside the conversation. */
+/** The request of a frame: for the Turn that left the innermost layer, or for a layer beside the conversation. */
 export type Step = StepRequest & { readonly frame: string; readonly scope: CallScope };
 
-/** What a step asks: of the Turn that left the innermost layer, with the settings that the engine, Turn and layers say. */
+/** Builds the request of a step: from the Turn that left the innermost layer, with the settings of engine, Turn and layers. */
 export function stepRequest(
   session: RunSession,
   { outgoing, scope, aside }: StepRequest,
@@ -33,13 +33,13 @@ export function stepRequest(
   const { run, engine } = session;
   const { view } = run.fold;
   const { provider } = engine;
-  // Of an object everything is in the log by now: it was looked up there what the object holds.
+  // In this mode the log is complete by now: the object's contents were looked up there.
   const contexts = engine.chain.mode === "conversation" ? contextsOf(view) : contextLookup(run);
   const isAside = aside !== undefined;
-  // It continues from nothing, and would take the place of what the conversation continues from.
+  // A request beside the conversation continues from nothing, and would replace what the conversation continues from.
   const transport = isAside ? (provider.fallbackTransport ?? provider.transport) : session.transport;
   const connection = transport === provider.transport ? provider.connection?.(run.stream, capabilities) : undefined;
-  // A provider may be of a class, whose members a copy would not have.
+  // A provider may be an instance of a class, whose members a copy would not have.
   const { scope: endpointScope, codec, systemAs } = provider;
   const placed = systemAs === undefined ? {} : { systemAs };
   const common = {
@@ -63,7 +63,7 @@ export function stepRequest(
     settings: (instructions) => {
       const said = [...instructions, ...added];
       const settings = requestSettings({ ...engine, settings: settingsNow(session) }, capabilities, said);
-      // The engine's own were looked at when it was made.
+      // The engine's own settings were checked when the engine was created.
       return said.length > 0 ? checked(settings) : settings;
     },
     contexts,
@@ -75,11 +75,11 @@ function checked(settings: Settings): Settings {
   return settings;
 }
 
-/** What the provider is asked from here on: a tool that the caller wanted called was called once. */
+/** The settings from here on: once tools have started, the tool call that the caller required was made. */
 export const settingsNow = ({ engine, run }: RunSession): Settings =>
   run.fold.turns.hasStartedTools ? engine.laterSettings : engine.settings;
 
-/** The contexts of the log, with what this run has received and the folds may not hold yet. */
+/** The contexts of the log, and those that this run has received and the folds may not have yet. */
 export function contextLookup(run: LiveRun): ContextLookup {
   const logged = contextsBefore(run);
   const { server, turns, view } = run.fold;
@@ -100,7 +100,7 @@ export function contextLookup(run: LiveRun): ContextLookup {
     invalidation(context) {
       const { scope, anchor } = context;
       const name = anchorName(context);
-      // Each fold counts the contexts that it knows: what speaks against a whole endpoint speaks against those before it.
+      // Each fold numbers the contexts that it knows, and an event against a whole endpoint applies to the contexts before it.
       if (anchor !== null && server.contexts.byAnchor({ scope, anchor }) === context)
         return invalidationOf(server, context) ?? view.server.invalidResponses.get(name) ?? null;
       return (
@@ -116,7 +116,7 @@ function withThoseHere(logged: readonly ServerContext[], here: readonly ServerCo
   return [...logged.filter(({ inferenceId }) => !known.has(inferenceId)), ...here];
 }
 
-/** Without those that a run taken up again has not received yet: its layers ask what servers knew then. */
+/** Leaves out the contexts that a resumed run has not received yet: its layers see what servers held at that time. */
 function contextsBefore({ fold, stream, firstRevision }: LiveRun): ContextLookup {
   const logged = contextsOf(fold.view);
   if (firstRevision === null) return logged;

@@ -6,14 +6,14 @@ import { engineActor, type RunSession, record } from "../session/session.ts";
 import { anchorKind } from "../stack/codec.ts";
 import { contextLookup } from "./step-request.ts";
 
-/** An answer, and what was asked. */
+/** An answer and its request. */
 type Exchange = {
   readonly outgoing: Turn;
   readonly request: InferenceRequestedData;
   readonly data: ResponseReceivedData;
 };
 
-/** Where a server answered without the context that it was to continue from, it is not chained again (rule: Coherence). */
+/** If a server answered without the context that it was to continue from, it is not chained again (rule: Coherence). */
 export function checkContinued(session: RunSession, frame: string, exchange: Exchange): void {
   const { request, data } = exchange;
   if (isSuspect(request, data)) {
@@ -35,7 +35,7 @@ export function checkContinued(session: RunSession, frame: string, exchange: Exc
   distrust(session, { frame, request }, reason);
 }
 
-/** Servers that never say what they continue from are no worse: their providers have to say so of them. */
+/** A server that never says what it continues from is acceptable, but its provider has to declare that. */
 const suspicion = ({ echo = {} }: ResponseReceivedData): string =>
   Object.hasOwn(echo, "anchor")
     ? "it did not continue from what it was asked to continue from"
@@ -56,16 +56,16 @@ function distrust(
 }
 
 /**
- * A server that counts the whole context, and counts less than half of what it counted before, left it out, whatever it echoes.
- * Null where that is not so, and where it cannot be told: reasoning and what only the server understands may be left out by right,
- * and other settings are counted otherwise.
+ * A server that counts the whole context, but counts less than half of what it counted before, left it out, whatever it echoes. Null if it
+ * did not, or if that is unknown: a server may rightly leave out reasoning and items that only it understands, and other settings are
+ * counted differently.
  */
 function tooFewTokens(session: RunSession, { outgoing, request, data: { usage } }: Exchange): string | null {
   const { anchor, capabilities, changedSettings } = request.decision;
   if (anchor === null || usage === undefined || capabilities["counts"] !== "context") return null;
   if (changedSettings.length > 0 || usage.reasoningTokens > 0) return null;
   const held = heldBefore(contextLookup(session.run), anchor)?.tokens ?? 0;
-  // Some count what was cached beside the input.
+  // Some servers count cached tokens separately from the input.
   const counted = usage.inputTokens + usage.cachedInputTokens;
   if (counted === 0 || counted * 2 >= held) return null;
   if (outgoing.blocks.some(({ kind }) => kind === "reasoning" || kind === "other")) return null;

@@ -3,20 +3,20 @@ import type { Decision } from "../../domain/events/inference-events.ts";
 import type { RunSession } from "../session/session.ts";
 import type { AnyEngine, EngineOptions } from "../stack/engine.ts";
 
-/** How many requests each layer of an engine had sent whole; null where nobody is to be warned. */
+/** How many requests were sent whole because of each layer of an engine; null if no warning is wanted. */
 const counted = new WeakMap<EngineOptions["life"], Map<string, number> | null>();
 
-/** For an engine whose layers are there to edit: nobody is warned of what they cost. */
+/** Turns the warning off for an engine whose layers are meant to edit. */
 export function expectWholeTurns({ options: { life } }: AnyEngine): void {
   counted.set(life, null);
 }
 
-/** As many as mode `auto` looks at: fewer may be a layer's first words on an old conversation. */
+/** As many as mode `auto` looks at: fewer may be a layer's first edits of an old conversation. */
 const requestsBeforeWarning = 4;
 
 /**
- * Warns, once for each layer of an engine, of one whose changes have whole Turns sent where the caller has chosen to chain. Mode `auto`
- * warns of its own choice.
+ * Warns once for each layer of an engine whose changes cause whole Turns to be sent although the caller chose to chain. Mode `auto` warns
+ * of its own choice.
  */
 export function warnOfWholeTurns({ engine }: RunSession, { strategy, rejected }: Decision): void {
   const actor = rejected?.divergence?.actor;

@@ -21,26 +21,25 @@ import { parkable } from "./parking.ts";
 import type { ResumeOptions, RunRequest } from "./run-options.ts";
 import { oneAfterAnother, type QueueOptions } from "./run-queue.ts";
 
-/** The message whose answer is wanted; null where all that waits is to be answered. */
+/** The message to answer; null for all unanswered messages. */
 type Wanted = { readonly blockId: BlockId; readonly key: string } | null;
 
-/** How often a run begins anew because a block was appended before its first event was durable. */
+/** How often a run starts over because a block was appended before its first event was durable. */
 const maxBeginnings = 50;
 
 /**
- * Answers what is unanswered, once: runs an engine from the committed Turn to the Turn with the answer. A run that was cut
- * off is finished first. Where nothing waits for an answer, the recorded result is given, nobody is asked and nothing is
- * written.
+ * Runs the engine from the committed Turn to the Turn with the answer, if messages are unanswered; otherwise returns the recorded result,
+ * without asking a model or writing. A run that was cut off is finished first.
  *
- * @throws {RunInProgressError} while a run of another process is open and its owner lives.
+ * @throws {RunInProgressError} while a run of another process is open and its owner is alive.
  * @throws {TurnlogError} `run-within-run` inside a run of the same conversation.
- * @throws {RunFailedError} when the run failed; the conversation is left as the rule "Runs that do not complete" says.
- * @throws {RunCancelledError} when the signal aborted. Nothing was written of one that had aborted before, and a run that was
- * cut off stays as it is when the abort comes before the log of it was gone through.
- * @throws {TurnlogError} `run-taken-over` when someone else ended or took over the run.
- * @throws {ReplayDivergedError} when the layers do not do again what the log of the run says they did.
- * @throws {TurnlogError} `message-not-found` when the message whose answer is wanted is not there.
- * @throws {TurnlogError} `engine-disposed` when the engine was disposed of.
+ * @throws {RunFailedError} if the run failed; the conversation is left as the rule "Runs that do not complete" says.
+ * @throws {RunCancelledError} if the signal aborted. If it had aborted before, nothing was written. A run that was cut off and was still
+ * being replayed stays as it was.
+ * @throws {TurnlogError} `run-taken-over` if someone else ended or took over the run.
+ * @throws {ReplayDivergedError} if the layers do not repeat what the log of the run says they did.
+ * @throws {TurnlogError} `message-not-found` if the message to answer is not in the conversation.
+ * @throws {TurnlogError} `engine-disposed` if the engine was disposed of.
  */
 export function runConversation(
   stream: ConversationWriter,
@@ -59,7 +58,7 @@ async function answer(
   throwIfCancelled(options.signal, runId);
   const { wanted = null, again = false } = options;
   if (wanted !== null && !again) {
-    // What was answered long ago waits for nobody.
+    // A message that was answered long ago need not queue behind other runs.
     await stream.refresh();
     const answered = await stream.answeredBy(wanted.blockId);
     if (answered !== null) return giveAgain(stream, answered, engine, { ...options, closedRun: null });
@@ -85,7 +84,7 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
         const resumed = await finishOpen(stream, run, engine, { ...options, ...withoutEnd(options) });
         closedRun = run.id;
         if (resumed === null) continue;
-        // Who appended a message meanwhile wants it answered.
+        // If a message was appended meanwhile, it still has to be answered.
         if (resumed.status !== "parked" && (await answerIn(stream, wanted))?.runId !== run.id) continue;
         options.onPart?.({ type: "run-end", result: resumed });
         return resumed;
@@ -105,7 +104,7 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
   }
 }
 
-/** The end that a reader is told of is that of the run which its caller gets; one that was cut off may be finished before it. */
+/** Readers get only the end of the run whose result the caller gets; a run that was cut off may be finished before it. */
 const withoutEnd = ({ onPart }: Pick<RunNow, "onPart">): Pick<RunNow, "onPart"> =>
   onPart === undefined
     ? {}
@@ -115,7 +114,7 @@ const withoutEnd = ({ onPart }: Pick<RunNow, "onPart">): Pick<RunNow, "onPart"> 
         },
       };
 
-/** Goes on with the run that is open, which its caller takes from an owner that is gone; null where it was given up. */
+/** Finishes the open run, taken from an owner that is gone; null if the run was given up. */
 async function finishOpen(
   stream: ConversationWriter,
   run: OpenRun,
@@ -145,12 +144,12 @@ async function begin(stream: ConversationWriter, engine: EngineOptions, options:
 }
 
 /**
- * Has the model summarise the oldest exchanges, in a run that does nothing else: it is recorded, taken up, replayed and paid for as
- * every run, layers hide from it what they hide, and what waits for an answer waits. Null where there is nothing to summarise.
+ * Has the model summarise the oldest exchanges, in a run that does nothing else. It is recorded, resumed, replayed and paid for like every
+ * run; layers hide from it what they hide from others; unanswered messages stay unanswered. Null if there is nothing to summarise.
  *
- * @throws {RunInProgressError} while a run of another process is open and its owner lives.
+ * @throws {RunInProgressError} while a run of another process is open and its owner is alive.
  * @throws {RunUnfinishedError} while a run waits for something in doubt to be settled.
- * @throws {RunFailedError} when there was no summary: the Turn is as it was.
+ * @throws {RunFailedError} if there was no summary; the Turn is unchanged.
  */
 export function summariseConversation(
   stream: ConversationWriter,
@@ -186,7 +185,7 @@ export function summariseConversation(
   return engine.life.during(() => inTurn(stream, { ...options, runId }, work));
 }
 
-/** Engines whose layers were said to leave nothing to chain. */
+/** Engines that have already warned that their layers leave nothing to chain. */
 const warned = new WeakSet<EngineOptions["life"]>();
 
 function warnOfDowngrade({ life }: EngineOptions, { chosen }: RecordedPolicy): void {
@@ -197,13 +196,13 @@ function warnOfDowngrade({ life }: EngineOptions, { chosen }: RecordedPolicy): v
   process.emitWarning(told, "TurnlogWarning");
 }
 
-/** The run that has answered what is wanted; null where something waits for an answer. */
+/** The run that answered the wanted messages; null if one is unanswered. */
 async function answerIn(stream: ConversationWriter, wanted: Wanted): Promise<CompletedRun | null> {
   if (wanted === null && stream.view.client.run !== null) return null;
   return stream.answeredBy(wanted?.blockId ?? null);
 }
 
-/** Layers, and a caller that holds the run, see the whole Turn; without any, its request is of what the endpoint does not hold yet. */
+/** Layers, and a caller that holds the run, see the whole Turn. Without them, only what the endpoint does not hold yet is read. */
 async function readTurn(
   stream: ConversationWriter,
   { layers, provider }: EngineOptions,
@@ -217,12 +216,12 @@ async function readTurn(
 }
 
 /**
- * Finishes the run that was cut off, and nothing else; null where there is none.
+ * Finishes the run that was cut off, and does nothing else; null if there is none.
  *
- * @throws {RunInProgressError} while its owner lives.
- * @throws {RunCancelledError} when the signal aborted; before the log of the run was gone through, it stays as it is.
- * @throws {TurnlogError} `stack-changed` when the stack is not the one it began with.
- * @throws {ReplayDivergedError} when the layers do not do again what the log says they did.
+ * @throws {RunInProgressError} while its owner is alive.
+ * @throws {RunCancelledError} if the signal aborted; if the run was still being replayed, it stays as it was.
+ * @throws {TurnlogError} `stack-changed` if the stack is not the one that the run began with.
+ * @throws {ReplayDivergedError} if the layers do not repeat what the log says they did.
  */
 export async function resumeConversation(
   stream: ConversationWriter,
@@ -247,10 +246,10 @@ export async function resumeConversation(
 }
 
 /**
- * Gives up the run that was cut off, without an engine: what it did stays, and every call is answered (rule: Runs that do not complete). Gives its
- * id; null where there is none.
+ * Gives up the run that was cut off, without an engine: what it did stays, and every open call gets a result (rule: Runs that do not
+ * complete). Returns its id; null if there is none.
  *
- * @throws {RunInProgressError} while its owner lives, unless it is taken over.
+ * @throws {RunInProgressError} while its owner is alive, unless the run is taken over.
  */
 export async function abandonRun(
   stream: ConversationWriter,
@@ -272,10 +271,10 @@ export async function abandonRun(
   });
 }
 
-/** Runs of one conversation go one after another in this process, whichever store object they came by. */
+/** Executes the runs of one conversation in this process one after another, across store objects. */
 export function inTurn<T>(stream: ConversationWriter, options: QueueOptions, work: () => Promise<T>): Promise<T> {
   return oneAfterAnother(lineOf(stream), options, work);
 }
 
-/** Under what the runs of a conversation stand in line. */
+/** The key of the queue for the runs of a conversation. */
 export const lineOf = ({ name, log }: ConversationWriter): string => `${name} of ${log.store.storeId}`;

@@ -10,31 +10,31 @@ import { lineOf } from "./begin.ts";
 import { execution } from "./execution.ts";
 import { runsHere } from "./run-queue.ts";
 
-/** What became of a run that was to be cancelled. */
+/** The outcome of cancelling a run. */
 export type Cancelled = {
   readonly runId: string;
   /**
-   * `cancelled`: it has ended so. `completed`, `failed`: it ended before its owner saw the request. `requested`: its owner may live and has
-   * not ended it yet; it does once it sees the request, and where it is gone, the next run does.
+   * `cancelled`: it ended as cancelled. `completed`, `failed`: it ended before its owner saw the request. `requested`: its owner may be
+   * alive and has not ended it yet. The owner ends it once it sees the request; if the owner is gone, the next run does.
    */
   readonly status: "cancelled" | "completed" | "failed" | "requested";
 };
 
 export type CancelOptions = {
-  /** Why, for the log and the caller of the run. */
+  /** The reason, for the log and the caller of the run. */
   readonly reason?: string;
-  /** Who wants it; an operator unless given. */
+  /** The actor who cancels; an operator by default. */
   readonly actor?: Actor;
-  /** How long to wait for the owner to end it, in milliseconds; 5,000 unless given. */
+  /** How long to wait for the owner to end it, in milliseconds; 5,000 by default. */
   readonly waitMs?: number;
 };
 
-/** How often a run that others write to meanwhile is looked at anew. */
+/** How often to look again because others write to the run meanwhile. */
 const maxAttempts = 50;
 
 /**
- * Ends the run that is open, whichever process owns it: asks its owner for that, and where none lives, ends it. Gives what became of it;
- * null where none is open.
+ * Cancels the open run, whichever process owns it: asks its owner to end it, or ends it if no owner is alive. Returns the outcome; null if
+ * no run is open.
  */
 export async function cancelRun(stream: ConversationWriter, options: CancelOptions = {}): Promise<Cancelled | null> {
   const { reason = "it was cancelled by hand", actor = { kind: "operator" }, waitMs = 5_000 } = options;
@@ -52,7 +52,7 @@ export async function cancelRun(stream: ConversationWriter, options: CancelOptio
       await stream.commit([{ event, actor, runId: run.id }]);
       isAskedFor = true;
       await untilEnded(stream, run, waitMs);
-      // An owner that is found to be dead ends nothing.
+      // Look again: an owner that is found to be dead will not end it.
       continue;
     }
     try {
@@ -64,21 +64,21 @@ export async function cancelRun(stream: ConversationWriter, options: CancelOptio
   }
 }
 
-/** Whether someone may be at the run: its owner, unless that is known to be gone. */
+/** Whether a process may be executing the run: its owner, unless it is known to be gone. */
 async function isOwned(stream: ConversationWriter, { owner }: OpenRun): Promise<boolean> {
   if (owner === null) return false;
   if (owner.processId === thisProcess.processId) return runsHere(lineOf(stream));
   return (await lifeIn(stream.log.store, owner)) !== "dead";
 }
 
-/** Waits until the log has the end of a run, the owner is known to be dead, or the time is up. */
+/** Waits until the log has the end of the run, its owner is known to be dead, or the time is up. */
 async function untilEnded(stream: ConversationWriter, run: OpenRun, waitMs: number): Promise<void> {
   const waiting = new AbortController();
   const timer = setTimeout(() => waiting.abort(), waitMs);
   const leaveDead = async (owner: Owner): Promise<void> => {
     if ((await knownLifeIn(stream.log.store, owner, waiting.signal)) === "dead") waiting.abort();
   };
-  // What hinders that look is met by the next one.
+  // The next look-up meets the same failure.
   if (run.owner !== null) leaveDead(run.owner).catch(() => undefined);
   try {
     for await (const { event, runId } of follow(stream, run.startedRevision, waiting.signal))
@@ -99,6 +99,6 @@ async function endOf(stream: ConversationWriter, { id, startedRevision }: OpenRu
   for await (const { event, runId } of readOwn(stream, startedRevision))
     if (runId === id && event.type !== "skipped" && isRunEnd(event))
       return { runId: id, status: statusByEnd[event.type] };
-  // An event of it was skipped: nobody goes on with it.
+  // One of its events was skipped: the run does not continue.
   return { runId: id, status: "failed" };
 }

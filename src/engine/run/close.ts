@@ -13,11 +13,11 @@ type Failed = {
   readonly type: "RunFailed";
   readonly kind: string;
   readonly message: string;
-  /** The layer that threw what ended the run, and the frame of its call. */
+  /** The layer that threw the error that ended the run, and the frame of its call. */
   readonly thrownBy?: { readonly layer: string; readonly frame: string };
 };
 
-/** How a run that did not complete is ended. */
+/** How to end a run that did not complete. */
 export type Closing = {
   readonly runId: string;
   readonly turns: RunTurns;
@@ -27,8 +27,8 @@ export type Closing = {
 };
 
 /**
- * What ends a run that did not complete (rule: Runs that do not complete): an answer to every call that the remaining Turn leaves open, and the
- * end itself with the digest of that Turn.
+ * The events that end a run that did not complete (rule: Runs that do not complete): a result for every call that the remaining Turn leaves
+ * open, and the end itself with the digest of that Turn.
  */
 export function closingEntries({ runId, turns, how, actor, timings }: Closing): readonly ProposedEvent[] {
   const results = recoveryResults(runId, turns);
@@ -59,8 +59,8 @@ const failureOf = ({ kind, message, thrownBy }: Failed) => ({
 });
 
 /**
- * Has the server stop what it makes in the background and nobody waits for any more, once the end of the run is durable: that,
- * and the `ResponseStarted` before it, is the record of it. What cannot be told a server is made in vain, and nothing else.
+ * Once the end of the run is durable, has servers cancel the responses that they still make for it in the background. The end, and the
+ * `ResponseStarted` before it, are the record of that. If a cancellation fails, its response is made in vain, and nothing else happens.
  */
 export async function cancelUnderWay(run: OpenRun | null, engine: EngineOptions): Promise<void> {
   const underWay = [...(run?.underWay.values() ?? [])];

@@ -1,6 +1,6 @@
 /**
- * What executes runs, loaded with the first one: a program that only looks at conversations does without it. It is loaded once, so that
- * all runs of a copy of turnlog share its classes.
+ * Loads the code that executes runs, with the first run: a program that only looks at conversations does without it. It is loaded once, so
+ * that all runs of a copy of turnlog share its classes.
  */
 export const execution = (): ReturnType<typeof load> => (loading ??= load());
 

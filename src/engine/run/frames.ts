@@ -16,21 +16,21 @@ export type Stack = {
   /** Makes one step: one or more provider calls. */
   readonly core: (frame: string, outgoing: Turn, scope: CallScope) => Promise<Turn>;
   readonly contextOf: (layer: Layer, around: FrameSurroundings) => LayerContext;
-  /** The newest pass of each layer and direction, to write the next one against. */
+  /** The newest pass of each layer and direction: the next one may be written against it. */
   readonly lastPasses: Map<string, NamedTurn>;
 };
 
-/** The call that a layer is given its context for. */
+/** The call to which a layer's context belongs. */
 export type FrameSurroundings = {
   readonly frame: string;
   readonly given: Turn;
   readonly scope: CallScope;
   readonly from: (turn: Turn) => void;
-  /** Counts work as a part of the call: the call ends after it, and its time is not the layer's own. */
+  /** Counts work as part of the call: the call ends after it, and its time does not count as the layer's own. */
   readonly during: <T>(work: Promise<T>) => Promise<T>;
 };
 
-/** Calls the outermost layer with the Turn that the run starts from; gives what it returned. */
+/** Calls the outermost layer with the Turn that the run starts from; returns its result. */
 export async function runStack(stack: Stack, given: Turn, signal: AbortSignal): Promise<Turn> {
   const { watch } = stack.run.layers;
   const misuse = new LateMisuse();
@@ -58,7 +58,7 @@ function runFrame(stack: WatchedStack, call: FrameCall): Promise<Turn> {
 
 const notAwaited = "returned before its call of next had: await next, and give back what it gives, or throw";
 
-// One for all: making an error takes longer than all the rest of an idle frame.
+// Shared, because creating an error takes longer than the rest of an idle frame.
 const frameEnded = new Error("the layer that made this call has returned");
 
 class LayerCall implements FrameSurroundings {
@@ -69,17 +69,17 @@ class LayerCall implements FrameSurroundings {
   readonly #layer: Layer;
   readonly #depth: number;
   readonly #calls: PassedCall[] = [];
-  /** What was begun within the call and goes on: a call of `next`, and tools. */
+  /** Work begun within the call that has not settled: a call of `next`, and tools. */
   readonly #open = new Set<Promise<unknown>>();
   #fail: (reason: unknown) => void = () => undefined;
   #from: Turn | null = null;
-  /** Calls of `next` that threw since the layer last handed something on: it goes on from them when it does again. */
+  /** Calls of `next` that threw since the layer last handed something on: if it hands on again, it swallowed them. */
   #thrown: { readonly frame: string; readonly message: string }[] = [];
   #isCalling = false;
   #hasEnded = false;
-  /** The layer itself is done; a call that was ended from outside may still be at work. */
+  /** The layer itself has ended. If its call was ended from outside, it may still be working. */
   #hasReturned = false;
-  /** What the layer did wrong and was not told yet. */
+  /** A misuse by the layer that has not been reported to it yet. */
   #untold: LayerError | null = null;
   #since = 0;
 
@@ -98,7 +98,7 @@ class LayerCall implements FrameSurroundings {
       this.#hasEnded = true;
       if (this.#untold !== null) throw this.#untold;
       if (this.#isCalling) throw new LayerError("next-not-awaited", this.#layer.name, notAwaited);
-      // What was thrown within was caught.
+      // The errors thrown within this call were caught.
       this.#stack.run.layers.thrown.forget();
       return this.#handOn(returned, "response", this.frame);
     } catch (error) {
@@ -108,7 +108,7 @@ class LayerCall implements FrameSurroundings {
     } finally {
       this.#hasEnded = true;
       this.#stack.run.layers.watch.stop(this);
-      // What the layer left running ends with it, and the run goes on when it has.
+      // Ends what the layer left running; the run continues once that has settled.
       this.scope.end(frameEnded);
       if (this.#open.size > 0) await Promise.allSettled(this.#open);
     }
@@ -126,12 +126,12 @@ class LayerCall implements FrameSurroundings {
       this.#open.delete(work);
       if (this.#open.size === 0 && !this.#hasEnded) watch.start(this);
     };
-    // A layer may begin something and never look at it.
+    // A layer may begin work and never await it.
     work.then(hasSettled, hasSettled);
     return this.#untilReturned(work);
   }
 
-  /** A layer that has returned takes no failure any more: what it left waiting is not answered (decision 0028). */
+  /** Once the layer has returned, its pending work neither resolves nor rejects (decision 0028). */
   #untilReturned<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const unlessReturned =
@@ -147,7 +147,7 @@ class LayerCall implements FrameSurroundings {
     });
   }
 
-  /** A layer that looks at no call of its own has returned a turn of the event loop later: then its misuse fails it. */
+  /** Rejects one turn of the event loop later: a layer that does not await its calls has returned by then, and the misuse fails it. */
   #tell(misuse: LayerError, reject: (error: LayerError) => void): void {
     if (!this.#hasReturned) this.#untold = misuse;
     setImmediate(() => {
@@ -157,13 +157,13 @@ class LayerCall implements FrameSurroundings {
     });
   }
 
-  /** The layer took too long. */
+  /** Fails the layer for taking too long. */
   expire(timeoutMs: number): void {
     const what = `did not return within ${timeoutMs} ms of its own work`;
     this.#fail(new LayerError("layer-timeout", this.#layer.name, what));
   }
 
-  /** What the layer returns. Once the call has failed, what the layer still does is nobody's affair. */
+  /** The layer's result. Once the call has failed, the result is ignored. */
   #returned(): Promise<Turn> {
     const { watch } = this.#stack.run.layers;
     return new Promise((resolve, reject) => {
@@ -231,7 +231,7 @@ class LayerCall implements FrameSurroundings {
     }
   }
 
-  /** What no Turn shows of how the layer came by what it hands on. */
+  /** How the layer came by what it hands on, as far as no Turn shows it. */
   #unseen(direction: Direction): Pick<LayerTiming, "withoutNext" | "swallowed"> {
     if (this.#layer.isEngine === true) return {};
     const swallowed = this.#thrown;
@@ -240,7 +240,7 @@ class LayerCall implements FrameSurroundings {
     return direction === "response" && this.#calls.length === 0 ? { withoutNext: true } : {};
   }
 
-  /** Records what the layer handed on in one direction: nothing where it handed on what it got. */
+  /** Records what the layer handed on in one direction; nothing if it handed on what it got. */
   #handOn(handed: unknown, direction: Direction, frame: string): Turn {
     const turn = checkedTurn(this.#layer.name, handed, direction);
     const { run } = this.#stack;

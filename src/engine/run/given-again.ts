@@ -9,7 +9,7 @@ import { madeIn, type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import type { ExecuteOptions } from "./run.ts";
 
-/** The recorded result of a run that has answered what is asked once more, shown to a reader who wanted to see the run. */
+/** Returns the recorded result of a run that already answered the request, and shows it to a reader who wanted to see the run. */
 export async function giveAgain(
   stream: ConversationWriter,
   answered: CompletedRun,
@@ -21,7 +21,7 @@ export async function giveAgain(
   return result;
 }
 
-/** The result of a run that completed, as the log has it: nobody is asked, and nothing is written. */
+/** The result of a completed run from its log: no model is asked, and nothing is written. */
 async function recordedResult(
   writer: ConversationWriter,
   run: CompletedRun,
@@ -40,7 +40,7 @@ async function recordedResult(
     noteRun(record, recorded);
     if (event.type === "RunCompleted") after = event.data.after;
   }
-  // What it left may have been made shorter since.
+  // The Turn that it left may have been shortened since.
   const isThere = writer.view.client.committed.digest === after;
   const { committed } = isThere ? writer.view.client : (await foldTo(log, stream, to)).view.client;
   const turn = isThere ? writer.turnReader() : () => turnOf(log, committed, { stream, revision: to });

@@ -8,32 +8,32 @@ import { type Layer, LayerError, noTurn } from "../stack/middleware.ts";
 /** Towards the model, or back from it. */
 export type Direction = "request" | "response";
 
-/** A call of a layer, as far as it has come. */
+/** The state of a layer's call. */
 type CallSoFar = {
   readonly layer: Layer;
   readonly depth: number;
   readonly frame: string;
   readonly given: Turn;
   readonly calls: readonly PassedCall[];
-  /** The Turn that the layer says it has made this one of (`ctx.from`); null where it does not say. */
+  /** The Turn that the layer names as the origin of this one (`ctx.from`); null if it names none. */
   readonly from: Turn | null;
 };
 
 type HandedOn = {
   readonly turn: Turn;
   readonly direction: Direction;
-  /** The frame that is given the Turn, or that returned it. */
+  /** The frame that gets the Turn, or that returned it. */
   readonly frame: string;
 };
 
-/** Records what a layer handed on in one direction: nothing where it handed on what it got. */
+/** Records what a layer handed on in one direction; nothing if it handed on what it got. */
 export function recordHandedOn(
   { run, lastPasses }: { readonly run: LiveRun; readonly lastPasses: Map<string, NamedTurn> },
   call: CallSoFar,
   { turn, direction, frame }: HandedOn,
 ): Turn {
   const { given, calls } = call;
-  // What an idle pass hands on: the fold assumes it where nothing is written.
+  // The Turn of an idle pass: the fold assumes it if nothing is recorded.
   const idle = direction === "request" ? given : calls.at(-1)?.result;
   if (turn === idle && call.from === null) return turn;
   const own: NamedTurn = { name: `given/${call.frame}`, turn: given };
@@ -46,7 +46,7 @@ export function recordHandedOn(
   });
   if (settled === idle && base.turn === idle) return settled;
   const target: TurnName = direction === "request" ? `given/${frame}` : `result/${frame}`;
-  // The engine may have made shorter what the last pass handed on.
+  // The engine may have shortened what the last pass handed on.
   const isStill = ({ name, turn: then }: NamedTurn): boolean => run.fold.turns.get(name).digest === then.digest;
   const others = last !== undefined && isStill(last) ? [own, last] : [own];
   const pass = reviseTurn(settled, base, others, run.fold.turns);
@@ -55,7 +55,7 @@ export function recordHandedOn(
   return settled;
 }
 
-/** @throws {LayerError} for what is no Turn, and for an empty one. */
+/** @throws {LayerError} if `handed` is not a Turn, or is an empty one. */
 export function checkedTurn(layer: string, handed: unknown, direction: Direction): Turn {
   if (!(handed instanceof Turn)) throw noTurn(layer, direction, handed);
   if (handed.length === 0) throw new LayerError("empty-turn", layer, "handed on an empty Turn");

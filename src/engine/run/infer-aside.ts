@@ -11,20 +11,20 @@ import { type LiveRun, newBlockId, type RunSession } from "../session/session.ts
 import { type AsideAnswer, type AsideRequest, checkedAside } from "../stack/aside.ts";
 import { answerText, withOutput } from "../stack/output.ts";
 
-/** The call of a layer that asks. */
+/** The call of the layer that asks. */
 type AskingCall = {
   readonly frame: string;
-  /** A Turn of the run that what is asked may be written against. */
+  /** A Turn of the run against which the asked Turn may be written. */
   readonly at: NamedTurn;
   readonly scope: CallScope;
   readonly actor: Actor;
 };
 
 /**
- * Asks the model beside the conversation, at a frame of its own: what is asked there is handed on, requested and answered by the
- * same events as a step, so that it is recorded, repeated and answered from the log as a step is.
+ * Asks the model beside the conversation, at a separate frame. The Turn, the request and the answer are recorded as the same events as in a
+ * step, so they are repeated and answered from the log like a step.
  *
- * @throws {ProviderError} when the provider refused or failed for good.
+ * @throws {ProviderError} if the provider refused or failed for good.
  */
 export async function inferAside(
   session: RunSession,
@@ -42,13 +42,13 @@ export async function inferAside(
     const answer = { text, isComplete: data.isComplete, usage: usageOf(data.usage) };
     return await withOutput(answer, output ?? null, { text, missing: null });
   } catch (error) {
-    // It is no error of the layer's own.
+    // The error is not the layer's own.
     session.run.layers.thrown.note(error, null);
     throw error;
   }
 }
 
-/** Records what is asked, against the Turn that the asking call is at or against nothing, whichever is shorter. */
+/** Records the asked Turn, against the Turn of the asking call or against nothing, whichever is shorter. */
 function handOver(
   run: LiveRun,
   { frame: asking, at, actor }: AskingCall,
@@ -56,7 +56,7 @@ function handOver(
 ): Turn {
   const turn = input instanceof Turn ? input : Turn.of(draftsOf(input));
   const outgoing = normalise(turn, at.turn, { newId: () => newBlockId(run, frame) }).frozen();
-  // The frame is within the one that asks, and given the same where nothing else is written.
+  // The asked frame is within the asking one, and gets the same Turn if nothing else is recorded.
   if (outgoing === at.turn && at.name === `given/${asking}`) return outgoing;
   const nothing: NamedTurn = { name: "empty", turn: Turn.empty };
   const pass = reviseTurn(outgoing, nothing, [at], run.fold.turns);

@@ -12,10 +12,10 @@ const notes = {
 } as const;
 
 /**
- * Tells the model of the run that broke off last, where the engine is to and nothing has told it yet: by a message of the user, which
- * every wire can say wherever it stands. Its id follows from that run, so that it is appended once, whoever begins the next one.
+ * Appends a user message that tells the model that the last run broke off, if the engine is set to and the message is not there yet. Every
+ * wire can carry a user message at any place. Its id follows from that run, so it is appended once, whichever process begins the next run.
  *
- * @throws {ConversationMovedError} when someone else wrote meanwhile.
+ * @throws {ConversationMovedError} if another writer appended meanwhile.
  */
 export async function noteInterruption(
   stream: ConversationWriter,
@@ -26,7 +26,7 @@ export async function noteInterruption(
   if (interruptionNote === null || answers.interrupted === null || conversation === null) return;
   const { runId, how } = answers.interrupted;
   const block = user(interruptionNote === true ? notes[how] : interruptionNote);
-  // A retry that broke off, too, has nothing else to tell.
+  // The note is already there; a second interruption adds nothing.
   if (committed.at(-1)?.digest === block.digest) return;
   const told = block.withId(keyedBlockId(conversation, `interruption ${runId}`, 0));
   const event = { type: "BlockAppended", version: 1, data: { block: blockToJson(told) } } as const;

@@ -1,13 +1,13 @@
 import type { RunPart } from "../stack/run-part.ts";
 
-/** How many deltas wait for their reader, and how many UTF-16 units they say; what comes beyond that is dropped and counted. */
+/** The most deltas, and UTF-16 units in them, that wait for their reader; those beyond are dropped and counted. */
 export const maxBufferedDeltas = 10_000;
 export const maxBufferedUnits = 1_000_000;
 
 /**
- * The parts of a run as an iterable that also ends as the run ends: normally, or by its error. Leaving early aborts the run
- * and waits for its end, so that nothing goes on behind the reader's back. The run never waits for its reader: of one that is
- * too slow, deltas are dropped and counted (`deltas-dropped`).
+ * The parts of a run as an iterable that ends with the run: normally, or with its error. Leaving early aborts the run and waits for its
+ * end, so that nothing continues unseen. The run never waits for its reader: if the reader is too slow, deltas are dropped and counted
+ * (`deltas-dropped`).
  */
 export async function* iterateParts(
   begin: (onPart: (part: RunPart) => void, signal: AbortSignal) => Promise<unknown>,
@@ -40,7 +40,7 @@ export async function* iterateParts(
   }
 }
 
-/** What the reader has not taken yet. Facts are few, and their blocks are in memory in any case: only deltas are dropped. */
+/** The parts that the reader has not taken yet. Only deltas are dropped: facts are few, and their blocks are in memory in any case. */
 class PartBuffer {
   #parts: RunPart[] = [];
   #deltas = 0;
@@ -69,16 +69,16 @@ class PartBuffer {
     return taken;
   }
 
-  /** A server may tell the cost with every piece of an answer. Each time it tells all of it, so the newest is enough. */
+  /** A server may report its usage with every piece of an answer. Each report covers all of it, so the newest is enough. */
   #tellUsage(part: Extract<RunPart, { readonly type: "usage" }>): void {
     const before = this.#parts.findLastIndex((other) => other.type === "usage" && other.frame === part.frame);
     if (before >= 0) this.#parts.splice(before, 1);
-    // Ahead of the count of what was dropped, which goes on.
+    // Before the count of dropped deltas, which continues.
     const isDropping = this.#parts.at(-1)?.type === "deltas-dropped";
     this.#parts.splice(this.#parts.length - (isDropping ? 1 : 0), 0, part);
   }
 
-  /** Counts one more where the last ones were dropped. */
+  /** Counts a dropped delta; consecutive ones share one count. */
   #drop(): void {
     const last = this.#parts.at(-1);
     const before = last?.type === "deltas-dropped" ? last.count : 0;

@@ -19,14 +19,14 @@ import { inferAside } from "./infer-aside.ts";
 
 const effectOptions = optionsOf<EffectOptions>({ idempotent: checkFlag, timeoutMs: anything });
 
-/** What a layer is given besides the Turn. */
+/** The context that a layer gets besides the Turn. */
 export const contextOf = (asked: Asking, layer: Layer, call: FrameSurroundings): LayerContext =>
   new CallContext(asked, layer, call);
 
-/** The run, and who looks at what is asked in it before it is. */
+/** The run, and the callback that sees each step before it is made. */
 type Asking = { readonly session: RunSession; readonly onStep: (step: Step) => void };
 
-/** Getters stand on the class, because an object of its own for every frame that has some costs more than all the rest of it. */
+/** Getters are defined on the class: an object with getters for every frame costs more than the rest of the frame. */
 class CallContext implements LayerContext {
   readonly conversationId: ConversationId;
   readonly runId: string;
@@ -95,14 +95,14 @@ class CallContext implements LayerContext {
         actor: actorOf("request"),
         signal,
       };
-      // What the log gives was given by this work before, or by the person who settled it in its place.
+      // A value from the log was returned by this work before, or given by the person who settled it.
       return call.during(runEffect(session, place, work)) as Promise<Value>;
     };
     this.infer = <Output>(asked: AsideRequest<Output>) => {
       refuse("ctx.infer");
       const at = { name: `given/${frame}`, turn: call.given } as const;
       const asking = { frame, at, scope, actor: actorOf("request") };
-      // The answer was validated by the schema that has this type.
+      // The schema that has this type validated the answer.
       return call.during(inferAside(session, asking, { asked, onStep })) as Promise<AsideAnswer<Output>>;
     };
     this.tool = (block) => {
@@ -139,7 +139,7 @@ class CallContext implements LayerContext {
   }
 }
 
-/** The blocks after the deepest context that some server holds. */
+/** The blocks after the deepest context that a server holds. */
 function unsentOf(session: RunSession, turn: Turn): ReadonlySet<BlockId> {
   const { byTurn } = contextLookup(session.run);
   const { input } = splitTurn(session.run.fold.view, turn, session.engine.provider);

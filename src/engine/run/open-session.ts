@@ -26,36 +26,39 @@ import type { EngineOptions } from "../stack/engine.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { outsideOfRuns } from "./run-queue.ts";
 
-/** What a run needs of its conversation's writer: the folds at the head, and the way to append. */
+/** The parts of its conversation's writer that a run needs: the folds at the head, and the way to append. */
 export type RunStream = Pick<
   ConversationWriter,
   "name" | "view" | "owner" | "lastAt" | "lastRunRevision" | "commit" | "dropProposed" | "turnReader" | "readAll"
 >;
 
-/** A run as it begins, or as it is taken up. */
+/** A run that begins, or that is resumed. */
 export type RunStart = {
   readonly runId: string;
-  /** The Turn that the outermost frame is given. */
+  /** The Turn that the outermost frame gets. */
   readonly base: Turn;
   /** When the run began, in milliseconds. */
   readonly startedAt: number;
   readonly epoch: number;
-  /** What a run that was cut off had done; null for one that begins. */
+  /** The past of a run that was cut off; null for a new run. */
   readonly before: {
     readonly firstRevision: number;
     readonly journal: Journal;
-    /** What its events tell of it; they themselves are not kept, or a run that was refused often would hold all of that. */
+    /** The record of its events. The events themselves are not kept: a run that was refused often would hold all of them. */
     readonly record: RunRecord;
-    /** What becomes of what was in doubt: while something is left the run is parked, and not executed. A replay decides nothing. */
+    /**
+     * The decisions about effects in doubt. While some are left, the run is parked and not executed. Null for a replay, which decides
+     * nothing.
+     */
     readonly doubts: Doubts | null;
   } | null;
-  /** The caller wanted another answer although nothing waited for one. */
+  /** The caller wanted another answer although no message was unanswered. */
   readonly again?: boolean;
-  /** What the caller said otherwise than the engine does, of a run that begins. */
+  /** The caller's options that differ from the engine's, for a new run. */
   readonly options?: RecordedRunOptions;
 };
 
-/** Whether something is in doubt that nobody has settled. */
+/** Whether an effect in doubt has not been settled. */
 export const isInDoubt = ({ before }: RunStart): boolean => (before?.doubts?.left.size ?? 0) > 0;
 
 type Opening = {
@@ -66,11 +69,11 @@ type Opening = {
   readonly running: AbortSignal;
   readonly interceptor: Interceptor | null;
   readonly onPart: ((part: RunPart) => void) | undefined;
-  /** Nothing more can be recorded. */
+  /** Called when nothing more can be recorded. */
   readonly onFailure: (error: Error) => void;
 };
 
-/** Everything that the parts of one run share, before its first event; the session asks the engine's own provider. */
+/** Creates everything that the parts of one run share, before its first event. The session asks the engine's own provider. */
 export function openSession(opening: Opening): RunSession {
   const { stream, engine, beginning, signal, running, interceptor, onFailure } = opening;
   const { runId, base, startedAt, before } = beginning;
@@ -84,7 +87,7 @@ export function openSession(opening: Opening): RunSession {
   const conversationId = conversationIdSchema.parse(conversationOfStream(stream.name));
   const recorder = new Recorder({
     ...{ stream, runId, interceptor, onFailure },
-    // A run that stays in doubt is not executed: its Turns are those of its log, and it waits for nothing.
+    // A run that stays in doubt is not executed: its Turns are those of its log, and it waits for no re-execution.
     turns: isInDoubt(beginning) ? null : turns,
     onRecord: (proposed, made) => fold.apply(proposed, made),
     barrier: async () => (isInDoubt(beginning) ? undefined : journal.consumed()),
@@ -95,7 +98,7 @@ export function openSession(opening: Opening): RunSession {
       acknowledge(session);
     },
   });
-  // Cut short, the re-execution meets no more of the log: that is no divergence, and the run stays as it was found.
+  // A re-execution that is aborted meets no more of the log: that is not a divergence, and the run stays as it was found.
   running.addEventListener("abort", () => {
     if (signal.aborted && journal.isReplaying) recorder.fail(new RunCancelledError(runId, signal.reason));
   });
@@ -116,46 +119,46 @@ export function openSession(opening: Opening): RunSession {
   return session;
 }
 
-/** Records what a tool gave after the run was aborted. */
+/** Records the result of a tool that ended after the run was aborted. */
 const lateAnswers =
   (stream: RunStream, runId: string, recorder: Recorder): LiveRun["calls"]["onLate"] =>
   (call, result, { frame, ...told }) => {
     const data = { blockId: idOf(call), result: blockToJson(result), ...told };
     const actor: Actor = { kind: "tool", name: call.name ?? call.type };
     const finished = { type: "ToolFinished", version: 1 } as const;
-    // A parked run goes on with what its tools still gave.
+    // A parked run continues later with the results that its tools still return.
     if (recorder.isParked) recorder.record({ ...finished, data }, { actor, frame });
     else
       stream.commit([{ event: { ...finished, data: { ...data, late: true } }, actor, runId }]).catch(() => undefined);
   };
 
-/** A transport is a capability of an endpoint by its name: one that it was seen to lack is not tried again. */
+/** A transport is a capability of the endpoint, under its name: one that the endpoint was seen to lack is not tried again. */
 function transportNow({ provider, learned }: EngineOptions, view: ConversationView): string {
   const { transport, fallbackTransport = transport } = provider;
   return learnedCapabilities(provider, view, learned)[transport] === false ? fallbackTransport : transport;
 }
 
-/** A time of the clock, or that of the stream's newest event where the clock has fallen behind it; in milliseconds. */
+/** The time of the clock, but not before the stream's newest event; in milliseconds. */
 export const timeAfter = ({ lastAt }: Pick<RunStream, "lastAt">, now: number): number =>
   lastAt === null ? now : Math.max(now, Date.parse(lastAt));
 
-/** Asked before every append: whether the run still begins from what is there, or still is this owner's. */
+/** Checked before every append: the run still begins from the current Turn, or still belongs to this owner. */
 function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }: RunStart, isOurs: boolean): void {
   const { committed, run } = stream.view.client;
-  // Also when it is not all durable yet: a first append that is too big for one is written in parts.
+  // Also before everything is durable: a first append that is too big for one is written in parts.
   const isHere = isOurs || run?.owner?.processId === thisProcess.processId;
   if (isHere && run?.id === runId && run.epoch === epoch) return;
   if (isOurs) throw runTakenOver(runId);
-  // An owner that was thought dead has gone on: what was read of its run is not all of it any more.
+  // An owner that seemed dead has continued: the events read of its run are no longer complete.
   if (before !== null && stream.lastRunRevision !== before.journal.log.lastRevision) throw new ConversationMovedError();
-  // Layers are told when the run began, so it must not be recorded as any later.
+  // Layers see when the run began, so it must not be recorded as later.
   const isLate = stream.lastAt !== null && Date.parse(stream.lastAt) > startedAt;
   if (before === null && (committed !== base || isLate)) throw new ConversationMovedError();
 }
 
 /**
- * Parts go to listeners; what a listener throws is not the run's affair. While the log answers there is
- * nothing new to show; what follows begins with where the run stands.
+ * Passes parts to the observers; errors that they throw do not affect the run. While the log answers there is nothing new to show; the
+ * first new part comes after the current state of the run.
  */
 function emitter(
   { engine, onPart, beginning }: Opening,
@@ -170,17 +173,17 @@ function emitter(
     if (observers.length > 0) freezeAll(part);
     for (const observer of observers) {
       try {
-        // An observer may be an async function: then its failure comes later.
+        // An observer may be an async function, and fail later.
         const taken = outsideOfRuns(() => observer.next(part, place));
         if (taken instanceof Promise) taken.catch(() => undefined);
       } catch {
-        // Deltas are a courtesy; the log has the facts.
+        // Deltas are best effort; the log has the facts.
       }
     }
   };
   let isTold = beginning.before === null;
   return (part) => {
-    // What a layer asks beside the conversation is no part of the answer.
+    // Requests of layers beside the conversation are not part of the answer.
     if (journal.isReplaying || ("frame" in part && isAside(part.frame))) return;
     if (!isTold) {
       isTold = true;

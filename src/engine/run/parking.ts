@@ -8,10 +8,10 @@ import { engineActor, type RunSession } from "../session/session.ts";
 import type { OnSession } from "./run.ts";
 import { watchRun } from "./run-watch.ts";
 
-/** A run that goes on in this process. */
+/** A run that this process executes. */
 type OngoingRun = { readonly session: RunSession; readonly ended: Promise<unknown> };
 
-/** The runs of a store object in this process, and whether it is being closed: then none begins any more. */
+/** The runs of a store object in this process, and whether the store is closing: then no new run begins. */
 type OngoingRuns = { readonly runs: Set<OngoingRun>; isClosing: boolean };
 
 const ongoingByLog = new WeakMap<EventLog, OngoingRuns>();
@@ -25,10 +25,10 @@ function ongoingOf(log: EventLog): OngoingRuns {
 }
 
 /**
- * Executes a run so that closing the store parks it, and others can have it cancelled and take it; `execute` tells its session before the run's
- * first event.
+ * Executes a run so that closing the store parks it, and so that others can cancel it or take it over. `execute` passes on its session
+ * before the run's first event.
  *
- * @throws {StoreClosedError} when the store is being closed.
+ * @throws {StoreClosedError} if the store is closing.
  */
 export async function parkable<T>(
   stream: Pick<ConversationWriter, "name" | "log" | "refresh">,
@@ -57,8 +57,8 @@ export async function parkable<T>(
 }
 
 /**
- * Ends this process's part of all runs of a store that is about to be closed: aborts what is under way, waits for it, and leaves each run
- * open, without an owner, as its log has it then. The next `run` goes on from there.
+ * Ends this process's part of all runs of a store that is about to be closed: aborts the work under way, waits for it, and leaves each run
+ * open, without an owner, as its log has it then. The next `run` continues it.
  */
 export async function parkRuns(log: EventLog, graceMs: number): Promise<void> {
   const ongoing = ongoingOf(log);
@@ -67,7 +67,7 @@ export async function parkRuns(log: EventLog, graceMs: number): Promise<void> {
   await Promise.all([...ongoing.runs].map((run) => park(run, { graceMs, appendMs })));
 }
 
-/** How long closing waits for one append of a store that has no deadline of its own. */
+/** How long closing waits for one append, if the store has no deadline. */
 const defaultAppendMs = 5_000;
 
 type Waits = { readonly graceMs: number; readonly appendMs: number };
@@ -78,18 +78,18 @@ async function park({ session, ended }: OngoingRun, { graceMs, appendMs }: Waits
     within(appendMs, recorder.park(new RunParkedError(runId))),
     within(graceMs, Promise.allSettled([ended, ...calls.underWay])),
   ]);
-  // Behind an append that does not answer nothing can be recorded either.
+  // After an append that does not answer, nothing can be recorded either.
   if (isLeft !== true) return;
   const event: ProposedEvent["event"] = { type: "RunParked", version: 1, data: { blockIds: [] } };
   const entries = [...recorder.takeUnwritten(), { event, actor: engineActor, runId, frame: "0" }];
-  // What cannot be recorded leaves the run as its log has it: the owner's lease ends with the store.
+  // If this fails, the run stays as its log has it: the owner's lease ends with the store.
   await within(
     appendMs,
     recorder.recordEnd(entries).catch(() => undefined),
   );
 }
 
-/** What work gives; undefined where it takes longer. */
+/** The result of the work; undefined if it takes longer. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   const timer = new AbortController();
   try {

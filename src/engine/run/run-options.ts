@@ -20,34 +20,34 @@ import type { RunPart } from "../stack/run-part.ts";
 import { checkToolChoice, type RunSettings, runSettings } from "../stack/run-settings.ts";
 import { outputSchemaOf, type StandardSchema } from "../stack/schema.ts";
 
-/** What becomes of runs before, and how this one is watched. */
+/** How to treat earlier runs, and how to watch this one. */
 export type RunOptions = {
-  /** Ends the run as cancelled when it is aborted. */
+  /** Aborting it ends the run as cancelled. */
   readonly signal?: AbortSignal;
-  /** Asks the model although nothing waits for an answer; by default that gives the recorded result. */
+  /** Asks the model even if no message is unanswered; by default, the recorded result is returned. */
   readonly again?: boolean;
   /**
-   * Whether to wait (the default) for a run of the conversation that goes on in this process, and until it is known whether the owner of one
-   * in another process lives; or to be told of it.
+   * Whether to wait (the default) for a run of the conversation in this process, and until it is known whether the owner of one in another
+   * process is alive; or to throw.
    */
   readonly whileRunning?: "wait" | "throw";
-  /** What becomes of a run that was cut off: it is finished first (the default), given up, or told. */
+  /** How to treat a run that was cut off: finish it first (the default), give it up, or throw. */
   readonly unfinished?: "resume" | "abandon" | "throw";
-  /** What a stack does that is not the one of the run that was cut off; `run` gives that up, `resume` refuses. */
+  /** How to react if the stack is not the one of the run that was cut off: by default, `run` gives that run up and `resume` throws. */
   readonly onStackChanged?: "abandon" | "throw";
-  /** What to do where the layers do not do again what a run that was cut off did; told by default. */
+  /** How to react if the layers do not repeat what a run that was cut off did; throws by default. */
   readonly onDiverged?: "abandon" | "throw";
-  /** Takes a run from an owner that may still live: what it does from then on is lost. */
+  /** Takes a run from an owner that may still be alive: what that owner does from then on is lost. */
   readonly takeover?: boolean;
 };
 
-/** A run as the engine is asked for it: what its caller says, with what the ways to see it are made of. */
+/** A run as requested from the engine: the caller's options, and the hooks that the ways to see a run are built on. */
 export type RunRequest = RunOptions & {
-  /** Told of every part as it comes: `stream` is made of it. */
+  /** Called with every part as it comes: `stream` is built on it. */
   readonly onPart?: (part: RunPart) => void;
-  /** Holds the run before and after each of its effects: `step` is made of it. */
+  /** Holds the run before and after each of its effects: `step` is built on it. */
   readonly interceptor?: Interceptor | undefined;
-  /** What the log has of what the caller said otherwise than the engine does. */
+  /** The recorded form of the caller's options that differ from the engine's. */
   readonly recorded?: RecordedRunOptions;
 };
 
@@ -56,42 +56,42 @@ const holder = Symbol("holds a run");
 type Held = { readonly [holder]?: Interceptor };
 
 /**
- * The options of a run that is held before and after each of its effects. It is no option of the package, where `step` is what callers
- * have: a counterfactual answers its run so, and tests kill runs there.
+ * The options of a run that is held before and after each of its effects. It is not an option of the package, where callers have `step`:
+ * counterfactuals answer their runs this way, and tests kill runs there.
  */
 export const interceptedBy = <Options extends object>(interceptor: Interceptor, options: Options): Options => ({
   ...options,
   [holder]: interceptor,
 });
 
-/** How an answer is asked for. */
+/** How to ask for an answer. */
 export type AnswerOptions<Context = unknown, Output = unknown> = RunOptions &
   RunSettings &
   UnrecordedOptions<Context, Output> & {
-    /** Who holds the conversation between two requests of this run, where that is not to be as the engine has it. */
+    /** Who holds the conversation between two requests of this run, if it differs from the engine's mode. */
     readonly mode?: Mode;
-    /** How many tokens may be used, in the place of the engine's budget; null for as many as it takes. */
+    /** How many tokens may be used, instead of the engine's budget; null for no limit. */
     readonly budget?: Budget | null;
-    /** Of the message whose answer is wanted, as it was appended with. */
+    /** The key of the message to answer, as given when it was appended. */
     readonly key?: string;
   };
 
-/** How a run that was cut off is finished: with the settings that it began with, which its log has. */
+/** How to finish a run that was cut off. Its settings come from its log. */
 export type ResumeOptions<Context = unknown, Output = unknown> = Omit<RunOptions, "unfinished" | "again"> &
   UnrecordedOptions<Context, Output>;
 
-/** What no log has, so that a run which is taken up wants it again. */
+/** Options that no log has, so a resumed run needs them again. */
 export type UnrecordedOptions<Context, Output> = {
-  /** What layers and tools get as `ctx.context`: connections, the user who asks. Not recorded. */
+  /** The value of `ctx.context` for layers and tools: connections, the current user. Not recorded. */
   readonly context?: Context;
   /**
-   * What the answer is to be: the model is told the JSON Schema, where its provider can be, and `result.output` is the answer
-   * as the schema gives it. Only the JSON Schema is recorded.
+   * The shape of the answer: the model gets the JSON Schema, if its provider supports that, and `result.output` is the answer as the schema
+   * parses it. Only the JSON Schema is recorded.
    */
   readonly output?: StandardSchema<unknown, Output>;
 };
 
-/** The options of a run: an engine whose layers or tools want a context cannot do without. */
+/** The options of a run; required if layers or tools of the engine need a context. */
 export type WithContext<Context, Options> = unknown extends Context
   ? readonly [options?: Options]
   : readonly [options: Options & { readonly context: Context }];
@@ -125,13 +125,13 @@ const optionsByMethod: ReadonlyMap<string, Checked> = new Map<string, Checked>([
   ["compact", summariseOptions],
 ]);
 
-/** A run as it is begun: its engine, with what the caller gives this run, and what is recorded of that. */
+/** The engine of a run, with the caller's options and what is recorded of them. */
 type CheckedRun<Options> = readonly [EngineOptions, Options & Pick<RunRequest, "recorded" | "interceptor">];
 
 /**
- * What a run is made with, as it was given.
+ * Checks the engine and the options of a run.
  *
- * @throws {TypeError} for what is no engine, for an option that is none, and for a value that it cannot have.
+ * @throws {TypeError} if `engine` is not an engine, or an option is unknown or invalid.
  */
 export function checkedRun<Options extends Partial<AnswerOptions>>(
   where: string,
@@ -150,13 +150,13 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
   const asked = { context: options.context ?? context, output: options.output ?? output };
   const given = { ...engine, chain, budget, ...asked };
   const recorded = recordedOptions(where, options, given);
-  // What the provider cannot be asked is told before anything begins.
+  // Throws before anything begins if the provider does not support an option.
   engineWith(given, recorded);
   const { [holder]: interceptor } = options;
   return [given, { ...options, recorded, interceptor }];
 }
 
-/** What the log of a run has of the options that it was begun with. */
+/** The part of a run's options that its log records. */
 function recordedOptions(where: string, options: Partial<AnswerOptions>, engine: EngineOptions): RecordedRunOptions {
   const { provider, tools, context } = engine;
   const offered = [...provider.codec.offeredTools(provider.settings), ...tools.map(({ name }) => name)];

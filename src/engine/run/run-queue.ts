@@ -4,13 +4,13 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import { RunInProgressError, thisProcess } from "../../log/writer/owner.ts";
 import { RunCancelledError } from "../session/errors.ts";
 
-/** A conversation that runs, and the run that it was begun from. */
+/** A conversation that is running, and the run from which this one began. */
 type Running = { readonly conversation: string; readonly outer: Running | null; hasEnded: boolean };
 
-/** What code is a part of which run: layers, tools, effects, and what they call. */
+/** The run that the current code is part of: layers, tools, effects, and what they call. */
 const within = new AsyncLocalStorage<Running | null>();
 
-/** The end of the line for each conversation that runs. */
+/** The end of the queue of each conversation that is running. */
 const lines = new Map<string, { readonly runId: string; readonly end: Promise<unknown> }>();
 
 export type QueueOptions = {
@@ -20,11 +20,11 @@ export type QueueOptions = {
 };
 
 /**
- * Does the runs of one conversation in this process one after another, in the order in which they were asked for.
+ * Executes the runs of one conversation in this process one after another, in the order of the calls.
  *
- * @throws {RunInProgressError} instead of waiting, where `whileRunning` is `throw`.
+ * @throws {RunInProgressError} instead of waiting, if `whileRunning` is `throw`.
  * @throws {TurnlogError} `run-within-run` for a run that a run of the same conversation waits for.
- * @throws {RunCancelledError} when the signal aborts while this run waits.
+ * @throws {RunCancelledError} if the signal aborts while this run waits.
  */
 export async function oneAfterAnother<T>(
   conversation: string,
@@ -55,10 +55,10 @@ export async function oneAfterAnother<T>(
   }
 }
 
-/** Whether a run of the conversation goes on in this process, or waits for its turn. */
+/** Whether a run of the conversation is executing or queued in this process. */
 export const runsHere = (conversation: string): boolean => lines.has(conversation);
 
-/** Calls what no run waits for: it may begin runs of its own. */
+/** Calls code that no run waits for, so it may begin runs. */
 export const outsideOfRuns = <T>(call: () => T): T => within.run(null, call);
 
 async function waitFor(end: Promise<unknown>, { runId, signal: outer }: QueueOptions): Promise<void> {

@@ -10,21 +10,21 @@ import { CancelRequest } from "../session/errors.ts";
 type Watched = {
   readonly stream: Pick<ConversationWriter, "name" | "log" | "refresh">;
   readonly runId: string;
-  /** Which ownership of the run this process's is. */
+  /** The epoch of this process's ownership. */
   readonly epoch: number;
   readonly cancel: (request: CancelRequest) => void;
-  /** Another process owns the run now. */
+  /** Called when another process owns the run. */
   readonly lose: () => void;
 };
 
-/** Most runs have ended by then: they cost no subscription. */
+/** Most runs have ended by then, and cost no subscription. */
 const watchAfterMs = 250;
-/** After a subscription that failed: a store that is not there says so to the runs themselves. */
+/** The delay after a failed subscription: the runs notice an unavailable store themselves. */
 const againAfterMs = 1_000;
 
 const watches = new WeakMap<EventLog, RunWatch>();
 
-/** Ends a run when the log says that someone else wants that, or has taken it. Gives what ends the watching. */
+/** Ends a run when the log says that someone else cancels it or has taken it over. Returns a function that stops the watching. */
 export function watchRun(run: Watched): () => void {
   const { log } = run.stream;
   const watch = watches.get(log) ?? new RunWatch(log);
@@ -36,7 +36,7 @@ export function watchRun(run: Watched): () => void {
   };
 }
 
-/** One subscription for all runs of a store object, while there are any. */
+/** One subscription for all runs of a store object, as long as there are any. */
 class RunWatch {
   readonly #log: EventLog;
   readonly #runs = new Map<string, Watched>();
@@ -66,7 +66,7 @@ class RunWatch {
       try {
         if (!isFirst) await sleep(againAfterMs, undefined, { signal, ref: false });
         const after = await this.#placeOf(stream);
-        // What was asked for before that place, the runs' own streams tell.
+        // Requests before that place are in the runs' own streams.
         for (const run of this.#runs.values()) void look(run);
         const from = after === null ? {} : { after };
         for await (const envelope of this.#log.store.subscribe({ ...from, signal })) {
@@ -76,18 +76,18 @@ class RunWatch {
           if (run !== undefined && type === "RunResumed") await this.#compare(run, envelope);
         }
       } catch {
-        // A store that cannot be read is no reason to end a run.
+        // A store that cannot be read is not a reason to end a run.
       }
     }
   }
 
-  /** Who owns a run now, its newest owner says, whether or not that has ended it since. */
+  /** A newer owner's event says that it owns the run, even if it has ended the run since. */
   async #compare({ epoch, lose }: Watched, envelope: StoredEnvelope): Promise<void> {
     const read = await lookAt(this.#log, envelope);
     if (!(read instanceof Error) && read.event.type === "RunResumed" && read.event.data.epoch > epoch) lose();
   }
 
-  /** The place of the newest event of a stream: what is subscribed to from there is not the whole log. */
+  /** The position of a stream's newest event: a subscription from there does not read the whole log. */
   async #placeOf(stream: string): Promise<string | null> {
     for await (const { position } of this.#log.store.readStream(stream, { direction: "backwards", limit: 1 }))
       return position;
@@ -102,7 +102,7 @@ async function look({ stream, runId, epoch, cancel, lose }: Watched): Promise<vo
     if (run.epoch > epoch) lose();
     else if (run.cancelRequest !== null) cancel(requestOf(run.cancelRequest));
   } catch {
-    // The run's own next append meets the same, and tells it.
+    // The run's own next append meets the same error and reports it.
   }
 }
 

@@ -38,7 +38,7 @@ import { isInDoubt, openSession, type RunStart, type RunStream } from "./open-se
 
 export type OnSession = (session: RunSession, others: OthersHold) => void;
 
-/** What others see of a session, and how they end it. */
+/** The epoch of a session, and how others cancel it. */
 type OthersHold = { readonly epoch: number; readonly cancel: (request: CancelRequest) => void };
 
 export type ExecuteOptions = {
@@ -46,20 +46,20 @@ export type ExecuteOptions = {
   readonly onPart?: (part: RunPart) => void;
   /** Holds the run before and after each of its effects. */
   readonly interceptor?: Interceptor | undefined;
-  /** Told before the run's first event of its session, and how others end it. */
+  /** Called before the session's first event, with the session and the way to cancel it. */
   readonly onSession?: OnSession;
   /** A run that was cut off and was finished or closed first. */
   readonly closedRun: string | null;
-  /** Looks at every step before it is made. */
+  /** Sees every step before it is made. */
   readonly onStep?: (step: SingleStep) => void;
 };
 
-/** A step as it is about to be made: its frame, what left the innermost layer, and what layers said beside it. */
+/** A step that is about to be made: its frame, the Turn that left the innermost layer, and what layers added to it. */
 export type SingleStep = Step & { readonly session: RunSession };
 
 /**
- * One run, from its beginning or from where its log ends: every effect is recorded before it begins. A run that is taken up
- * is executed anew against its log, and goes live where that ends.
+ * Executes one run, from its beginning or from where its log ends: every effect is recorded before it begins. A resumed run is executed
+ * again against its log, and goes live where the log ends.
  */
 export async function executeRun(
   stream: RunStream,
@@ -74,19 +74,19 @@ export async function executeRun(
     options.signal === undefined ? cancelling.signal : AbortSignal.any([options.signal, cancelling.signal]);
   throwIfCancelled(signal, runId);
   const owner = await stream.owner();
-  // What cannot be recorded any more must not go on: calls and tools in flight end when the run is lost.
+  // Work that cannot be recorded must not continue: calls and tools in flight end when the run is lost.
   const { signal: running, end } = innerSignal(signal);
   const session = openSession({ stream, engine, beginning, signal, running, interceptor, onPart, onFailure: end });
   options.onSession?.(session, { epoch: beginning.epoch, cancel: (request) => cancelling.abort(request) });
   try {
-    // What goes wrong here ends no run: none has begun.
+    // An error here ends no run, because none has begun.
     if (before === null) recordStart(session, beginning, owner);
     else recordResumption(session, { epoch: beginning.epoch, owner }, before.doubts);
     if (isInDoubt(beginning)) return await park(session, beginning, { stream, options });
     return await runToEnd(session, { stream, beginning, options });
   } finally {
     end(new Error("the run has ended"));
-    // Nothing waits for it: who looks at the conversation next does so behind it.
+    // Not awaited: the next look at the conversation queues behind it.
     if (session.run.recorder.failure !== null) stream.dropProposed().catch(() => undefined);
   }
 }
@@ -119,7 +119,7 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
   }
 }
 
-/** Ends this process's part of the run: it stays open, without an owner, until people have settled what is in doubt. */
+/** Ends this process's part of the run: it stays open, without an owner, until people have settled the effects in doubt. */
 async function park(
   session: RunSession,
   { base, before }: RunStart,
@@ -133,14 +133,14 @@ async function park(
   return resultOf(run.fold.record, { answered: base, brought: 0, ...how, inDoubt: [...left] });
 }
 
-/** How the run leaves its Turn: whether what it was asked is answered. */
+/** The status of a run: whether its request is answered. */
 function statusOf({ isWhole, turns }: RunFold, result: Turn): RunStatus {
   const brought = broughtBy(turns.base, result);
   if (!isWhole || endsPaused(result, brought)) return "incomplete";
   return openCalls(brought).length > 0 ? "calls-open" : "completed";
 }
 
-/** What waits for an answer is done before the run ends: then the log takes no more of it. */
+/** Finishes the work that waits for answers before the run ends, because the log takes no more of it afterwards. */
 async function drainAcknowledgements({ acknowledgements, recorder }: LiveRun): Promise<void> {
   if (acknowledgements.waiting.length > 0) await recorder.flush();
   await Promise.allSettled(acknowledgements.underWay);
@@ -167,7 +167,7 @@ function recordStart({ run, engine }: RunSession, { base, again = false, options
   run.recorder.record({ type: "RunStarted", version: 1, data }, by);
 }
 
-/** The first thing that the new owner writes, in one append with what it does first. */
+/** The new owner's first event, in one append with its first work. */
 function recordResumption(
   { run: { recorder }, engine }: RunSession,
   { epoch, owner }: { readonly epoch: number; readonly owner: Owner },
@@ -178,7 +178,7 @@ function recordResumption(
   for (const { event, ...by } of doubts?.events ?? []) recorder.record(event, by);
 }
 
-/** Records how the run ended, unless it cannot be recorded any more; gives the error to throw. */
+/** Records how the run ended, if that can still be recorded; returns the error to throw. */
 async function failRun(session: RunSession, error: unknown): Promise<unknown> {
   const { run, engine } = session;
   const { id: runId, fold, recorder, signal } = run;
@@ -193,7 +193,7 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
         ...thrownBy(run, error),
       } as const);
   try {
-    // What the end answers for calls that are open depends on all that the run did.
+    // The results for open calls depend on everything that the run did.
     run.journal.mustBeConsumed();
     const entries = closingEntries({ runId, turns: fold.turns, how, actor: engineActor, ...takeTimings(run) });
     for (const { event, actor } of entries) recorder.record(event, { actor, frame: "0" });
@@ -209,8 +209,8 @@ async function failRun(session: RunSession, error: unknown): Promise<unknown> {
 }
 
 /**
- * Ends a run of which something could not be recorded, as its log has it: open, it would be taken for one that goes on. A
- * run that had not begun is none.
+ * Ends a run of which an event could not be recorded, as its log has it: an open run would count as ongoing. A run that had not begun needs
+ * no end.
  */
 async function endRefused({ run, engine }: RunSession, failure: UnstorableEvent, error: unknown): Promise<Error> {
   const { id: runId, fold, recorder } = run;
@@ -252,7 +252,7 @@ function stackOf(session: RunSession, options: ExecuteOptions): Stack {
   };
 }
 
-/** Asks the model for the next answer; the Turn is made shorter before and after it where the policy asks for that. */
+/** Asks the model for the next answer; shortens the Turn before and after it if the policy says so. */
 const answerCore =
   (session: RunSession, onStep: (step: Step) => void): Stack["core"] =>
   async (frame, given, scope) => {
@@ -265,7 +265,7 @@ const answerCore =
     return compactAfter(session, { ...place, turn: outgoing, answered });
   };
 
-/** Asks for a summary, and for no answer. */
+/** Asks only for a summary. */
 function summaryCore(session: RunSession, onStep: (step: Step) => void): Stack["core"] {
   const summarise = summarisingOnce(session);
   return (frame, turn, scope) => summarise({ frame, turn, scope, ask: askOf(session, { frame, scope, onStep }) });

@@ -10,8 +10,8 @@ import type { OpenRun } from "../../projections/open-run.ts";
 import { idInDoubt, notInDoubt, recordableSettlement } from "../stack/doubt.ts";
 
 /**
- * What can be settled of a run, by block id: their names. That is what the run is parked for, and of a run that no living process
- * owns also every call that had begun: nobody will tell its end any more.
+ * The names of the calls and effects of a run that can be settled, by block id: those that the run is parked for and, if no living process
+ * owns the run, every call that had begun, because no process will record its end.
  */
 export const settleable = async (run: OpenRun, store: EventStore): Promise<ReadonlyMap<BlockId, string>> =>
   callsOf(run, await isOwned(run, store));
@@ -26,10 +26,10 @@ function callsOf({ inDoubt, turns }: OpenRun, owned: boolean): ReadonlyMap<Block
 }
 
 /**
- * Says what became of a call or effect in doubt; the next run goes on with it.
+ * Records the outcome of a call or effect in doubt; the next run continues with it.
  *
- * @throws {TurnlogError} `not-in-doubt` when nothing of that id or name waits to be settled.
- * @throws {TypeError} when the name stands for several, and when the output is no JSON.
+ * @throws {TurnlogError} `not-in-doubt` if nothing of that id or name waits to be settled.
+ * @throws {TypeError} if several have that name, or the output is not JSON.
  */
 export async function settleCall(
   writer: ConversationWriter,
@@ -44,14 +44,14 @@ export async function settleCall(
   const blockId = idInDoubt(call, inDoubt);
   const name = inDoubt.get(blockId) ?? call;
   const events: readonly ProposedEvent["event"][] = [
-    // Nothing where it is parked already.
+    // Adds nothing if it is already parked.
     { type: "ToolParked", version: 1, data: { blockId, name } },
     { type: "ToolSettled", version: 1, data: { blockId, settlement: settled } },
   ];
   const { status } = await writer.commit(
     events.map((event) => ({ event, actor, runId: id })),
     ({ client }) => {
-      // Another process may have taken the run up meanwhile, and be at the call.
+      // Another process may have taken the run over, and be executing the call.
       const now = client.run;
       const isAnother = now?.id !== id || now?.epoch !== epoch;
       if (now === null || isAnother || !callsOf(now, owned).has(blockId)) throw notInDoubt(call);

@@ -3,15 +3,15 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Breakpoint, Injected, Interceptor } from "../session/breakpoint.ts";
 import type { RunResult } from "../stack/result.ts";
 
-/** A run held at a stop: who iterates on lets it go on. */
+/** A run held at a stop: the next iteration releases it. */
 export type HeldStop = Breakpoint & {
-  /** Takes the place of an effect that would begin: a response, a tool's output or an effect's value. */
+  /** Replaces an effect that would begin: with a response, a tool's output or an effect's value. */
   readonly inject: (answer: JsonValue) => void;
 };
 
 /** A run that waits before and after each of its effects for the caller that iterates over it. */
 export type Stepping<Result = RunResult> = AsyncIterable<HeldStop> & {
-  /** How it ended. Leaving the iteration early is to the run what the death of its process would be: it can be taken up. */
+  /** How the run ended. Leaving the iteration early affects the run like the death of its process: it can be resumed. */
   readonly result: Promise<Result>;
 };
 
@@ -21,7 +21,7 @@ type Waiting = {
   readonly reject: (reason: Error) => void;
 };
 
-/** Begins a run that stops at its effects. Of several that wait at once, one is shown after the other. */
+/** Begins a run that stops at its effects. Effects that wait at the same time are shown one after another. */
 export function stepThrough<Result>(run: (interceptor: Interceptor) => Promise<Result>): Stepping<Result> {
   const waiting: Waiting[] = [];
   let left: TurnlogError | null = null;
@@ -43,7 +43,7 @@ export function stepThrough<Result>(run: (interceptor: Interceptor) => Promise<R
     hasEnded = true;
     tell();
   };
-  // A caller who wants to know awaits the result.
+  // A caller that wants the outcome awaits `result`.
   result.then(end, end);
 
   async function* stops(): AsyncGenerator<HeldStop, void, undefined> {

@@ -35,7 +35,7 @@ import { parkable } from "./parking.ts";
 import { executeRun } from "./run.ts";
 import type { RunRequest } from "./run-options.ts";
 
-/** Goes on with a run that was cut off, or gives it up where the caller said so; then there is no result. */
+/** Resumes a run that was cut off, or gives it up if the caller says so; then there is no result. */
 export async function finish(
   stream: ConversationWriter,
   run: OpenRun,
@@ -43,7 +43,7 @@ export async function finish(
   options: RunRequest & { readonly onStackChanged: "abandon" | "throw" },
 ): Promise<RunResult | null> {
   if (run.cancelRequest !== null) {
-    // Its owner was asked to end it, and did not live to do so.
+    // Its owner was asked to end it, but died before it did.
     await cancelAsIs(stream, run, { ...run.cancelRequest, by: { kind: "recovery" }, engine });
     return null;
   }
@@ -67,9 +67,9 @@ export async function finish(
 }
 
 /**
- * What is another in the stack; null where nothing is.
+ * The difference between the engine's stack and the run's; null if there is none.
  *
- * @throws {TurnlogError} `stack-changed` when something is, and that is not to give the run up.
+ * @throws {TurnlogError} `stack-changed` if there is one and the run is not to be given up for it.
  */
 function otherStack(run: OpenRun, { layers }: EngineOptions, onStackChanged: "abandon" | "throw"): string | null {
   const difference = stackDifference(run.started.stack, layers);
@@ -82,16 +82,16 @@ function otherStack(run: OpenRun, { layers }: EngineOptions, onStackChanged: "ab
 
 type Abandoning = {
   readonly kind: keyof typeof abandonedBecause;
-  /** What it was given up for, where there is more to say. */
+  /** More about the reason, if there is more to say. */
   readonly difference?: string;
   readonly actor?: Actor;
-  /** Whose provider cancels what it still makes in the background; without one that is made in vain. */
+  /** The engine whose providers cancel background responses; without one, those are made in vain. */
   readonly engine?: EngineOptions;
 };
 
 /**
- * Gives up a run that was cut off: what it did stays, and every call is answered (rule: Runs that do not complete). What the server still makes for
- * it is cancelled.
+ * Gives up a run that was cut off: what it did stays, and every open call gets a result (rule: Runs that do not complete). Responses that
+ * servers still make for it are cancelled.
  */
 export async function abandon(stream: ConversationWriter, run: OpenRun, abandoning: Abandoning): Promise<void> {
   const { kind, difference, actor = { kind: "recovery" }, engine } = abandoning;
@@ -106,14 +106,14 @@ export async function abandon(stream: ConversationWriter, run: OpenRun, abandoni
 
 type Cancelling = {
   readonly reason: string;
-  /** Who asked for it. */
+  /** The actor who asked for it. */
   readonly actor: Actor;
-  /** Who ends it; who asked for it unless given. */
+  /** The actor who ends it; by default, the one who asked for it. */
   readonly by?: Actor;
   readonly engine?: EngineOptions;
 };
 
-/** Ends a run as cancelled that nobody goes on with: what it did stays, and every call is answered. */
+/** Cancels a run that no process continues: what it did stays, and every open call gets a result. */
 export async function cancelAsIs(
   stream: ConversationWriter,
   run: OpenRun,
@@ -125,7 +125,7 @@ export async function cancelAsIs(
 }
 
 type Ending = Pick<Closing, "how" | "actor"> & {
-  /** What is recorded before it. */
+  /** The events to record before it. */
   readonly first?: readonly ProposedEvent[];
   readonly engine?: EngineOptions;
 };
@@ -135,7 +135,7 @@ async function end(stream: ConversationWriter, run: OpenRun, ending: Ending): Pr
   const seen = stream.head?.revision;
   const entries = [...first, ...closingEntries({ runId: run.id, turns: run.turns, ...how })];
   await stream.commit(entries, () => {
-    // Its owner may have spoken, or someone else closed it: what ends it would no longer follow from what it did.
+    // If its owner recorded more, or someone else closed it, these events no longer follow from what it did.
     if (stream.head?.revision !== seen) throw new ConversationMovedError();
   });
   if (engine !== undefined) await cancelUnderWay(run, engine);
@@ -149,12 +149,12 @@ const abandonedBecause = {
 } as const;
 
 /**
- * A run may be taken up when nobody owns it, or its owner is dead. A living owner keeps it, however long it is silent; one of which
- * nothing is known keeps it until this process itself has waited `takeoverAfterMs` for a sign of it (rule: Run ownership). Where it takes
- * a while to know, that is waited for here, unless the caller wants to be told of any run that goes on.
+ * Checks that a run may be taken over: it has no owner, or its owner is dead. A living owner keeps it, however long it is silent. An owner
+ * of which nothing is known keeps it until this process itself has waited `takeoverAfterMs` for a sign of it (rule: Run ownership). If
+ * finding out takes time, this waits, unless the caller wants an error for every ongoing run.
  *
- * @throws {RunInProgressError} when it may not.
- * @throws {RunCancelledError} when the signal aborts while this waits.
+ * @throws {RunInProgressError} if it may not be taken over.
+ * @throws {RunCancelledError} if the signal aborts while this waits.
  */
 export async function mustBeFree(
   stream: ConversationWriter,
@@ -172,9 +172,9 @@ export async function mustBeFree(
   if (!isSilent) throw new RunInProgressError(run.id, owner);
 }
 /**
- * What is known of the owner of a run, after a wait where it takes one.
+ * Looks up whether the owner of a run is alive, and waits if that takes time.
  *
- * @throws {ConversationMovedError} when the run is not what it was before the wait.
+ * @throws {ConversationMovedError} if the run changed during the wait.
  */
 async function waitedLife(
   stream: ConversationWriter,
@@ -227,14 +227,14 @@ async function resumeRun(
   const before = { firstRevision, journal, record, doubts };
   const beginning = { runId, base: turns.base, startedAt, epoch: epoch + 1, before };
   try {
-    // A run keeps the policy and the options that it began with: what its requests were made by is said once.
+    // A run keeps the policies and options that it began with, so they are recorded only once.
     const then = engineWith({ ...engine, ...policiesOf(run.started) }, run.started.options ?? {});
     return await parkable(stream, (onSession) =>
       executeRun(stream, then, beginning, { ...options, closedRun: null, onSession }),
     );
   } catch (error) {
     if (!(error instanceof ReplayDivergedError)) throw error;
-    // Another process may have gone on with the run meanwhile: then this was compared with half of what it did.
+    // If another process has continued the run meanwhile, this was compared with an incomplete log.
     const { client } = await stream.refresh();
     const hasMoved = client.run?.id !== runId || stream.lastRunRevision !== journal.log.lastRevision;
     throw hasMoved ? new ConversationMovedError() : error;
@@ -242,8 +242,8 @@ async function resumeRun(
 }
 
 /**
- * Calls that were cut off need their tools, to be run again or to say that they may not be; unless the model called a tool
- * that it never was offered.
+ * Calls that were cut off need their tools, to run them again or to learn that they must not be repeated; except calls of tools that the
+ * model was never offered.
  */
 function mustHaveTools({ id, turns }: OpenRun, { tools, provider }: EngineOptions, settings: Settings): void {
   const offered = provider.codec.offeredTools(settings);
@@ -255,7 +255,7 @@ function mustHaveTools({ id, turns }: OpenRun, { tools, provider }: EngineOption
   if (missing.length > 0) throw toolMissing(id, missing, "was cut off in");
 }
 
-/** How long this process has waited since it first saw the newest event of a run, by its own stopwatch: no clock is asked. */
+/** How long this process has waited since it first saw the newest event of a run, by its stopwatch, not by a clock. */
 function waitedMs(runId: string, revision: number | null, now: number): number {
   const seen = seenByRun.get(runId);
   if (seen !== undefined && seen.revision === revision && seen.since <= now) return now - seen.since;
@@ -266,8 +266,8 @@ function waitedMs(runId: string, revision: number | null, now: number): number {
   return 0;
 }
 
-/** When this process first saw the newest event of a run of whose owner nothing is known. */
+/** When this process first saw the newest event of each run whose owner is unknown. */
 const seenByRun = new Map<string, { readonly revision: number | null; readonly since: number }>();
 
-/** A run that is forgotten is waited for anew. */
+/** A run dropped from the map is waited for from the start. */
 const maxRememberedRuns = 1_000;

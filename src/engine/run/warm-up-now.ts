@@ -20,16 +20,17 @@ import type { Capabilities, Lesson } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import { type InferenceResponse, type Provider, ProviderError } from "../stack/provider.ts";
 
-/** What a warm-up came to. */
+/** The result of a warm-up. */
 export type WarmUp = {
   /**
-   * `warm`: the next run sends what is new, on a connection that is open. `connected`: the connection is open, and the next run sends
-   * everything, because of its mode or because calls are still to be answered. `unavailable`: neither; the next run does what it would have done.
+   * `warm`: the connection is open, and the next run sends only what is new. `connected`: the connection is open, and the next run sends
+   * everything, because of its mode or because calls are still unanswered. `unavailable`: neither; the next run does what it would have
+   * done without it.
    */
   readonly status: "warm" | "connected" | "unavailable";
-  /** The request that was sent for it; null where none was needed, or the connection could not be had. */
+  /** The request that was sent for it; null if none was needed, or there was no connection. */
   readonly inferenceId: string | null;
-  /** Why it is unavailable, where something failed. */
+  /** Why it is unavailable, if something failed. */
   readonly failure: ProviderError | null;
 };
 
@@ -40,7 +41,7 @@ type WarmingUp = {
   readonly signal: AbortSignal;
 };
 
-/** What a warm-up does once it is the conversation's turn. */
+/** Does the warm-up once it is first in the conversation's queue. */
 export async function warmUpNow(stream: ConversationWriter, warming: WarmingUp): Promise<WarmUp> {
   const { engine, signal } = warming;
   const { provider } = engine;
@@ -76,7 +77,7 @@ export async function warmUpNow(stream: ConversationWriter, warming: WarmingUp):
   }
 }
 
-/** Whether the next request may continue from it: an endpoint that answers all the same, or fails, holds something else. */
+/** Whether the next request may continue from it: an endpoint that generates an answer all the same, or fails, holds something else. */
 function isHeld({ newest }: ConversationView, { data: { scope, inferenceId } }: Asked): boolean {
   const context = newest.get(scope)?.context;
   return context?.inferenceId === inferenceId && context.unusable === null;
@@ -93,7 +94,7 @@ const withoutThese = (capabilities: Capabilities, without: readonly Lesson[]): C
   ...Object.fromEntries(without.map(({ capability }) => [capability, false])),
 });
 
-/** As a request of a run is planned, of the Turn that was sent and answered last. */
+/** Planned like a request of a run, for the Turn that was sent and answered last. */
 function warmUpRequest(
   { view, name }: ConversationWriter,
   engine: WarmingUp["engine"],
@@ -113,13 +114,13 @@ function warmUpRequest(
   });
 }
 
-/** What there is without a request; null where one is needed. */
+/** The status without a request; null if a request is needed. */
 function neededFor(request: PlanRequest): "warm" | "connected" | null {
   const { policy, capabilities, contexts, scope } = request;
   if (policy.mode === "stateless" || capabilities.chain !== true) return "connected";
   const newest = contexts.newest(scope);
   if (newest !== null && refusalOf(request, newest.context) === null) return "warm";
-  // Calls that nobody has answered yet would be told as aborted, and what answers them later not be read.
+  // Calls without results yet would be sent as aborted, and their later results would not be read.
   return plan(request).repairs.some(({ rule }) => rule === "answer") ? "connected" : null;
 }
 
@@ -128,7 +129,7 @@ type Asked = { readonly request: PlanRequest; readonly data: InferenceRequestedD
   "bodyText" | "bodyWith"
 >;
 
-/** Durable before it is sent. */
+/** Records the request before it is sent. */
 async function recordRequest(
   stream: ConversationWriter,
   { provider, newId }: WarmingUp["engine"],
@@ -150,7 +151,7 @@ async function recordRequest(
     { event: { type: "WarmUpRequested", version: 1, data }, actor: engineActor },
   ];
   await committed(stream, events, (view) => {
-    // A run of another process: what was planned is not of that Turn.
+    // Another process began a run: the plan is for another Turn.
     mustBeFree(view);
     if (contextsOf(view).newest(scope)?.context.inferenceId !== planned) throw new ConversationMovedError();
   });
@@ -205,7 +206,7 @@ async function recordAnswer(
   await committed(stream, [...lessons, { event: { type: "WarmUpAnswered", version: 1, data: decoded.data }, actor }]);
 }
 
-/** What a refusal before inference tells of the endpoint. */
+/** The capability that an endpoint lacks according to a refusal before inference. */
 const lessonOf = (
   { codec, configured = [] }: Provider,
   error: ProviderError,

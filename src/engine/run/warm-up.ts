@@ -9,7 +9,7 @@ import type { Connecting, WarmUp } from "./warm-up-now.ts";
 export type WarmUpOptions = { readonly signal?: AbortSignal };
 const warmUpOptions = optionsOf<WarmUpOptions>({ signal: anything });
 
-/** Opens the connection of a conversation's next request, and has the endpoint hold there what it answered last. */
+/** Opens the connection of a conversation's next request, and has the endpoint hold its last answer there. */
 export async function warmUpConversation(
   stream: ConversationWriter,
   engine: EngineOptions,
@@ -35,7 +35,7 @@ export async function warmUpConversation(
   return engine.life.during(() => inTurn(stream, { runId: "", signal }, work));
 }
 
-/** How often it is planned anew because another process ran the conversation meanwhile. */
+/** How often to plan again because another process ran the conversation meanwhile. */
 const maxAttempts = 5;
 
 const keepsConnections = (provider: Provider): provider is Connecting => provider.connect !== undefined;

@@ -3,7 +3,7 @@ import type { Block } from "../../domain/block.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 
-/** Something of a run that others can see: a durable write, or a step outside. */
+/** Something a run does that others can see: a durable write, or a call to the outside. */
 export type BreakpointEffect =
   | { readonly kind: "append"; readonly entries: readonly ProposedEvent[] }
   | {
@@ -18,17 +18,17 @@ export type BreakpointEffect =
 /** A place where a run can be held: before an effect begins, or after it has ended. */
 export type Breakpoint = BreakpointEffect & { readonly phase: "before" | "after" };
 
-/** Takes the place of an effect that would begin: the response, the tool's output or the effect's value. */
+/** Replaces an effect that would begin: the response, the tool's output or the effect's value. */
 export type Injected = {
   readonly answer: JsonValue;
-  /** With this message a layer's effect fails instead. */
+  /** If given, a layer's effect fails with this message instead. */
   readonly failure?: string;
 };
 
-/** Holds a run at its stops for as long as it likes; what it gives before an effect takes the effect's place. */
+/** Holds a run at its stops as long as it likes; what it returns before an effect replaces the effect. */
 export type Interceptor = (stop: Breakpoint) => Promise<Injected | null>;
 
-/** An effect, held before and after it; `injected` makes its result of what the interceptor gives instead. */
+/** Runs an effect, held before and after it; `injected` turns the interceptor's value into the effect's result. */
 export async function intercept<T>(
   interceptor: Interceptor | null,
   effect: BreakpointEffect,

@@ -4,14 +4,14 @@ import type { Actor } from "../../domain/actor.ts";
 type AddedInstructions = { readonly text: string; readonly actor: Actor };
 
 /**
- * What holds for everything within one call: how it ends, and what layers above added to the instructions. A signal is made
- * when somebody asks for it: most layers never do, and making one costs more than all the rest of an idle frame.
+ * What applies to everything within one call: how it ends, and what outer layers added to the instructions. The signal is created on
+ * demand: most layers never use one, and creating it costs more than the rest of an idle frame.
  */
 export class CallScope {
   instructions: readonly AddedInstructions[] = [];
   readonly #outer: CallScope | null;
   readonly #onEnd: ((reason: unknown) => void) | null;
-  /** The call of `next` that is open: there is never more than one. */
+  /** The open call of `next`: there is at most one. */
   #inner: CallScope | null = null;
   #controller: AbortController | null = null;
   #end: { readonly reason: unknown } | null = null;
@@ -29,7 +29,7 @@ export class CallScope {
     return scope;
   }
 
-  /** The scope of a call within this one, which ends with it; `onEnd` is told once. Nothing begins in one that has ended. */
+  /** The scope of a call within this one, which ends with it; `onEnd` is called once. Nothing begins in a scope that has ended. */
   within(onEnd: (reason: unknown) => void): CallScope {
     this.throwIfEnded();
     const scope = new CallScope(this, onEnd);

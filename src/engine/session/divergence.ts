@@ -2,29 +2,29 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { equalBeginning } from "../../domain/turn-difference.ts";
 
-/** Where a re-execution left the way of the run. */
+/** Where a re-execution diverged from the log. */
 export type DivergencePlace = {
-  /** The frame where it was noticed. */
+  /** The frame where the divergence was noticed. */
   readonly frame: string;
-  /** The event that says otherwise; null where the log has none. */
+  /** The event that differs; null if the log has none. */
   readonly revision: number | null;
   /** Which member of that event differs. */
   readonly field: string;
-  /** Of a Turn that was handed on: which way. */
+  /** The direction, if a Turn was handed on. */
   readonly direction?: "request" | "response" | null;
-  /** The first block of the request that differs; null where it was no request. */
+  /** The first block of the request that differs; null if it was not a request. */
   readonly blockIndex?: number | null;
-  /** The layer that handed on something else; null where it cannot be told. */
+  /** The layer that handed on something else; null if unknown. */
   readonly layer?: string | null;
 };
 
 /**
- * The re-execution of a run does something else than the log says it did: a layer that is another one, or that asks clocks,
- * chance or the world behind the engine's back. Nothing was sent and nothing was written.
+ * The re-execution of a run does not do what the log says: a layer has changed, or uses a clock, randomness or the outside world without
+ * the engine. Nothing was sent and nothing was written.
  */
 export class ReplayDivergedError extends TurnlogError<"replay-diverged"> {
   override readonly name = "ReplayDivergedError";
-  /** What differs, without the place. */
+  /** The difference, without its place. */
   readonly what: string;
   readonly frame: string;
   readonly revision: number | null;
@@ -48,7 +48,7 @@ export class ReplayDivergedError extends TurnlogError<"replay-diverged"> {
   }
 }
 
-/** The same divergence, told to the caller who wanted the run finished, with the ways out. */
+/** The same divergence, for the caller who wanted the run finished, with the ways out. */
 export function divergedIn(runId: string, cause: ReplayDivergedError): ReplayDivergedError {
   const { what, ...place } = cause;
   const out = `run ${runId} goes on with the layers that it began with; onDiverged: "abandon" gives it up (in a shell: turnlog resume --abandon)`;
@@ -56,8 +56,8 @@ export function divergedIn(runId: string, cause: ReplayDivergedError): ReplayDiv
 }
 
 /**
- * Which layer handed on at a frame, by its place in the stack: the one whose frame it is gave back, the one above it passed
- * on. Where it is about whether something was asked at all, it is the innermost one that called more than once.
+ * The place in the stack of the layer that handed on at a frame: of a response, the frame's layer; of a request, the layer above. If the
+ * question is whether something was asked at all, it is the innermost layer that called more than once.
  */
 export function layerIndex(frame: string, direction: "request" | "response" | null): number {
   const numbers = frame.split(".");

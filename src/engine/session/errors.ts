@@ -4,15 +4,15 @@ import { type Actor, describeActor } from "../../domain/actor.ts";
 import { LayerError } from "../stack/middleware.ts";
 import type { Routing } from "../stack/route.ts";
 
-/** The layer that threw what ended a run, and the frame of its call. */
+/** The layer that threw the error that ended a run, and the frame of its call. */
 export type Thrower = { readonly layer: string; readonly frame: string };
 
-/** The run failed; what it did is in the log, and the conversation can go on. `cause` says why. */
+/** The run failed; what it did is in the log, and the conversation can continue. `cause` says why. */
 export class RunFailedError extends TurnlogError<"run-failed"> {
   override readonly name = "RunFailedError";
   readonly runId: string;
   readonly kind: string;
-  /** The layer that threw the cause, and the frame of its call; null where none did. */
+  /** The layer that threw the cause, and the frame of its call; null if no layer did. */
   readonly layer: string | null;
   readonly frame: string | null;
 
@@ -27,7 +27,7 @@ export class RunFailedError extends TurnlogError<"run-failed"> {
   }
 }
 
-/** Why a run's signal aborts that someone else asked to end: the reason, and who. */
+/** The abort reason of a run that someone else asked to end: why, and who asked. */
 export class CancelRequest extends Error {
   override readonly name = "CancelRequest";
   readonly actor: Actor;
@@ -42,7 +42,7 @@ export class CancelRequest extends Error {
 export class RunCancelledError extends TurnlogError<"run-cancelled"> {
   override readonly name = "RunCancelledError";
   readonly runId: string;
-  /** Who asked for it with `cancel`; null where the caller's own signal aborted. */
+  /** The actor who called `cancel`; null if the caller's own signal aborted. */
   readonly cancelledBy: Actor | null;
 
   constructor(runId: string, cause: unknown) {
@@ -53,7 +53,7 @@ export class RunCancelledError extends TurnlogError<"run-cancelled"> {
   }
 }
 
-/** The store was closed while the run went on: it is open, without an owner, and the next run goes on with it. */
+/** The store was closed while the run went on: the run is open, without an owner, and the next run continues it. */
 export class RunParkedError extends TurnlogError<"run-parked"> {
   override readonly name = "RunParkedError";
   readonly runId: string;
@@ -64,11 +64,11 @@ export class RunParkedError extends TurnlogError<"run-parked"> {
   }
 }
 
-/** The run is no longer this process's: nothing more is written for it. */
+/** This process no longer owns the run: it writes nothing more for it. */
 export const runTakenOver = (runId: string): TurnlogError =>
   new TurnlogError("run-taken-over", `run ${runId} was ended or taken over by someone else`);
 
-/** Someone wrote before the run's first event was durable: nothing happened yet, and it begins anew. */
+/** Another writer appended before the run's first event was durable: nothing has happened yet, and the run starts over. */
 export class ConversationMovedError extends Error {
   override readonly name = "ConversationMovedError";
 }
@@ -84,7 +84,7 @@ export class RunUnfinishedError extends TurnlogError<"run-unfinished"> {
   }
 }
 
-/** A run's log cannot be gone through without a tool that it called: nobody knows what that may do. */
+/** A run's log cannot be replayed without a tool that the run called: what that tool may do is unknown. */
 export function toolMissing(
   runId: string,
   names: readonly string[],
@@ -97,7 +97,7 @@ export function toolMissing(
   );
 }
 
-/** @throws {TurnlogError} `route-not-found` where a run asked a provider that the engine does not have under that name. */
+/** @throws {TurnlogError} `route-not-found` if a run asked a provider that the engine does not have under that name. */
 export function mustHaveRoute(
   runId: string,
   { routing }: { readonly routing: Routing | null },
@@ -111,7 +111,7 @@ export function mustHaveRoute(
   );
 }
 
-/** @throws {TurnlogError} `context-missing` where a run needs a context, which no log has, and is given none. */
+/** @throws {TurnlogError} `context-missing` if a run needs a context, which no log has, and is given none. */
 export function mustHaveContext(
   { id, started }: { readonly id: string; readonly started: { readonly options?: { readonly hasContext?: true } } },
   { context }: { readonly context: unknown },
@@ -122,7 +122,7 @@ export function mustHaveContext(
   throw new TurnlogError("context-missing", `${what}: to ${to} it, give that again (context: { … })`);
 }
 
-/** A run that is replayed was left in doubt about this: what it would have gone on with, nobody can tell. */
+/** A replayed run was left in doubt about this effect: how it would have continued is unknown. */
 export class EffectInDoubtError extends TurnlogError<"effect-in-doubt"> {
   override readonly name = "EffectInDoubtError";
 

@@ -25,26 +25,26 @@ import {
 /** A Turn handed on in one direction, at a frame. */
 type Handing = { readonly frame: string; readonly direction: "request" | "response" };
 
-/** Who watches a re-execution. */
+/** How a re-execution is watched. */
 type Watching = Pick<EngineOptions, "stuckAfterMs" | "sleep"> & {
   readonly watch: LayerWatch;
   readonly signal: AbortSignal;
-  /** Told of a divergence before it is thrown: a layer may catch what comes out of `next`, and must not go on with it. */
+  /** Called before a divergence is thrown, because a layer may catch what `next` throws, and must not continue with it. */
   readonly onDiverged: (error: ReplayDivergedError) => void;
 };
 
 /**
- * What a run has done so far, by frame, attempt and block id: what its re-execution is answered from and compared with
- * (rule: Recovery). Of a run that begins it is empty. Nothing goes live before all of it was met again.
+ * What a run has done so far, by frame, attempt and block id: its re-execution is answered from this and compared with it (rule: Recovery).
+ * It is empty for a new run. Nothing goes live before all of it was met again.
  */
 export class Journal {
-  /** The Turns of the run as the log tells them. */
+  /** The Turns of the run, according to its log. */
   readonly turns: RunTurns;
-  /** Takes in what its log has before it is executed, and lets go of what is met again. */
+  /** Filled from the run's log before the run is executed; what is met again is removed. */
   readonly log = new RunAnswers();
   #watching: Watching | null = null;
   #consumed: PromiseWithResolvers<void> | null = null;
-  /** An edit that the log does not have: once something after it is met in the log, it stands where none was made. */
+  /** An edit that the log does not have. If a later event of the log is met, the layer had made no edit here. */
   #unknownEdit: (Handing & FirstBlock) | null = null;
 
   /** The names of the layers that re-execute the run, to name one of them. */
@@ -65,12 +65,12 @@ export class Journal {
     return this.log.remaining > 0;
   }
 
-  /** Whether the log has this edit of a layer, which hands on `turn`, already; then it is not recorded again. */
+  /** Whether the log already has this edit by a layer, which hands on `turn`; if so, it is not recorded again. */
   hasEdit({ direction, after }: ConversationEventOf<"TurnEdited">["data"], frame: string, turn: Turn): boolean {
     if (!this.isReplaying) return false;
     const edited = this.log.edits.get(`${direction} ${frame}`)?.shift();
     if (edited === undefined) {
-      // What is asked beside the conversation may come before what the log has, where a layer does both at once.
+      // If a layer does both at once, its request beside the conversation may come before what the log has.
       if (!isAside(frame))
         this.#unknownEdit ??= { frame, direction, ...this.#firstDifference({ frame, direction }, turn) };
       return false;
@@ -85,7 +85,7 @@ export class Journal {
     return true;
   }
 
-  /** Whom the router chose for the step at a frame; null where the log does not have it, or has it in a request only. */
+  /** The router's choice for the step at a frame; null if the log does not have it, or has it only in a request. */
   choice(frame: string): RouterChoice | null {
     const known = this.log.choices.get(frame);
     if (known === undefined) return null;
@@ -95,12 +95,12 @@ export class Journal {
     return known.choice;
   }
 
-  /** One attempt of the step at a frame; null where the log has none. */
+  /** One attempt of the step at a frame; null if the log has none. */
   inference(frame: string, attempt: number, outgoing: Turn): PastInference | null {
     const past = this.log.inferences.get(`${frame} ${attempt}`);
     if (past === undefined) return null;
     this.#beforeKnown(past.revision);
-    // Of the frame's Turns the last is known whole: a refused attempt may have asked with a longer one.
+    // Only the last of the frame's Turns is known whole: a refused attempt may have used a longer one.
     const { input } = past.request;
     if ((input.outgoing ?? input.turn) !== outgoing.digest)
       this.#failTurn(frame, past, { recorded: this.turns.given(frame), outgoing });
@@ -114,7 +114,7 @@ export class Journal {
     return this.log.inferences.has(`${frame} ${attempt}`);
   }
 
-  /** What is known of a tool call or an effect of this name; it answers once. */
+  /** The recorded state of a tool call or an effect of this name; each is returned once. */
   effect(id: string, name: string, frame: string): PastEffect {
     const known = this.log.effects.get(id);
     if (known === undefined) return { state: "none" };
@@ -130,7 +130,7 @@ export class Journal {
     return known.past;
   }
 
-  /** Those that began, and of which the log has no end and no settlement. */
+  /** The effects that began, and of which the log has neither an end nor a settlement. */
   unfinishedEffects(): readonly UnfinishedEffect[] {
     return [...this.log.effects.values()].flatMap(({ id, isCall, name, frame, past }) =>
       past.state === "started" || past.state === "parked"
@@ -139,7 +139,7 @@ export class Journal {
     );
   }
 
-  /** Answers for an effect in doubt from now on, although the log does not. */
+  /** Answers for an effect in doubt from now on, although the log has no answer. */
   settle(id: BlockId, past: SettledEffect): void {
     const known = this.log.effects.get(id);
     if (known !== undefined) this.log.effects.set(id, { ...known, past });
@@ -148,8 +148,8 @@ export class Journal {
   /**
    * Resolves when the whole log of the run was met again.
    *
-   * @throws {ReplayDivergedError} when the re-execution is stuck: every call of a layer waits for the engine, and for
-   * `stuckAfterMs` nothing was met. A layer at its own work may still come to what the log has.
+   * @throws {ReplayDivergedError} if the re-execution is stuck: every call of a layer waits for the engine, and for `stuckAfterMs` nothing
+   * was met. A layer that does its own work may still reach what the log has.
    */
   consumed(): Promise<void> {
     if (!this.isReplaying) return Promise.resolve();
@@ -160,7 +160,7 @@ export class Journal {
     return this.#consumed.promise;
   }
 
-  /** The layers have ended: what was not met by now never will be. */
+  /** The layers have ended: events that were not met by now never will be. */
   mustBeConsumed(): void {
     if (this.isReplaying) throw this.#stuck();
   }
@@ -174,14 +174,14 @@ export class Journal {
     for (;;) {
       const [remaining, starts] = [this.log.remaining, watch.starts];
       await sleep(stuckAfterMs, waiting);
-      // What is on its way comes in this turn of the event loop, also where a test's sleep takes no time.
+      // Work that is under way settles in this turn of the event loop, even if a test's sleep takes no time.
       await new Promise((resolve) => setImmediate(resolve));
       if (!this.isReplaying) return;
       if (this.log.remaining === remaining && watch.starts === starts && !watch.isAtWork) throw this.#stuck();
     }
   }
 
-  /** What was not met again is where the re-execution left the way of the run. */
+  /** The first event that was not met again shows where the re-execution diverged. */
   #stuck(): ReplayDivergedError {
     const edits = [...this.log.edits].flatMap(([key, all]) =>
       all.map(({ revision }) => ({ ...handingOf(key), revision, field: "after" })),
@@ -215,7 +215,7 @@ export class Journal {
     return firstDifference(recorded ?? Turn.empty, turn);
   }
 
-  /** Something that the log has comes after an edit that it has not. */
+  /** Throws if an event of the log follows an edit that the log does not have. */
   #beforeKnown(revision: number): void {
     if (this.#unknownEdit === null || !this.isReplaying) return;
     const { id, ...handing } = this.#unknownEdit;
@@ -236,13 +236,13 @@ export class Journal {
   }
 }
 
-/** What an edit's key names. */
+/** The frame and direction that an edit's key names. */
 function handingOf(key: string): Handing {
   const frame = key.slice(key.indexOf(" ") + 1);
   return { frame, direction: key.startsWith("request ") ? "request" : "response" };
 }
 
-/** Whether an edit's key names a frame on the way to this one. */
+/** Whether an edit's key names this frame or one above it. */
 function isWithin(key: string, frame: string): boolean {
   const { frame: at } = handingOf(key);
   return frame === at || frame.startsWith(`${at}.`);

@@ -5,8 +5,8 @@ import type { Thrower } from "./errors.ts";
 type WatchedLayer = { expire(timeoutMs: number): void };
 
 /**
- * Fails a layer that keeps the run waiting for its own work. Of all calls of a run at most one is at work itself, the others
- * wait inside `next` or for tools: so one timer serves them all.
+ * Fails a layer that keeps the run waiting for its own work. At most one call of a run does its own work at a time, while the others wait
+ * inside `next` or for tools: so one timer serves them all.
  */
 export class LayerWatch {
   readonly #timer: NodeJS.Timeout;
@@ -18,21 +18,21 @@ export class LayerWatch {
     this.#timer.unref();
   }
 
-  /** Whether a layer is at its own work: while none is, all of them wait for the engine. */
+  /** Whether a layer does its own work: if none does, all of them wait for the engine. */
   get isAtWork(): boolean {
     return this.#working !== null;
   }
 
-  /** How often a layer went to work. */
+  /** How often a layer started its own work. */
   get starts(): number {
     return this.#starts;
   }
 
-  /** The call goes to work, with all of its time. */
+  /** The call starts its own work, with all of its time. */
   start(call: WatchedLayer): void {
     this.#working = call;
     this.#starts += 1;
-    // A layer that never returns must not let the process end as if all were done.
+    // A layer that never returns must not let the process exit as if all were done.
     this.#timer.refresh().ref();
   }
 
@@ -50,8 +50,8 @@ export class LayerWatch {
 }
 
 /**
- * What layers did that had returned. Nobody waits for them any more, so it fails the run when that ends, and is a warning of
- * the process after that.
+ * Misuse by layers that have already returned. It is too late to throw in the layer, so it fails the run when the run ends, and is a
+ * process warning after that.
  */
 export class LateMisuse {
   #first: LayerError | null = null;
@@ -72,12 +72,12 @@ export class LateMisuse {
 }
 
 /**
- * Which layer threw an error first that came out of calls of `next`: a layer that lets one through has not thrown it. A
- * long run throws and catches many, and none is kept alive.
+ * Which layer first threw an error that came out of calls of `next`: rethrowing does not count as throwing. A long run throws and catches
+ * many errors, and none is kept alive.
  */
 export class ThrownErrors {
   readonly #byObject = new WeakMap<object, Thrower | null>();
-  /** What is no object has no identity: of those only the newest is known. */
+  /** A value that is not an object has no identity: only the newest one is known. */
   #newest: { readonly value: unknown; readonly by: Thrower | null } | null = null;
 
   note(error: unknown, by: Thrower | null): void {
@@ -86,12 +86,12 @@ export class ThrownErrors {
     } else if (this.#newest === null || !Object.is(this.#newest.value, error)) this.#newest = { value: error, by };
   }
 
-  /** A layer has returned, so what was thrown within it was caught: another may throw the same text. */
+  /** A layer has returned, so what was thrown within it was caught: another layer may throw the same text. */
   forget(): void {
     this.#newest = null;
   }
 
-  /** Null where no layer threw it. */
+  /** The layer that first threw it; null if none did. */
   throwerOf(error: unknown): Thrower | null {
     if (isObject(error)) return this.#byObject.get(error) ?? null;
     return this.#newest !== null && Object.is(this.#newest.value, error) ? this.#newest.by : null;

@@ -13,10 +13,10 @@ import type { LiveRun } from "./session.ts";
 /** A Turn of the run and the name that edits give it. */
 export type NamedTurn = { readonly name: TurnName; readonly turn: Turn };
 
-/** One call of `next`: what was passed, and what came back. */
+/** One call of `next`: the Turn that was passed, and the one that came back. */
 export type PassedCall = { readonly frame: string; passed: Turn; result: Turn | null };
 
-/** How a Turn that a layer handed on is written. */
+/** How to write a Turn that a layer handed on. */
 export type TurnRevision = {
   readonly turn: Turn;
   readonly from: TurnName;
@@ -24,16 +24,16 @@ export type TurnRevision = {
   readonly edits: readonly Edit[];
 };
 
-/** A few edits are written against the Turn they descend from; beyond this size a shorter way is looked for. */
+/** A few edits are written against the Turn that they descend from; beyond this size a shorter way is sought. */
 const shortEditsBytes = 400;
 
 /**
- * The Turn that a layer's Turn descends from (rule: Frames): the same object; else the result of the latest call that it still
- * holds a block of which that call brought; else what the layer was given.
+ * The Turn that a layer's Turn descends from (rule: Frames): the same object; else the result of the latest call that brought a block which
+ * the Turn still holds; else the Turn that the layer was given.
  */
 export function descendsFrom(turn: Turn, given: NamedTurn, calls: readonly PassedCall[]): NamedTurn {
   if (turn === given.turn) return given;
-  // From the newest, which it mostly is: a tool loop has made as many calls as the run has steps.
+  // Newest first, which usually matches: a tool loop has made as many calls as the run has steps.
   const call =
     calls.findLast(({ result }) => result === turn) ??
     calls.findLast(({ passed, result }) => result !== null && holdsAnyOf(turn, broughtBy(passed, result)));
@@ -45,9 +45,9 @@ function holdsAnyOf(turn: Turn, blocks: readonly Block[]): boolean {
 }
 
 /**
- * The Turn with an id for every block and none twice: a draft that says what a missing block said is that block, a repeated
- * id gets a clone, and a block that was made again as it was is the old object. It shares what it has in common with one of
- * the `earlier` Turns of its run, so that a run holds what its layers change, and not every Turn that they handed on.
+ * Returns the Turn with a unique id for every block: a draft with the content of a missing block becomes that block, a repeated id gets a
+ * clone, and a block that was rebuilt unchanged becomes the old object. The Turn shares what it can with one of the `earlier` Turns, so
+ * that a run holds what its layers change, and not every Turn that they handed on.
  */
 export function normalise(turn: Turn, base: Turn, { earlier = [], newId }: Normalising): Turn {
   const near = nearestOf(turn, base, earlier);
@@ -66,10 +66,10 @@ export function normalise(turn: Turn, base: Turn, { earlier = [], newId }: Norma
 
 type Normalising = { readonly earlier?: readonly Turn[]; readonly newId: () => BlockId };
 
-/** An earlier Turn of the run, and how many blocks at its beginning are those of the Turn in question. */
+/** An earlier Turn of the run, and how many leading blocks it shares with the Turn in question. */
 type Near = { readonly turn: Turn; readonly shared: number };
 
-/** The Turn that shares most with this one; the base where others do not share more. */
+/** The Turn that shares most with this one; the base if no other shares more. */
 function nearestOf(turn: Turn, base: Turn, earlier: readonly Turn[]): Near {
   let nearest: Near = { turn: base, shared: turn.commonPrefixLength(base) };
   for (const candidate of earlier) {
@@ -81,9 +81,9 @@ function nearestOf(turn: Turn, base: Turn, earlier: readonly Turn[]): Near {
 
 type Settling = {
   readonly base: Turn;
-  /** What needs no settling: it was settled when that Turn was handed on. */
+  /** The blocks shared with that Turn, which were normalised when it was handed on. */
   readonly near: Near;
-  /** What the base has and the Turn has not; looked for once a draft is met. */
+  /** The blocks that the base has and the Turn does not; computed when a draft is met. */
   missing: Block[] | null;
   readonly used: Set<BlockId>;
   readonly newId: () => BlockId;
@@ -110,8 +110,8 @@ function missingOf(turn: Turn, base: Turn): Block[] {
 }
 
 /**
- * How a Turn is written against an earlier one of the run: against the one it descends from, unless that takes many edits
- * and another takes fewer. References keep the authors of their versions, so the choice changes no blame.
+ * Chooses how to write a Turn against an earlier one of the run: against the one that it descends from, unless that takes many edits and
+ * another takes fewer. References keep the authors of their versions, so the choice does not change blame.
  */
 export function reviseTurn(turn: Turn, base: NamedTurn, others: readonly NamedTurn[], turns: RunTurns): TurnRevision {
   const known = (block: Block): boolean => {
@@ -128,7 +128,7 @@ export function reviseTurn(turn: Turn, base: NamedTurn, others: readonly NamedTu
 
 type Written = { readonly from: NamedTurn; readonly edits: readonly Edit[]; readonly bytes: number };
 
-/** The first way where that is short; else the shortest, the first of equal ones. What is known to be longer is not written. */
+/** The first way if it is short; else the shortest, and the first of equal ones. Ways known to be longer are not computed. */
 function shortest(
   turn: Turn,
   base: NamedTurn,
@@ -150,10 +150,10 @@ function shortest(
   return best;
 }
 
-/** The fewest characters that say of a block that it is another. */
+/** The fewest characters of an edit that replaces a block. */
 const replacementBytes = 120;
 
-/** Whether the edits that make one Turn of the other are surely more than so many characters: blocks in their places differ. */
+/** Whether the edits from one Turn to the other surely take more characters than given, because blocks in the same places differ. */
 function takesMore(from: Turn, to: Turn, bytes: number): boolean {
   const shared = from.commonPrefixLength(to);
   const [left, right] = [from.after(shared), to.after(shared)];
@@ -167,13 +167,10 @@ function takesMore(from: Turn, to: Turn, bytes: number): boolean {
   return false;
 }
 
-/** What one event says of a pass, and the Turn that it makes. */
+/** The part of a pass in one event, and the Turn that it results in. */
 type PassPart = { readonly from: TurnName; readonly edits: readonly Edit[]; readonly after: Turn };
 
-/**
- * A pass as events say it: one, or for a layer that rewrites a long Turn several, each against what the one before made
- * of the same Turn.
- */
+/** Splits a pass into events: one, or several if a layer rewrites a long Turn, each against the result of the one before. */
 function partsOf({ turn, from, edits }: TurnRevision, target: TurnName, turns: RunTurns): readonly PassPart[] {
   const parts = cutEdits(edits);
   if (parts.length <= 1) return [{ from, edits, after: turn }];
@@ -192,13 +189,13 @@ function partsOf({ turn, from, edits }: TurnRevision, target: TurnName, turns: R
 type Pass = {
   readonly pass: TurnRevision;
   readonly direction: "request" | "response";
-  /** The frame that is given the Turn, or that returned it. */
+  /** The frame that gets the Turn, or that returned it. */
   readonly frame: string;
   readonly actor: Actor;
   readonly compaction?: Compaction;
 };
 
-/** Records a pass, or meets it in the log of a run that was taken up; either way the run's Turns have it. */
+/** Records a pass, or meets it in the log of a resumed run; in both cases the run's Turns have it. */
 export function recordPass(
   { fold, journal, recorder }: LiveRun,
   { pass, direction, frame, actor, compaction }: Pass,

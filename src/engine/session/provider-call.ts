@@ -7,19 +7,19 @@ import { type Provider, ProviderError } from "../stack/provider.ts";
 export type ProviderCall = {
   /** Aborts when the caller gives up, and at the deadline. */
   readonly signal: AbortSignal;
-  /** Whether the engine still waits for it: what the provider says afterwards is dropped. */
+  /** Whether the engine still waits for it: what the provider reports afterwards is dropped. */
   readonly isOpen: () => boolean;
 };
 
 type CallLimits = { readonly signal: AbortSignal; readonly deadlineMs: number };
 
-/** How long the engine waits for an aborted call to end by itself. */
+/** How long the engine waits for an aborted call to end. */
 const graceMs = 5_000;
 
-/** A provider that keeps its own `timeoutMs` says more of what came than the engine can, so the engine lets it go first. */
+/** A provider that enforces its `timeoutMs` knows more of what came than the engine, so the engine lets it time out first. */
 const headStartMs = 1_000;
 
-/** When the engine ends a call of a provider that has not ended by itself. */
+/** When the engine ends a provider call that has not ended. */
 export function deadlineOf(
   { timeoutMs }: Provider,
   { takeoverAfterMs }: Pick<EngineOptions, "takeoverAfterMs">,
@@ -29,10 +29,10 @@ export function deadlineOf(
 }
 
 /**
- * Calls a provider, and ends also where the provider heeds neither its signal nor a deadline: a call that did not end within
- * `graceMs` of its abort is left, and whether the server acted is unknown.
+ * Calls a provider, and returns even if the provider heeds neither its signal nor a deadline: a call that did not end within `graceMs` of
+ * its abort is abandoned, and its outcome is unknown.
  *
- * @throws {ProviderError} `timeout` after the deadline, and `aborted` where the caller gave up and the call did not end.
+ * @throws {ProviderError} `timeout` after the deadline; `aborted` if the caller gave up and the call did not end.
  */
 export async function callProvider<T>(
   { signal: caller, deadlineMs }: CallLimits,
@@ -57,7 +57,7 @@ export async function callProvider<T>(
     end(new Error(`no answer within ${deadlineMs} ms`));
   });
   try {
-    // A provider of one's own may throw before it gives a promise.
+    // A user's provider may throw before it returns a promise.
     const working = (async () => work({ signal, isOpen: () => state.isOpen }))();
     return await Promise.race([working, left.promise]);
   } catch (error) {
@@ -70,7 +70,7 @@ export async function callProvider<T>(
   }
 }
 
-/** Keeps what the provider said of a call that the deadline ended. */
+/** Keeps what the provider reported of a call that the deadline ended. */
 function tooLate(deadlineMs: number, cause?: unknown): ProviderError {
   if (cause instanceof ProviderError && cause.kind !== "aborted") return cause;
   const partial = cause instanceof ProviderError ? cause.partial : [];

@@ -11,52 +11,51 @@ import type { RunTurns } from "../../projections/run-turns.ts";
 import { type Interceptor, intercept } from "./breakpoint.ts";
 import { runTakenOver } from "./errors.ts";
 
-/** Who appends: also one who only looks at what would be. */
+/** The writer that appends, or a replay's, which only looks. */
 type Writer = Pick<ConversationWriter, "view" | "commit" | "dropProposed">;
 
-/** Who makes an event happen, and at which frame. */
+/** The author of an event, and its frame. */
 export type RecordedBy = Omit<ProposedEvent, "event" | "runId">;
 
-/** What records the events of one run. */
 type RecorderOptions = {
   readonly stream: Writer;
   readonly runId: string;
-  /** Nothing is written before it has resolved. */
+  /** Nothing is written before this has resolved. */
   readonly barrier: () => Promise<void>;
   readonly interceptor: Interceptor | null;
-  /** The Turns of the run, to which what is recorded was applied; null where they do not hold all of its log. */
+  /** The Turns of the run, to which recorded events were already applied; null if they do not hold all of its log. */
   readonly turns: RunTurns | null;
-  /** Told at once, before it is durable. */
+  /** Called at once, before the event is durable. */
   readonly onRecord: (proposed: ProposedEvent, made?: Made) => void;
-  /** Asked before every append, on the folds at the head; may throw. */
+  /** Called before every append, with the view at the head; may throw. */
   readonly guard: (view: ConversationView) => void;
   readonly onDurable: (events: readonly RecordedEvent[]) => void;
-  /** Told once, when an append has failed for good. */
+  /** Called once, when an append has failed for good. */
   readonly onFailure: (error: Error) => void;
 };
 
 /**
- * Collects what a run does and appends it before the next effect (rule: One append before each effect): what nothing waits between is one append.
- * Appends go one after another; once one has failed, everything after it fails with its error.
+ * Collects what a run does and appends it before the next effect (rule: One append before each effect): events without a wait between them
+ * are one append. Appends go one after another; once one has failed, all later ones fail with its error.
  */
 export class Recorder {
   readonly #options: RecorderOptions;
   #buffer: ProposedEvent[] = [];
-  /** The append that was refused for one of its entries. */
+  /** The append that was refused because of one of its entries. */
   readonly #refused: ProposedEvent[] = [];
   #scheduled: Promise<void> | null = null;
   #last: Promise<void> = Promise.resolve();
   #failure: Error | null = null;
   #hasWritten = false;
   #isParked = false;
-  /** What a parked run had recorded, and did not append any more. */
+  /** The events that a parked run had recorded but not appended. */
   readonly #unwritten: ProposedEvent[] = [];
 
   constructor(options: RecorderOptions) {
     this.#options = options;
   }
 
-  /** Why nothing more can be recorded; null while all is well. */
+  /** Why nothing more can be recorded; null if nothing has failed. */
   get failure(): Error | null {
     return this.#failure;
   }
@@ -73,10 +72,7 @@ export class Recorder {
     this.#options.onRecord(proposed, made);
   }
 
-  /**
-   * Records what came before the one thing that was refused: it happened, and no more than that is lost. Of an answer that was
-   * refused it records that it came.
-   */
+  /** Commits the events before the refused one, so only that one is lost. If it was an answer, records that the answer came. */
   async recordUpToRefused(): Promise<void> {
     await this.#options.stream.dropProposed();
     for (const entry of this.#refused.splice(0)) {
@@ -91,8 +87,8 @@ export class Recorder {
   }
 
   /**
-   * Appends nothing more of what the run does, and aborts it. False where the run has failed already, and where nothing of it was written
-   * by this process, so that there is nothing to leave.
+   * Stops appending what the run does, and aborts it. Returns false if the run has already failed, or if this process has written nothing
+   * of it, so that there is nothing to leave.
    */
   async park(reason: Error): Promise<boolean> {
     this.#isParked = this.#failure === null;
@@ -101,18 +97,18 @@ export class Recorder {
     return this.#isParked && this.#hasWritten;
   }
 
-  /** What has happened in a parked run and is not in its log: results, and what came before the abort, without what had not begun. */
+  /** The events of a parked run that are not in its log: results, and events from before the abort, except of effects that had not begun. */
   takeUnwritten(): readonly ProposedEvent[] {
     const left = [...this.#unwritten.splice(0), ...this.#buffer.splice(0)];
     return left.filter(({ event }) => !intents.has(event.type));
   }
 
-  /** Records what ends this process's part of a run, past the failure. */
+  /** Records the end of this process's part of a run, despite the failure. */
   async recordEnd(entries: readonly ProposedEvent[]): Promise<void> {
     await this.#options.stream.commit(entries, this.#options.guard);
   }
 
-  /** Lets nothing more be recorded, and tells the caller of the run. */
+  /** Stops recording, and informs the run. */
   fail(reason: Error): void {
     if (this.#failure !== null) return;
     this.#failure = reason;
@@ -120,9 +116,9 @@ export class Recorder {
   }
 
   /**
-   * Resolves when everything recorded so far is durable. What is recorded in the same tick joins the same append.
+   * Resolves when everything recorded so far is durable. Events recorded in the same tick join the same append.
    *
-   * @throws {TurnlogError} `run-taken-over` when the run is no longer this process's.
+   * @throws {TurnlogError} `run-taken-over` if this process no longer owns the run.
    */
   flush(): Promise<void> {
     this.#scheduled ??= this.#options.barrier().then(() => {
@@ -130,7 +126,7 @@ export class Recorder {
       const batch = this.#buffer;
       this.#buffer = [];
       this.#last = this.#last.then(() => this.#append(batch));
-      // The caller awaits it; this only keeps a failure from being unhandled when nobody did.
+      // The caller awaits it; this only keeps a failure from being unhandled if no caller did.
       this.#last.catch(() => undefined);
       return this.#last;
     });
@@ -171,13 +167,13 @@ export class Recorder {
   }
 }
 
-/** What was asked for has come: it is recorded also where it came after the abort. */
+/** A requested result has come: it is recorded even after the abort. */
 const isResult = ({ type }: ProposedEvent["event"]): boolean => type === "ResponseReceived" || type === "ToolFinished";
 
-/** What is recorded before something begins. Nothing begins before that is durable. */
+/** Events recorded before something begins. It does not begin before they are durable. */
 const intents: ReadonlySet<string> = new Set(["ToolStarted", "EffectStarted", "InferenceRequested"]);
 
-/** The end of the run says it as well. */
+/** The end of the run reports the refusal as well. */
 function ignoreRefusal(error: unknown): void {
   if (!isRefusal(error)) throw error;
 }
@@ -186,13 +182,13 @@ const notInjected = (): never => {
   throw new TypeError("a durable write has no answer that could take its place");
 };
 
-/** An event that no store takes: it could not be read again, or is over a bound although what is big stands beside it. */
+/** An event that no store accepts: it could not be read back, or is over a bound although long strings are stored beside it. */
 export type UnstorableEvent = InvalidEventError | EventTooLargeError;
 
 export const isRefusal = (error: unknown): error is UnstorableEvent =>
   error instanceof InvalidEventError || error instanceof EventTooLargeError;
 
-/** What is recorded in the place of an answer that was refused: that there was one, and why it is not here. */
+/** The event recorded instead of a refused answer: it says that an answer came, and why it is missing. */
 function failureInPlaceOf(refused: ProposedEvent, { message }: UnstorableEvent): ProposedEvent | null {
   const { event } = refused;
   const why = `the answer cannot be stored: ${message}`;

@@ -12,7 +12,7 @@ import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 
-/** One attempt of a step as the log has it. */
+/** One attempt of a step, as recorded. */
 export type PastInference = {
   readonly request: InferenceRequestedData;
   readonly revision: number;
@@ -24,19 +24,19 @@ export type PastInference = {
     | null;
 };
 
-/** A tool call or an effect of a layer, as its own newest event has it. */
+/** A tool call or an effect of a layer, according to its newest event. */
 export type PastEffect =
   | { readonly state: "none" }
-  /** An effect of a layer was begun as idempotent or not; of a call its tool says it. */
+  /** For an effect of a layer, its start records whether it is idempotent; for a call, its tool says so. */
   | { readonly state: "started"; readonly isIdempotent: boolean }
   | { readonly state: "parked" }
   | SettledEffect
   | { readonly state: "finished"; readonly at: number; readonly actor: Actor; readonly answer: EffectAnswer };
 
-/** Somebody has said what becomes of it. */
+/** Someone has settled it. */
 export type SettledEffect = { readonly state: "settled"; readonly settlement: Settlement; readonly actor: Actor };
 
-/** One that began, and may have happened: nobody knows. */
+/** An effect that began, and whose outcome is unknown. */
 export type UnfinishedEffect = {
   readonly id: BlockId;
   readonly name: string;
@@ -46,7 +46,7 @@ export type UnfinishedEffect = {
   readonly past: Extract<PastEffect, { readonly state: "started" | "parked" }>;
 };
 
-/** What a tool or an effect gave: the block that answers a call, or the answer of a layer's effect. */
+/** The result of a tool or an effect: the block that answers a call, or the answer of a layer's effect. */
 type EffectAnswer =
   | { readonly type: "tool"; readonly finished: ConversationEventOf<"ToolFinished">["data"] }
   | { readonly type: "effect"; readonly answer: ConversationEventOf<"EffectFinished">["data"]["answer"] };
@@ -63,23 +63,23 @@ type KnownEffect = {
 
 type Edited = { readonly after: string; readonly revision: number };
 
-/** What a run has done, by frame, attempt and block id, as its events tell it: the log read as answers. */
+/** The log of a run, read as answers by frame, attempt and block id. */
 export class RunAnswers {
   /** By direction and frame, in the order of the log. */
   readonly edits = new Map<string, Edited[]>();
   /** By frame and attempt. */
   readonly inferences = new Map<string, PastInference>();
-  /** Whom the router chose at a frame, where no request there tells it. */
+  /** The router's choices by frame, where no request has them. */
   readonly choices = new Map<string, { readonly choice: RouterChoice; readonly revision: number }>();
   /** By id. */
   readonly effects = new Map<string, KnownEffect>();
-  /** How many events there are that a re-execution comes upon. */
+  /** How many events a re-execution has yet to meet. */
   remaining = 0;
   /** The revision of the newest event; null while there is none. */
   lastRevision: number | null = null;
   readonly #inferenceById = new Map<string, PastInference>();
 
-  /** Takes in the next event of the run. */
+  /** Takes the next event of the run. */
   note(recorded: RecordedEvent): void {
     this.lastRevision = recorded.revision;
     const { event, frame, revision, at, actor } = recorded;
@@ -131,7 +131,7 @@ export class RunAnswers {
         return;
       case "ToolFinished": {
         const { blockId, late } = event.data;
-        // What recovery answered is no answer of a tool: the end of the run brought it.
+        // A result from recovery is not a tool's: the end of the run added it.
         if (late === true || actor.kind === "recovery") return;
         this.#go(blockId, { state: "finished", at: time, actor, answer: { type: "tool", finished: event.data } });
         return;
@@ -145,7 +145,7 @@ export class RunAnswers {
     }
   }
 
-  /** Whom the run has asked, or was to ask, by the router's names; null is the engine's own provider. */
+  /** The providers that the run asked or was to ask, by the router's names; null is the engine's own provider. */
   get routes(): ReadonlySet<string | null> {
     const chosen = [...this.choices.values()].flatMap(({ choice }) => ("route" in choice ? [choice.route] : []));
     const asked = [...this.inferences.values()].flatMap(({ request: { route = null }, answer }) => {
@@ -155,7 +155,7 @@ export class RunAnswers {
     return new Set([...chosen, ...asked]);
   }
 
-  /** Lets go of an attempt that was met again. */
+  /** Removes an attempt that was met again. */
   forget({ request: { attempt, inferenceId } }: PastInference, frame: string): void {
     this.inferences.delete(`${frame} ${attempt}`);
     this.#inferenceById.delete(inferenceId);
@@ -179,7 +179,7 @@ export class RunAnswers {
     this.effects.set(effect.id, { ...effect, name, frame: frame ?? "0", past, events: events + 1, revision });
   }
 
-  /** Nothing becomes of what never began. */
+  /** Ignores an end whose start was never recorded. */
   #go(id: string, past: PastEffect): void {
     const known = this.effects.get(id);
     if (known === undefined) return;

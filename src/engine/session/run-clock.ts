@@ -3,7 +3,7 @@ export class RunClock {
   readonly #now: () => number;
   #at: number;
 
-  /** @param now - The time of what happens now: never before the stream's newest event, whatever the clock does. */
+  /** @param now - The current time: never before the stream's newest event, whatever the clock says. */
   constructor(startedAt: number, now: () => number) {
     this.#at = startedAt;
     this.#now = now;
@@ -14,13 +14,13 @@ export class RunClock {
     return this.#at;
   }
 
-  /** Something reached the layers: their clock stands at its time, and never runs backwards. */
+  /** Something reached the layers: their clock is set to its time, but never back. */
   delivered(at: number): number {
     this.#at = Math.max(this.#at, at);
     return this.#at;
   }
 
-  /** The same for what reaches them now. */
+  /** The same for something that reaches them now. */
   deliveredNow(): number {
     return this.delivered(this.#now());
   }

@@ -13,21 +13,21 @@ import type { RunClock } from "./run-clock.ts";
 type Folding = {
   readonly stream: Pick<ConversationWriter, "name" | "view" | "readAll">;
   readonly turns: RunTurns;
-  /** What the run's events tell of it so far; it goes on with what becomes durable. */
+  /** The record of the run's events so far; durable events are added to it. */
   readonly record: RunRecord;
   readonly clock: RunClock;
 };
 
 /**
- * What the events of a run make, for the run itself. The Turns and what was learnt of servers are ahead of the log: an event is applied
- * to them when it is recorded, or, of a run that was taken up, when the re-execution meets it. The conversation's view and the run's record are
- * made of what is durable.
+ * The state that a run's events amount to, for the run itself. Its Turns and what was learnt of servers are ahead of the log: an event is
+ * applied to them when it is recorded or, in a resumed run, when the re-execution meets it. The conversation's view and the run's record
+ * contain only durable events.
  */
 export class RunFold {
   readonly turns: RunTurns;
-  /** What the run has learnt of servers; `contextLookup` looks things up here and in the conversation's view (decision 0101). */
+  /** The knowledge of servers that the run has gained; `contextLookup` searches here and in the conversation's view (decision 0101). */
   readonly server: ServerContextsView;
-  /** What the run's result is made of. */
+  /** The record from which the run's result is built. */
   readonly record: RunRecord;
   readonly #stream: Folding["stream"];
   readonly #clock: RunClock;
@@ -40,12 +40,12 @@ export class RunFold {
     this.record = record;
     this.#stream = stream;
     this.#clock = clock;
-    // What a run that is taken up has used already is counted as it is met again.
+    // The tokens that a resumed run has already used are counted as its responses are met again.
     const known = [...record.steps, ...record.asides].reduce((sum, { usage }) => sum + totalTokens(usage), 0);
     this.#spentTokens = totalTokens(stream.view.spent) - known;
   }
 
-  /** The conversation at the head that this process knows. */
+  /** The view of the conversation at the head that this process knows. */
   get view(): ConversationView {
     return this.#stream.view;
   }
@@ -60,12 +60,12 @@ export class RunFold {
     return this.#isWhole;
   }
 
-  /** The responses that are durable, of those that the run has received or met again, in order. */
+  /** The durable responses among those that the run has received or met again, in order. */
   get durableSteps(): readonly RunStep[] {
     return this.record.steps.slice(0, this.server.contexts.length);
   }
 
-  /** Reads what of the conversation was not read before: contents, settings, and who changed what. */
+  /** Reads the parts of the conversation that were not read before: contents, settings, and blame. */
   readAll(): Promise<void> {
     return this.#stream.readAll();
   }
@@ -82,7 +82,7 @@ export class RunFold {
     if (!isAside(frame)) this.#isWhole = event.data.isComplete;
   }
 
-  /** Events of the run that are durable now. The record has the blocks that the run goes on with: an answer is not read twice. */
+  /** Applies events of the run that are now durable. The record gets the blocks that the run continues with: an answer is not read twice. */
   applyDurable(events: readonly RecordedEvent[]): void {
     for (const recorded of events)
       noteRun(this.record, recorded, (json) => this.turns.version(json.id, json.digest) ?? blockFromJson(json));

@@ -16,35 +16,35 @@ import type { RunFold } from "./run-fold.ts";
 
 type ToolFinished = ConversationEventOf<"ToolFinished">["data"];
 
-/** A run, and the provider that it asks: its engine's own, or another one of it. All sessions of a run share that run. */
+/** A run, and the provider that it asks: the engine's own or another of the engine's. All sessions of a run share the run. */
 export type RunSession = {
   readonly run: LiveRun;
-  /** With the provider that is asked. */
+  /** With the provider to ask. */
   readonly engine: EngineOptions;
-  /** The name of that one among the engine's others; null where it is the engine's own. */
+  /** The name of the provider among the engine's others; null for the engine's own. */
   readonly route: string | null;
-  /** How requests are sent: as the provider says, and otherwise from where that turned out not to be possible. */
+  /** The transport of requests: the provider's, until it turned out not to be available. */
   transport: string;
 };
 
-/** One run while it lasts. What changes as it goes on changes within its parts. */
+/** One run while it lasts. Its state changes within its parts. */
 export type LiveRun = {
   readonly id: string;
   readonly conversationId: ConversationId;
   /** The conversation's stream. */
   readonly stream: string;
-  /** The revision of its first event, of a run that was taken up again; null for one that begins. */
+  /** The revision of a resumed run's first event; null for a new run. */
   readonly firstRevision: number | null;
   /** Aborts when the run is cancelled. */
   readonly signal: AbortSignal;
   /** Ends with the run, however it ends. */
   readonly running: AbortSignal;
-  /** What its events make: Turns, what was learnt of servers, what its result is made of. */
+  /** The folds of its events: Turns, what was learnt of servers, the basis of its result. */
   readonly fold: RunFold;
   readonly recorder: Recorder;
-  /** What the run did before it was cut off; empty for one that begins. */
+  /** The past of a run that was cut off; empty for a new run. */
   readonly journal: Journal;
-  /** Holds the run before and after its effects; null where nobody asked for it. */
+  /** Holds the run before and after its effects; null if no caller asked for it. */
   readonly interceptor: Interceptor | null;
   readonly clock: RunClock;
   readonly layers: LayerNotes;
@@ -55,36 +55,36 @@ export type LiveRun = {
   readonly emit: (part: RunPart) => void;
 };
 
-/** How the layers of a run fare. */
+/** The state of a run's layers. */
 type LayerNotes = {
-  /** Their own times, until the next event takes them along. */
+  /** Their own times that no event carries yet. */
   readonly timings: LayerTiming[];
-  /** Which of them threw what. */
+  /** Which layer threw what. */
   readonly thrown: ThrownErrors;
-  /** Fails one that takes too long. */
+  /** Fails a layer that takes too long. */
   readonly watch: LayerWatch;
 };
 
-/** The calls of tools that have not ended. */
+/** The tool calls that have not ended. */
 type CallsUnderWay = {
   /** Those that the run waits for, by id. */
   readonly running: Set<BlockId>;
-  /** All of them, also those that it waits for no longer. */
+  /** All of them, including those that it no longer waits for. */
   readonly underWay: Set<Promise<unknown>>;
-  /** A tool came back after the run had been aborted. */
+  /** Called when a tool returns after the run was aborted. */
   readonly onLate: (call: Block, result: Block, told: LateAnswer) => void;
 };
 
 /** Work of layers that waits until a server has answered. */
 type Acknowledgements = {
   readonly waiting: Acknowledgement[];
-  /** What no longer waits, and goes on. */
+  /** Work that no longer waits, and is running. */
   readonly underWay: Set<Promise<unknown>>;
 };
 
-/** Whom the run asks. */
+/** The providers that the run asks. */
 type AskedProviders = {
-  /** The run as it asks each provider, by name. */
+  /** The session of the run for each provider, by name. */
   readonly sessions: Map<string | null, RunSession>;
   /** The number of each frame that asked for an answer. */
   readonly steps: Map<string, number>;
@@ -94,16 +94,16 @@ type LateAnswer = Pick<ToolFinished, "outcome" | "durationMs"> & { readonly fram
 
 /** Work of a layer that waits until a server has answered a request made within a call. */
 export type Acknowledgement = {
-  /** Drawn when it was asked for, so that it is the same when the run is taken up again. */
+  /** Drawn when the layer asked for it, so that a resumed run draws the same one. */
   readonly id: BlockId;
   readonly frame: string;
   readonly actor: Actor;
-  /** How many responses the run had received by then: those were answers to earlier requests. */
+  /** How many responses the run had received by then: those answered earlier requests. */
   readonly after: number;
   readonly work: () => unknown;
 };
 
-/** Counters behind the ids and numbers that a frame draws: the same run gives the same ones again. */
+/** Counters for the ids and numbers that a frame draws: the same run draws the same ones again. */
 export type Counters = { readonly next: (name: string) => number };
 
 export function createCounters(): Counters {
@@ -121,13 +121,13 @@ export function createCounters(): Counters {
 export const newBlockId = ({ id, ids }: LiveRun, frame: string): BlockId =>
   blockIdSchema.parse(`${id}/${frame}/${ids.next(`block ${frame}`)}`);
 
-/** A number in [0, 1) that follows from run, frame and how often was asked. */
+/** A number in [0, 1) that follows from run, frame and the number of earlier draws. */
 export function derivedRandom({ id, ids }: LiveRun, frame: string): number {
   const text = `${id} ${frame} ${ids.next(`random ${frame}`)}`;
   return Number.parseInt(sha256Hex(text).slice(0, 13), 16) / 2 ** 52;
 }
 
-/** Records what happens at a frame; `at` is when it did, where the layers were told so. */
+/** Records what happens at a frame; `at` is its time, if the layers were given one. */
 export function record(
   { recorder }: LiveRun,
   event: ProposedEvent["event"],

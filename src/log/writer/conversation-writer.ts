@@ -85,10 +85,9 @@ export class ConversationWriter {
   }
 
   /**
-   * Records what the ancestors of a fork have learnt since (rule: Contexts and anchors): a response that a server lost for the parent is lost
-   * for the fork. What is planned then follows from this conversation's own events, whatever the ancestors go on to do.
-   * What an operator skipped there since (rule: Damage) is left out of the fold from now on.
-   * The own events have to be at hand.
+   * Records what the ancestors of a fork have learnt since (rule: Contexts and anchors): a response that a server lost for the parent is
+   * lost for the fork. Planning then depends on this conversation's own events only, whatever the ancestors do later. Events that an
+   * operator skipped there since (rule: Damage) are left out of the fold from now on. The own events must have been read.
    */
   async learnFromAncestors(): Promise<ConversationView> {
     for (const stream of [...this.#held.fold.ancestors.keys()]) {
@@ -100,7 +99,7 @@ export class ConversationWriter {
     return this.view;
   }
 
-  /** What an ancestor has recorded since it was looked at last. The fold begins anew where something was skipped there. */
+  /** Reads what an ancestor has recorded since the last look. If something was skipped there, the fold starts over. */
   async #newsOf(stream: string): Promise<AncestorNews> {
     const { ancestors } = this.#held.fold;
     const place = { stream, seen: ancestors.get(stream) ?? -1, own: this.name };
@@ -213,7 +212,7 @@ export class ConversationWriter {
   ): Promise<CommitResult> {
     if (this.head === null) await this.#held.catchUp();
     if (applied === null && proposed.some((each) => this.#held.goesOnWith(each))) await this.#held.dropProposed();
-    // A run of a fork says what Turn it begins with: what is skipped in an ancestor from now on, it cannot know.
+    // A run of a fork records the Turn that it begins with: it cannot know what will be skipped in an ancestor later.
     if (proposed.some(({ event }) => event.type === "RunStarted"))
       for (const stream of [...this.#held.fold.ancestors.keys()]) await this.#newsOf(stream);
     const written: RecordedEvent[] = [];
@@ -225,7 +224,7 @@ export class ConversationWriter {
       }
       if (left.some(({ event }) => event.type === "SettingsDeclared")) await this.#readBase();
       guard?.(this.view);
-      // Of what a snapshot left aside, the names are held by now.
+      // The names that a snapshot left aside are loaded by now.
       const decision = decideAll(this.#held.fold.facts, left, this.view.server.base);
       if (!decision.ok) return { status: "rejected", rejection: decision.error };
       const { value: decided } = decision;
@@ -240,7 +239,7 @@ export class ConversationWriter {
         return { status: "committed", events: written };
       }
       if (preparation === maxPreparations) throw streamContended(this.name);
-      // What was too big for one append may be there in part: the rest of it follows what came between.
+      // Events that were too big for one append may be there in part: the rest of them follows what came between.
       if (!(await this.#held.take(events, applied))) await this.#held.foldAnew();
       const next = events.length === 0 ? undefined : decided[events.length]?.proposed;
       if (next !== undefined) left = left.slice(left.indexOf(next));

@@ -10,16 +10,16 @@ import { readHistory } from "../history/lineage.ts";
 import { foldAnew, newFold, type OpenFold, openFold } from "../snapshots/open.ts";
 
 /**
- * The fold of a conversation that its writer holds, at the head that this process knows: it goes on with what is appended, here and by
- * others, and begins anew where it cannot. The writer calls these methods one after another.
+ * The fold of a conversation that its writer holds, at the head that this process knows. It continues with new events, from here and from
+ * others, and starts over if it cannot. The writer calls these methods one after another.
  */
 export class HeldFold {
   readonly #log: EventLog;
   readonly #name: string;
   #open: OpenFold;
-  /** The snapshots that the next one would go on from were deleted: the fold begins anew when it is next caught up. */
+  /** The snapshots that the next one would build on were deleted: the fold starts over when it next catches up. */
   #isUnsaved = false;
-  /** The Turns of the open run, where this process executes it: what it proposes is applied to them before it is appended. */
+  /** The Turns of the open run, if this process executes it: its proposed events are applied to them before they are appended. */
   #applied: RunTurns | null = null;
 
   constructor(log: EventLog, name: string) {
@@ -47,13 +47,13 @@ export class HeldFold {
     }
     try {
       for await (const recorded of readHistory(this.#log, this.#name, { from: head.revision + 1, skipped })) {
-        // The folds at hand may hold what is to be left out.
+        // The folds may hold events that are to be left out.
         if (recorded.event.type === "EventSkipped") return await this.foldAnew();
         if (this.goesOnWith(recorded)) return await this.dropProposed();
         if (!(await this.take([recorded]))) return await this.foldAnew();
       }
     } catch (error) {
-      // What took half of an event in is of no use; whether the event was skipped, a fold of all tells.
+      // A fold that took in half of an event is useless. A fold of all events shows whether that event was skipped.
       this.#open = newFold(this.#log, this.#name);
       this.#applied = null;
       if (error instanceof ConversationDamagedError) return this.foldAnew();
@@ -64,9 +64,9 @@ export class HeldFold {
   }
 
   /**
-   * Goes on with events. False when a snapshot was wrong about what an event is understood with.
+   * Applies further events. Returns false if a snapshot was wrong about something that an event depends on.
    *
-   * @param applied - The Turns of the run that the events are of, where its process has applied them to those already.
+   * @param applied - The Turns of the events' run, if its process has already applied the events to them.
    */
   async take(events: readonly RecordedEvent[], applied: RunTurns | null = null): Promise<boolean> {
     for (const recorded of events) if (!(await takeEvent(this.#log, this.#open, recorded, applied))) return false;
@@ -75,7 +75,7 @@ export class HeldFold {
     return true;
   }
 
-  /** Gives up what a run of this process has proposed and will not append: the fold is what the log has. */
+  /** Discards what a run of this process proposed and will not append: the fold returns to the state of the log. */
   async dropProposed(): Promise<ConversationView> {
     if (this.#applied === null) return this.fold.view;
     this.#open = newFold(this.#log, this.#name);
@@ -84,8 +84,8 @@ export class HeldFold {
   }
 
   /**
-   * Whether an event of somebody else goes on with the run that this process executes, or ends it: then the log will not have what the
-   * run has proposed. A tool that came back too late does neither.
+   * Whether another writer's event continues or ends the run that this process executes: then the log will not have what the run proposed.
+   * A late result of a tool does neither.
    */
   goesOnWith({ event, runId }: Pick<ProposedEvent, "event" | "runId"> | RecordedEvent): boolean {
     const { run } = this.fold.view.client;
@@ -93,12 +93,12 @@ export class HeldFold {
     return !besideRuns.has(event.type) && !(event.type === "ToolFinished" && event.data.late === true);
   }
 
-  /** Saves a snapshot where one is due. */
+  /** Saves a snapshot if one is due. */
   async save(): Promise<void> {
     if ((await this.#open.snapshotWriter?.save()) === false) this.#isUnsaved = true;
   }
 
-  /** Begins anew with the first event: the events alone tell. */
+  /** Starts over from the first event, without a snapshot. */
   async foldAnew(): Promise<ConversationView> {
     this.#open = newFold(this.#log, this.#name);
     this.#applied = null;
@@ -108,7 +108,7 @@ export class HeldFold {
   }
 }
 
-/** What others may say of a run that goes on: what its caller appends, that it is to end, what became of a call in doubt. */
+/** The events that others may record during a run: what its caller appends, a request to end it, the outcome of a call in doubt. */
 const besideRuns: ReadonlySet<ConversationEvent["type"]> = new Set([
   ...(["BlockAppended", "ConversationRelabelled", "RunCancelRequested", "ToolSettled"] as const),
 ]);

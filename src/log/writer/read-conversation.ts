@@ -5,7 +5,7 @@ import { followEvents, readEvents } from "../history/read-events.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
 import type { ConversationWriter } from "./conversation-writer.ts";
 
-/** What reading events needs. */
+/** The parts of a writer that reading events needs. */
 type Reading = Pick<ConversationWriter, "log" | "name" | "skipped">;
 
 /** A conversation's own events from a revision on, with a hole for each event that the fold leaves out. */

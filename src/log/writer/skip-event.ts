@@ -55,7 +55,7 @@ export async function skipEvent(log: EventLog, stream: string, skip: Skip): Prom
     );
   const skipped = [...(isKnown ? [] : [revision]), ...(allThatFollow ? following : [])];
   if (skipped.length > 0) await append(log, stream, { reason, actor, skipped });
-  // Those of this conversation and of its forks hold what was skipped, and which do nobody knows: all are made anew.
+  // Snapshots of this conversation and of its forks hold what was skipped. Which ones is unknown, so all are rebuilt.
   await log.store.snapshots?.deleteAll();
   return { skipped, damage: allThatFollow ? left.filter((damage) => damage.stream !== stream) : left };
 }
