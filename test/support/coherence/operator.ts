@@ -132,6 +132,7 @@ export class Operator {
         const damaged = others.conversation(error.stream.slice("conversation-".length));
         const { skipped } = await damaged.skipEvent(error.revision, "found damaged", { allThatFollow: true });
         this.hasSkippedAny = true;
+        this.#of.speech.hasSkips = true;
         await this.#noteUnknown(error.stream, skipped);
       }
     }
@@ -141,7 +142,10 @@ export class Operator {
   /** Of which model reasoning is whose settings were skipped nobody knows: it is left out, and with it what belongs to it. */
   async #noteUnknown(stream: string, skipped: readonly number[]): Promise<void> {
     for await (const { revision, type } of this.sound.readStream(stream))
-      if (type === "SettingsDeclared" && skipped.includes(revision)) this.#of.speech.hostedMayBeMissing = true;
+      if (type === "SettingsDeclared" && skipped.includes(revision)) {
+        this.#of.speech.hostedMayBeMissing = true;
+        this.#of.speech.reasoningMayBeMissing = true;
+      }
   }
 
   /** The streams that a conversation is read from, each with what is read of it: revisions, and types as they were written. */

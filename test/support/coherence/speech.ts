@@ -31,6 +31,10 @@ type SaidItem = { readonly item: ScriptedItem; readonly said: Omit<Said, "group"
 export class Speech {
   /** Hosted items may be left out from now on: something took the ids from them or from their response. */
   hostedMayBeMissing = false;
+  /** Whether the settings of some answer were skipped: reasoning of a model that nothing names is left out on every wire. */
+  reasoningMayBeMissing = false;
+  /** Whether an operator skipped events: the newest exchange of a thread may be among them. */
+  hasSkips = false;
   /** Which of the world's servers the model answers at. */
   server = "";
   readonly #random: Random;

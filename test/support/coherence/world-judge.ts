@@ -116,8 +116,10 @@ export class WorldJudge {
       const mayLackHosted = this.#dialect.hasIds && this.#speech.hostedMayBeMissing;
       const isCompared = (line: string): boolean => !mayLackHosted || !line.includes("web_search_call");
       // Where a hosted item cannot be sent, the reasoning that led to it goes with it.
+      const mayLackReasoning =
+        mayLackHosted || this.#speech.reasoningMayBeMissing || this.#dialect.leavesReasoning === true;
       const judgement = judge(expected.filter(isCompared), lines.filter(isCompared), {
-        reasoning: mayLackHosted || this.#dialect.leavesReasoning === true ? "subset" : "exact",
+        reasoning: mayLackReasoning ? "subset" : "exact",
       });
       if (!judgement.coherent) this.blame(`request ${this.#judged}: ${judgement.summary}`);
     }
@@ -152,6 +154,10 @@ export class WorldJudge {
   #isLawfulRefusal({ status, body }: { readonly status: number; readonly body: unknown }): boolean {
     const isChained = isJsonObject(body) && typeof body["previous_response_id"] === "string";
     if (status === 404) this.#speech.hostedMayBeMissing = true;
+    // The log does not know an exchange that was skipped. If it was the newest of a thread, the server refuses to continue from before it,
+    // and the engine sends the whole Turn.
+    const isOfThread = isJsonObject(body) && isJsonObject(body["thread"]) && body["thread"]["type"] === "continue";
+    if (status === 400 && isOfThread && this.#speech.hasSkips) return true;
     return this.hasForgotten && (status === 404 || (status === 400 && isChained));
   }
 }
