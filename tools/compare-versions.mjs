@@ -113,7 +113,8 @@ function outcomeOf(tree, words) {
 /** Conversations with layers that edit, tools, forks and reverts, against the reference server. */
 async function playLayers(tree, url) {
   const turnlog = await import(join(tree, "dist/index.js"));
-  const openaiResponses = turnlog.openaiResponses ?? (await import(join(tree, "dist/entries/responses.js"))).openaiResponses;
+  const openaiResponses =
+    turnlog.openaiResponses ?? (await import(join(tree, "dist/entries/responses.js"))).openaiResponses;
   const { startReferenceServer, functionCall, message } = await import(join(tree, "dist/entries/testing.js"));
   const documents = {};
   const draw = drawFrom(11);
