@@ -33,7 +33,7 @@ export class Speech {
   hostedMayBeMissing = false;
   /** Whether the settings of some answer were skipped: reasoning of a model that nothing names is left out on every wire. */
   reasoningMayBeMissing = false;
-  /** Whether an operator skipped events: the newest exchange of a thread may be among them. */
+  /** Whether an operator skipped events: the newest exchange of a thread or a connection may be among them. */
   hasSkips = false;
   /** Which of the world's servers the model answers at. */
   server = "";

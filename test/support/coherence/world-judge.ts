@@ -154,10 +154,10 @@ export class WorldJudge {
   #isLawfulRefusal({ status, body }: { readonly status: number; readonly body: unknown }): boolean {
     const isChained = isJsonObject(body) && typeof body["previous_response_id"] === "string";
     if (status === 404) this.#speech.hostedMayBeMissing = true;
-    // The log does not know an exchange that was skipped. If it was the newest of a thread, the server refuses to continue from before it,
-    // and the engine sends the whole Turn.
+    // The log does not know an exchange that was skipped. If it was the newest of a thread or of a connection, the server refuses to
+    // continue from before it, and the engine sends the whole Turn.
     const isOfThread = isJsonObject(body) && isJsonObject(body["thread"]) && body["thread"]["type"] === "continue";
-    if (status === 400 && isOfThread && this.#speech.hasSkips) return true;
+    if (status === 400 && (isOfThread || isChained) && this.#speech.hasSkips) return true;
     return this.hasForgotten && (status === 404 || (status === 400 && isChained));
   }
 }
