@@ -156,8 +156,7 @@ export class StreamCheck {
     if (envelope.revision > this.#due) {
       return this.#problem("chain", `it is missing: the next event has revision ${envelope.revision}`);
     }
-    if (this.#erasure.isOver)
-      return this.#problem("chain", "it stands behind the end of a conversation that was erased");
+    if (this.#erasure.isOver) return this.#problem("chain", "it follows the end of a conversation that was erased");
     // Only the digest of an erased event is left. The event after all of them follows from it.
     const isEmpty = this.#isConversation && envelope.encoding === "erased" && envelope.revision === this.#due;
     const checked = isEmpty ? ok(null) : checkEnvelope(this.head, envelope);

@@ -220,7 +220,7 @@ async function verifyStream(store: EventStore, stream: string, options: StreamOp
 
 /**
  * The skip of an event with this problem. An event that differs from what was written must be as the operator found it:
- * nobody has examined a later change.
+ * the skip does not cover a later change.
  */
 async function skipOf(reader: EventReader, stream: string, problem: StreamProblem): Promise<RecordedSkip | undefined> {
   try {

@@ -1,5 +1,5 @@
 import type { StoreVerifyOptions, Verification } from "../audit/verify.ts";
-import { optionsOf } from "../base/options.ts";
+import { kindOf, optionsOf, required } from "../base/options.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { resumeConversation } from "../engine/run/begin.ts";
@@ -39,6 +39,12 @@ export type CloseOptions = {
   readonly graceMs?: number;
 };
 
+const planOptions = optionsOf<{ readonly conversations: readonly string[] }>({
+  conversations: required((what, given) => {
+    if (Array.isArray(given)) return given.map(checkedConversationId);
+    throw new TypeError(`${what} is ${kindOf(given)}: give a list of ids`);
+  }),
+});
 const closeOptions = optionsOf<CloseOptions>({ graceMs: waitMs });
 
 /** Conversations over an event store. */
@@ -210,7 +216,9 @@ export class TurnlogStore implements AsyncDisposable {
    *   inherits.
    * @throws {ConversationErasedError} for a conversation that was erased.
    */
-  async planErasure({ conversations }: { readonly conversations: readonly string[] }): Promise<ErasurePlan> {
+  async planErasure(options: { readonly conversations: readonly string[] }): Promise<ErasurePlan> {
+    planOptions.check("planErasure", options);
+    const { conversations } = options;
     const [{ planErasure }, { countStored }] = await Promise.all([
       import("../erasure/plan.ts"),
       import("./delete-stored.ts"),

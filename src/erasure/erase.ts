@@ -24,7 +24,7 @@ import {
   readErasureOrder,
 } from "../records/erasures.ts";
 import { exportsOf } from "../records/exports.ts";
-import { blobStreamsIn, type ErasurePlan, mustErase, refused } from "./plan.ts";
+import { bereftForkIn, blobStreamsIn, type ErasurePlan, mustErase, refused } from "./plan.ts";
 import { type ErasureReceipt, erasureReceiptSchema } from "./receipt.ts";
 
 /** Who requests an erasure, and why: codes, which stay in the log. */
@@ -139,6 +139,8 @@ async function finish(log: EventLog, order: ErasureOrder, erasing: Erasing): Pro
       throw await refuse(log, order, `${id} is not what it was when the erasure was planned`);
     fences.push(fenceOf(order, { stream, head, lastAt: newest?.at ?? null, clock: erasing.clock }));
   }
+  const bereft = fences.length === 0 ? null : await bereftForkIn(store, ids);
+  if (bereft !== null) throw await refuse(log, order, bereft);
   const removed = [...(await blobStreamsIn(store, ids)).values()].flat();
   const rows = order.conversations.flatMap(({ id, head }) => erasing.rowsOf(id, head.revision + 1));
   const result = await store.erase({ orderId: order.orderId, fences, kept: order.kept, removed, rows });

@@ -1,4 +1,3 @@
-import { counted } from "../base/counted.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import {
@@ -61,27 +60,36 @@ export async function planErasure(
 ): Promise<ErasurePlan> {
   mustErase(store);
   const asked = new Set(named);
+  if (asked.size === 0) throw refused("no conversation is named: name at least one");
   if (asked.size > maxErasedAtOnce)
     throw refused(
       `${asked.size} conversations are named, and one order takes ${maxErasedAtOnce}: erase them in several`,
     );
   const [beganFrom, blobs] = [await childrenOf(store, asked), await blobStreamsIn(store, asked)];
+  const bereft = bereftFork(beganFrom, asked);
+  if (bereft !== null) throw refused(bereft);
   const conversations: PlannedConversation[] = [];
   for (const id of asked) {
-    const { forks, children } = beganFrom.get(id) ?? { forks: [], children: [] };
-    const left = forks.filter((fork) => !asked.has(fork));
-    if (left.length > 0)
-      throw refused(
-        `${left.join(", ")} ${left.length === 1 ? "is a fork" : "are forks"} of ${id} and would lose what came before: name ${left.length === 1 ? "it" : "them"} as well`,
-      );
-    conversations.push({
-      ...(await held(store, id)),
-      blobs: blobs.get(id) ?? [],
-      stored: await storedOf(id, stored),
-      children,
-    });
+    const { children = [] } = beganFrom.get(id) ?? {};
+    const about = { blobs: blobs.get(id) ?? [], stored: await storedOf(id, stored), children };
+    conversations.push({ ...(await held(store, id)), ...about });
   }
   return { storeId: store.storeId, conversations, exports: await exportsOf(store, asked) };
+}
+
+/** Which forks would lose the events that they inherit, in words; null if there are none. A fork may begin after the plan was made. */
+export async function bereftForkIn(store: EventStore, asked: ReadonlySet<ConversationId>): Promise<string | null> {
+  return bereftFork(await childrenOf(store, asked), asked);
+}
+
+function bereftFork(beganFrom: Began, asked: ReadonlySet<ConversationId>): string | null {
+  for (const [id, { forks }] of beganFrom) {
+    const left = forks.filter((fork) => !asked.has(fork));
+    const [are, them] = left.length === 1 ? ["is a fork", "it"] : ["are forks", "them"];
+    if (left.length > 0)
+      return `${left.join(", ")} ${are} of ${id} and would lose what came before: name ${them} as well`;
+  }
+  return null;
 }
 
 /** @throws {TurnlogError} `store-cannot-erase`. */
@@ -131,8 +139,13 @@ async function openRunOf(store: EventStore, stream: string): Promise<string | nu
   return null;
 }
 
+type Began = ReadonlyMap<
+  ConversationId,
+  { readonly forks: readonly ConversationId[]; readonly children: readonly ConversationId[] }
+>;
+
 /** The conversations that began from each of these: forks, which inherit its events, and children. */
-async function childrenOf(store: EventStore, asked: ReadonlySet<ConversationId>) {
+async function childrenOf(store: EventStore, asked: ReadonlySet<ConversationId>): Promise<Began> {
   const began = new Map<ConversationId, { readonly forks: ConversationId[]; readonly children: ConversationId[] }>();
   for await (const { stream } of store.heads("conversation-")) {
     const id = conversationOfStream(stream);
@@ -175,16 +188,3 @@ export async function blobStreamsIn(
 
 const storedOf = (id: ConversationId, stored: ErasurePlanOptions["stored"]): Promise<number | null> =>
   readable(() => stored(id));
-
-/** A plan in a sentence. */
-export function planWords({ conversations }: ErasurePlan): string {
-  const sum = (of: (each: PlannedConversation) => number): number =>
-    conversations.reduce((total, each) => total + of(each), 0);
-  return `${counted(conversations.length, "conversation")}, ${counted(
-    sum(({ events }) => events),
-    "event",
-  )}, ${counted(
-    sum(({ blobs }) => blobs.length),
-    "long text",
-  )}`;
-}

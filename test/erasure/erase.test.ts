@@ -11,6 +11,7 @@ import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { openStore } from "../../src/open-store.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
+import { unfinishedErasures } from "../../src/records/erasures.ts";
 import { exportsOf, recordExport } from "../../src/records/exports.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
@@ -166,6 +167,20 @@ test("what cannot be erased is refused by name, and nothing changes", async () =
   expect(receipt.conversations.map(({ id }) => id)).toEqual(["one", "branch"]);
   await expect(store.planErasure({ conversations: ["one"] })).rejects.toMatchObject({ code: "conversation-erased" });
   await expect(store.resumeErasure("era_none")).rejects.toMatchObject({ code: "erasure-not-found" });
+});
+
+test("a fork that began after the plan is not bereft of what it inherits, and a misspelt plan is refused", async () => {
+  const store = new TurnlogStore(createMemoryStore());
+  const conversation = store.conversation("one");
+  await conversation.append("hello");
+  const plan = await store.planErasure({ conversations: ["one"] });
+  const fork = await conversation.fork(-1, { id: "branch" });
+  await expect(store.erase(plan, why)).rejects.toMatchObject({ code: "erasure-refused" });
+  expect((await fork.turn()).length).toBe(1);
+  expect(await unfinishedErasures(store.events)).toEqual([]);
+  await expect(store.planErasure({ conversations: [] })).rejects.toMatchObject({ code: "erasure-refused" });
+  const misspelt = { conversation: "one" } as unknown as Parameters<TurnlogStore["planErasure"]>[0];
+  await expect(store.planErasure(misspelt)).rejects.toThrow(/planErasure has no option 'conversation'/);
 });
 
 test("a run that is open keeps its conversation, and one that was ended by hand does not", async () => {

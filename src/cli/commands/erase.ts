@@ -3,7 +3,7 @@ import { counted } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
 import type { ErasureReason } from "../../erasure/erase.ts";
 import { readSigningKey, signNote } from "../../erasure/note.ts";
-import type { planWords } from "../../erasure/plan.ts";
+import type { ErasurePlan } from "../../erasure/plan.ts";
 import { receiptBegin, receiptText } from "../../erasure/receipt.ts";
 import { type ErasureOrder, erasureOrders } from "../../records/erasures.ts";
 import { dateAndTime } from "../block-rows.ts";
@@ -120,9 +120,7 @@ function orderOf({ orderId, orderedAt: at, by, ground, ticket, conversations, re
   return { orderId, at, by, ground, ticket, conversations: conversations.map(({ id }) => id), state } as const;
 }
 
-type Plan = Parameters<typeof planWords>[0];
-
-const documentOf = ({ storeId, conversations, exports }: Plan) => ({
+const documentOf = ({ storeId, conversations, exports }: ErasurePlan) => ({
   storeId,
   conversations: conversations.map((each) => ({
     ...each,

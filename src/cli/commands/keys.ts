@@ -22,7 +22,7 @@ export const newKey = commandCode({
   },
 
   render({ file, publicFile }, { print }) {
-    print(`${file} signs: keep it secret. ${publicFile} checks what it signed: give it to whoever asks`);
+    print(`Keep ${file} secret: it signs. Publish ${publicFile}: it verifies the signatures`);
   },
 });
 

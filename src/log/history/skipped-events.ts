@@ -89,7 +89,7 @@ export async function skipsOf(reader: EventReader, stream: string, revision: num
   return skips;
 }
 
-/** Whether an operator skipped an event as it is stored now: nobody has examined a later change. */
+/** Whether an operator skipped an event as it is stored now. The skip does not cover a later change. */
 export async function isSkippedAsFound(reader: EventReader, envelope: StoredEnvelope): Promise<boolean> {
   const found = foundDigest(envelope);
   return (await skipsOf(reader, envelope.stream, envelope.revision)).some((skip) => skip.found === found);
