@@ -29,6 +29,14 @@ async function findings(): Promise<{ readonly code: number | null; readonly line
   };
 }
 
+test("the check reads neither packages nor the folders that other tests make and remove meanwhile", async () => {
+  await write("test/docs/code-Ab12Cd/node_modules/openai/index.ts", "// Which is none.\n");
+  await write("test/docs/node_modules/openai/index.ts", "// Which is none.\n");
+  await write("test/docs/kept.ts", "// Which is none.\n");
+  const { lines } = await findings();
+  expect(lines).toEqual([expect.stringContaining("test/docs/kept.ts:1")]);
+});
+
 test.each([
   ["nobody knows", "# A project\n\nNobody knows\nwhether it happened.\n"],
   ["that is none", "# A project\n\nThrows for an option that is none.\n"],
