@@ -26,7 +26,7 @@ export class ErasureCheck {
       return isNamed ? null : "it was emptied, and no order of this store says so";
     }
     this.#isTold = true;
-    const told = contentErasedSchema.safeParse(decodeData(envelope.data).data);
+    const told = contentErasedSchema.safeParse(decodeData(envelope).data);
     if (!told.success || order === null || !isOrdered(order, id, told.data.events))
       return "it says that the events before it were erased, and no order of this store says so";
     if (told.data.events === envelope.revision && this.#emptied === envelope.revision) return null;

@@ -128,8 +128,9 @@ const missing = (due: StreamHead | undefined, head: Head | null): string =>
   due === undefined ? "nothing more" : `event ${head === null ? 0 : head.revision + 1} of ${due.stream}`;
 
 /** The blobs that an event refers to. */
-export function blobsOf({ stream, data }: Envelope): readonly BlobReference[] {
-  return conversationOfStream(stream) === null || !data.includes('"$blob"') ? [] : decodeData(data).blobs;
+export function blobsOf(envelope: Envelope): readonly BlobReference[] {
+  const { stream, data } = envelope;
+  return conversationOfStream(stream) === null || !data.includes('"$blob"') ? [] : decodeData(envelope).blobs;
 }
 
 const conversationsOf = async (store: EventStore): Promise<readonly ConversationId[]> =>

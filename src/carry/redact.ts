@@ -7,18 +7,18 @@ import {
   parseJson,
   setMember,
 } from "../base/json.ts";
+import { type EventPlace, placesOf, placeTree } from "../domain/events/places.ts";
 import { blobReferenceTo } from "../log/codec/references.ts";
 import type { Envelope } from "../log/ports/event-store.ts";
-import { keptPaths } from "./kept-paths.ts";
 
 /**
- * An event without its content: its data keeps what `keptPaths` lists, and the actor its kind and the names of layers, tools
+ * An event without its content: its data keeps what `eventPaths` lists, and the actor its kind and the names of layers, tools
  * and providers. Everything else becomes `{"$redacted": {sha256, bytes}}` of the text, or of the JSON text with `json: true`;
  * members with unlisted names become one such value together. Kept values are numbers, booleans or single words.
  */
 export function redactEvent(envelope: Envelope): Omit<Envelope, "actor"> & { readonly actor: JsonObject } {
   const { type, version, data, actor } = envelope;
-  const place = version === 1 && Object.hasOwn(places, type) ? places[type] : undefined;
+  const place = placesOf(type, version) ?? undefined;
   const names = ["middleware", "provider", "tool"].includes(actor.kind) ? actorsOfCode : actorsOfPeople;
   // An actor is an object of texts, and so is its redacted form.
   const redacted = {
@@ -38,12 +38,7 @@ function parse(data: string): JsonValue {
   }
 }
 
-/** A place in an event's data: whether its value is kept, and the listed places below it. */
-type KeptPlace = { isKept: boolean; readonly members: Map<string, KeptPlace>; items: KeptPlace | null };
-
-const newPlace = (): KeptPlace => ({ isKept: false, members: new Map(), items: null });
-
-function redact(value: JsonValue, place: KeptPlace | undefined): JsonValue {
+function redact(value: JsonValue, place: EventPlace | undefined): JsonValue {
   if (isBlob(value)) return value;
   if (isJsonList(value)) {
     const items = place?.items ?? null;
@@ -55,7 +50,7 @@ function redact(value: JsonValue, place: KeptPlace | undefined): JsonValue {
   return isShown ? value : hidden(value);
 }
 
-function members(object: JsonObject, place: KeptPlace): JsonObject {
+function members(object: JsonObject, place: EventPlace): JsonObject {
   const shown: Record<string, JsonValue> = {};
   const rest: Record<string, JsonValue> = {};
   for (const [name, member] of Object.entries(object)) {
@@ -88,24 +83,5 @@ function isBlob(value: JsonValue): boolean {
   );
 }
 
-/** The paths as a tree of places. */
-function placeOf({ kept, named }: { readonly kept: readonly string[]; readonly named: readonly string[] }): KeptPlace {
-  const root = newPlace();
-  for (const path of [...kept, ...named]) {
-    let place = root;
-    for (const step of path.replaceAll("[]", ".[]").split(".")) {
-      const next: KeptPlace = (step === "[]" ? place.items : place.members.get(step)) ?? newPlace();
-      if (step === "[]") place.items = next;
-      else place.members.set(step, next);
-      place = next;
-    }
-    place.isKept ||= kept.includes(path);
-  }
-  return root;
-}
-
-const places: Readonly<Record<string, KeptPlace>> = Object.fromEntries(
-  Object.entries(keptPaths).map(([type, paths]) => [type, placeOf(paths)]),
-);
-const actorsOfCode = placeOf({ kept: ["kind", "name", "version", "frame", "direction", "inferenceId"], named: [] });
-const actorsOfPeople = placeOf({ kept: ["kind"], named: ["name"] });
+const actorsOfCode = placeTree({ kept: ["kind", "name", "version", "frame", "direction", "inferenceId"], named: [] });
+const actorsOfPeople = placeTree({ kept: ["kind"], named: ["name"] });

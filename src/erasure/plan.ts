@@ -160,7 +160,7 @@ async function childrenOf(store: EventStore, asked: ReadonlySet<ConversationId>)
 
 async function isFork(store: EventStore, stream: string): Promise<boolean> {
   const first = await envelopeAt(store, stream, 0);
-  const origin: unknown = first === null ? null : decodeData(first.data).data["origin"];
+  const origin: unknown = first === null ? null : decodeData(first).data["origin"];
   return typeof origin === "object" && origin !== null && "type" in origin && origin.type === "fork";
 }
 

@@ -58,6 +58,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
       if (stream === undefined) return after({ action: "subscribe", stream: all(streamPrefix) }, events);
       return after({ action: "subscribe", stream }, () => ofStream(events(), stream));
     },
+    ...(store.takesLines === undefined ? {} : { takesLines: store.takesLines.bind(store) }),
     // A position reveals only the length of the log, no content.
     ...(end === undefined ? {} : { end }),
     head: (stream) => allowed({ action: "read", stream }, () => store.head(stream)),

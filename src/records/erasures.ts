@@ -49,15 +49,16 @@ export type ErasureOrder = ErasureOrdered & {
 /** An order by its id; null if there is none that can be read. */
 export async function readErasureOrder(store: EventStore, orderId: string): Promise<ErasureOrder | null> {
   let order: ErasureOrder | null = null;
-  for await (const { type, version, data, at } of store.readStream(erasureStream(orderId))) {
+  for await (const envelope of store.readStream(erasureStream(orderId))) {
+    const { type, version, at } = envelope;
     if (version !== 1) continue;
     if (type === "ErasureOrdered") {
-      const ordered = erasureOrderedSchema.safeParse(decodeData(data).data);
+      const ordered = erasureOrderedSchema.safeParse(decodeData(envelope).data);
       if (ordered.success) order = { ...ordered.data, orderedAt: at, receipt: null, isRefused: false };
     }
     if (type === "ErasureRefused" && order !== null) order = { ...order, isRefused: true };
     if (type === "ErasureFinished" && order !== null) {
-      const finished = erasureFinishedSchema.safeParse(decodeData(data).data);
+      const finished = erasureFinishedSchema.safeParse(decodeData(envelope).data);
       if (finished.success) order = { ...order, receipt: finished.data.receipt };
     }
   }

@@ -47,9 +47,10 @@ export async function exportsOf(
   conversations: ReadonlySet<ConversationId>,
 ): Promise<readonly RecordedExport[]> {
   const found: RecordedExport[] = [];
-  for await (const { type, version, data, at } of store.readStream(exportsStream)) {
+  for await (const envelope of store.readStream(exportsStream)) {
+    const { type, version, at } = envelope;
     if (type !== "ExportMade" || version !== 1) continue;
-    const made = exportMadeSchema.safeParse(decodeData(data).data);
+    const made = exportMadeSchema.safeParse(decodeData(envelope).data);
     if (!made.success) continue;
     const { conversations: named } = made.data;
     if (named === null || named.some((id) => conversations.has(id))) found.push({ ...made.data, at });

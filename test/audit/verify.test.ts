@@ -259,7 +259,7 @@ async function rewrite(
     let previous = firstPrevious(stream);
     for (const { position, digest: _, ...envelope } of envelopes) {
       const isIt = envelope.revision === revision;
-      const data = isIt ? changeText(JSON.stringify(change(decodeData(envelope.data).data))) : envelope.data;
+      const data = isIt ? changeText(JSON.stringify(change(decodeData(envelope).data))) : envelope.data;
       const sealed = { ...envelope, type: isIt ? (type ?? envelope.type) : envelope.type, dataDigest: sha256Hex(data) };
       previous = chainDigest(previous, sealed);
       update.run(sealed.type, data, sealed.dataDigest, previous, position);

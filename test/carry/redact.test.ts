@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.ts";
 import { sha256Hex } from "../../src/base/sha256.ts";
-import { keptPaths } from "../../src/carry/kept-paths.ts";
+import { eventPaths } from "../../src/domain/events/event-paths.ts";
 import { redactEvent } from "../../src/carry/redact.ts";
 import type { Actor } from "../../src/domain/actor.ts";
 import type { Envelope } from "../../src/log/ports/event-store.ts";
@@ -57,7 +57,7 @@ const hidden: JsonObject = {
 };
 /** What members of kept values are called, and what such members were kept for once, wherever they stood. */
 const names = [
-  ...new Set(Object.values(keptPaths).flatMap(({ kept }) => kept.flatMap((path) => path.split(/[.[\]]+/)))),
+  ...new Set(Object.values(eventPaths).flatMap(({ kept }) => kept.flatMap((path) => path.split(/[.[\]]+/)))),
   ...["$secret", "$blob", "$redacted", "__proto__", "item_id", "codec", "decision"],
 ].filter((name) => name !== "");
 
@@ -70,7 +70,7 @@ test.each(golden)(
   (event) => {
     const given = loaded(event.data, names);
     const told = redacted({ type: event.type, data: given });
-    const { kept, named } = Object.entries(keptPaths).find(([type]) => type === event.type)?.[1] ?? {
+    const { kept, named } = Object.entries(eventPaths).find(([type]) => type === event.type)?.[1] ?? {
       kept: [],
       named: [],
     };

@@ -50,7 +50,7 @@ export async function readBlob(store: EventStore, stream: string, reference: Blo
   const chunks: string[] = [];
   let count = 1;
   for await (const envelope of store.readStream(target)) {
-    const { index, of, text } = decodeData(envelope.data).data;
+    const { index, of, text } = decodeData(envelope).data;
     if (index !== chunks.length || typeof of !== "number" || typeof text !== "string") {
       throw new StoreCorruptedError(`revision ${envelope.revision} of ${target} is not the chunk that is due`);
     }

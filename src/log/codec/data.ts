@@ -5,13 +5,15 @@ import {
   type JsonObject,
   type JsonValue,
   maxStoredNesting,
+  objectOf,
   parseJson,
   setMember,
 } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { blobBytesMin } from "../../domain/essence.ts";
-import { EventTooLargeError, StoreCorruptedError } from "../ports/event-store.ts";
+import { type Envelope, EventTooLargeError, StoreCorruptedError } from "../ports/event-store.ts";
 import { escapedBytes } from "./bounds.ts";
+import { joinLines, linesOf, randomSalt } from "./lines.ts";
 import { BlobReference, blobReferenceTo, SecretReference } from "./references.ts";
 import { chooseStructures, type Structure } from "./structures.ts";
 
@@ -20,25 +22,42 @@ export type BlobText = { readonly reference: BlobReference; readonly text: strin
 
 export type EncodedData = { readonly text: string; readonly blobs: readonly BlobText[] };
 
+/** How new events write their data: as one JSON text, or as lines, which can be erased one by one. */
+export type DataEncoding = "json" | "lines";
+
+/** Writes data without blobs as a text. */
+export type DataWriter = (data: JsonObject) => string;
+
+const writeJson: DataWriter = (data) => JSON.stringify(data);
+
+/** The writer of an event's data as lines. */
+export const lineWriter =
+  (event: { readonly type: string; readonly version: number }, newSalt: () => string = randomSalt): DataWriter =>
+  (data) =>
+    linesOf(data, event, newSalt);
+
 /**
  * Writes an event's data as text. Strings over 64 KiB become blobs, then the longest remaining ones, then lists and objects, until
  * the text takes at most `room()` bytes inside the envelope. Own keys that look like a reference's get one more `$`.
  *
  * @throws {EventTooLargeError} if the data is nested too deeply to be read back.
  */
-export function encodeData(data: JsonObject, room: () => number): EncodedData {
-  const text = textOf(data);
-  if (hasReservedKey(text)) return encodeWithBlobs(data, room());
+export function encodeData(data: JsonObject, room: () => number, write: DataWriter = writeJson): EncodedData {
+  const text = textOf(data, write);
+  if (hasReservedKey(text)) return encodeWithBlobs(data, room(), write);
   // A UTF-16 unit takes at most three bytes: a short text needs no count, and fits into every event.
   if (text.length * 3 <= blobBytesMin) return { text, blobs: [] };
   const isSmall = utf8Length(text) <= blobBytesMin && escapedBytes(text) <= room();
-  return isSmall ? { text, blobs: [] } : encodeWithBlobs(data, room());
+  return isSmall ? { text, blobs: [] } : encodeWithBlobs(data, room(), write);
 }
 
 /** Reads what `encodeData` wrote. Blobs become `BlobReference`s, which it also lists. Unchanged parts are not copied. */
-export function decodeData(text: string): { readonly data: JsonObject; readonly blobs: readonly BlobReference[] } {
+export function decodeData({ encoding, data: text }: Pick<Envelope, "encoding" | "data">): {
+  readonly data: JsonObject;
+  readonly blobs: readonly BlobReference[];
+} {
   const blobs: BlobReference[] = [];
-  const data = readJson(text, blobs);
+  const data = withoutReserved(encoding === "lines" ? joinLines(text) : parse(text), text, blobs);
   if (!isJsonObject(data)) throw new StoreCorruptedError("an event's data is not a JSON object");
   if (isReference(data)) throw new StoreCorruptedError("an event's data is a reference");
   return { data, blobs };
@@ -50,13 +69,31 @@ export function fillBlobs(data: JsonObject, textBySha256: ReadonlyMap<string, st
     if (!(object instanceof BlobReference)) return object;
     const text = textBySha256.get(object.$blob.sha256);
     if (text === undefined) return object;
-    return object.$blob.json === true ? readJson(text, []) : text;
+    return object.$blob.json === true ? withoutReserved(parse(text), text, []) : text;
   });
   if (!isJsonObject(filled)) throw new StoreCorruptedError("an event's data is a reference");
   return filled;
 }
 
-function encodeWithBlobs(data: JsonObject, maxBytes: number): EncodedData {
+/** Lines take more room than the JSON text that the choice of blobs is made by: it is made again for less. */
+function encodeWithBlobs(data: JsonObject, room: number, write: DataWriter): EncodedData {
+  let maxBytes = room;
+  for (let round = 0; ; round += 1) {
+    const { replaced, blobs } = replaceByBlobs(data, maxBytes);
+    const text = write(replaced);
+    const excess = write === writeJson ? 0 : escapedBytes(text) - room;
+    if (excess <= 0 || round === maxChoices) return { text, blobs };
+    maxBytes -= excess;
+  }
+}
+
+/** With fewer texts in the event there are also fewer references, so that few rounds are enough. */
+const maxChoices = 8;
+
+function replaceByBlobs(
+  data: JsonObject,
+  maxBytes: number,
+): { readonly replaced: JsonObject; readonly blobs: readonly BlobText[] } {
   const texts = chooseTexts(data, maxBytes);
   const structures = chooseStructures(data, texts, maxBytes);
   const blobs = new Map<string, BlobText>();
@@ -74,7 +111,7 @@ function encodeWithBlobs(data: JsonObject, maxBytes: number): EncodedData {
     const reference = texts.get(text);
     return reference === undefined ? text : stored(text, reference);
   });
-  return { text: JSON.stringify(replaced), blobs: [...blobs.values()] };
+  return { replaced: objectOf(replaced), blobs: [...blobs.values()] };
 }
 
 /** Strings over 64 KiB, and the longest of the others while the rest is too big. */
@@ -192,8 +229,8 @@ function readReference(object: JsonObject): BlobReference | SecretReference | nu
 }
 
 /** Parses a text that `encodeData` wrote, collects its references, and restores escaped names. */
-function readJson(text: string, blobs: BlobReference[]): JsonValue {
-  const parsed = parse(text);
+/** A value that was parsed from a text, with its references. */
+function withoutReserved(parsed: JsonValue, text: string, blobs: BlobReference[]): JsonValue {
   if (!hasReservedKey(text)) return parsed;
   return mapJson(parsed, (object) => {
     const reference = readReference(object);
@@ -210,9 +247,9 @@ function parse(text: string): JsonValue {
   }
 }
 
-function textOf(data: JsonObject): string {
+function textOf(data: JsonObject, write: DataWriter): string {
   try {
-    const text = JSON.stringify(data);
+    const text = write(data);
     // Each level takes at least two characters.
     if (text.length <= 2 * maxStoredNesting || !isNestedDeeper(data, maxStoredNesting)) return text;
   } catch (cause) {

@@ -5,6 +5,7 @@ import { sha256Hex } from "../../base/sha256.ts";
 import { type Actor, actorSchema } from "../../domain/actor.ts";
 import { sha256Schema } from "../../domain/ids.ts";
 import type { Envelope, EventStore, Head, StoredEnvelope } from "../ports/event-store.ts";
+import { linesDigest } from "./lines.ts";
 
 /** The schema of an envelope from outside. `cat` also uses it to show the members of a damaged one. */
 export const envelopeSchema = z.strictObject({
@@ -21,7 +22,7 @@ export const envelopeSchema = z.strictObject({
   tenant: z.exactOptional(z.string()),
   keyId: z.exactOptional(z.string()),
   nonce: z.exactOptional(z.string()),
-  encoding: z.literal("json"),
+  encoding: z.enum(["json", "lines"]),
   data: z.string(),
   dataDigest: sha256Schema,
   digest: sha256Schema,
@@ -38,10 +39,17 @@ export const chainDigest = (previous: string, envelope: HashedEnvelope): string 
 export const chainText = (previous: string, envelope: HashedEnvelope): string =>
   `turnlog/event/v1\n${previous}\n${canonicalText(envelope)}`;
 
-/** The digest of what a store holds of an event, whether or not that is what was written. */
+/** The digest of an event's data. Erasing lines of it does not change the digest. */
+export const dataDigestOf = ({ encoding, data }: Pick<Envelope, "encoding" | "data">): string =>
+  encoding === "lines" ? linesDigest(data) : sha256Hex(data);
+
+/**
+ * The digest of what a store holds of an event, whether or not that is what was written. An event in lines counts by their
+ * commitments: one that was skipped stays skipped when lines of it are erased.
+ */
 export function foundDigest(envelope: Envelope | StoredEnvelope): string {
   const { position: _, ...held } = { position: "", ...envelope };
-  return sha256Hex(canonicalJson(held));
+  return sha256Hex(canonicalJson(held.encoding === "lines" ? { ...held, data: linesDigest(held.data) } : held));
 }
 
 /** The previous digest of a stream's first event. */
@@ -51,7 +59,7 @@ export const firstPrevious = (stream: string): string => sha256Hex(`turnlog/stre
 export function checkEnvelope(previous: Head | null, envelope: Envelope): Result<Head, { readonly reason: string }> {
   const due = previous === null ? 0 : previous.revision + 1;
   if (envelope.revision !== due) return err({ reason: `revision ${envelope.revision} stands where ${due} is due` });
-  if (sha256Hex(envelope.data) !== envelope.dataDigest) return err({ reason: "its data is not what was written" });
+  if (dataDigestOf(envelope) !== envelope.dataDigest) return err({ reason: "its data is not what was written" });
   const digest = chainDigest(previous?.digest ?? firstPrevious(envelope.stream), envelope);
   if (digest !== envelope.digest)
     return err({ reason: "its digest does not follow from its envelope and what is before it" });

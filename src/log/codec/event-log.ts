@@ -10,10 +10,12 @@ import {
   StoreUnavailableError,
 } from "../ports/event-store.ts";
 import { writeBlob } from "./blobs.ts";
+import type { DataEncoding } from "./data.ts";
 import { firstRevision, resolveHeadMismatch } from "./idempotent-append.ts";
 import type { EventIds } from "./ids.ts";
 import { recordedAs } from "./place.ts";
 import { type NewEvent, prepareAppend } from "./prepare.ts";
+import { beginsAs, encodingOf, type NewestEvent } from "./stream-encoding.ts";
 
 /** A conflict has the stream's actual head, and the events of a split append that were already written. */
 export type LogAppendResult<Event> = { readonly events: readonly (EventPlace & { readonly event: Event })[] } & (
@@ -47,6 +49,8 @@ export type EventLogSources = {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly newEventId: EventIds;
+  /** 128 random bits as 22 characters of base64url, for each line of an event's data. */
+  readonly newSalt?: () => string;
   /** Waits before the n-th repeat of an append (from 1). */
   readonly pause?: (repeat: number) => Promise<void>;
 };
@@ -59,8 +63,8 @@ const maxRememberedStreams = 1_000;
 
 /** @param nowMs - A monotonic clock that measures the store's deadline. */
 export function createEventLog(store: EventStore, sources: EventLogSources, nowMs = () => performance.now()): EventLog {
-  const { clock, newEventId, pause = (repeat) => sleep(10 * 4 ** repeat) } = sources;
-  const newest = createNewestTimes();
+  const { clock, newEventId, newSalt, pause = (repeat) => sleep(10 * 4 ** repeat) } = sources;
+  const newest = createNewestEvents();
 
   async function append<Event extends NewEvent["event"]>(
     stream: string,
@@ -68,9 +72,11 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     events: readonly NewEvent<Event>[],
   ): Promise<LogAppendResult<Event>> {
     // Await only promises: besides waiting for the disk, an append has little to do.
-    const known = newest.timeAt(stream, head);
-    const lastAt = known === undefined ? await storedTime(store, stream, head) : known;
-    const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, clock, newEventId });
+    const known = head === null ? beginsAs(store, stream, events) : newest.at(stream, head);
+    const { at: lastAt, encoding } =
+      (known instanceof Promise ? await known : known) ?? (await storedAt(store, stream, head));
+    const salts = newSalt === undefined ? {} : { newSalt };
+    const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, clock, newEventId, encoding, ...salts });
     for (const blob of blobs) await writeBlob(store, append, { stream, blob });
     let result: AppendResult = { status: "conflict", actual: head };
     const written: (EventPlace & { readonly event: Event })[] = [];
@@ -131,20 +137,20 @@ async function lookAgain(store: EventStore, prepared: PreparedAppend, actual: He
   return resolveHeadMismatch(prepared, actual, present);
 }
 
-/** The `at` of the head's event; null if the stream does not have that event, so that the append will conflict. */
-async function storedTime(store: EventStore, stream: string, head: Head | null): Promise<string | null> {
-  return head === null ? null : ((await envelopeAt(store, stream, head.revision))?.at ?? null);
+/** The head's event. If the stream does not have it, the append will conflict. */
+async function storedAt(store: EventStore, stream: string, head: Head | null): Promise<NewestEvent> {
+  const stored = head === null ? null : await envelopeAt(store, stream, head.revision);
+  return { at: stored?.at ?? null, encoding: encodingOf(stored) };
 }
 
-/** The `at` of each stream's newest event, so that an append need not read it. When full, it forgets the stream added first. */
-function createNewestTimes() {
-  const newestByStream = new Map<string, { digest: string; at: string }>();
+/** Each stream's newest event, so that an append need not read it. When full, it forgets the stream added first. */
+function createNewestEvents() {
+  const newestByStream = new Map<string, { digest: string; at: string; readonly encoding: DataEncoding }>();
   return {
-    /** The `at` of the head's event; null for a stream without events; undefined if it is not remembered. */
-    timeAt(stream: string, head: Head | null): string | null | undefined {
-      if (head === null) return null;
+    /** Null if it is not remembered. */
+    at(stream: string, head: Head): NewestEvent | null {
       const newest = newestByStream.get(stream);
-      return newest?.digest === head.digest ? newest.at : undefined;
+      return newest?.digest === head.digest ? newest : null;
     },
     remember({ stream, envelopes }: PreparedAppend): void {
       const last = envelopes.at(-1);
@@ -156,7 +162,7 @@ function createNewestTimes() {
         known.at = at;
         return;
       }
-      newestByStream.set(stream, { digest, at });
+      newestByStream.set(stream, { digest, at, encoding: encodingOf(last) });
       if (newestByStream.size <= maxRememberedStreams) return;
       const [first] = newestByStream.keys();
       if (first !== undefined) newestByStream.delete(first);

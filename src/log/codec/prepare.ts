@@ -3,8 +3,8 @@ import { sha256Hex } from "../../base/sha256.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { type Envelope, type Head, maxAppendBytes, maxEventBytes, type PreparedAppend } from "../ports/event-store.ts";
 import { checkBounds, envelopeBytes, isWithinBounds } from "./bounds.ts";
-import { type BlobText, encodeData } from "./data.ts";
-import { chainText, firstPrevious } from "./envelope.ts";
+import { type BlobText, type DataEncoding, encodeData, lineWriter } from "./data.ts";
+import { chainText, dataDigestOf, firstPrevious } from "./envelope.ts";
 import type { EventIds } from "./ids.ts";
 
 /** A proposed event whose content does not matter to this layer. */
@@ -27,6 +27,10 @@ export type PrepareOptions = {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly newEventId: EventIds;
+  /** Default: `json`. A stream has one encoding. */
+  readonly encoding?: DataEncoding;
+  /** 128 random bits as 22 characters of base64url, for each line. */
+  readonly newSalt?: () => string;
 };
 
 export type Preparation = {
@@ -42,7 +46,7 @@ export type Preparation = {
  * @throws {EventTooLargeError} if an event is over its bound even without its long strings.
  */
 export function prepareAppend(options: PrepareOptions): Preparation {
-  const { stream, head, events, newEventId } = options;
+  const { stream, head, events, newEventId, newSalt, encoding = "json" } = options;
   const now = isoTime(options.clock());
   const latest = events.some((event) => event.at !== undefined) ? latestTimes(events, now) : [];
   let at = options.lastAt ?? latest[0] ?? now;
@@ -53,7 +57,7 @@ export function prepareAppend(options: PrepareOptions): Preparation {
   let revision = head === null ? 0 : head.revision + 1;
   for (const [index, event] of events.entries()) {
     at = event.at === undefined ? later(at, latest[index] ?? now) : isoTime(event.at);
-    const sealed = sealEvent(event, { id: newEventId(), stream, revision, at, previous });
+    const sealed = sealEvent(event, { id: newEventId(), stream, revision, at, previous, encoding, newSalt });
     envelopes.push(sealed.envelope);
     bytesAtMost.push(sealed.bytesAtMost);
     if (sealed.blobs.length > 0) blobs.push(...sealed.blobs);
@@ -74,7 +78,11 @@ function latestTimes(events: readonly NewEvent[], now: string): readonly string[
   return times.reverse();
 }
 
-type EnvelopePlace = Pick<Envelope, "id" | "stream" | "revision" | "at"> & { readonly previous: string };
+type EnvelopePlace = Pick<Envelope, "id" | "stream" | "revision" | "at"> & {
+  readonly previous: string;
+  readonly encoding: DataEncoding;
+  readonly newSalt: (() => string) | undefined;
+};
 
 type SealedEvent = {
   readonly envelope: Envelope;
@@ -94,16 +102,17 @@ function sealEvent(proposed: NewEvent, place: EnvelopePlace): SealedEvent {
     version: event.version,
     at: place.at,
     actor,
-    encoding: "json",
+    encoding: place.encoding,
     data: "",
     dataDigest: placeholder,
     digest: placeholder,
   };
   if (runId !== undefined) envelope.runId = runId;
   if (frame !== undefined) envelope.frame = frame;
-  const { text, blobs } = encodeData(event.data, () => maxEventBytes - envelopeBytes(envelope));
+  const write = place.encoding === "lines" ? lineWriter(event, place.newSalt) : undefined;
+  const { text, blobs } = encodeData(event.data, () => maxEventBytes - envelopeBytes(envelope), write);
   envelope.data = text;
-  envelope.dataDigest = sha256Hex(text);
+  envelope.dataDigest = dataDigestOf(envelope);
   const chained = chainText(place.previous, envelope);
   envelope.digest = sha256Hex(chained);
   // The hashed text is JSON of all members but data and digest, plus more than a digest. A UTF-16 unit takes at most three bytes, also

@@ -32,7 +32,7 @@ export function readEvent(
   blobs: BlobReading = "resolve",
 ): RecordedEvent | Promise<RecordedEvent> {
   if (isErased(envelope)) throw new ConversationErasedError(envelope);
-  const decoded = decodeData(envelope.data);
+  const decoded = decodeData(envelope);
   const isWhole = blobs === "keep" || decoded.blobs.length === 0;
   return isWhole ? parse(envelope, decoded.data) : readWithBlobs(store, envelope, decoded);
 }

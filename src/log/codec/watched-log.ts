@@ -1,5 +1,5 @@
-import { sha256Hex } from "../../base/sha256.ts";
 import type { StoredEnvelope } from "../ports/event-store.ts";
+import { dataDigestOf } from "./envelope.ts";
 import type { EventLog } from "./event-log.ts";
 
 /** An event whose data does not match its own digest. */
@@ -19,8 +19,9 @@ type WatchedLog = {
 export function watchedLog(log: EventLog): WatchedLog {
   // An event may be read more than once.
   const changed = new Map<string, ChangedEvent>();
-  const look = ({ stream, revision, data, dataDigest }: StoredEnvelope): void => {
-    if (sha256Hex(data) !== dataDigest) changed.set(`${stream}@${revision}`, { stream, revision });
+  const look = (envelope: StoredEnvelope): void => {
+    const { stream, revision, dataDigest } = envelope;
+    if (dataDigestOf(envelope) !== dataDigest) changed.set(`${stream}@${revision}`, { stream, revision });
   };
   return { log: { ...log, look }, changed: () => [...changed.values()], forget: () => changed.clear() };
 }

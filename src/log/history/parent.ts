@@ -6,7 +6,7 @@ import { type EventStore, envelopeAt } from "../ports/event-store.ts";
 /** The parent of a fork or a child conversation, from its first event, which is the same in every version. */
 export async function parentOf(store: EventStore, stream: string): Promise<ConversationId | null> {
   const first = await envelopeAt(store, stream, 0);
-  const origin = first === null ? null : decodeData(first.data).data["origin"];
+  const origin = first === null ? null : decodeData(first).data["origin"];
   const id = isJsonObject(origin) ? conversationIdSchema.safeParse(origin["conversationId"]) : null;
   return id?.success === true ? id.data : null;
 }

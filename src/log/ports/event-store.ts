@@ -9,7 +9,7 @@ export type Head = { readonly revision: number; readonly digest: string };
 
 /**
  * An event as it is stored, before its data is parsed. `digest` hashes every member but `position` and `data`; `dataDigest` hashes
- * `data`. Only `data` holds content of a conversation.
+ * `data`, or the commitments of its lines. Only `data` holds content of a conversation.
  */
 export type Envelope = {
   /** A random, time-ordered UUID (version 7), generated when the append is prepared. */
@@ -31,8 +31,11 @@ export type Envelope = {
   readonly keyId?: string;
   readonly nonce?: string;
   /** How `data` is written. An erased event (`erased`) keeps only its place, its digest and what the erasure kept. */
-  readonly encoding: "json" | "erased";
-  /** `JSON.stringify` output, written once and copied unchanged. For an erased event: the order that erased it (`erasedBy`). */
+  readonly encoding: "json" | "lines" | "erased";
+  /**
+   * Written once and copied unchanged. `json`: `JSON.stringify` output. `lines`: the facts and the content, each line with a salt (log/codec/lines).
+   * For an erased event: the order that erased it (`erasedBy`).
+   */
   readonly data: string;
   readonly dataDigest: string;
   readonly digest: string;
@@ -162,6 +165,12 @@ export interface EventStore extends AsyncDisposable {
    * @throws {StoreReplacedError} if the store's place now holds another store, none, or less than this process has seen.
    */
   append(prepared: PreparedAppend): Promise<AppendResult>;
+
+  /**
+   * Whether events of a new conversation can be written as lines, which can be erased one by one. A store may have to prepare its files,
+   * so ask before the first append of a conversation. Absent if it cannot.
+   */
+  takesLines?(): boolean | Promise<boolean>;
 
   /** The events of one stream. Events appended during the read may be missing. */
   readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<StoredEnvelope>;

@@ -161,6 +161,7 @@ export function createMemoryStore(): MemoryStore {
 
   return {
     storeId: crypto.randomUUID(),
+    takesLines: () => true,
     ...{ snapshots, views, append, readStream, readLog, subscribe, heads, erase, close },
     async scrub() {
       refuseIfClosed();

@@ -5,10 +5,14 @@ import {
   StoreTooNewError,
   StoreUnavailableError,
 } from "../../log/ports/event-store.ts";
+import { isLocked } from "./errors.ts";
 import { createTransactions } from "./transaction.ts";
 
-/** The schema version that this code writes. A file with a greater number was written by a newer turnlog. */
-const schemaVersion = 1;
+/** The schema version of new files. A file with a greater number was written by a newer turnlog. */
+const schemaVersion = 2;
+
+/** In a file of schema 1, all events are `json`, and there are no naming keys: a turnlog that knows only that schema may have it open. */
+const schemaOfJson = 1;
 
 /** The purpose of a file with these tables: the events themselves, or data derived from events kept elsewhere. */
 export type FileKind = "store" | "views";
@@ -96,7 +100,7 @@ export function checkSchema(database: DatabaseSync, path: string, kind: FileKind
     );
   }
   const storeId = isOurs ? read("storeId") : undefined;
-  if (version !== schemaVersion || typeof storeId !== "string") {
+  if ((version !== schemaVersion && version !== schemaOfJson) || typeof storeId !== "string") {
     throw new StoreCorruptedError(`${path} is not ${kindNames[kind]}: choose another path`);
   }
   const lacking = tableNames.find((name) => !isThere(name));
@@ -105,6 +109,35 @@ export function checkSchema(database: DatabaseSync, path: string, kind: FileKind
   }
   return storeId;
 }
+
+/**
+ * Whether the file can hold events in lines. A file of schema 1 is raised if no other connection has it open: an older turnlog, which
+ * knows only that schema, would not notice.
+ */
+export function takesLines(database: DatabaseSync): boolean {
+  if (versionOf(database) === schemaVersion) return true;
+  // SQLite leaves the WAL mode only for the one connection of a file; in this locking mode it keeps the lock until the version is written.
+  database.exec("PRAGMA locking_mode = EXCLUSIVE");
+  try {
+    database.exec("PRAGMA journal_mode = DELETE");
+    createTransactions(database).whole(() => {
+      database.exec(keysTable);
+      database.prepare("UPDATE meta SET value = ? WHERE name = 'schemaVersion'").run(String(schemaVersion));
+    });
+    return true;
+  } catch (error) {
+    if (isLocked(error)) return false;
+    throw error;
+  } finally {
+    database.exec("PRAGMA locking_mode = NORMAL");
+    // Reading something releases the lock.
+    database.prepare("PRAGMA journal_mode = WAL").get();
+    versionOf(database);
+  }
+}
+
+const versionOf = (database: DatabaseSync): number =>
+  Number(database.prepare("SELECT value FROM meta WHERE name = 'schemaVersion'").get()?.["value"]);
 
 const kindNames: Readonly<Record<FileKind, string>> = { store: "a turnlog store", views: "a file of turnlog's views" };
 const tableNames = ["streams", "events", "snapshots"];
@@ -126,6 +159,14 @@ export const secureDelete = {
     database.exec("INSERT OR REPLACE INTO meta (name, value) VALUES ('secureDelete', '1')");
   },
 };
+
+/** The naming keys of conversations in lines, by the stream of the oldest ancestor. Apart from the events, so that one can be destroyed. */
+const keysTable = `
+  CREATE TABLE keys (
+    stream TEXT PRIMARY KEY,
+    key TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`;
 
 // AUTOINCREMENT prevents the reuse of a position. Events refer to their stream by its number.
 const tables = `
@@ -171,4 +212,5 @@ const tables = `
     data TEXT NOT NULL,
     PRIMARY KEY (stream, projection, version, revision)
   ) STRICT;
+  ${keysTable}
 `;

@@ -24,6 +24,7 @@ import { defaultDeadlineMs, emitWarning, type OpenDatabase, openDatabase, type S
 import { createPlaceCheck } from "./place.ts";
 import { createPages, maxPageRows, orphanEvents } from "./read.ts";
 import { createEnvelopes, type EventRow } from "./rows.ts";
+import { takesLines } from "./schema.ts";
 import { createSqliteSnapshots } from "./snapshots.ts";
 import { createSqliteViews } from "./views.ts";
 import { createWatch } from "./watch.ts";
@@ -90,6 +91,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
   const beside = path === ":memory:" ? null : createHeadsBeside(database, { path, storeId });
   const liveness = path === ":memory:" ? null : createSqliteLiveness({ path, refuseIfClosed, warn });
   let hasWritten = false;
+  let hasLines = false;
   let closing: Promise<void> | null = null;
 
   function refuseIfClosed(): void {
@@ -234,6 +236,10 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
     snapshots: createSqliteSnapshots(database, guarded),
     views: createSqliteViews(database, guarded),
     ...(liveness === null ? {} : { liveness }),
+    takesLines() {
+      hasLines ||= takesLines(database);
+      return hasLines;
+    },
     ...{ append, readStream, readLog, subscribe, heads, close },
     orphanEvents: () => guarded(() => orphanEvents(database)),
     savedHeads: () => guarded(() => beside?.read() ?? new Map<string, Head>()),

@@ -6,6 +6,9 @@ import { decodeData, type EncodedData, encodeData, fillBlobs } from "../../../sr
 import { BlobReference, blobReferenceTo, SecretReference, secretReference } from "../../../src/log/codec/references.ts";
 import { EventTooLargeError, StoreCorruptedError } from "../../../src/log/ports/event-store.ts";
 
+/** What was written as one JSON text. */
+const readBack = (data: string) => decodeData({ encoding: "json", data });
+
 const plenty = (): number => 256 * 1024;
 
 const keys = fc.oneof(
@@ -39,7 +42,7 @@ test("reads back what it wrote, keys that look like references included", () => 
     fc.property(jsonObject, (data) => {
       const { text, blobs } = encodeData(data, plenty);
       expect(blobs).toEqual([]);
-      const decoded = decodeData(text);
+      const decoded = readBack(text);
       expect(JSON.stringify(decoded.data)).toBe(JSON.stringify(data));
       expect(decoded.blobs).toEqual([]);
     }),
@@ -66,7 +69,7 @@ test("reads back what it wrote when as much of it as can be stands beside it", (
 /** What a reader gets. */
 function filledOf({ text, blobs }: EncodedData): JsonObject {
   const textBySha256 = new Map(blobs.map((blob) => [blob.reference.$blob.sha256, blob.text]));
-  return fillBlobs(decodeData(text).data, textBySha256);
+  return fillBlobs(readBack(text).data, textBySha256);
 }
 
 test("stores the smallest structure beside the rest that is enough", () => {
@@ -97,7 +100,7 @@ test("refuses data that is nested too deeply to be read again, whatever is aroun
     return value;
   };
   const deepest = nested(maxStoredNesting);
-  expect(decodeData(encodeData(deepest, plenty).text).data).toEqual(deepest);
+  expect(readBack(encodeData(deepest, plenty).text).data).toEqual(deepest);
   const reserved = nested(maxStoredNesting - 2);
   expect(filledOf(encodeData({ $blob: { reserved } }, () => 0))).toEqual({ $blob: { reserved } });
   for (const levels of [maxStoredNesting + 1, 5_000, 100_000]) {
@@ -114,13 +117,13 @@ test("escapes an own key that looks like a reference with one more $", () => {
   const data = { $blob: 1, inner: { $$blob: { $secret: "x" } }, $blobs: 2 };
   const written = '{"$$blob":1,"inner":{"$$$blob":{"$$secret":"x"}},"$blobs":2}';
   expect(encodeData(data, plenty).text).toBe(written);
-  expect(decodeData(written).data).toEqual(data);
+  expect(readBack(written).data).toEqual(data);
 });
 
 test("writes a secret by its name and reads it as a secret", () => {
   const { text } = encodeData({ key: secretReference("API_KEY"), mine: { $secret: "text" } }, plenty);
   expect(text).toBe('{"key":{"$secret":"API_KEY"},"mine":{"$$secret":"text"}}');
-  const { data } = decodeData(text);
+  const { data } = readBack(text);
   expect(data["key"]).toBeInstanceOf(SecretReference);
   expect(data["mine"]).not.toBeInstanceOf(SecretReference);
   expect(encodeData(data, plenty).text).toBe(text);
@@ -133,7 +136,7 @@ test("makes a blob of a string over 64 KiB of UTF-8, wherever it stands", () => 
   expect(blobs).toEqual([{ reference: blobReferenceTo(over), text: over }]);
   const reference = JSON.stringify({ $blob: { sha256: blobReferenceTo(over).$blob.sha256, bytes: 65_537 } });
   expect(text).toBe(`{"limit":${JSON.stringify(limit)},"list":[{"over":${reference}},${reference}]}`);
-  const decoded = decodeData(text);
+  const decoded = readBack(text);
   expect(decoded.blobs).toHaveLength(2);
   expect(decoded.data["list"]).toStrictEqual([{ over: blobReferenceTo(over) }, blobReferenceTo(over)]);
   expect(blobReferenceTo(over)).toBeInstanceOf(BlobReference);
@@ -141,7 +144,7 @@ test("makes a blob of a string over 64 KiB of UTF-8, wherever it stands", () => 
 
 test("writes a reference that it has read as it was, and no blob again", () => {
   const { text } = encodeData({ image: "x".repeat(100_000) }, plenty);
-  expect(encodeData(decodeData(text).data, plenty)).toEqual({ text, blobs: [] });
+  expect(encodeData(readBack(text).data, plenty)).toEqual({ text, blobs: [] });
 });
 
 test("makes blobs of the longest strings left until the rest fits, and of no more", () => {
@@ -178,7 +181,7 @@ test.each([
   "null",
   '"x"',
 ])("reports damage in %s", (text) => {
-  expect(() => decodeData(text)).toThrow(StoreCorruptedError);
+  expect(() => readBack(text)).toThrow(StoreCorruptedError);
 });
 
 test("tells texts apart that have the same UTF-8 form only because one has none", () => {

@@ -4,7 +4,7 @@
  */
 export const eventReaders: Readonly<Record<string, string>> = {
   "audit/stream-check.ts": "verify makes each request again and compares it with what was recorded",
-  "carry/kept-paths.ts": "says of each type which members a redacted bundle keeps",
+  "domain/events/event-paths.ts": "says of each type which members a redacted bundle keeps",
   "cli/commands/append.ts": "finds the revision of the message that it appended",
   "cli/commands/demo.ts": "shows events as they come",
   "cli/commands/import.ts": "compares the blocks of an import with those that are there",

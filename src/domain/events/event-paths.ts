@@ -1,31 +1,59 @@
-import type { ConversationEvent } from "../domain/events/event.ts";
+import type { ConversationEvent } from "./event.ts";
 
 /**
- * The parts of an event's data that a redacted bundle keeps: `kept` unchanged, `named` by name only. `[]` is each item of a list.
- * Everything else is hidden, including the names of members: even a member called `id` or `name` may be content.
+ * The parts of an event's data, by path; `[]` is each item of a list. Everything that no path names is content: names of members too,
+ * because even a member called `id` or `name` may be content.
+ *
+ * Two readers: redaction of `json` events shows what is `kept` and names what is `named`; events written as lines hold in their first
+ * line, the facts, what is `kept` or in `facts`, and cannot lose it by an erasure.
  */
-export type KeptPaths = { readonly kept: readonly string[]; readonly named: readonly string[] };
+export type EventPaths = {
+  readonly kept: readonly string[];
+  readonly named: readonly string[];
+  /** Facts with everything in them, which redaction of a `json` event does not show. */
+  readonly facts: readonly string[];
+  /** Proves what was sent, and so what the content was: a line of its own. */
+  readonly proof: readonly string[];
+  /** Objects whose content is a line of its own, so that it can be erased alone. */
+  readonly lines: readonly string[];
+};
 
-const under = (place: string, { kept, named }: KeptPaths): KeptPaths => ({
-  kept: kept.map((path) => `${place}.${path}`),
-  named: named.map((path) => `${place}.${path}`),
+const members = ["kept", "named", "facts", "proof", "lines"] as const;
+
+const by = (pathsOf: (member: (typeof members)[number]) => readonly string[]): EventPaths => ({
+  kept: pathsOf("kept"),
+  named: pathsOf("named"),
+  facts: pathsOf("facts"),
+  proof: pathsOf("proof"),
+  lines: pathsOf("lines"),
 });
 
-const all = (...parts: readonly KeptPaths[]): KeptPaths => ({
-  kept: parts.flatMap(({ kept }) => kept),
-  named: parts.flatMap(({ named }) => named),
-});
+const under = (place: string, paths: EventPaths): EventPaths =>
+  by((member) => paths[member].map((path) => (path === "" ? place : `${place}.${path}`)));
 
-const kept = (...paths: readonly string[]): KeptPaths => ({ kept: paths, named: [] });
-const named = (...paths: readonly string[]): KeptPaths => ({ kept: [], named: paths });
+const all = (...parts: readonly EventPaths[]): EventPaths => by((member) => parts.flatMap((paths) => paths[member]));
+
+const only =
+  (wanted: (typeof members)[number]) =>
+  (...paths: readonly string[]): EventPaths =>
+    by((member) => (member === wanted ? paths : []));
+
+const kept = only("kept");
+const named = only("named");
+const facts = only("facts");
+const proof = only("proof");
+/** The object at the place itself is a line of its own. */
+const ownLine = only("lines")("");
 
 /** A part of a content, an output or a summary. */
 const part = all(kept("type"), named("text", "refusal"));
 
 const block = all(
+  ownLine,
   kept("id", "kind", "digest", "payload.type", "payload.role", "payload.phase", "payload.callId"),
   ...["payload.content[]", "payload.output[]", "payload.summary[]"].map((place) => under(place, part)),
   named("payload.name", "payload.arguments", "wire.scope", "wire.ciphertext", "wire.residue"),
+  facts("payload.name", "wire.scope"),
   kept(
     "wire.itemId",
     "wire.group.id",
@@ -110,9 +138,10 @@ const settings = all(
   ),
   kept("temperature", "top_p", "max_output_tokens", "max_tool_calls"),
   named("instructions", "metadata", "reasoning", "text", "tool_choice", "tools[].name"),
+  facts("tools[].name"),
 );
 
-const usage = kept(...["inputTokens", "cachedInputTokens", "outputTokens", "reasoningTokens"]);
+const usage = all(kept("inputTokens", "cachedInputTokens", "outputTokens", "reasoningTokens"), facts("reported"));
 
 /** Names and levels, without any content. */
 const filtered = kept("contentFilters[].source", "contentFilters[].blocked", "contentFilters[].results");
@@ -125,6 +154,7 @@ const answered = all(
   kept("withheld[].itemId", "withheld[].reason"),
   filtered,
   kept("rest.object", "rest.created_at", "rest.model", "rest.store"),
+  facts("rest.service_tier", "anchor"),
   named("failure.message"),
 );
 
@@ -141,12 +171,14 @@ const requested = all(
   kept("input.bound.others", "input.bound.reasoning", "input.bound.newest"),
   under("decision", decision),
   named("scope"),
+  facts("scope", "decision"),
+  proof("requestDigest"),
 );
 
 const ended = all(kept("after", "discardedTools[]"), timings);
 
 /** By event type. The compiler requires every type, so that each new one is considered here. */
-export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkStored", KeptPaths>> = {
+export const eventPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkStored", EventPaths>> = {
   ConversationStarted: all(
     kept("origin.type", "origin.conversationId", "origin.revision", "origin.digest", "origin.runId", "origin.blockId"),
     kept("origin.head.revision", "origin.head.digest"),
@@ -158,7 +190,13 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
   TurnReverted: all(kept("toRevision", "after"), edits),
   TurnCompacted: all(
     kept("after", "window.of", "window.id", "window.model"),
-    ...[under("window.usage", usage), under("compaction", compaction), edits, named("window.scope")],
+    ...[
+      under("window.usage", usage),
+      under("compaction", compaction),
+      edits,
+      named("window.scope"),
+      facts("window.scope"),
+    ],
   ),
   EventSkipped: all(kept("revision", "found"), named("reason")),
   RunStarted: all(
@@ -186,6 +224,7 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
       "compact.only",
     ),
     named("compact.summary", "provider.scope", "chain.onSettingsChange"),
+    facts("provider.scope", "chain"),
   ),
   RunResumed: ownership,
   RunParked: kept("blockIds[]"),
@@ -207,18 +246,20 @@ export const keptPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkSt
     kept("inferenceId", "responseId", "anchor.kind", "anchor.id", "settingsDigest", "turn"),
     kept("inputLength", "length", "tokens"),
     named("scope"),
+    facts("scope"),
   ),
-  ResponseDeleted: all(kept("responseId", "found"), named("scope")),
+  ResponseDeleted: all(kept("responseId", "found"), named("scope"), facts("scope")),
   ResponseReceived: answered,
   InferenceFailed: failed,
-  AnchorInvalidated: all(kept("anchor", "anchor.kind", "anchor.id", "reason"), named("scope")),
-  CapabilityLearned: all(kept("capability", "value"), named("scope", "reason")),
-  ReasoningQuarantined: all(kept("blockIds[]"), named("scope", "reason")),
+  AnchorInvalidated: all(kept("anchor", "anchor.kind", "anchor.id", "reason"), named("scope"), facts("scope")),
+  CapabilityLearned: all(kept("capability", "value"), named("scope", "reason"), facts("scope")),
+  ReasoningQuarantined: all(kept("blockIds[]"), named("scope", "reason"), facts("scope")),
   ServerConversationChanged: all(
     kept("anchor", "anchor.kind", "anchor.id", "change", "keeps", "items[]"),
     named("scope"),
+    facts("scope"),
   ),
-  ServerConversationDeleted: all(kept("anchor", "anchor.kind", "anchor.id", "found"), named("scope")),
+  ServerConversationDeleted: all(kept("anchor", "anchor.kind", "anchor.id", "found"), named("scope"), facts("scope")),
   ToolStarted: kept("blockId", "name", "idempotencyKey"),
   ToolFinished: all(kept("blockId", "outcome", "durationMs", "late"), under("result", block)),
   ToolParked: kept("blockId", "name"),

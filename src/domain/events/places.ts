@@ -1,0 +1,79 @@
+import { type EventPaths, eventPaths } from "./event-paths.ts";
+
+/** A place in an event's data: what is at it, and the listed places below it. */
+export type EventPlace = {
+  /** Redaction of a `json` event shows it. */
+  readonly isKept: boolean;
+  /** It is in the first line of an event that is written as lines; with `isWhole`, everything below it too. */
+  readonly isFact: boolean;
+  readonly isWhole: boolean;
+  readonly isProof: boolean;
+  /** Its content is a line of its own. */
+  readonly isLine: boolean;
+  readonly members: ReadonlyMap<string, EventPlace>;
+  readonly items: EventPlace | null;
+};
+
+/** The places of an event's data; null for a type or a version that this turnlog does not know. */
+export const placesOf = (type: string, version: number): EventPlace | null =>
+  version <= (newestVersions.get(type) ?? 1) ? (places().get(type) ?? null) : null;
+
+/** Of the types that have more versions than one. */
+const newestVersions: ReadonlyMap<string, number> = new Map([["SettingsDeclared", 2]]);
+
+/** The paths as a tree of places. */
+export function placeTree(paths: Partial<EventPaths>): EventPlace {
+  const root = newPlace();
+  const mark = (listed: readonly string[] = [], note: (place: Growing) => void): void => {
+    for (const path of listed) note(placeAt(root, path));
+  };
+  mark(paths.named, () => undefined);
+  mark(paths.kept, (place) => {
+    place.isKept = true;
+    place.isFact = true;
+  });
+  mark(paths.facts, (place) => {
+    place.isFact = true;
+    place.isWhole = true;
+  });
+  mark(paths.proof, (place) => {
+    place.isFact = false;
+    place.isProof = true;
+  });
+  mark(paths.lines, (place) => {
+    place.isLine = true;
+  });
+  return root;
+}
+
+type Growing = {
+  -readonly [Member in keyof EventPlace]: EventPlace[Member] extends boolean
+    ? boolean
+    : Member extends "members"
+      ? Map<string, Growing>
+      : Growing | null;
+};
+
+const newPlace = (): Growing => ({
+  ...{ isKept: false, isFact: false, isWhole: false, isProof: false, isLine: false },
+  ...{ members: new Map(), items: null },
+});
+
+function placeAt(root: Growing, path: string): Growing {
+  let place = root;
+  for (const step of path.replaceAll("[]", ".[]").split(".")) {
+    const next: Growing = (step === "[]" ? place.items : place.members.get(step)) ?? newPlace();
+    if (step === "[]") place.items = next;
+    else place.members.set(step, next);
+    place = next;
+  }
+  return place;
+}
+
+let built: ReadonlyMap<string, EventPlace> | undefined;
+
+/** Built on first use, because most commands write no event. */
+const places = (): ReadonlyMap<string, EventPlace> => {
+  built ??= new Map(Object.entries(eventPaths).map(([type, paths]) => [type, placeTree(paths)]));
+  return built;
+};
