@@ -1,4 +1,4 @@
-import { allOf, anything, checkFunction, checkText, checkWhole, kindOf, optionsOf } from "./base/options.ts";
+import { allOf, anything, checkFunction, checkText, checkWhole, choiceOf, kindOf, optionsOf } from "./base/options.ts";
 import { type StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
 import { type Authorize, authorizedStore } from "./log/authorized-store.ts";
 import type { EventStore } from "./log/ports/event-store.ts";
@@ -14,6 +14,7 @@ export type OpenStoreOptions = CreateStoreOptions & OpenEventsOptions;
 const createOptions = optionsOf<CreateStoreOptions>({
   authorize: checkFunction,
   ...allOf(anything, "codecs", "clock", "newId", "newEventId", "newSalt", "pause"),
+  encoding: choiceOf("json", "lines"),
 });
 const openOptions = optionsOf<OpenStoreOptions>({
   ...createOptions.table,

@@ -70,6 +70,7 @@ export const turnlogErrorCodes = [
   "store-corrupted",
   "store-not-found",
   "store-replaced",
+  "store-takes-no-lines",
   "store-too-new",
   "store-unavailable",
   "stream-contended",

@@ -138,8 +138,13 @@ async function lookAtBoth(events: AsyncIterable<Envelope>, { heads }: CopySource
     if (there !== null) thereByStream.set(stream, there);
   }
   const blobs = new Map<string, { readonly stream: string; readonly blob: BlobReference }>();
+  let takesLines: boolean | null = null;
   for await (const envelope of events) {
     const { stream, revision, digest } = envelope;
+    if (envelope.encoding === "lines") {
+      takesLines ??= (await to.takesLines?.()) ?? false;
+      if (!takesLines) throw noLines(stream);
+    }
     const there = thereByStream.get(stream);
     // The chain holds, so the events before two equal events are equal, too.
     if (there?.revision === revision && there.digest !== digest) throw diverged(stream, revision);
@@ -200,6 +205,12 @@ const maxBatchEvents = 500;
 type Batch = { stream: string | null; expected: Head | null; envelopes: Envelope[]; bytes: number };
 
 const emptyBatch = (expected: Head | null): Batch => ({ stream: null, expected, envelopes: [], bytes: 0 });
+
+const noLines = (stream: string): TurnlogError =>
+  new TurnlogError(
+    "store-takes-no-lines",
+    `${stream} is written as lines, and the target does not take them: copy to a new sqlite store, or begin conversations with openStore(…, { encoding: "json" })`,
+  );
 
 const diverged = (stream: string, revision: number): TurnlogError =>
   new TurnlogError(

@@ -8,25 +8,32 @@ import {
   setMember,
 } from "../base/json.ts";
 import { type EventPlace, placesOf, placeTree } from "../domain/events/places.ts";
+import { erasedLine } from "../log/codec/lines.ts";
 import { blobReferenceTo } from "../log/codec/references.ts";
 import type { Envelope } from "../log/ports/event-store.ts";
 
 /**
- * An event without its content: its data keeps what `eventPaths` lists, and the actor its kind and the names of layers, tools
+ * An event without its content. Of an event in lines it keeps the facts, and the commitments of the other lines. Of a `json` event, its data keeps what `eventPaths` lists, and the actor its kind and the names of layers, tools
  * and providers. Everything else becomes `{"$redacted": {sha256, bytes}}` of the text, or of the JSON text with `json: true`;
  * members with unlisted names become one such value together. Kept values are numbers, booleans or single words.
  */
 export function redactEvent(envelope: Envelope): Omit<Envelope, "actor"> & { readonly actor: JsonObject } {
-  const { type, version, data, actor } = envelope;
+  const { type, version, data, actor, encoding } = envelope;
   const place = placesOf(type, version) ?? undefined;
   const names = ["middleware", "provider", "tool"].includes(actor.kind) ? actorsOfCode : actorsOfPeople;
   // An actor is an object of texts, and so is its redacted form.
   const redacted = {
     ...envelope,
-    data: JSON.stringify(redact(parse(data), place)),
+    data: encoding === "lines" ? onlyFacts(data) : JSON.stringify(redact(parse(data), place)),
     actor: redact({ ...actor }, names),
   };
   return { ...redacted, actor: objectOf(redacted.actor) };
+}
+
+/** The facts, and of the other lines what an erasure would leave: the event can still be checked against its digest. */
+function onlyFacts(data: string): string {
+  const [facts = "", ...others] = data.split("\n");
+  return [facts, ...others.map(erasedLine)].join("\n");
 }
 
 /** Anything that is not JSON counts as one text. */
@@ -56,7 +63,7 @@ function members(object: JsonObject, place: EventPlace): JsonObject {
   for (const [name, member] of Object.entries(object)) {
     const known = place.members.get(name);
     if (member === undefined) continue;
-    if (known === undefined) setMember(rest, name, member);
+    if (known?.isNamed !== true) setMember(rest, name, member);
     else setMember(shown, name, redact(member, known));
   }
   return Object.keys(rest).length === 0 ? shown : { ...shown, ...hidden(rest) };

@@ -84,6 +84,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["conversation-erased", { exitCode: exitCodes.notFound }],
   ["erasure-refused", { exitCode: exitCodes.environment }],
   ["store-cannot-erase", { exitCode: exitCodes.environment }],
+  ["store-takes-no-lines", { exitCode: exitCodes.environment }],
   ["not-in-doubt", { exitCode: exitCodes.notFound }],
   ["run-in-progress", { exitCode: exitCodes.failure, advice: "`turnlog resume --takeover` does so" }],
   ["conversation-exists", { exitCode: exitCodes.usage }],

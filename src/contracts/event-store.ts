@@ -43,6 +43,18 @@ function addAppends(check: AddCheck<EventStore>): void {
     }
   });
 
+  check("gives back events in lines exactly as they were written, if it takes them", async (store) => {
+    if ((await store.takesLines?.()) !== true) return;
+    const lines = ['salt{"n":{"$line":[1,0]}}\nsalt["words"]', `salt{}\n~${"0".repeat(64)}`];
+    const one = prepared({ data: lines, extra: { encoding: "lines" } });
+    await store.append(one);
+    const read = await all(store.readStream(one.stream));
+    assert.deepEqual(
+      read.map(({ position: _, ...envelope }) => envelope),
+      one.envelopes,
+    );
+  });
+
   check("answers with the new head and the position of its event", async (store) => {
     const { result, sent } = await appendPrepared(store, { count: 3 });
     const read = await all(store.readStream(sent.stream));

@@ -5,16 +5,15 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type StreamReport, type VerifyOptions, verifyStore } from "../../src/audit/verify.ts";
 import type { JsonObject } from "../../src/base/json.ts";
-import { sha256Hex } from "../../src/base/sha256.ts";
 import { blockToJson } from "../../src/domain/block-json.ts";
 import { blockIdSchema, conversationIdSchema } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
-import { decodeData } from "../../src/log/codec/data.ts";
 import { chainDigest, firstPrevious } from "../../src/log/codec/envelope.ts";
 import type { Head, StoredEnvelope } from "../../src/log/ports/event-store.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { createSoundStore } from "../support/audit/sound-store.ts";
+import { changedData } from "../support/log/changed-data.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const journey = "conversation-cnv_journey";
@@ -259,8 +258,9 @@ async function rewrite(
     let previous = firstPrevious(stream);
     for (const { position, digest: _, ...envelope } of envelopes) {
       const isIt = envelope.revision === revision;
-      const data = isIt ? changeText(JSON.stringify(change(decodeData(envelope).data))) : envelope.data;
-      const sealed = { ...envelope, type: isIt ? (type ?? envelope.type) : envelope.type, dataDigest: sha256Hex(data) };
+      const written = isIt ? changedData(envelope, change, changeText) : envelope;
+      const { data, dataDigest } = written;
+      const sealed = { ...envelope, type: isIt ? (type ?? envelope.type) : envelope.type, dataDigest };
       previous = chainDigest(previous, sealed);
       update.run(sealed.type, data, sealed.dataDigest, previous, position);
     }

@@ -4,9 +4,9 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.ts";
 import { sha256Hex } from "../../src/base/sha256.ts";
-import { eventPaths } from "../../src/domain/events/event-paths.ts";
 import { redactEvent } from "../../src/carry/redact.ts";
 import type { Actor } from "../../src/domain/actor.ts";
+import { eventPaths } from "../../src/domain/events/event-paths.ts";
 import type { Envelope } from "../../src/log/ports/event-store.ts";
 
 const folder = join(import.meta.dirname, "../golden/events");

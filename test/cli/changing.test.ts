@@ -6,6 +6,7 @@ import { catDocument } from "../../src/cli/documents/conversations.ts";
 import { lsDocument } from "../../src/cli/documents/stores.ts";
 import { appendDocument, relabelDocument, revertDocument } from "../../src/cli/documents/writing.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { joinLines } from "../../src/log/codec/lines.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
@@ -192,7 +193,7 @@ test("cat gives an event as the store holds it, with its digests", async () => {
   const row = z
     .object({ data: z.string() })
     .parse(database.prepare("SELECT data FROM events WHERE revision = 12").get());
-  expect(event.data).toEqual(JSON.parse(row.data));
+  expect(event).toMatchObject({ encoding: "lines", data: joinLines(row.data) });
   expect(JSON.parse((await run(["cat", "@last@12"])).stdout)).toEqual(event);
   database.exec("UPDATE events SET data = 'not json' WHERE revision = 12");
   database.close();

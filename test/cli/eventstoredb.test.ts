@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
+import { createSoundStore } from "../support/audit/sound-store.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
@@ -91,10 +92,17 @@ test("recorded conversations are imported to, and rehearsed on, an esdb:// store
 test("conversations go to a server and back by copy and by bundle, and come out the same", async () => {
   const { run, url, file, cwd } = await place();
   ok(await turnlogHere(["demo", "-q"], { cwd }));
-  const bundle = ok(await turnlogHere(["export", "@last"], { cwd }));
-  const there = copied.parse(documentOf(await turnlogHere(["copy", "--to", url, "--json"], { cwd })));
+  const refused = await turnlogHere(["copy", "--to", url], { cwd });
+  expect(refused).toMatchObject({ code: 6, stdout: "" });
+  expect(refused.stderr).toContain("is written as lines");
+  await createSoundStore(file("json.db"), "json");
+  const meeting = async (...typed: readonly string[]) =>
+    turnlogHere([...typed, "--store", `sqlite:${file("json.db")}`], { cwd });
+  const bundle = ok(await meeting("export", "cnv_meeting"));
+  const copy = ["copy", "cnv_meeting", "--to", url, "--json"];
+  const there = copied.parse(documentOf(await meeting(...copy)));
   expect(there.data.events).toBe(bundle.split("\n").length - 3);
-  expect(copied.parse(documentOf(await turnlogHere(["copy", "--to", url, "--json"], { cwd }))).data.events).toBe(0);
+  expect(copied.parse(documentOf(await meeting(...copy))).data.events).toBe(0);
   expect(okAnew(await run("copy", "--to", `sqlite:${file("back.db")}`))).toContain("1 conversation, ");
   // Members of an actor may come back in another order: its digest is over what it means.
   const events = (text: string): unknown =>

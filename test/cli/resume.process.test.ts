@@ -4,6 +4,7 @@ import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
+import { objectOf, omitMembers } from "../../src/base/json.ts";
 import { resumeDocument } from "../../src/cli/documents/running.ts";
 import { lingerMs } from "../../src/cli/program.ts";
 import { interceptedBy } from "../../src/engine/run/run-options.ts";
@@ -13,6 +14,7 @@ import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { startTurnlog, turnlog } from "../support/cli/command-process.ts";
+import { changedData } from "../support/log/changed-data.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { built, startAside, supportFile } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
@@ -193,10 +195,15 @@ test("show says nothing of what became of a process where it looks at the past",
 test("show tells of a process on another machine, of which nothing is known, when it was last heard of", async () => {
   const world = await cutOff("tool", "after");
   const database = new DatabaseSync(`${world.folder}/turnlog.db`);
-  database.exec(
-    `UPDATE events SET data = json_remove(json_set(data, '$.owner.bootId', 'another', '$.owner.host', 'elsewhere'), '$.owner.lease')
-     WHERE type = 'RunStarted'`,
+  const started = database.prepare("SELECT data FROM events WHERE type = 'RunStarted'").get();
+  const { data } = changedData(
+    { encoding: "lines", type: "RunStarted", version: 1, data: String(started?.["data"]) },
+    (told) => ({
+      ...told,
+      owner: { ...omitMembers(objectOf(told["owner"]), new Set(["lease"])), bootId: "another", host: "elsewhere" },
+    }),
   );
+  database.prepare("UPDATE events SET data = ? WHERE type = 'RunStarted'").run(data);
   database.close();
   expect((await turnlogHere(["ls"], { cwd: world.folder })).stdout).toContain("[run open on another machine] ");
   expect((await world.show()).stdout).toMatch(

@@ -1,8 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { verifyStore } from "../../src/audit/verify.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.ts";
-import { sha256Hex } from "../../src/base/sha256.ts";
+import { isJsonObject, type JsonObject } from "../../src/base/json.ts";
 import { createDemoEngine, demoQuestions, demoSystemPrompt } from "../../src/cli/demo/agent.ts";
 import { answerAsTravelAgent } from "../../src/cli/demo/travel-agent.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
@@ -16,6 +15,7 @@ import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { cannedError, startReferenceServer } from "../../src/reference-server/server.ts";
 import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
+import { changedData } from "../support/log/changed-data.ts";
 import { replayed } from "../support/replayed.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
@@ -49,15 +49,16 @@ async function verifyFile(path: string): Promise<readonly (number | undefined)[]
 }
 
 /** Changes the data of the first event of a type; `rehash` as somebody does who knows that it is hashed. */
-function tamper(path: string, type: string, change: (data: JsonObject) => JsonValue): number {
+function tamper(path: string, type: string, change: (data: JsonObject) => JsonObject): number {
   const database = new DatabaseSync(path);
   try {
-    const row = database.prepare("SELECT position, revision, data FROM events WHERE type = ? LIMIT 1").get(type);
-    const data: unknown = JSON.parse(String(row?.["data"]));
-    if (!isJsonObject(data)) throw new Error(`there is no ${type}`);
-    const text = JSON.stringify(change(data));
+    const row = database
+      .prepare("SELECT position, revision, version, data FROM events WHERE type = ? LIMIT 1")
+      .get(type);
+    const version = Number(row?.["version"]);
+    const changed = changedData({ encoding: "lines", type, version, data: String(row?.["data"]) }, change);
     const update = database.prepare("UPDATE events SET data = ?, data_digest = ? WHERE position = ?");
-    update.run(text, sha256Hex(text), Number(row?.["position"]));
+    update.run(changed.data, changed.dataDigest, Number(row?.["position"]));
     return Number(row?.["revision"]);
   } finally {
     database.close();
@@ -70,7 +71,7 @@ const member = (data: JsonObject, name: string): JsonObject => {
   return value;
 };
 
-const tamperings: readonly (readonly [string, string, (data: JsonObject) => JsonValue, string])[] = [
+const tamperings: readonly (readonly [string, string, (data: JsonObject) => JsonObject, string])[] = [
   [
     "what a user said",
     "BlockAppended",

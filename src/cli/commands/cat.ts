@@ -2,6 +2,7 @@ import { type JsonValue, parseJson } from "../../base/json.ts";
 import { printableJson } from "../../base/printable.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { checkEnvelope } from "../../log/codec/envelope.ts";
+import { joinLines } from "../../log/codec/lines.ts";
 import { asReading, readEvent } from "../../log/codec/recorded.ts";
 import type { EventStore } from "../../log/ports/event-store.ts";
 import { envelopeAt, type StoredEnvelope } from "../../log/ports/event-store.ts";
@@ -23,11 +24,11 @@ export const cat = commandCode({
     const envelope = await envelopeAt(store.events, stream, revision);
     if (envelope === null) throw new NotFoundError(`revision ${revision} of ${conversation.id} is gone from the store`);
     const previous = revision === 0 ? null : await envelopeAt(store.events, stream, revision - 1);
-    const { data, ...rest } = envelope;
+    const { data: _, ...rest } = envelope;
     const { problem: unread, event } = await reading(store.events, envelope);
     const checked = checkEnvelope(previous, envelope);
     const problem = unread ?? (checked.ok ? null : checked.error.reason);
-    const told = full && event !== null ? event : stored(data);
+    const told = full && event !== null ? event : stored(envelope);
     yield { conversation: conversation.id, ...rest, previousDigest: previous?.digest ?? null, problem, data: told };
   },
 
@@ -36,10 +37,10 @@ export const cat = commandCode({
   },
 });
 
-/** The data as the store holds it, with externally stored texts by reference; a text if it is not JSON. */
-function stored(data: string): JsonValue {
+/** The data as the store holds it, with externally stored texts by reference, its lines put together; a text if it cannot be read. */
+function stored({ encoding, data }: StoredEnvelope): JsonValue {
   try {
-    return parseJson(data);
+    return encoding === "lines" ? joinLines(data) : parseJson(data);
   } catch {
     return data;
   }

@@ -2,6 +2,8 @@ import { type EventPaths, eventPaths } from "./event-paths.ts";
 
 /** A place in an event's data: what is at it, and the listed places below it. */
 export type EventPlace = {
+  /** Redaction of a `json` event shows its name, because it or something in it is kept or named. */
+  readonly isNamed: boolean;
   /** Redaction of a `json` event shows it. */
   readonly isKept: boolean;
   /** It is in the first line of an event that is written as lines; with `isWhole`, everything below it too. */
@@ -27,7 +29,7 @@ export function placeTree(paths: Partial<EventPaths>): EventPlace {
   const mark = (listed: readonly string[] = [], note: (place: Growing) => void): void => {
     for (const path of listed) note(placeAt(root, path));
   };
-  mark(paths.named, () => undefined);
+  for (const path of [...(paths.named ?? []), ...(paths.kept ?? [])]) placeAt(root, path, true);
   mark(paths.kept, (place) => {
     place.isKept = true;
     place.isFact = true;
@@ -55,17 +57,19 @@ type Growing = {
 };
 
 const newPlace = (): Growing => ({
-  ...{ isKept: false, isFact: false, isWhole: false, isProof: false, isLine: false },
+  ...{ isNamed: false, isKept: false, isFact: false, isWhole: false, isProof: false, isLine: false },
   ...{ members: new Map(), items: null },
 });
 
-function placeAt(root: Growing, path: string): Growing {
+function placeAt(root: Growing, path: string, isNamed = false): Growing {
   let place = root;
+  if (path === "") return place;
   for (const step of path.replaceAll("[]", ".[]").split(".")) {
     const next: Growing = (step === "[]" ? place.items : place.members.get(step)) ?? newPlace();
     if (step === "[]") place.items = next;
     else place.members.set(step, next);
     place = next;
+    place.isNamed ||= isNamed;
   }
   return place;
 }

@@ -49,6 +49,11 @@ export type EventLogSources = {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly newEventId: EventIds;
+  /**
+   * How new conversations are written. Default: `lines` where the store takes them, because they can be erased one by one; with `json` they
+   * can be copied to every store.
+   */
+  readonly encoding?: DataEncoding;
   /** 128 random bits as 22 characters of base64url, for each line of an event's data. */
   readonly newSalt?: () => string;
   /** Waits before the n-th repeat of an append (from 1). */
@@ -63,7 +68,13 @@ const maxRememberedStreams = 1_000;
 
 /** @param nowMs - A monotonic clock that measures the store's deadline. */
 export function createEventLog(store: EventStore, sources: EventLogSources, nowMs = () => performance.now()): EventLog {
-  const { clock, newEventId, newSalt, pause = (repeat) => sleep(10 * 4 ** repeat) } = sources;
+  const {
+    clock,
+    newEventId,
+    newSalt,
+    encoding: wanted = "lines",
+    pause = (repeat) => sleep(10 * 4 ** repeat),
+  } = sources;
   const newest = createNewestEvents();
 
   async function append<Event extends NewEvent["event"]>(
@@ -72,7 +83,7 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     events: readonly NewEvent<Event>[],
   ): Promise<LogAppendResult<Event>> {
     // Await only promises: besides waiting for the disk, an append has little to do.
-    const known = head === null ? beginsAs(store, stream, events) : newest.at(stream, head);
+    const known = head === null ? beginsAs(store, stream, { wanted, events }) : newest.at(stream, head);
     const { at: lastAt, encoding } =
       (known instanceof Promise ? await known : known) ?? (await storedAt(store, stream, head));
     const salts = newSalt === undefined ? {} : { newSalt };

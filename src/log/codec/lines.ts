@@ -26,7 +26,7 @@ export function linesOf(
 
 /** Nothing of an event of another version is known to be a fact, but its data is an object. */
 const unknown: EventPlace = {
-  ...{ isKept: false, isFact: false, isWhole: false, isProof: false, isLine: false },
+  ...{ isNamed: false, isKept: false, isFact: false, isWhole: false, isProof: false, isLine: false },
   ...{ members: new Map<string, EventPlace>(), items: null },
 };
 
@@ -107,7 +107,7 @@ function referTo(value: JsonValue, line: ContentLine, { contents }: Splitting): 
 export function joinLines(text: string): JsonValue {
   const [first = "", ...others] = text.split("\n");
   const facts = contentOf(first);
-  if (others.length === 0) return facts;
+  if (others.length === 0 && !first.includes('"$line')) return facts;
   return filled(facts, others.map(contentOf));
 }
 

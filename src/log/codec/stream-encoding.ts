@@ -21,12 +21,13 @@ const asLines: NewestEvent = { at: null, encoding: "lines" };
 export function beginsAs(
   store: EventStore,
   stream: string,
-  [first]: readonly NewEvent[],
+  { wanted, events: [first] }: { readonly wanted: DataEncoding; readonly events: readonly NewEvent[] },
 ): NewestEvent | Promise<NewestEvent> {
   if (store.takesLines === undefined || conversationOfStream(stream) === null) return asJson;
   const { type, conversationId, revision } = objectOf(first?.event.data["origin"]);
   const parent = type === "fork" ? textOrNull(conversationId) : null;
   if (parent !== null && typeof revision === "number") return asParent(store, parent, revision);
+  if (wanted === "json") return asJson;
   const takes = store.takesLines();
   return takes instanceof Promise ? takes.then(chosen) : chosen(takes);
 }

@@ -66,7 +66,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
   const pages = createPages(database);
   const envelopeOf = createEnvelopes();
   const watch = createWatch(version, pollMs);
-  const confirmPlace = createPlaceCheck(path, { isReadOnly });
+  let confirmPlace = createPlaceCheck(path, { isReadOnly });
   const appendInTransaction = createAppend(database);
   const erase = createErase(database, appendInTransaction);
   const { append, idle } = createGroupCommit({
@@ -237,8 +237,17 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
     views: createSqliteViews(database, guarded),
     ...(liveness === null ? {} : { liveness }),
     takesLines() {
-      hasLines ||= takesLines(database);
-      return hasLines;
+      refuseIfClosed();
+      if (hasLines || isReadOnly) return hasLines;
+      try {
+        confirmPlace("read");
+        hasLines = takesLines(database);
+        // To raise the schema, SQLite makes the log anew.
+        confirmPlace = createPlaceCheck(path);
+        return hasLines;
+      } catch (error) {
+        throw storeError(error, path);
+      }
     },
     ...{ append, readStream, readLog, subscribe, heads, close },
     orphanEvents: () => guarded(() => orphanEvents(database)),

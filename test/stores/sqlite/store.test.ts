@@ -211,7 +211,7 @@ test("what SQLite says of a statement is a bug of turnlog, and not told as damag
 test("refuses the store of a newer turnlog and says what to do", async () => {
   const path = temporaryFolder().file("store.db");
   await (await openSqliteStore(path)).close();
-  openRaw(path).run("UPDATE meta SET value = '2' WHERE name = 'schemaVersion'");
+  openRaw(path).run("UPDATE meta SET value = '3' WHERE name = 'schemaVersion'");
   await expect(openSqliteStore(path)).rejects.toThrow(StoreTooNewError);
   await expect(openSqliteStore(path)).rejects.toThrow("update turnlog");
 });

@@ -3,6 +3,7 @@ import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
+import type { DataEncoding } from "../../../src/log/codec/data.ts";
 import { lens } from "../../../src/middleware/lens.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
@@ -14,8 +15,8 @@ const longText = "the minutes of a long meeting, ".repeat(3_000);
  * Writes an sqlite store in which everything is right: runs with tools, layers that edit, rebased and full requests, a
  * failed request, and a blob.
  */
-export async function createSoundStore(path: string): Promise<void> {
-  await using store = new TurnlogStore(await openSqliteStore(path), { clock });
+export async function createSoundStore(path: string, encoding: DataEncoding = "lines"): Promise<void> {
+  await using store = new TurnlogStore(await openSqliteStore(path), { clock, encoding });
   const engine = createEngine({ clock, provider: scripted(answers), tools, middleware: [redact, shorten] });
   const journey = store.conversation("cnv_journey");
   await journey.relabel({ title: "A journey" });

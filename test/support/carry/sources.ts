@@ -1,6 +1,7 @@
 import { all, prepared, withoutPosition } from "../../../src/contracts/prepared.ts";
 import type { ConversationId } from "../../../src/domain/ids.ts";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
+import type { DataEncoding } from "../../../src/log/codec/data.ts";
 import type { EventStore, StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import { createMemoryStore, type MemoryStore } from "../../../src/stores/memory/store.ts";
 import { openSqliteStore, type SqliteStore } from "../../../src/stores/sqlite/store.ts";
@@ -8,9 +9,9 @@ import { createSoundStore } from "../audit/sound-store.ts";
 import { temporaryFolder } from "../stores/temporary-folder.ts";
 
 /** Three conversations, one of them with a blob: runs, tools, layers, a failed request. */
-export async function soundStore(): Promise<SqliteStore> {
+export async function soundStore(encoding: DataEncoding = "lines"): Promise<SqliteStore> {
   const path = temporaryFolder().file("source.db");
-  await createSoundStore(path);
+  await createSoundStore(path, encoding);
   return openSqliteStore(path);
 }
 

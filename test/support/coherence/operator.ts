@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { conversationStream } from "../../../src/domain/ids.ts";
+import { decodeData } from "../../../src/log/codec/data.ts";
 import { forksOf } from "../../../src/log/history/lineage.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { ConversationDamagedError } from "../../../src/projections/damage.ts";
@@ -156,8 +157,8 @@ export class Operator {
     for (const { stream, revision: to } of [...(await forksOf(others.log, own)), { stream: own, revision: Infinity }]) {
       // A skip holds for whatever becomes of its event, also where the event reads again because others were skipped since.
       const skipped = new Set<unknown>();
-      for await (const { type, data } of this.sound.readStream(stream))
-        if (type === "EventSkipped") skipped.add(skipSchema.parse(JSON.parse(data)).revision);
+      for await (const envelope of this.sound.readStream(stream))
+        if (envelope.type === "EventSkipped") skipped.add(skipSchema.parse(decodeData(envelope).data).revision);
       const places: Place[] = [];
       for await (const { revision, type } of this.sound.readStream(stream))
         if (revision <= to && !skipped.has(revision)) places.push({ revision, type });

@@ -9,6 +9,7 @@ const by = (suite: string) => ({ struck: suite }) as const;
 export const portMethods = {
   EventStore: {
     append: here,
+    takesLines: alone,
     readStream: here,
     readLog: here,
     subscribe: here,

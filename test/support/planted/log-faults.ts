@@ -26,7 +26,7 @@ export const logFaults: readonly PlantedFault[] = [
   {
     of: "data that was changed under its digest is read",
     file: "log/codec/envelope.ts",
-    find: "if (sha256Hex(envelope.data) !== envelope.dataDigest)",
+    find: "if (dataDigestOf(envelope) !== envelope.dataDigest)",
     put: "if (envelope.dataDigest === null)",
     suite: "log/codec/envelope",
   },

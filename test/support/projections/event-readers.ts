@@ -4,7 +4,6 @@
  */
 export const eventReaders: Readonly<Record<string, string>> = {
   "audit/stream-check.ts": "verify makes each request again and compares it with what was recorded",
-  "domain/events/event-paths.ts": "says of each type which members a redacted bundle keeps",
   "cli/commands/append.ts": "finds the revision of the message that it appended",
   "cli/commands/demo.ts": "shows events as they come",
   "cli/commands/import.ts": "compares the blocks of an import with those that are there",
@@ -23,8 +22,10 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "domain/conversation.ts": "decide: which events may be recorded",
   "domain/draft.ts": "decide: what earlier events of the same append say, until they are appended",
   "domain/events/blocks-in.ts": "lists the blocks that an event holds",
+  "domain/events/event-paths.ts": "says of each type which members are facts, and which a redacted bundle keeps",
   "domain/events/event.ts": "defines the predicates isRunEnd and isRequest",
   "domain/events/recorded.ts": "tells a hole from an event",
+  "domain/events/places.ts": "knows of which types there are versions",
   "domain/events/upcast.ts": "finds the steps from an old version of a type to the current one",
   "domain/facts.ts": "says what an event makes of an effect, for the folds and for decide",
   "domain/labels.ts": "gives a hidden label to conversations that begin, for the folds and for decide",
