@@ -103,7 +103,7 @@ function inTurn<Name>(names: readonly Name[], round: number): readonly Name[] {
 /** Prepares the events of a new stream, as a log does. */
 function preparedFor(stream: string, events: readonly NewEvent[]): readonly Envelope[] {
   const sources = { clock: Date.now, newEventId: createEventIds() };
-  const { appends } = prepareAppend({ stream, head: null, lastAt: null, events, ...sources });
+  const { appends } = prepareAppend({ stream, head: null, lastAt: null, events, encoding: "lines", ...sources });
   return appends.flatMap(({ envelopes }) => envelopes);
 }
 

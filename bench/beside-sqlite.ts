@@ -1,5 +1,6 @@
 import { sha256Hex } from "../src/base/sha256.ts";
 import { chainDigest, firstPrevious } from "../src/log/codec/envelope.ts";
+import { linesDigest, linesOf } from "../src/log/codec/lines.ts";
 import type { NewEvent } from "../src/log/codec/prepare.ts";
 import type { Envelope } from "../src/log/ports/event-store.ts";
 import { openDatabase } from "../src/stores/sqlite/open.ts";
@@ -46,8 +47,8 @@ export function openBesideSqlite(path: string) {
     },
 
     /**
-     * SQLite, JSON and hashes: the work that the format needs. For each event it makes the JSON of the data and of the actor, the
-     * digest of the data, and the digest that continues the chain, and writes these. Ids and times are given, so it writes the
+     * SQLite, JSON and hashes: the work that the format needs. For each event it makes the lines of the data, the JSON of the actor, the
+     * commitments, the digest of the data, and the digest that continues the chain, and writes these. Ids, times and salts are given, so it writes the
      * prepared events byte for byte, and throws if its last digest differs. It checks neither bounds, nor the expected head, nor
      * the store's files; it does not wait for other appends, and returns no result.
      */
@@ -56,15 +57,20 @@ export function openBesideSqlite(path: string) {
       // Objects to fill in, so that copying takes no time.
       const rows = envelopes.map((envelope, index) => ({
         envelope: { ...envelope, data: "", dataDigest: "", digest: "" },
-        data: events[index]?.event.data,
+        event: events[index]?.event ?? { type: "", version: 1, data: {} },
+        salts: envelope.data
+          .split("\n")
+          .slice(1)
+          .map((line) => line.slice(0, 22)),
       }));
       return () => {
         let previous = firstPrevious(stream);
         for (let start = 0; start < rows.length; start += batch) {
           const part = rows.slice(start, start + batch);
-          for (const { envelope, data } of part) {
-            envelope.data = JSON.stringify(data);
-            envelope.dataDigest = sha256Hex(envelope.data);
+          for (const { envelope, event, salts } of part) {
+            let salt = 0;
+            envelope.data = linesOf(event.data, event, () => salts[salt++] ?? "");
+            envelope.dataDigest = linesDigest(envelope.data);
             previous = chainDigest(previous, envelope);
             envelope.digest = previous;
           }

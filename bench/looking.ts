@@ -9,6 +9,7 @@ import { replayFolds } from "../src/replay/fold-replay.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
 import { buildDist, secondsOf } from "./command-time.ts";
+import { parseStored } from "./json-parse.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report, summary } from "./row.ts";
 import { chat, copyStream, inFolder } from "./sample.ts";
@@ -66,7 +67,7 @@ async function checkRows(store: TurnlogStore, stream: string, events: number): P
   const bodies = await bodiesOf(store, stream);
   const works = {
     async least() {
-      for await (const { data } of store.events.readStream(stream)) JSON.parse(data);
+      for await (const envelope of store.events.readStream(stream)) parseStored(envelope);
       for (const body of bodies) sha256Hex(JSON.stringify(body));
     },
     async verify() {

@@ -6,6 +6,7 @@ import { createProjector } from "../src/read-models/projector.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { createMemoryViews } from "../src/stores/memory/views.ts";
 import { openSqliteStore, type SqliteStore } from "../src/stores/sqlite/store.ts";
+import { parseStored } from "./json-parse.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report, summary } from "./row.ts";
 import { chat, copyStream, inFolder } from "./sample.ts";
@@ -24,7 +25,7 @@ export function benchProjector(): Promise<readonly BenchRow[]> {
     const events = await fill(store);
     const times = await takeTurns(9, {
       scan: async () => {
-        for await (const { data } of store.readLog({ streamPrefix: "conversation-" })) JSON.parse(data);
+        for await (const envelope of store.readLog({ streamPrefix: "conversation-" })) parseStored(envelope);
       },
       list: () => createProjector(store, conversationList).rebuild(),
       usage: () => createProjector(store, usage).rebuild(),

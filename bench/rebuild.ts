@@ -4,6 +4,7 @@ import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { foldWhole } from "../src/log/fold/fold.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { openSqliteStore } from "../src/stores/sqlite/store.ts";
+import { jsonOfData } from "./json-parse.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report } from "./row.ts";
 import { chat, copyStream, imported, inFolder } from "./sample.ts";
@@ -31,7 +32,7 @@ async function benchOf(what: string, fill: (conversation: Conversation) => Promi
     await using store = new TurnlogStore(await openSqliteStore(join(folder, "rebuild.db")));
     await copyStream(memory.events, store.events, stream);
     const texts: string[] = [];
-    for await (const { data } of store.events.readStream(stream)) texts.push(data);
+    for await (const envelope of store.events.readStream(stream)) texts.push(jsonOfData(envelope));
     const times = await takeTurns(40, {
       // Repeated, so that both take about as long.
       parse: () => {

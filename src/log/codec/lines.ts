@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, parseJson, setMember } from "../../base/json.ts";
+import { isJsonList, type JsonObject, type JsonValue, parseJson, setMember } from "../../base/json.ts";
 import { NumberLiteral } from "../../base/number-literal.ts";
 import { type Sha256, sha256Hex } from "../../base/sha256.ts";
 import { type EventPlace, placesOf } from "../../domain/events/places.ts";
@@ -6,9 +6,10 @@ import { StoreCorruptedError } from "../ports/event-store.ts";
 import { BlobReference, SecretReference } from "./references.ts";
 
 /**
- * An event's data as lines (decision 0107). The first line has the facts, the others the content: each block's is a line of its own. A
- * content line is a list of values, and `{"$line": [line, index]}` in the facts is the place of one; members whose names are content
- * as well are one value, put in place of `$line`, `$line1` … of their object.
+ * An event's data as lines (decision 0107): the JSON text of the data, taken apart. The first line has the facts, the others the content:
+ * each block's is a line of its own. In the facts, a tab and the number of a line are the place of the next value of that line, whose values
+ * are separated by tabs too. Members whose names are content as well are one value, without its braces. JSON text has neither tabs nor
+ * line feeds, so joining is cutting and pasting.
  *
  * Every content line begins with 128 random bits, so that its commitment, the sha256 of the whole line, gives nothing away. An erased
  * line is `~` and its commitment. The data's digest covers the facts and the commitments, so it stays when a line is erased.
@@ -18,12 +19,22 @@ export function linesOf(
   { type, version }: { readonly type: string; readonly version: number },
   newSalt: () => string,
 ): string {
-  const contents: JsonValue[][] = [];
+  const contents: string[] = [];
   const facts = split(data, placesOf(type, version) ?? unknown, { contents, rest: newLine(), proof: newLine() });
-  let text = JSON.stringify(facts);
-  for (const values of contents) text += `\n${newSalt()}${JSON.stringify(values)}`;
+  const json = JSON.stringify(facts);
+  if (contents.length === 0) return json;
+  let text = json.replace(marks, "\t$1");
+  for (const content of contents) text += `\n${newSalt()}${content}`;
   return text;
 }
+
+/**
+ * Stands for a value of a line while the facts are still an object: U+0001 and the line's number. A fact with that character is content, so
+ * no other text matches.
+ */
+const mark = "\u0001";
+/** A mark as JSON: as a value, or as a member that stands for several. */
+const marks = /"\\u0001(\d+)(?:"|\.\d+":0)/g;
 
 /** Nothing of an event of another version is known to be a fact, but its data is an object. */
 const unknown: EventPlace = {
@@ -38,7 +49,7 @@ type ContentLine = { index: number };
 const newLine = (): ContentLine => ({ index: -1 });
 
 type Splitting = {
-  readonly contents: JsonValue[][];
+  readonly contents: string[];
   /** The line of what belongs to no other. */
   readonly rest: ContentLine;
   readonly proof: ContentLine;
@@ -49,24 +60,21 @@ function split(value: JsonValue, place: EventPlace, splitting: Splitting): JsonV
     if (place.isProof) return hidden(value, splitting.proof, splitting);
     // Where a list or an object may be, null says that there is none.
     const isFact = place.isFact || (value === null && (place.items !== null || place.members.size > 0));
-    return isFact ? value : hidden(value, splitting.rest, splitting);
+    return isFact && !hasMark(value) ? value : hidden(value, splitting.rest, splitting);
   }
-  if (place.isWhole && !hasLineNames(value)) return value;
+  if (place.isWhole && !hasMarkInside(value)) return value;
   const inside = place.isLine ? { contents: splitting.contents, proof: splitting.proof, rest: newLine() } : splitting;
   return isJsonList(value) ? splitList(value, place, inside) : splitObject(value, place, inside);
 }
 
-/** Whether a name in it could be taken for a reference to a line. */
-function hasLineNames(value: JsonValue): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (isJsonList(value)) return value.some(hasLineNames);
-  if (value instanceof NumberLiteral) return false;
-  for (const name in value) if (isLineName(name) || hasLineNames(value[name] ?? null)) return true;
+const hasMark = (value: unknown): boolean => typeof value === "string" && value.includes(mark);
+
+function hasMarkInside(value: JsonValue): boolean {
+  if (typeof value !== "object" || value === null || value instanceof NumberLiteral) return hasMark(value);
+  if (isJsonList(value)) return value.some(hasMarkInside);
+  for (const name in value) if (hasMark(name) || hasMarkInside(value[name] ?? null)) return true;
   return false;
 }
-
-const isLineName = (name: string): boolean => name.charCodeAt(0) === dollar && name.startsWith("$line");
-const dollar = "$".charCodeAt(0);
 
 function splitList(list: readonly JsonValue[], place: EventPlace, splitting: Splitting): JsonValue {
   const items = place.isWhole ? whole : place.items;
@@ -80,149 +88,75 @@ function splitObject(object: JsonObject, place: EventPlace, splitting: Splitting
   const facts: Record<string, JsonValue> = {};
   let unnamed: Record<string, JsonValue> | null = null;
   let runs = 0;
+  const endRun = (members: JsonObject): void => {
+    facts[`${mark}${lineFor(JSON.stringify(members).slice(1, -1), splitting.rest, splitting)}.${runs}`] = 0;
+    unnamed = null;
+    runs += 1;
+  };
   for (const name of Object.keys(object)) {
     const value = object[name];
     if (value === undefined) continue;
-    // Only a line's own references have such names.
-    const member = isLineName(name) ? undefined : place.isWhole ? whole : place.members.get(name);
+    const member = place.isWhole ? (hasMark(name) ? undefined : whole) : place.members.get(name);
     if (member === undefined) {
       unnamed ??= {};
       setMember(unnamed, name, value);
       continue;
     }
-    if (unnamed !== null) {
-      facts[lineName(runs)] = referTo(unnamed, splitting.rest, splitting);
-      unnamed = null;
-      runs += 1;
-    }
+    if (unnamed !== null) endRun(unnamed);
     setMember(facts, name, split(value, member, splitting));
   }
-  if (unnamed !== null) facts[lineName(runs)] = referTo(unnamed, splitting.rest, splitting);
+  if (unnamed !== null) endRun(unnamed);
   return facts;
 }
 
-const lineName = (run: number): string => (run === 0 ? "$line" : `$line${run}`);
+const hidden = (value: JsonValue, line: ContentLine, splitting: Splitting): string =>
+  `${mark}${lineFor(JSON.stringify(value), line, splitting)}`;
 
-const hidden = (value: JsonValue, line: ContentLine, splitting: Splitting): JsonValue => ({
-  $line: referTo(value, line, splitting),
-});
-
-/** Adds a value to a content line, and returns its place: the line and the index in it. */
-function referTo(value: JsonValue, line: ContentLine, { contents }: Splitting): readonly [number, number] {
+/** Adds a value to a content line, and returns the line's number. */
+function lineFor(json: string, line: ContentLine, { contents }: Splitting): number {
   if (line.index < 0) {
     line.index = contents.length;
-    contents.push([]);
-  }
-  const values = contents[line.index] ?? [];
-  values.push(value);
-  return [line.index + 1, values.length - 1];
+    contents.push(json);
+  } else contents[line.index] += `\t${json}`;
+  return line.index + 1;
 }
 
 /** An event's data from its lines. */
 export function joinLines(text: string): JsonValue {
-  const end = text.indexOf("\n");
-  if (end < 0) return text.includes('"$line') ? new Joining([]).filled(parsed(text)) : parsed(text);
-  // One text, because each call of a parser costs as much as a short line.
-  let json = `[${text.slice(0, end)}`;
-  for (let from = end + 1; from > 0; ) {
-    const next = text.indexOf("\n", from);
-    if (text[from] === erasedMark) throw new StoreCorruptedError("a line of its data was erased");
-    json += `,${text.slice(from + saltLength, next < 0 ? text.length : next)}`;
-    from = next + 1;
-  }
-  const lines = parsed(`${json}]`);
-  if (!isJsonList(lines)) throw lost();
-  return new Joining(lines).filled(lines[0] ?? null);
-}
-
-function parsed(json: string): JsonValue {
+  const json = text.includes("\n") || text.includes("\t") ? joined(text.split("\n")) : text;
   try {
     return parseJson(json);
   } catch (cause) {
-    throw new StoreCorruptedError("a line of its data is not JSON", { cause });
+    throw new StoreCorruptedError("its lines are not the parts of a JSON text", { cause });
   }
 }
 
-/** Puts the values of content lines into the facts, which were just parsed and are changed in place. */
-class Joining {
-  readonly #lines: readonly JsonValue[];
-  /** How many values are not in their places yet: nothing is searched for after the last one. At least 1, to find a reference to no line. */
-  #left = 0;
-
-  /** @param lines - The facts, and the content lines. */
-  constructor(lines: readonly JsonValue[]) {
-    this.#lines = lines;
-    for (let line = 1; line < lines.length; line += 1) {
-      const values = lines[line];
-      this.#left += isJsonList(values) ? Math.max(1, values.length) : 1;
-    }
-    this.#left ||= 1;
+function joined([facts = "", ...lines]: readonly string[]): string {
+  /** Where the next value of each line begins. */
+  const next = lines.map(() => saltLength);
+  const [first = "", ...pieces] = facts.split("\t");
+  let json = first;
+  for (const piece of pieces) {
+    const digits = numberLength(piece);
+    const index = Number(piece.slice(0, digits)) - 1;
+    const [line, from] = [lines[index], next[index]];
+    if (line === undefined || from === undefined || from > line.length) throw lost();
+    if (isErasedLine(line)) throw new StoreCorruptedError("a line of its data was erased");
+    const tab = line.indexOf("\t", from);
+    const end = tab < 0 ? line.length : tab;
+    json += line.slice(from, end) + piece.slice(digits);
+    next[index] = end + 1;
   }
-
-  filled(value: JsonValue): JsonValue {
-    if (isJsonList(value)) {
-      // Nobody else holds it.
-      const items = value as JsonValue[];
-      for (let index = 0; index < items.length && this.#left > 0; index += 1) {
-        const item = items[index];
-        if (typeof item === "object" && item !== null) items[index] = this.filled(item);
-      }
-      return items;
-    }
-    if (value instanceof NumberLiteral || !isJsonObject(value)) return value;
-    const object = value as Record<string, JsonValue>;
-    let isReferring = false;
-    for (const name in object) {
-      if (this.#left === 0) break;
-      const member = object[name];
-      if (typeof member !== "object" || member === null) continue;
-      if (isLineName(name)) {
-        isReferring = true;
-        if (isOnly(object)) return this.#valueAt(member);
-        continue;
-      }
-      const whole = this.filled(member);
-      if (whole !== member) setMember(object, name, whole);
-    }
-    return isReferring ? this.#withMembers(object) : object;
-  }
-
-  /** The object with the members that are one value of a line. */
-  #withMembers(object: JsonObject): JsonObject {
-    const whole: Record<string, JsonValue> = {};
-    for (const name of Object.keys(object)) {
-      const value = object[name];
-      if (value === undefined) continue;
-      if (!isLineName(name)) {
-        setMember(whole, name, value);
-        continue;
-      }
-      const members = this.#valueAt(value);
-      if (!isJsonObject(members)) throw lost();
-      for (const unnamed of Object.keys(members)) setMember(whole, unnamed, members[unnamed] ?? null);
-    }
-    return whole;
-  }
-
-  #valueAt(place: JsonValue): JsonValue {
-    if (!isJsonList(place)) throw lost();
-    const [line, index] = place;
-    const values = typeof line === "number" ? this.#lines[line] : undefined;
-    const value = isJsonList(values) && typeof index === "number" ? values[index] : undefined;
-    if (value === undefined) throw lost();
-    this.#left -= 1;
-    return value;
-  }
+  return json;
 }
 
-function isOnly(object: JsonObject): boolean {
-  let count = 0;
-  for (const _ in object) {
-    count += 1;
-    if (count > 1) return false;
-  }
-  return true;
+function numberLength(text: string): number {
+  let length = 0;
+  while (length < text.length && isDigit(text.charCodeAt(length))) length += 1;
+  return length;
 }
+
+const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
 const lost = (): StoreCorruptedError =>
   new StoreCorruptedError("a line of its data lacks a value that its facts refer to");

@@ -22,7 +22,7 @@ export type EventRow = readonly [
   tenant: string | null,
   keyId: string | null,
   nonce: string | null,
-  /** Null means `json`, so that most rows need not read it. */
+  /** Null means `lines`, so that most rows need not read it. */
   encoding: Envelope["encoding"] | null,
   dataDigest: string,
   digest: string,
@@ -36,7 +36,7 @@ export const eventColumns = [
   ...["streams.name", "CAST(event.position AS TEXT)", "CAST(event.revision AS REAL)", "event.actor", "event.data"],
   ...["event.id", "event.type", "CAST(event.version AS REAL)", "event.at", "event.run_id", "event.frame"],
   ...["event.causation_id", "event.tenant", "event.key_id", "event.nonce"],
-  ...["NULLIF(event.encoding, 'json')", "event.data_digest", "event.digest"],
+  ...["NULLIF(event.encoding, 'lines')", "event.data_digest", "event.digest"],
 ].join(", ");
 
 export const insertEvent = `INSERT INTO events (
@@ -86,7 +86,7 @@ export function createEnvelopes(): (row: EventRow) => StoredEnvelope {
       version,
       at,
       actor: readActor(actor),
-      encoding: encoding ?? "json",
+      encoding: encoding ?? "lines",
       data,
       dataDigest,
       digest,

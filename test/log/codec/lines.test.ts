@@ -26,18 +26,17 @@ const block = {
 
 describe("what is a fact, and what is content", () => {
   test("a block's words are a line of their own; ids, kinds, digests and types are facts", () => {
-    const [facts, ...others] = written({ block });
-    expect(jsonOf(facts ?? "")).toEqual({
-      block: { ...block, payload: { role: "user", content: [{ type: "text", text: { $line: [1, 0] } }] } },
-    });
-    expect(others).toEqual(['["My PIN is 7302."]']);
+    expect(written({ block })).toEqual([
+      `{"block":{"id":"blk_1","kind":"user","digest":"${"d".repeat(64)}","payload":{"role":"user","content":[{"type":"text","text":\t1}]}}}`,
+      '"My PIN is 7302."',
+    ]);
   });
 
   test("names that nothing lists are content as well, together, in the place where they were", () => {
     const payload = { role: "user", "My PIN": 7302, born: "1 April", phase: "final", 7: true, more: [] };
     const [facts = "", ...others] = written({ block: { ...block, payload } });
-    expect(facts).toContain('"payload":{"$line":[1,0],"role":"user","$line1":[1,1],"phase":"final","$line2":[1,2]}');
-    expect(others).toEqual(['[{"7":true},{"My PIN":7302,"born":"1 April"},{"more":[]}]']);
+    expect(facts).toContain('"payload":{\t1,"role":"user",\t1,"phase":"final",\t1}');
+    expect(others).toEqual(['"7":true\t"My PIN":7302,"born":"1 April"\t"more":[]']);
   });
 
   test("each block of an edit is a line, and what belongs to none is one together", () => {
@@ -46,30 +45,36 @@ describe("what is a fact, and what is content", () => {
       blockId: "blk_1",
       block: { block: { ...block, payload: { ...block.payload, content: [{ type: "text", text }] } } },
     }));
-    expect(written({ edits, after: "a" }, { type: "TurnReverted", version: 1 }).slice(1)).toEqual([
-      '["one"]',
-      '["two"]',
-    ]);
+    expect(written({ edits, after: "a" }, { type: "TurnReverted", version: 1 }).slice(1)).toEqual(['"one"', '"two"']);
     const started = { origin: { type: "new" }, title: "A talk", labels: { subject: "ada" } };
-    expect(written(started, { type: "ConversationStarted", version: 1 }).slice(1)).toEqual([
-      '["A talk",{"subject":"ada"}]',
+    expect(written(started, { type: "ConversationStarted", version: 1 })).toEqual([
+      '{"origin":{"type":"new"},"title":\t1,"labels":\t1}',
+      '"A talk"\t{"subject":"ada"}',
     ]);
   });
 
   test("the digest of a request is a line of its own, because it proves what was said", () => {
     const request = { inferenceId: "inf_1", requestDigest: "e".repeat(64), requestBytes: 12, scope: "https://a b" };
     expect(written(request, { type: "InferenceRequested", version: 1 })).toEqual([
-      '{"inferenceId":"inf_1","requestDigest":{"$line":[1,0]},"requestBytes":12,"scope":"https://a b"}',
-      `["${"e".repeat(64)}"]`,
+      '{"inferenceId":"inf_1","requestDigest":\t1,"requestBytes":12,"scope":"https://a b"}',
+      `"${"e".repeat(64)}"`,
     ]);
+  });
+
+  test("a fact with the character that marks a place is content", () => {
+    const callId = 'a"\u00011"';
+    const payload = { type: "function", callId, name: "\u00012", arguments: "{}" };
+    const [facts = "", ...others] = written({ block: { ...block, payload } });
+    expect(facts).toContain('"payload":{"type":"function","callId":\t1,"name":\t1,"arguments":\t1}');
+    expect(others).toEqual([`${JSON.stringify(callId)}\t"\\u00012"\t"{}"`]);
   });
 
   test("an event that this version does not know is content", () => {
     expect(written({ words: "hunter2", id: 7 }, { type: "SomethingNew", version: 1 })).toEqual([
-      '{"$line":[1,0]}',
-      '[{"words":"hunter2","id":7}]',
+      "{\t1}",
+      '"words":"hunter2","id":7',
     ]);
-    expect(written({ block }, { type: "BlockAppended", version: 9 })[0]).toBe('{"$line":[1,0]}');
+    expect(written({ block }, { type: "BlockAppended", version: 9 })[0]).toBe("{\t1}");
   });
 });
 
@@ -88,12 +93,12 @@ test.each(golden.map((event) => [String(event["type"]), event] as const))(
 /** Names that are facts somewhere, that mean something to the codec, and others. */
 const names = fc.constantFrom(
   ...["block", "payload", "role", "content", "type", "text", "id", "digest", "usage", "reported", "decision", "edits"],
-  ...["$line", "$line1", "$blob", "$secret", "$$line", "__proto__", "7", "words"],
+  ...["\u00011", '"\u00011.0":0', "$blob", "$secret", "\t1", "__proto__", "7", "words"],
 );
 const anything = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 5 },
-    fc.constantFrom("text", "", "a\nb", "~tilde", null, true, 7.5),
+    fc.constantFrom("text", "", "a\nb\t1", "~tilde", "\u00011", '"\u00012"', null, true, 7.5),
     fc.array(tie("value"), { maxLength: 4 }),
     fc
       .array(fc.tuple(names, tie("value")), { maxLength: 5 })
@@ -172,9 +177,9 @@ describe("commitments", () => {
   test.each([
     ["a line that is erased", `${facts}\n${erasedLine(words)}`, "was erased"],
     ["a line that is not there", facts, "lacks a value"],
-    ["a line that is no JSON", `${facts}\n${salt}[`, "not JSON"],
-    ["a line that is no list", `${facts}\n${salt}{}`, "lacks a value"],
-    ["a line without its value", `${facts}\n${salt}[]`, "lacks a value"],
+    ["a line that is no JSON", `${facts}\n${salt}[`, "not the parts"],
+    ["a line without its value", `${facts}\n${salt.slice(1)}`, "lacks a value"],
+    ["a place of no line", facts.replace("\t1", "\tx"), "lacks a value"],
   ])("data with %s cannot be read", (_, data, message) => {
     expect(() => decodeData({ encoding: "lines", data })).toThrow(StoreCorruptedError);
     expect(() => decodeData({ encoding: "lines", data })).toThrow(message);
