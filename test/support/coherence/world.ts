@@ -278,6 +278,8 @@ class World {
     try {
       const result = await conversation.run(engine, options);
       if (options.again === true) this.#tally.again += 1;
+      if (this.#troubles.isLeftDamaged)
+        this.#judge.blame("a run of a fork completed behind a skip in its parent that left the fork damaged");
       if (!result.isNew && !this.#troubles.hasSkipped) this.#judge.blame("a run that somebody waits for was not made");
       return result;
     } catch (error) {
