@@ -31,7 +31,7 @@ test("a scheme that is none exits 2 with those that there are, and no password",
     expectRefusal(
       await run("esbd://me:secret-4711@host:2113", ...typed),
       2,
-      /no store is kept at esbd:\/\/host:2113: use sqlite:PATH, esdb:\/\/HOST:PORT/,
+      /esbd:\/\/host:2113 is not the address of a store: use sqlite:PATH, esdb:\/\/HOST:PORT/,
     );
   }
   const { stderr } = await run("esbd://me:secret-4711@host:2113", "ls");

@@ -50,7 +50,7 @@ test("why without the codec tells all that the log has, and what it would take f
     /full: sent 5 of 5 blocks, \d+ bytes\n.*because: the provider does not continue from responses/s,
   );
   expect(stdout).toContain("Known contexts, newest first\n");
-  expect(stderr).toBe("what sending everything would have cost takes the codec toy/1: give it with --stack FILE\n");
+  expect(stderr).toBe("the size of the whole request is unknown without the codec toy/1: give it with --stack FILE\n");
   expect(readDocument(whyDocument, await run("why @last --json"))).toMatchObject({ encoder: "toy/1", fullBytes: null });
 });
 
@@ -112,7 +112,7 @@ export const codecs = [toyCodec];`,
   writeFileSync(file("none.ts"), "export const codecs = [1];");
   const refused = await run(`verify --stack ${file("none.ts")}`);
   expect(refused.code).toBe(2);
-  expect(refused.stderr).toContain("no list of codecs");
+  expect(refused.stderr).toContain("not a list of codecs");
 });
 
 const wired = (name: string): string =>

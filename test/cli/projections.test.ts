@@ -97,16 +97,16 @@ test("shows what is in quarantine, by every read model, and makes it whole after
   expect(retried.stdout).toMatch(
     /conversation-list +cnv_bad_ +whole again\nusage +cnv_bad_ +whole again\nsearch-texts +cnv_bad_ +whole again\n/,
   );
-  expect(await run(cwd, "projections quarantine")).toMatchObject({ stdout: "", stderr: "nothing is in quarantine\n" });
+  expect(await run(cwd, "projections quarantine")).toMatchObject({ stdout: "", stderr: "no event is in quarantine\n" });
   const again = await run(cwd, "projections retry cnv_bad_");
   expect(again.stdout).toMatch(
     /conversation-list +cnv_bad_ +lacked nothing, made anew\nusage +cnv_bad_ +lacked nothing, made anew\nsearch-texts +cnv_bad_ +lacked nothing/,
   );
-  expect(await run(cwd, "projections retry")).toMatchObject({ code: 0, stderr: "there was nothing to try again\n" });
+  expect(await run(cwd, "projections retry")).toMatchObject({ code: 0, stderr: "there was nothing to retry\n" });
 });
 
 test.each([
-  ["projections list", 2, /there is no projection 'list': .* `turnlog help projections` lists what can be done/],
+  ["projections list", 2, /there is no projection 'list': .* `turnlog help projections` lists their commands/],
   ["projections rebuild users", 2, /there is no projection 'users': there are conversation-list and usage/],
   ["projections retry cnv_nobody", 3, /there is no conversation 'cnv_nobody'/],
 ])("refuses %s", async (typed, code, message) => {

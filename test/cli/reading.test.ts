@@ -77,9 +77,9 @@ test("show in mid-run has the Turn untouched, what the run works on, and what se
     /Run run_\w+, open since @21: works on 9 blocks, the first 1 as above\n +1 +user +redact-emails@1\.0\.0 @6 +I am \[email\]/,
   );
   expect(stdout).toMatch(
-    /Servers hold\n.*@8 +5 blocks +a beginning of the Turn\n +1 that is no longer true: --full lists it\n/,
+    /Servers hold\n.*@8 +5 blocks +a prefix of the Turn\n +1 that is no longer true: --full lists it\n/,
   );
-  expect(full).toMatch(/@17 +8 blocks +no longer true\n.*@8 +5 blocks +a beginning of the Turn/);
+  expect(full).toMatch(/@17 +8 blocks +no longer true\n.*@8 +5 blocks +a prefix of the Turn/);
 });
 
 test("show tells how much it cuts of a text, and of a long Turn, and --full cuts nothing", async () => {
@@ -105,7 +105,7 @@ test("show does not tell of answers that no server keeps as if they were untrue"
   const provider = chatCompletions({ model: "any", dialect: "vllm", baseURL: server.baseUrl });
   await conversation.run(createEngine({ provider }));
   await store.close();
-  expect((await run(cwd, "show @last")).stdout).toMatch(/Servers hold\n {2}nothing that could be continued from\n/);
+  expect((await run(cwd, "show @last")).stdout).toMatch(/Servers hold\n {2}no context to continue from\n/);
   expect((await run(cwd, "show @last --full")).stdout).toContain("the answer had no id to continue from");
 });
 
@@ -205,7 +205,7 @@ test("an image is told wherever its message is, and diff tells that a layer took
   expect((await run(cwd, "log cnv_seen --transcript")).stdout).toContain(`What is this?\n${told}`);
   expect((await run(cwd, "diff cnv_seen@1..-1")).stdout).toContain(`- ${told}`);
   expect((await run(cwd, "log cnv_seen --patch")).stdout).toMatch(
-    /modified block 0.*\n.*2 lines as before\n.*is another\n/,
+    /modified block 0.*\n.*2 lines as before\n.*other fields differ\n/,
   );
 });
 

@@ -152,9 +152,9 @@ test("show tells of a run that was cut off who had it, what it was at, and what 
   const world = await cutOff("tool", "after");
   const cut = (await world.show()).stdout;
   expect(cut).toMatch(/Run run_\w+, open since @\d+: works on 2 blocks, the first 1 as above\n/);
-  expect(cut).toMatch(/\n {2}its process \d+ on \S+ is dead: `turnlog resume` takes it up\n/);
-  expect(cut).toMatch(/\n {2}begun, and not answered: charge, run_\w+\/0\.0\/0\n/);
-  expect(cut).toMatch(/resp_\w+ .* 2 blocks +a beginning of the Turn\n/);
+  expect(cut).toMatch(/\n {2}its process \d+ on \S+ is dead: `turnlog resume` continues the run\n/);
+  expect(cut).toMatch(/\n {2}started, not answered: charge, run_\w+\/0\.0\/0\n/);
+  expect(cut).toMatch(/resp_\w+ .* 2 blocks +a prefix of the Turn\n/);
   const { run, serverContexts } = shownOf(await world.show(["--json"]));
   expect(run).toMatchObject({ state: "open", owner: { host: hostname(), life: "dead" }, inDoubt: [] });
   expect(run?.openCalls).toMatchObject([{ name: "charge", isStarted: true }]);
@@ -165,7 +165,7 @@ test("show tells of a run that was cut off who had it, what it was at, and what 
   expect(parked.run).toMatchObject({ state: "parked", owner: null, inDoubt: [{ name: "charge" }] });
   expect(parked.serverContexts.map(({ relation }) => relation)).toEqual(["turn"]);
   const told = (await world.show()).stdout;
-  expect(told).toMatch(/a beginning of the Turn\n/);
+  expect(told).toMatch(/a prefix of the Turn\n/);
   // Said once, with what to type.
   expect(told).not.toContain("not answered");
 });
@@ -175,7 +175,7 @@ test("ls tells a run that was cut off, one that waits for people, and one that m
   const list = async () => (await turnlogHere(["ls"], { cwd: world.folder })).stdout;
   expect(await list()).toContain("[run cut off] ");
   await world.resume(["--stack", stack]);
-  expect(await list()).toContain("[run waits: 1 call to settle] ");
+  expect(await list()).toContain("[run is parked: 1 call to settle] ");
   await world.resume(["--settle", "charge=rerun"]);
   expect(await list()).toContain("[run cut off] ");
   await world.resume(["--stack", stack]);
@@ -200,7 +200,7 @@ test("show tells of a process on another machine, of which nothing is known, whe
   database.close();
   expect((await turnlogHere(["ls"], { cwd: world.folder })).stdout).toContain("[run open on another machine] ");
   expect((await world.show()).stdout).toMatch(
-    /\n {2}its process \d+ on elsewhere is silent since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\n/,
+    /\n {2}its process \d+ on elsewhere has shown no sign of life since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\n/,
   );
 });
 
@@ -217,7 +217,7 @@ test("a call in doubt parks the run; what to type is told, and settles it", asyn
 
   const settled = await world.resume(["--settle", `${blockId}=result:took 5 euros, says the bank`]);
   expect(settled).toMatchObject({ code: 0, stderr: `settled: ${blockId}\n` });
-  expect(settled.stdout).toContain("can go on: resume it with --stack FILE");
+  expect(settled.stdout).toContain("can continue: resume it with --stack FILE");
   const finished = await world.resume(["--stack", stack, "--json"]);
   expect(resumedSchema.parse(documentOf(finished))).toMatchObject({
     version: 1,

@@ -18,7 +18,7 @@ test("search shows the place, the author and the line of what it found", async (
 test("search says when nothing is found, and when there is more", async () => {
   const { path: cwd } = demoStore();
   const nothing = await turnlogHere(["search", "Atlantis"], { cwd });
-  expect(nothing).toMatchObject({ code: 0, stdout: "", stderr: "nothing in the store says Atlantis\n" });
+  expect(nothing).toMatchObject({ code: 0, stdout: "", stderr: "no text in the store matches Atlantis\n" });
   const more = await turnlogHere(["search", "rome", "-n", "1"], { cwd });
   expect(more.stdout.trimEnd().split("\n")).toHaveLength(2);
   expect(more.stderr).toContain("there are more");

@@ -38,7 +38,7 @@ test("imports what a file says, with who did it, and nothing more the second tim
     "assistant by import: Order 4711 is.",
   ]);
   const again = await turnlog("import", file, "--store", store);
-  expect(again).toMatchObject({ code: 0, stdout: "0 conversations imported, 0 blocks; 1 there already\n" });
+  expect(again).toMatchObject({ code: 0, stdout: "0 conversations imported, 0 blocks; 1 already there\n" });
   expect(await told(store, conversation?.id)).toHaveLength(7);
 });
 
@@ -52,7 +52,7 @@ test("adds what a conversation has grown by, and leaves one alone that says some
   write({ id: "d1", messages: [{ role: "system", content: "Be rude." }, ...whole.slice(1)] });
   const changed = await turnlog("import", file, "--store", store);
   expect(changed.code).toBe(1);
-  expect(changed.stderr).toContain("line 1: d1 was imported before");
+  expect(changed.stderr).toContain("line 1: d1 was already imported");
   expect(await told(store, conversation?.id)).toHaveLength(7);
 });
 
@@ -90,19 +90,19 @@ test("imports the one conversation of a file under an id of one's own, and refus
   const imported = await turnlog("import", file, ...named, "--json");
   expect(importOf(imported).conversations).toMatchObject([{ id: "cnv_mine", document: "d1", blocks: 6 }]);
   expect((await turnlog("import", file, ...named)).stdout).toBe(
-    "0 conversations imported, 0 blocks; 1 there already\n",
+    "0 conversations imported, 0 blocks; 1 already there\n",
   );
   const two = place({ id: "d1", messages: whole }, { id: "d2", messages: whole });
   const refused = await turnlog("import", two.file, "--id", "cnv_mine", "--store", two.store);
   expect(refused).toMatchObject({ code: 2, stdout: "" });
-  expect(refused.stderr).toMatch(/^turnlog: .* has several conversations, and --id names one: leave it out\n$/);
+  expect(refused.stderr).toMatch(/^turnlog: .* holds several conversations, but --id names one: leave out --id\n$/);
   expect(existsSync(join(two.folder, "store.db"))).toBe(false);
   const bundle = join(two.folder, "bundle.jsonl");
   expect((await turnlog("export", "cnv_mine", "-o", bundle, "--store", store)).code).toBe(0);
   const kept = await turnlog("import", bundle, "--id", "cnv_other", "--store", two.store);
   expect(kept).toMatchObject({
     code: 2,
-    stderr: "turnlog: the conversations of a bundle keep their ids: leave out --id\n",
+    stderr: "turnlog: conversations in a bundle keep their ids: leave out --id\n",
   });
 });
 

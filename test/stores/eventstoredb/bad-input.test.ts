@@ -65,7 +65,7 @@ describe("an address", () => {
     await expect(openStore("esbd://me:secret@host")).rejects.toThrow(
       expect.objectContaining({ code: "unknown-store" }),
     );
-    await expect(openStore("esbd://me:secret@host")).rejects.toThrow("no store is kept at esbd://host");
+    await expect(openStore("esbd://me:secret@host")).rejects.toThrow("esbd://host is not the address of a store");
   });
 });
 

@@ -27,24 +27,24 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "openStore('./turnlog.db')",
     () => openStore("./turnlog.db"),
-    "no store is kept at ./turnlog.db: did you mean sqlite:./turnlog.db?",
+    "./turnlog.db is not the address of a store: did you mean sqlite:./turnlog.db?",
   ],
   [
     "openStore('file:./turnlog.db')",
     () => openStore("file:./turnlog.db"),
-    "no store is kept at file:./turnlog.db: did you mean sqlite:./turnlog.db?",
+    "file:./turnlog.db is not the address of a store: did you mean sqlite:./turnlog.db?",
   ],
   [
     "openStore('C:\\turnlog.db')",
     () => openStore("C:\\turnlog.db"),
-    "no store is kept at C:\\turnlog.db: did you mean sqlite:C:\\turnlog.db?",
+    "C:\\turnlog.db is not the address of a store: did you mean sqlite:C:\\turnlog.db?",
   ],
   [
     "openStore('redis://host')",
     () => openStore("redis://me:secret@host"),
-    "no store is kept at redis://host: use sqlite:PATH, esdb://HOST:PORT, or memory: for work that need not last",
+    "redis://host is not the address of a store: use sqlite:PATH, esdb://HOST:PORT, or memory: for tests and temporary work",
   ],
-  ["openStore('memory')", () => openStore("memory"), "no store is kept at memory: did you mean memory:?"],
+  ["openStore('memory')", () => openStore("memory"), "memory is not the address of a store: did you mean memory:?"],
   [
     "openStore(…, { mustexist })",
     () => openStore("memory:", odd({ mustexist: true })),
