@@ -236,7 +236,7 @@ export class Conversation extends RunnableConversation {
   async commit(entries: readonly ProposedEvent[]): Promise<readonly RecordedEvent[]> {
     const result = await this.#stream.commit(entries);
     if (result.status === "rejected" && result.rejection.code === "conversation-exists")
-      throw new TurnlogError("conversation-exists", `${this.id} exists already: choose another id, or none`);
+      throw new TurnlogError("conversation-exists", `${this.id} already exists: choose another id, or leave it out`);
     if (result.status === "rejected") throw new Error(`refused: ${JSON.stringify(result.rejection)}`);
     return result.events;
   }

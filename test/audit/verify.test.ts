@@ -156,7 +156,7 @@ test.each(["BlockAppended", "TurnEdited", "ResponseReceived", "ToolFinished"])(
   },
 );
 
-test("finds a block that says something else under its digest, although the hash chain is right", async () => {
+test("finds a block that differs under its digest, although the hash chain is right", async () => {
   const path = copy();
   await rewrite(
     path,

@@ -119,8 +119,8 @@ test("names what is not in the store, and exits 3", async () => {
   expectRefusal(await run("log cnv_nobody"), 3, /there is no conversation 'cnv_nobody'/);
   expectRefusal(await run("show @last@1000"), 3, /there is no revision 1000 of cnv_\w+: it has the revisions 0 to 65/);
   expectRefusal(await run("show @last@resp_none"), 3, /no response of cnv_\w+ has the id 'resp_none'/);
-  expectRefusal(await run("request @last@3"), 3, /nothing was asked in cnv_\w+ up to revision 3/);
-  expectRefusal(await run("request @last@65"), 3, /nothing was asked at revision 65 .*: the last .* is at revision 62/);
+  expectRefusal(await run("request @last@3"), 3, /cnv_\w+ has no request up to revision 3/);
+  expectRefusal(await run("request @last@65"), 3, /revision 65 .* is not a request: the last .* is at revision 62/);
   expectRefusal(await run("blame @last 99"), 3, /there is no block 99/);
   expectRefusal(await run(`verify --heads ${cwd}/nowhere.json`), 3, /nowhere\.json.*check the path/);
 });

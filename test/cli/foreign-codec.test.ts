@@ -59,7 +59,7 @@ test.each(needing)("%s names the codec that is missing without it, and what to d
   const { run } = await foreignStore();
   const { code, stdout, stderr } = await run(command);
   expect(code).not.toBe(0);
-  expect(stdout + stderr).toMatch(/'toy\/1', which this turnlog does not know: .*--stack FILE/);
+  expect(stdout + stderr).toMatch(/'toy\/1' encoded the request, and this turnlog does not have it: .*--stack FILE/);
 });
 
 test("verify without the codec checks all but the requests, and says so", async () => {
@@ -87,9 +87,9 @@ test("verify names every codec that is missing", async () => {
     await conversation.run(createEngine({ provider: { ...provider, codec: { ...provider.codec, name: "toy/2" } } }));
   }
   expect((await run("verify")).stdout).toMatch(
-    /not checked .*encoded by 'toy\/1', .*; others were encoded by 'toy\/2'\n/,
+    /not checked .*the codec 'toy\/1' encoded the request, .*; others were encoded by 'toy\/2'\n/,
   );
-  expect((await run(`verify --stack ${stack}`)).stdout).toMatch(/not checked .*encoded by 'toy\/2', [^;]*\n/);
+  expect((await run(`verify --stack ${stack}`)).stdout).toMatch(/not checked .*the codec 'toy\/2' encoded [^;]*; give [^;]*\n/);
 });
 
 test("what needs no request reads such a conversation without it", async () => {

@@ -62,7 +62,7 @@ test("fork takes an id, and gives it to nothing else", async () => {
   expect(again).toMatchObject({ code: 0, stdout: "cnv_other\n" });
   const other = await turnlogHere(["fork", `${data.parent}@23`, "--id", "cnv_other"], { cwd });
   expect(other).toMatchObject({ code: 2, stdout: "" });
-  expect(other.stderr).toBe("turnlog: cnv_other exists already: choose another id, or none\n");
+  expect(other.stderr).toBe("turnlog: cnv_other already exists: choose another id, or leave it out\n");
 });
 
 test.each([

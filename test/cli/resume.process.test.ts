@@ -266,7 +266,7 @@ test("a settlement is told also where the run cannot go on afterwards", async ()
   vi.stubEnv("WITH_LAYER", "1");
   onTestFinished(() => void vi.unstubAllEnvs());
   const outcome = await world.resume(["--stack", stack, "--settle", "charge=abandon"]);
-  expect(outcome.stderr).toMatch(/^settled: run_\w+\/0\.0\/0\nturnlog: run run_\w+ cannot go on: [^\n]+\n$/);
+  expect(outcome.stderr).toMatch(/^settled: run_\w+\/0\.0\/0\nturnlog: run run_\w+ cannot continue: [^\n]+\n$/);
   expect((await world.types()).at(-1)).toBe("ToolSettled");
 });
 
@@ -298,12 +298,12 @@ test("a call that is settled twice is refused before anything is written", async
 });
 
 test.each([
-  ["another stack", { WITH_LAYER: "1" }, 1, /run_\w+ cannot go on: /],
+  ["another stack", { WITH_LAYER: "1" }, 1, /run_\w+ cannot continue: /],
   [
     "a tool that is gone",
     { WITHOUT_TOOL: "1" },
     1,
-    /charge, which this engine does not have; add the tool, or abandon/,
+    /charge, but this engine has no such tool; add the tool, or abandon/,
   ],
 ] as const)("%s is told in one line, and changes nothing", async (_, env, code, told) => {
   const world = await cutOff("tool", "after");

@@ -83,7 +83,7 @@ describe("a call in doubt", () => {
     const { conversation, result } = await parked();
     const before = await eventsOf(conversation);
     const settling = conversation.settle(result.inDoubt[0]?.blockId ?? "", outputOf(gives()));
-    await expect(settling).rejects.toThrow(/is no JSON: ./);
+    await expect(settling).rejects.toThrow(/is not JSON: ./);
     expect(await eventsOf(conversation)).toHaveLength(before.length);
   });
 
@@ -93,7 +93,7 @@ describe("a call in doubt", () => {
       const { conversation, scene } = await cutOff();
       const before = await eventsOf(conversation);
       const { engine } = scene.process({ onInDoubt: () => outputOf(gives()) });
-      await expect(conversation.run(engine)).rejects.toThrow(/the output that settles charge is no JSON: ./);
+      await expect(conversation.run(engine)).rejects.toThrow(/the output that settles charge is not JSON: ./);
       expect(await eventsOf(conversation)).toHaveLength(before.length);
       const ledger = scene.process({ onInDoubt: () => ({ how: "result", output: "found in the ledger" }) });
       expect(await ledger.conversation.run(ledger.engine)).toMatchObject({ status: "completed", text: "an answer" });
@@ -265,7 +265,7 @@ describe("a layer's effect", () => {
     }).process();
     await conversation.append("hello");
     const failure = await rejectionOf(conversation.run(engine));
-    expect(String(failure)).toContain(`the effect wait may take ${timeoutMs} ms`);
+    expect(String(failure)).toContain(`the limit of the effect wait is ${timeoutMs} ms`);
     expect(typesOf(await eventsOf(conversation))).not.toContain("EffectStarted");
   });
 });

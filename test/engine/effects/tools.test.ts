@@ -106,7 +106,7 @@ test("a tool may throw what has no text", async () => {
     tools: [giving(throwNothing)],
   });
   expect(outcome).toMatchObject({ status: "completed" });
-  expect(resultsOf(turn)).toEqual(["Error: something was thrown that has no text"]);
+  expect(resultsOf(turn)).toEqual(["Error: the thrown value has no message"]);
 });
 
 test.each(noJson)("a tool that was given up and gives %s later is recorded with its error", async (_, gives) => {
@@ -289,11 +289,11 @@ test.each<[string, (timeoutMs: number) => Partial<EngineConfig>]>([
   const create = (timeoutMs: number) => (): unknown =>
     createEngine({ provider: scripted([]), takeoverAfterMs: 10_000, ...config(timeoutMs) });
   expect(create(10_001)).toThrow(RangeError);
-  expect(create(10_001)).toThrow(`${what} may take 10001 ms`);
+  expect(create(10_001)).toThrow(`the limit of ${what} is 10001 ms`);
   expect(create(10_000)).not.toThrow();
-  for (const odd of [0, -1, Number.NaN]) expect(create(odd)).toThrow(`${what} may take ${odd} ms: a limit is from 1`);
+  for (const odd of [0, -1, Number.NaN]) expect(create(odd)).toThrow(`the limit of ${what} is ${odd} ms: give 1`);
   const endless = (): unknown => createEngine({ provider: scripted([]), takeoverAfterMs: 2 ** 40, ...config(2 ** 31) });
-  expect(endless).toThrow(`${what} may take ${2 ** 31} ms`);
+  expect(endless).toThrow(`the limit of ${what} is ${2 ** 31} ms`);
 });
 
 test("a tool call names its tool as the log's actor, and its key is the same for both events", async () => {

@@ -128,9 +128,9 @@ test("what a router throws ends the run with its words, which the log has for wh
       return large;
     };
   const { ended, log, resumed } = await cutOffAnywhere(failing, {});
-  const why = "the router did not say who is asked: out of models";
+  const why = "the router did not choose a provider: out of models";
   expect(ended).toMatch(
-    /failed \(route-failed\): the router did not say who is asked: out of models; .* had failed: no$/,
+    /failed \(route-failed\): the router did not choose a provider: out of models; .* had failed: no$/,
   );
   expect(dataOf(log, "InferenceFailed").map(({ next }) => next)).toEqual([{ error: why }]);
   expect(resumed.map(({ said }) => said?.replace(/run_\w+/, ""))).toEqual(

@@ -23,11 +23,11 @@ describe.each<[string, Provider["infer"], string]>([
     },
     bug.message,
   ],
-  ["throws what has no text", throwNothing, "something was thrown that has no text"],
+  ["throws what has no text", throwNothing, "the thrown value has no message"],
   [
     "gives no response",
     async () => ({}) as InferenceResponse,
-    "the provider gave no response: infer has to give { response }, a JSON object",
+    "the provider gave no response: infer must return { response }, a JSON object",
   ],
 ])("a provider that %s", (_, infer, message) => {
   test("has failed: the request is answered so, and the run ends by it", async () => {

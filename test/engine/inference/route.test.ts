@@ -210,10 +210,10 @@ test("what a provider cannot be asked is refused when the run begins, and a stra
   await conversation.append("hi");
   const engine = createEngine({ provider: small, otherProviders: { plain }, route: () => null });
   await expect(conversation.run(engine, { temperature: 1 })).rejects.toThrow(
-    /scripted takes no settings of a run \(temperature\)/,
+    /scripted does not support settings of a run \(temperature\)/,
   );
   const astray = createEngine({ provider: small, otherProviders: { plain }, route: () => large });
-  await expect(conversation.run(astray)).rejects.toThrow(/route gave an object.*give provider, plain, or null/s);
-  expect(() => createEngine({ provider: small, otherProviders: { plain } })).toThrow(/never asked without a route/);
+  await expect(conversation.run(astray)).rejects.toThrow(/route returned an object.*return provider, plain, or null/s);
+  expect(() => createEngine({ provider: small, otherProviders: { plain } })).toThrow(/otherProviders need a route/);
   expect(() => createEngine({ provider: small, route: () => null })).toThrow(/otherProviders is undefined/);
 });

@@ -103,7 +103,7 @@ test.each<[string, () => unknown, RegExp]>([
   [
     "hosted tools",
     () => createEngine({ provider: openaiResponses({ model: "m", tools: [{ type: "web_search" }], ...key }), retry }),
-    /the provider openai-responses may do more than answer: it offers a tool that is no function \(web_search\)/,
+    /the provider openai-responses may do more than answer: it offers a tool that is not a function \(web_search\)/,
   ],
   [
     "another wire's hosted tools",

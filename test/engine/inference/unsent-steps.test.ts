@@ -102,7 +102,7 @@ test("what a router threw for a step that a layer goes on without is in the log,
     () => "small",
   );
   expect(ended).toBe("large says so");
-  const why = "the router did not say who is asked: out of models";
+  const why = "the router did not choose a provider: out of models";
   expect(dataOf(log, "StepRouted")).toEqual([{ error: why }]);
   expect(dataOf(log, "EffectFinished")).toMatchObject([{ answer: { value: `TurnlogError: ${why}` } }]);
   for (const { isChoiceKnown, asked } of resumed) if (isChoiceKnown) expect(asked).not.toContain(0);

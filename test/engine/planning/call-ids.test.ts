@@ -88,7 +88,7 @@ test("a codec that gives one id to different calls is told so", () => {
     readAnswer: () => ({ id: null, status: null, isComplete: true, blocks: [], rest: {} }),
   });
   const turn = recorded(user("Go."), call("a"), result("a"), call("b"), result("b"));
-  expect(() => planned(turn, codec)).toThrow("callIdFor has to keep them apart");
+  expect(() => planned(turn, codec)).toThrow("callIdFor must return different ids");
 });
 
 test("a conversation of another provider's ids is accepted by a server that takes none of them", async () => {

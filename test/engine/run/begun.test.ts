@@ -15,7 +15,7 @@ test.each<[unknown, string]>([
 ])("an engine is not made with a provider that is none (%#)", (provider, lacking) => {
   const create = (): unknown => createEngine(given(provider));
   expect(create).toThrow(TypeError);
-  expect(create).toThrow(`createEngine: provider is no provider, it lacks ${lacking}: `);
+  expect(create).toThrow(`createEngine: provider is not a provider, it lacks ${lacking}: `);
 });
 
 test("a provider may be an object of a class", () => {

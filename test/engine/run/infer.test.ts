@@ -256,7 +256,7 @@ describe("a layer that asks the model beside the conversation", () => {
 
 test.each([
   [{ input: "Safe?", modl: "small" }, /^ctx\.infer has no option 'modl': did you mean 'model'\?$/],
-  [{ input: [] }, /^ctx\.infer: input is a list without blocks: say what is asked$/],
+  [{ input: [] }, /^ctx\.infer: input is a list without blocks: give what to ask$/],
   [{ input: "Safe?", temperature: "hot" }, /^ctx\.infer: temperature is a text/],
   [{ input: "Safe?", toolChoice: "none" }, /^ctx\.infer has no option 'toolChoice'/],
 ])("%j is refused before anything is asked", async (request: object, message) => {

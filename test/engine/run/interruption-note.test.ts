@@ -76,7 +76,7 @@ test("nothing is told unless the engine is to, and what it is to say is what is 
 test.each([0, "", {}])("createEngine refuses %j as a note", (interruptionNote) => {
   const config: object = { provider: scripted([]), interruptionNote };
   expect(() => createEngine({ provider: scripted([]), ...config })).toThrow(
-    /^createEngine: interruptionNote is .*: give true, false, or what the model is to be told$/,
+    /^createEngine: interruptionNote is .*: give true, false, or the text for the model$/,
   );
 });
 

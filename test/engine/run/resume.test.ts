@@ -340,7 +340,7 @@ describe("what cannot be taken up", () => {
     const { conversation, engine } = scene.process();
     const error = await rejectionOf(conversation.run(engine));
     expect(error).toMatchObject({ code: "replay-diverged", frame: "0.0", field: "name", layer: "moody" });
-    expect(String(error)).toContain("guess was begun in the place of fetch");
+    expect(String(error)).toContain("guess was started instead of fetch");
     await unchanged();
   });
 

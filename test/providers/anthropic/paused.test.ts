@@ -128,7 +128,7 @@ test("a run asks no more often than it may; the next one leaves out what was sti
   const engine = createEngine({ provider, maxSteps: 2 });
   const error = await rejectionOf(conversation.run(engine));
   expect(error).toMatchObject({ kind: "iteration-limit" });
-  expect(String(error)).toMatch(/the server had still paused its answer after 2 requests; raise maxSteps/);
+  expect(String(error)).toMatch(/the server still paused its answer after 2 requests; raise maxSteps/);
   await conversation.append("And tomorrow?");
   expect((await conversation.run(engine)).text).toBe("Nothing more.");
   expect(saidIn(bodies()).at(-1)).toEqual(["text", "text", "text"]);

@@ -91,7 +91,7 @@ const faults: readonly (readonly [string, Partial<Codec>, RegExp, RegExp])[] = [
     "forgets a member of its answer",
     { readAnswer: (...given) => ({ ...toyCodec.readAnswer(...given), ...noRest }) },
     /^gives an answer back/,
-    /^readAnswer gave undefined as rest: give what the blocks do not tell, or \{\}/,
+    /^readAnswer returned undefined as rest: give what the blocks do not hold, or \{\}/,
   ],
   [
     "encodes otherwise each time",

@@ -263,7 +263,7 @@ const waiting = () => ({
 });
 
 async function waited(provider: Provider, id: string) {
-  if (provider.waitFor === undefined) throw new Error("this provider waits for no responses");
+  if (provider.waitFor === undefined) throw new Error("this provider cannot wait for responses");
   return { ...(await provider.waitFor(id, waiting())), deltas: [] };
 }
 

@@ -56,7 +56,7 @@ describe("settings", () => {
     [{ temperature: 1 }, "extraBody.temperature is an option of its own: give temperature beside extraBody"],
     [{ stream: true }, "stream is no setting"],
     [{ conversation: "conv_1" }, "conversation is not supported"],
-    [{ at: new Date(0) }, "extraBody.at is no JSON"],
+    [{ at: new Date(0) }, "extraBody.at is not JSON"],
     ["top_k=1", "extraBody is a text: give an object"],
   ])("of a server's own are refused where they are none: %j", (extraBody, message) => {
     expect(() => create({ extraBody: extraBody as never })).toThrow(message);
@@ -72,9 +72,9 @@ describe("settings", () => {
     ["input", [], /input is no setting/],
     ["previous_response_id", "resp_1", /previous_response_id is no setting/],
     ["stream", true, /stream is no setting/],
-    ["tools", [{ execute: () => 1 }], /tools\[0\]\.execute is no JSON/],
-    ["metadata", { at: new Date(0) }, /metadata\.at is no JSON/],
-    ["temperature", Number.NaN, /temperature is no JSON/],
+    ["tools", [{ execute: () => 1 }], /tools\[0\]\.execute is not JSON/],
+    ["metadata", { at: new Date(0) }, /metadata\.at is not JSON/],
+    ["temperature", Number.NaN, /temperature is not JSON/],
   ])("refuse %s", (name, value, message) => {
     expect(() => create({ [name]: value })).toThrow(ProviderSettingsError);
     expect(() => create({ [name]: value })).toThrow(message);

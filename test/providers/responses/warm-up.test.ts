@@ -251,5 +251,5 @@ test("is refused where there is nothing to warm", async () => {
   const workshop = createWorkshop();
   const engine = engineOn(server, workshop, { transport: "sse" });
   const refusal = await rejectionOf(workshop.conversation.warmUp(engine));
-  expect(messageOf(refusal)).toMatch(/the provider openai-responses keeps no connections.*transport: "websocket"/);
+  expect(messageOf(refusal)).toMatch(/the provider openai-responses does not keep connections.*transport: "websocket"/);
 });

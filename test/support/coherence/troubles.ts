@@ -167,7 +167,7 @@ export class Troubles {
     const isUnknown = ({ kind, message }: (typeof problems)[number]): boolean =>
       this.operator.hasSkippedAny &&
       kind === "request" &&
-      /^its (settings .* were not declared|anchor .* is no response of this conversation|Turn has another number of blocks)$/.test(
+      /^its (settings .* were not declared|anchor .* is not a response of this conversation|Turn has a different number of blocks)$/.test(
         message,
       );
     const [problem] = problems.filter((each) => !isUnknown(each));

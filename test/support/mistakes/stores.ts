@@ -59,12 +59,12 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "search('')",
     () => search(""),
-    'search: text is an empty text: give words to look for, or a phrase in double quotes: weather "in Paris"',
+    'search: text is an empty text: give words, or a phrase in double quotes: weather "in Paris"',
   ],
   [
     "search(' \"\" ')",
     () => search(' "" '),
-    'search: text holds no word: give words to look for, or a phrase in double quotes: weather "in Paris"',
+    'search: text has no words: give words, or a phrase in double quotes: weather "in Paris"',
   ],
   [
     "search('a', { limit: -1 })",
@@ -115,14 +115,14 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "list({ after: 'cnv_a' })",
     () => list({ after: "cnv_a" }),
-    "list: after is no place in a list: give `next` of the page before, or leave it out",
+    "list: after is not a place in a list: give `next` of the page before, or leave it out",
   ],
   ["list({ sort: 'lastat' })", () => list({ sort: "lastat" }), "list: sort is 'lastat': did you mean 'lastAt'?"],
   ["list({ order: 'asc' })", () => list({ order: "asc" }), "list: order is 'asc': give 'ascending' or 'descending'"],
   [
     "list({ since: 'yesterday' })",
     () => list({ since: "yesterday" }),
-    "list: since is no time: give a Date, or ISO text such as 2026-09-01T12:30:00Z",
+    "list: since is not a time: give a Date, or ISO text such as 2026-09-01T12:30:00Z",
   ],
   ["list({ state: 'runing' })", () => list({ state: "runing" }), "list: state is 'runing': did you mean 'running'?"],
   ["list({ losses: false })", () => list({ losses: false }), "list: losses is a boolean: give true, or leave it out"],
