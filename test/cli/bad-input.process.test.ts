@@ -174,7 +174,7 @@ test("leaves a store of a newer turnlog alone, says to update, and exits 6", asy
   database.close();
   const before = readFileSync(file("turnlog.db"));
   for (const typed of ["ls", "demo -q"]) {
-    expectRefusal(await turnlogHere(typed.split(" "), { cwd }), 6, /was written by a newer turnlog .*: update turnlog/);
+    expectRefusal(await turnlogHere(typed.split(" "), { cwd }), 6, /a newer turnlog wrote .*: update turnlog/);
   }
   expect(readFileSync(file("turnlog.db")).equals(before)).toBe(true);
 });
@@ -214,7 +214,7 @@ test("says which folder cannot be written, and exits 6", async () => {
   expectRefusal(
     await turnlog(["demo", "--store", "sqlite:nowhere/turnlog.db"], { cwd: folder.path }),
     6,
-    /cannot be created: make the folder nowhere first/,
+    /cannot be created: create the folder nowhere first/,
   );
 });
 
@@ -222,13 +222,13 @@ test.each([
   [
     "a link to itself",
     "loop.db",
-    /goes by a link that leads back to itself: point the link at a file, or name another path$/m,
+    /is a link that leads back to itself: point the link at a file, or name another path$/m,
   ],
-  ["a folder that is one", "loop/turnlog.db", /goes by a link that leads back to itself/],
+  ["a folder that is one", "loop/turnlog.db", /is a link that leads back to itself/],
   [
     "a link into a missing folder",
     "dangling.db",
-    /dangling\.db is a link to \S+gone\/turnlog\.db, which cannot be created: make the folder \S+gone first$/m,
+    /dangling\.db is a link to \S+gone\/turnlog\.db, which cannot be created: create the folder \S+gone first$/m,
   ],
   [
     "a folder that is a link to nothing",

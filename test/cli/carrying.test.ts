@@ -192,8 +192,8 @@ test("a store is backed up and restored, and says what the file holds", async ()
 test("store refuses what it cannot do, and leaves what is there", async () => {
   const { run, file } = place();
   writeFileSync(file("notes.txt"), "notes");
-  expectRefusal(await run("store backup FILE:notes.txt"), 2, /notes\.txt is there already: .*--force/);
-  expectRefusal(await run("store restore FILE:notes.txt"), 2, /turnlog\.db is there already: .*--force/);
+  expectRefusal(await run("store backup FILE:notes.txt"), 2, /notes\.txt already exists: .*--force/);
+  expectRefusal(await run("store restore FILE:notes.txt"), 2, /turnlog\.db already exists: .*--force/);
   expectRefusal(await run("store restore FILE:notes.txt --force"), 4, /notes\.txt is not an SQLite database/);
   expectRefusal(await run("store restore FILE:none.db --force"), 3, /there is no turnlog store at .*none\.db/);
   expectRefusal(await run("store backup FILE:x.db --store STORE:none.db"), 3, /there is no turnlog store at/);

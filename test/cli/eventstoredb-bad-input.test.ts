@@ -39,7 +39,7 @@ test("a scheme that is none exits 2 with those that there are, and no password",
 });
 
 test("an address with a part that cannot be meant exits 6 with that part", async () => {
-  expectRefusal(await run("esdb://host?ssl=true", "ls"), 6, /knows no setting ssl/);
+  expectRefusal(await run("esdb://host?ssl=true", "ls"), 6, /there is no setting ssl/);
   expectRefusal(await run("esdb://me@host", "ls"), 6, /user:password@/);
 });
 
@@ -103,7 +103,7 @@ test("events of another program in a conversation exit 4 with turnlogNamespace",
     stream: "conversation-cnv_mixed",
   });
   server.write(sent.stream, [anEvent("Ordered")]);
-  const message = /event 1 of conversation-cnv_mixed was written by another program.*turnlogNamespace=/;
+  const message = /another program wrote event 1 of conversation-cnv_mixed.*turnlogNamespace=/;
   for (const typed of [
     ["log", "cnv_mixed"],
     ["show", "cnv_mixed"],
@@ -118,6 +118,6 @@ test("an append over the server's limit exits 1 with MaxAppendSize, and nothing 
   const source = temporaryFolder();
   expect((await turnlogHere(["demo", "-q"], { cwd: source.path })).code).toBe(0);
   const outcome = await turnlogHere(["copy", "-q", "--to", server.connectionString], { cwd: source.path });
-  expectRefusal(outcome, 1, /takes less than turnlog sends .*raise its MaxAppendSize to 1048576 or more/);
+  expectRefusal(outcome, 1, /accepts less than turnlog sends .*raise its MaxAppendSize to 1048576 or more/);
   expect(server.events().filter(({ stream }) => stream.startsWith("conversation-"))).toEqual([]);
 });

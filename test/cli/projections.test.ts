@@ -49,7 +49,7 @@ test("verify names a conversation that ls shows otherwise than its events are, u
   const verified = await run(cwd, "verify");
   expect([verified.code, verified.stdout]).toEqual([
     4,
-    expect.stringMatching(/^damaged +cnv_\w+@65 +the events are right, and conversation-list shows something else: /),
+    expect.stringMatching(/^damaged +cnv_\w+@65 +the events are right, but conversation-list differs from them: /),
   ]);
   await run(cwd, "projections rebuild");
   expect((await run(cwd, "verify")).stdout).toContain("all sound");
@@ -123,7 +123,7 @@ test("an ls of an older turnlog leaves newer rows as they are, and says who is t
   database.close();
   const outcome = await run(cwd, "ls");
   expect(outcome).toMatchObject({ code: 6, stdout: "" });
-  expect(outcome.stderr).toMatch(/the rows of conversation-list were made by a newer turnlog .*update it/);
+  expect(outcome.stderr).toMatch(/a newer turnlog made the rows of conversation-list .*update turnlog/);
 });
 
 test("makes rows for one time where they cannot be kept", async () => {

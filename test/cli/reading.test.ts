@@ -364,7 +364,7 @@ test("a transcript of a fork whose parent is gone has what was said in the fork"
   database.close();
   const { code, stdout, stderr } = await run(cwd, "log cnv_fork --transcript");
   expect([code, stdout]).toEqual([0, "cnv_fork\n"]);
-  expect(stderr).toMatch(/^what it was forked from cannot be read: .*which this store does not hold/);
+  expect(stderr).toMatch(/^what it was forked from cannot be read: .*which this store does not have/);
 });
 
 test("verify saves heads, and finds with them what was cut off since", async () => {
@@ -381,7 +381,7 @@ test("verify saves heads, and finds with them what was cut off since", async () 
   expect(await run(cwd, "verify")).toMatchObject({ code: 0 });
   const cut = await run(cwd, `verify --heads ${heads} --save-heads ${heads}`);
   expect(cut.code).toBe(4);
-  expect(cut.stdout).toMatch(/damaged +cnv_\w+@61 +the tail was cut/);
+  expect(cut.stdout).toMatch(/damaged +cnv_\w+@61 +the tail is missing/);
   expect(cut.stderr).toContain("heads not saved");
   expect(await run(cwd, `verify --heads ${heads}`)).toMatchObject({ code: 4 });
 });

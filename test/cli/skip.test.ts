@@ -149,7 +149,7 @@ test.each([
     expect(skipped.stderr).toMatch(
       new RegExp(`^turnlog: revision ${revision} of \\S+ was changed \\(.*${why}.*\\) and can still be read`),
     );
-    expect(skipped.stderr).toContain(`so nothing stops there, and there is nothing to skip at revision ${revision}`);
+    expect(skipped.stderr).toContain(`so no reader stops there, and there is nothing to skip at revision ${revision}`);
     expect(skipped.stderr).toContain("fork from before it, or restore a backup\n");
     expect((await turnlogHere(["fork", `@last@${revision - 1}`], { cwd })).code).toBe(0);
     expect((await turnlogHere(["verify", "@last"], { cwd })).stdout).toContain("all sound");

@@ -97,7 +97,7 @@ test.each(rehearsalProviders.filter((name) => name !== "ai-sdk"))(
     const { kind, message: text } = await failureOf(conversation.run(engine));
     expect(kind).toBe("invalid-request");
     expect(text).toMatch(
-      /\bmodel\b.*; give the provider, or the run, a model|ListModels|ollama pull|API Error: 404 model: /i,
+      /\bmodel\b.*; give the provider or the run a model|ListModels|ollama pull|API Error: 404 model: /i,
     );
     expect([await texts(), await failures()]).toMatchObject([["How is the weather?"], [{ kind: "invalid-request" }]]);
     expect((await conversation.run(engine, { model: "known" })).text).toBe(said);

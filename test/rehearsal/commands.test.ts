@@ -65,7 +65,7 @@ test("names malformed lines by number, and imports or rehearses the rest", async
     ["d4", 6],
   ]);
   expect(importOf(imported).malformed.map(({ line }) => line)).toEqual([2, 3]);
-  expect(imported.stderr).toMatch(/line 2: this is no JSON.*\n.*line 3: messages/);
+  expect(imported.stderr).toMatch(/line 2: this is not JSON.*\n.*line 3: messages/);
   const rehearsed = await turnlog("rehearse", file, "--json");
   expect(rehearsed.code).toBe(1);
   expect(rehearsed.stderr).toMatch(/line 2: .*\n.*line 3: /);

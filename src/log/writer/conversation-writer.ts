@@ -168,7 +168,7 @@ export class ConversationWriter {
       await this.#held.foldAnew();
       const again = await look();
       if (again === undefined)
-        throw new Error(`all events of ${this.name} were read again, and do not tell what they themselves say`);
+        throw new Error(`the events of ${this.name} were read again, but the search still does not find what they say`);
       return again;
     });
   }

@@ -54,7 +54,7 @@ export function draftOfAll(kind: BlockKind, contents: readonly JsonObject[], mes
 export function contentsOf(draft: Draft): readonly JsonObject[] {
   const contents = applyDifference(plainContent(draft), residueOf(draft).content);
   if (!isJsonList(contents) || !contents.every(isJsonObject))
-    throw new Error("the residue of a block does not rebuild the content of a message");
+    throw new Error("the residue of a block does not reproduce the content of a message");
   return contents;
 }
 
@@ -200,7 +200,7 @@ export function refusalOf({ kind, payload, wire }: Draft): string | null {
       const parts = partsIn(payload);
       // What the model said without a word is left out of its message: nothing that it was answered with goes for that.
       const isModels = kind === "assistant" && wire?.group !== undefined;
-      if (!isModels && parts.every(isEmptyText)) return "the Messages API takes no message that says nothing";
+      if (!isModels && parts.every(isEmptyText)) return "the Messages API does not accept an empty message";
       return parts.map((part) => partRefusalIn(kind, part)).find((reason) => reason !== null) ?? null;
     }
   }

@@ -145,7 +145,7 @@ export function refusalOf(
   switch (kind) {
     case "reasoning":
       return reasoningMember === null && hasThinkingParts !== true && !hasDetails(block)
-        ? `${wire} takes no reasoning back`
+        ? `${wire} does not accept reasoning as input`
         : null;
     case "tool_call":
       return type === "function" || (type === "custom" && isOpenai === true)

@@ -27,7 +27,7 @@ import { keptByGoogle } from "../codec/google-files.ts";
 export const claudeCliCodec: Codec = defineCodec({
   name: "claude-cli/1",
   // A session keeps its id while it grows, so each of its states can be continued once. It has its own answers already.
-  ownEffects: () => "the model runs its tools by itself",
+  ownEffects: () => "the model runs its own tools",
   anchors: { session: { isLinear: true, takes: ({ kind }) => kind === "user" } },
   ...{ adjust, offer },
   offeredTools: () => [],
@@ -108,7 +108,7 @@ const isImage = ({ type, url }: JsonObject): boolean => type === "image" && type
 const dataUrl = /^data:([^;,]+);base64,(.*)$/s;
 
 function unsendableReason({ kind, type, parts }: Block): string | null {
-  if (kind === "reasoning") return "the Claude CLI takes no reasoning back: its session has its own";
+  if (kind === "reasoning") return "the Claude CLI does not accept reasoning as input: its session keeps its own";
   if (kind === "other") return `the Claude CLI has nothing like ${type}`;
   if (kind !== "user") return null;
   return parts.map((part) => unsendablePart(part, { kind })).find((reason) => reason !== null) ?? null;
@@ -118,7 +118,7 @@ function unsendablePart(part: JsonObject, { kind }: Pick<Block, "kind">): string
   // A transcript sends everything as JSON.
   if (kind !== "user" || part["type"] === "text") return null;
   if (isImage(part)) return null;
-  return `the Claude CLI takes texts and images, and no part of type ${JSON.stringify(part["type"])}`;
+  return `the Claude CLI accepts texts and images, not a part of type ${JSON.stringify(part["type"])}`;
 }
 
 /** Applies the adjustments that the CLI has an argument for. */
@@ -137,7 +137,7 @@ function offer(settings: Settings, { tools }: Parameters<Codec["offer"]>[1]): Se
   const [first] = tools;
   if (first === undefined) return settings;
   throw new TypeError(
-    `the Claude CLI runs its own tools, and cannot be offered '${first.name}': take it out of createEngine({ tools }), or give it to the CLI by an MCP server (args: ["--mcp-config", …])`,
+    `the Claude CLI runs only its own tools, not '${first.name}': remove it from createEngine({ tools }), or give it to the CLI through an MCP server (args: ["--mcp-config", …])`,
   );
 }
 

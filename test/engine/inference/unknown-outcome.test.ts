@@ -131,7 +131,7 @@ test.each<[string, () => unknown, RegExp]>([
   [
     "tools that the model runs by itself",
     () => createEngine({ provider: claudeCli({ model: "m" }), retry }),
-    /the model runs its tools by itself/,
+    /the model runs its own tools/,
   ],
 ])("with %s it is refused by name", (_, make, words) => {
   expect(make).toThrow(TypeError);

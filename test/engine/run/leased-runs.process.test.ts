@@ -101,7 +101,7 @@ test("an owner whose lease cannot be renewed is warned, and one whose run was ta
   const { server, conversation, owner } = await leased(hasty);
   const lost = server.inject({ on: "append", stream: "turnlog-lease-", everySince: true, outcome: "access-denied" });
   await lost.struck;
-  expect(await lastOf(owner, /^warned/)).toMatch(/for 1 s nothing at .*other processes may take up its open runs/);
+  expect(await lastOf(owner, /^warned/)).toMatch(/for 1 s nothing at .*other processes may take over its open runs/);
   expect(await conversation.run(answering())).toMatchObject({ text: "an answer", resumed: true });
   const events = typesOf(await eventsOf(conversation));
   expect(await lastOf(owner, /^(ended|completed)/)).toBe("ended run-taken-over");

@@ -263,7 +263,7 @@ describe("a mistake is told when it is made", () => {
       () => aiSdk({ model, ...{ maxTokens: 5 } }),
       /no option 'maxTokens': did you mean 'maxOutputTokens'/,
     ],
-    ["effort at V3", () => aiSdk({ model: other, reasoning: "high" }), /V3 take no reasoning.*providerOptions/],
+    ["effort at V3", () => aiSdk({ model: other, reasoning: "high" }), /V3 have no reasoning.*providerOptions/],
   ])("%s", (_, make, message) => {
     expect(make).toThrow(message);
   });
@@ -273,7 +273,7 @@ describe("a mistake is told when it is made", () => {
     await conversation.append("hello");
     await expect(conversation.run(used, { model: "fake-2" })).rejects.toThrow(/make another provider for fake-2/);
     const old = engine({ provider: aiSdk({ model: other }) });
-    await expect(conversation.run(old, { reasoningEffort: "high" })).rejects.toThrow(/V3 take no reasoning/);
+    await expect(conversation.run(old, { reasoningEffort: "high" })).rejects.toThrow(/V3 have no reasoning/);
   });
 });
 

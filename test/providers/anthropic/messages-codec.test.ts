@@ -299,8 +299,10 @@ test("temperature and topP are taken by the older version of the API, and refuse
   };
   expect(adjusted("2023-06-01")).toMatchObject({ model: "m", temperature: 0, top_p: 0.5 });
   for (const version of [undefined, "2026-10-21", "2027-01-01"])
-    expect(() => adjusted(version)).toThrow(/takes no temperature since its version 2026-10-21.*version: "2023-06-01"/);
+    expect(() => adjusted(version)).toThrow(
+      /does not accept temperature since its version 2026-10-21.*version: "2023-06-01"/,
+    );
   const { codec, settings } = anthropic({ model: "m", apiKey: "k" });
-  expect(() => codec.adjust?.(settings, { topP: 1 })).toThrow("takes no topP");
+  expect(() => codec.adjust?.(settings, { topP: 1 })).toThrow("does not accept topP");
   expect(codec.adjust?.(settings, { maxOutputTokens: 9 })).toMatchObject({ max_tokens: 9 });
 });

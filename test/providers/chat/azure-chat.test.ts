@@ -81,7 +81,7 @@ test.each([
   [{ endpoint: "https://r.example", token: () => "t" }, /has both an apiKey and a token/],
   [
     { endpoint: "https://r.example", apiVersion: "2024-10-21" },
-    /has the apiVersion '2024-10-21', of the API before v1/,
+    /has the apiVersion '2024-10-21', which is older than v1/,
   ],
   [
     { endpoint: "https://r.example", baseURL: "https://x.example" },

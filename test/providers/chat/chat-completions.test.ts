@@ -129,10 +129,10 @@ test.each([
   [{ max_output_tokens: 9 }, "did you mean 'max_completion_tokens'?"],
   [{ dialect: "deepsek" }, "dialect is 'deepsek': did you mean 'deepseek'?"],
   [{ transport: "websocket" }, "transport is 'websocket': give 'json' or 'sse'"],
-  [{ messages: [] }, "messages is no setting: every request decides it anew"],
-  [{ n: 2 }, "the setting n is not supported: one answer is read of a response"],
-  [{ baseURL: "localhost" }, "the base URL is no URL: localhost"],
-  [{ instructions: secret("A"), secrets: { A: "12345678" } }, "instructions hold a secret"],
+  [{ messages: [] }, "messages is not a setting: turnlog sets it for each request"],
+  [{ n: 2 }, "the setting n is not supported: turnlog reads one answer of a response"],
+  [{ baseURL: "localhost" }, "the base URL is not a URL: localhost"],
+  [{ instructions: secret("A"), secrets: { A: "12345678" } }, "instructions contain a secret"],
 ])("refuses %j at once", (given, text) => {
   // As JavaScript and configuration files give them.
   const options = { model: "m", apiKey: "none", ...given } as ChatCompletionsOptions;

@@ -79,13 +79,13 @@ const faults: readonly (readonly [string, Partial<Codec>, RegExp, RegExp])[] = [
     "loses a member",
     { writeAnswer: ({ rest: _, ...answer }) => toyCodec.writeAnswer({ ...answer, rest: {} }) },
     /^gives an answer back/,
-    /^answer\.made came as "by a toy", and writeAnswer gives null: give readAnswer's rest what the blocks do not tell, or/,
+    /^answer\.made came as "by a toy", and writeAnswer gives null: return in readAnswer's rest what the blocks do not hold, or/,
   ],
   [
     "adds a member that is null",
     { writeAnswer: (answer) => ({ ...toyCodec.writeAnswer(answer), more: null }) },
     /^gives an answer back/,
-    /^writeAnswer leaves out, or adds, a member that is null: give readAnswer's rest/,
+    /^writeAnswer leaves out or adds a member that is null: return in readAnswer's rest/,
   ],
   [
     "forgets a member of its answer",
@@ -97,32 +97,32 @@ const faults: readonly (readonly [string, Partial<Codec>, RegExp, RegExp])[] = [
     "encodes otherwise each time",
     { encodeRequest: (given) => `${toyCodec.encodeRequest(given)}${" ".repeat(asked++)}` },
     /^sends a whole answer/,
-    /^encodeRequest gives other bytes when it is asked again: it may ask no clock/,
+    /^encodeRequest returns other bytes when it is called again: it must not depend on a clock/,
   ],
   [
     "pauses, and says nowhere that it may",
     { readAnswer: (...given) => ({ ...toyCodec.readAnswer(...given), isPaused: true }) },
     /^has the engine ask on where the server paused/,
-    /^isPaused is true, and mayPause is not/,
+    /^isPaused is true, but mayPause is not/,
   ],
   ["offers nothing", { offer: (settings) => settings }, /^offers tools/, /^the tool look-up was offered/],
   [
     "pairs nothing",
     { pairs: { ...toyCodec.pairs, keyOf: () => null } },
     /^answers a call that nobody answers/,
-    /^the result that answers a call for the engine is none of it/,
+    /^pairs does not match the result that the engine gives a call to that call/,
   ],
   [
     "refuses what it answered",
     { unsendableReason: ({ kind }) => (kind === "tool_call" ? "no" : null) },
     /^sends a whole answer/,
-    /is not sent as it stands, but with the repair omit/,
+    /is sent with the repair omit.*, not unchanged/,
   ],
   [
     "writes other bytes",
     { encodeRequest: (given) => `${toyCodec.encodeRequest(given)} ` },
     /^encodes request 0/,
-    /^toy\/1 writes other bytes than it once did: give what it writes now another name/,
+    /^toy\/1 writes other bytes than before: give the new bytes another codec name/,
   ],
 ];
 

@@ -123,7 +123,7 @@ describe("an answer that nobody waits for any more", () => {
     const provider = providerOn(server);
     expect(idOf(await ask(provider))).toBe("resp_1");
     const failure = await rejectionOf(ask(provider));
-    expectUnknown(failure, /resp_1 came already/);
+    expectUnknown(failure, /resp_1 has already arrived/);
     expect(idOf(await ask(provider))).toBe("resp_2");
     expect(server.opened()).toBe(2);
   });

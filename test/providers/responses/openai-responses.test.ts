@@ -100,7 +100,7 @@ test.each([
     "nothing",
     { error: { message: "Not Found" } },
     404,
-    /^Not Found; http:\S+\/responses was asked: is the base URL that of the API\?$/,
+    /^Not Found; http:\S+\/responses was asked: is the base URL correct\?$/,
   ],
   [
     "a page",
@@ -124,12 +124,12 @@ test.each([
 test.each([
   ["an HTML page", "<html><title>Welcome</title></html>", /HTML page: Welcome/],
   ["an empty body", "", /empty body/],
-  ["half a document", '{"id":"resp_1","outp', /no response/],
-  ["nothing of use", "[]", /no response: \[\]$/],
+  ["half a document", '{"id":"resp_1","outp', /not a response/],
+  ["nothing of use", "[]", /not a response: \[\]$/],
   [
     "a page of somebody else's",
     "<html></html>",
-    /HTML page; http:\S+\/responses was asked: is the base URL that of the API\?$/,
+    /HTML page; http:\S+\/responses was asked: is the base URL correct\?$/,
   ],
 ])("%s with status 200 is no response", async (_, body, text) => {
   await using server = await serve(answering(body));

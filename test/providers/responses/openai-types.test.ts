@@ -71,8 +71,8 @@ test.each(Object.entries(decided))(
     expectTypeOf<Pick<OpenaiResponsesOptions, keyof typeof decided>>().toEqualTypeOf<{
       readonly [Name in keyof typeof decided]?: never;
     }>();
-    expect(() => create({ [name]: value })).toThrow(new RegExp(`${name} is (no setting|not supported)`));
-    expect(() => create({ extraBody: { [name]: value } })).toThrow(new RegExp(`${name} is (no setting|not supported)`));
+    expect(() => create({ [name]: value })).toThrow(new RegExp(`${name} is not (a setting|supported)`));
+    expect(() => create({ extraBody: { [name]: value } })).toThrow(new RegExp(`${name} is not (a setting|supported)`));
   },
 );
 
@@ -80,5 +80,5 @@ test("further members go under extraBody, and nowhere else", () => {
   expectTypeOf<OpenaiResponsesOptions>().not.toHaveProperty("top_k");
   expect(create({ extraBody: { top_k: 1 } }).settings).toEqual({ model: "m", top_k: 1 });
   // @ts-expect-error: no option of that name.
-  expect(() => create({ top_k: 1 })).toThrow("What else belongs in the body of requests goes under extraBody");
+  expect(() => create({ top_k: 1 })).toThrow("Other members of the request body go under extraBody");
 });

@@ -83,7 +83,7 @@ describe("where there is no WebSocket", () => {
     await say(conversation, engine, "one");
     const learned = dataOf(await eventsOf(conversation), "CapabilityLearned");
     expect(learned).toMatchObject([{ capability: "websocket", value: false }]);
-    expect(learned[0]?.reason).toMatch(/opens no WebSocket: HTTP 426/);
+    expect(learned[0]?.reason).toMatch(/did not open a WebSocket: HTTP 426/);
     await say(conversation, engine, "two");
     await say(workshop.store.conversation("cnv_other"), engine, "of the same engine");
     await say(conversation, engineOn(server, workshop, { store: true }), "of another process");

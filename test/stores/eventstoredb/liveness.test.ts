@@ -66,7 +66,7 @@ test.each(["", "staging"])(
     expect((await all(store.readLog({ streamPrefix: "turnlog-lease-" }))).length).toBe(0);
     // Without a namespace the neighbours' streams are seen too, but neither their leases nor the stream that has their store's id.
     expect((await all(reader.store.readLog())).length).toBe(own.length);
-    await expect(appendPrepared(store, { stream: "turnlog-lease-mine" })).rejects.toThrow("is reserved");
+    await expect(appendPrepared(store, { stream: "turnlog-lease-mine" })).rejects.toThrow("is a reserved name");
     expect([...warnings, ...reader.warnings]).toEqual([]);
     const settings = server
       .events(`$$${stream}`)
@@ -82,7 +82,7 @@ test("a user who may not write has no lease, and is told what follows", async ()
   expect(await store.liveness.hold()).toBeNull();
   expect(warnings).toHaveLength(1);
   expect(warnings[0]).toMatch(
-    /nothing could be written at .* wait for takeoverAfterMs .*: the user in the address is not allowed to append/,
+    /this process could write nothing at .* wait for takeoverAfterMs .*: the user in the address is not allowed to append/,
   );
 });
 
@@ -120,7 +120,7 @@ test("of a server that was set back nobody is told that owners live, and a lease
   await appendPrepared(store, {});
   await server.setBack();
   await expect.poll(() => warnings, { timeout: 20_000 }).toHaveLength(1);
-  expect(warnings[0]).toMatch(/nothing at .* shows any more .*other processes may take up its open runs/);
+  expect(warnings[0]).toMatch(/nothing at .* shows any longer .*other processes may take over its open runs/);
   await expect(store.liveness.isAlive(held)).rejects.toThrow(StoreReplacedError);
 });
 

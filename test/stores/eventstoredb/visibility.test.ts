@@ -220,7 +220,7 @@ describe("a stream that another program removed", () => {
     await expect(all(store.readStream(sent.stream))).rejects.toThrow(StoreCorruptedError);
     expect(await all(store.readLog())).toHaveLength(2);
     expect(warnings).toEqual([expect.stringContaining(`${sent.stream} at `)]);
-    expect(warnings[0]).toContain("was deleted for ever");
+    expect(warnings[0]).toContain("for ever: restore it");
   });
 
   test("in part, while an acknowledgement was lost, is not taken for a conflict", async () => {

@@ -193,7 +193,7 @@ test("refuses to copy a store over itself, whatever name it goes by, and leaves 
     for (const work of [backUpStore, restoreStore]) {
       const copy = () => work(file("store.db"), file(name), { force: true });
       expect(copy, name).toThrow(expect.objectContaining({ code: "file-exists" }));
-      expect(copy, name).toThrow("are one file: name another");
+      expect(copy, name).toThrow("are the same file: name another");
     }
   }
   await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });

@@ -84,7 +84,7 @@ test("a file of that name that is not turnlog's stays as it is, and that is told
   await appendPrepared(store, {});
   expect(await store.savedHeads?.()).toEqual(new Map());
   await store.close();
-  expect(told.join()).toMatch(/heads could not be saved beside .*store\.db.*heads is a file of another program/);
+  expect(told.join()).toMatch(/turnlog could not save heads beside .*store\.db.*heads belongs to another program/);
   restoreStore(path, path.replace("store.db", "copy.db"));
   expect(readFileSync(`${path}.heads`, "utf8")).toBe("notes");
 });

@@ -156,7 +156,7 @@ test("what is read without locks is taken back when somebody has written meanwhi
   await appendPrepared(other, { stream: sent.stream, expected: headAfter(sent), count: 1 });
   const refused = (): void => {
     expect(() => settled?.confirm()).toThrow(StoreUnavailableError);
-    expect(() => settled?.confirm()).toThrow("is being written by another process");
+    expect(() => settled?.confirm()).toThrow("another process is writing");
   };
   refused();
   await other.close();

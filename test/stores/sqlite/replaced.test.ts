@@ -31,7 +31,7 @@ const harms: readonly (readonly [string, string, (file: (name: string) => string
   ],
   [
     "without its log",
-    "has lost its log",
+    "lost its log",
     (file) => {
       rmSync(file("store.db-wal"));
     },

@@ -60,7 +60,7 @@ export const codecMistakes: readonly Mistake[] = [
   [
     "defineCodec({ anchors: [] })",
     () => define({ anchors: ["thread"] }),
-    "defineCodec: anchors is a list: give what may be done with them by their kind, as { thread: { isLinear: true } }",
+    "defineCodec: anchors is a list: give the properties of each kind, such as { thread: { isLinear: true } }",
   ],
   [
     "defineCodec({ anchors: { thread: true } })",

@@ -44,7 +44,7 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "append({ role, text })",
     () => append({ role: "user", text: "hello" }),
-    "append: 'text' is no part of a message of user: give 'role' or 'content'",
+    "append: 'text' is not a member of a message of user: give 'role' or 'content'",
   ],
   [
     "append({ role: 'tool', content })",
@@ -54,7 +54,7 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "append({ role: 'assistant', tool_calls: [{ name }] })",
     () => append({ role: "assistant", tool_calls: [{ name: "weather" }] }),
-    "append: tool_calls[0] is no call: give { id, function: { name, arguments } }, arguments as JSON text",
+    "append: tool_calls[0] is not a call: give { id, function: { name, arguments } }, with arguments as JSON text",
   ],
   [
     "append({ role, content: [null] })",
@@ -184,7 +184,7 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "fork(-1, { id: 'my fork' })",
     async () => (await conversation()).fork(-1, { id: "my fork" }),
-    "'my fork' is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
+    "'my fork' is not a conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
   ],
   [
     "fork(-1, { name })",
@@ -270,17 +270,17 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "store.conversation('my talk')",
     async () => (await openStore("memory:")).conversation("my talk"),
-    "'my talk' is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
+    "'my talk' is not a conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
   ],
   [
     "store.conversation('')",
     async () => (await openStore("memory:")).conversation(""),
-    "an empty text is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
+    "an empty text is not a conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
   ],
   [
     "store.conversation(17)",
     async () => (await openStore("memory:")).conversation(odd(17)),
-    "17 is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
+    "17 is not a conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
   ],
 ];
 

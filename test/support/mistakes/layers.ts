@@ -68,17 +68,17 @@ export const contextMistakes: readonly Mistake[] = [
   [
     "turn.append(text)",
     inLayer((_, turn) => turn.append(odd("hello"))),
-    `${failed} (layer-failed): layer mine: a Turn is made of blocks, and a text is none: ${noBlock}`,
+    `${failed} (layer-failed): layer mine: a Turn is made of blocks, but this is a text: ${noBlock}`,
   ],
   [
     "turn.append({ role, content })",
     inLayer((_, turn) => turn.append(odd({ role: "user", content: "hello" }))),
-    `${failed} (layer-failed): layer mine: a Turn is made of blocks, and an object is none: ${noBlock}`,
+    `${failed} (layer-failed): layer mine: a Turn is made of blocks, but this is an object: ${noBlock}`,
   ],
   [
     "turn.map() that gives nothing",
     inLayer((_, turn) => turn.map(odd(() => undefined))),
-    `${failed} (layer-failed): layer mine: a Turn is made of blocks, and undefined is none: ${noBlock}`,
+    `${failed} (layer-failed): layer mine: a Turn is made of blocks, but this is undefined: ${noBlock}`,
   ],
   [
     "turn.replaceEach() that gives a text",
@@ -88,7 +88,7 @@ export const contextMistakes: readonly Mistake[] = [
         odd(() => "hello"),
       ),
     ),
-    `${failed} (layer-failed): layer mine: a Turn is made of blocks, and a text is none: ${noBlock}`,
+    `${failed} (layer-failed): layer mine: a Turn is made of blocks, but this is a text: ${noBlock}`,
   ],
   ...(["effect", "infer", "id", "random", "next"] as const).map((asked): Mistake => {
     const name = asked === "next" ? "next" : `ctx.${asked}`;

@@ -208,12 +208,12 @@ export const partMistakes: readonly Mistake[] = [
   [
     "lens({ hide: async })",
     () => run(lens({ ...named, hide: odd(async () => user("hidden")) })),
-    "run run_0000000000000001 failed (layer-failed): layer mine: lens 'mine': hide gave a promise, and has to give a block at once: write block.withText(…)",
+    "run run_0000000000000001 failed (layer-failed): layer mine: lens 'mine': hide returned a promise, but must return a block synchronously: write block.withText(…)",
   ],
   [
     "lens({ hide }) that gives a text",
     () => run(lens({ ...named, hide: odd(() => "hidden") })),
-    "run run_0000000000000001 failed (layer-failed): layer mine: lens 'mine': hide gave a text, and has to give a block at once: write block.withText(…)",
+    "run run_0000000000000001 failed (layer-failed): layer mine: lens 'mine': hide returned a text, but must return a block synchronously: write block.withText(…)",
   ],
   [
     "logging({ wirte })",
@@ -230,7 +230,7 @@ export const partMistakes: readonly Mistake[] = [
   [
     "ephemeral(['it is noon'])",
     () => ephemeral(odd(["it is noon"])),
-    'ephemeral: item 0 is a text, and no block: write user("…")',
+    'ephemeral: item 0 is a text, not a block: write user("…")',
   ],
   [
     "ephemeral([…], { at: 'begin' })",
@@ -270,7 +270,7 @@ export const partMistakes: readonly Mistake[] = [
   [
     "openaiResponses({ apikey })",
     () => openaiResponses(odd({ model: "any", apikey: "none" })),
-    "openaiResponses has no option 'apikey': did you mean 'apiKey'? What else belongs in the body of requests goes under extraBody",
+    "openaiResponses has no option 'apikey': did you mean 'apiKey'? Other members of the request body go under extraBody",
   ],
   ["user(undefined)", () => user(odd(undefined)), "user: content is undefined: give a text or a list of parts"],
   ["user([null])", () => user([odd(null)]), 'user: content[0] is null: give a part such as { type: "text", text }'],

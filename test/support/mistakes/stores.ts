@@ -161,12 +161,12 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "replayFolds(store)",
     async () => replayFolds(odd((await answered()).store)),
-    "replayFolds takes a conversation, and is given an object: write store.conversation(id)",
+    "replayFolds takes a conversation, not an object: write store.conversation(id)",
   ],
   [
     "replayFolds(conversation, { codecs: [] })",
     async () => replayFolds((await answered()).made, { codecs: odd([]) }),
-    "replayFolds: codecs is a list: give those of a store, or none for the conversation's",
+    "replayFolds: codecs is a list: give a store's codecs, or leave it out for the conversation's",
   ],
   [
     "reexecute(…, { too })",
@@ -181,7 +181,7 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "whatIf(store.log, …)",
     async () => whatIf(odd((await answered()).store.log), engine()),
-    "whatIf takes a conversation, and is given an object: write store.conversation(id)",
+    "whatIf takes a conversation, not an object: write store.conversation(id)",
   ],
   [
     "copyConversations(store.events, …)",

@@ -180,7 +180,7 @@ export const logFaults: readonly PlantedFault[] = [
   {
     of: "an emptied event counts as sound although no order erased it",
     file: "audit/erasure-check.ts",
-    find: 'return isNamed ? null : "it was emptied, and no order of this store says so";',
+    find: 'return isNamed ? null : "it was emptied without an order of erasure in this store";',
     put: "return isNamed ? null : null;",
     suite: "erasure/erase",
   },
