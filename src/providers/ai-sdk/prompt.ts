@@ -34,12 +34,14 @@ export function refusalOf({ kind, type, payload, parts, arguments: given }: Bloc
       return null;
     case "tool_call":
       if (type !== "function") return `the AI SDK has no call of type ${type}`;
-      return jsonOf(given) === undefined && given !== "" ? "the AI SDK accepts only arguments that are JSON" : null;
+      return jsonOf(given) === undefined && given !== ""
+        ? "the AI SDK takes arguments that are JSON, and no others"
+        : null;
     case "tool_result":
       // A list with other values is sent as JSON.
       return firstRefusal(resultParts(payload["output"]) ?? [], kind);
     case "other":
-      return isReadAgain(payload) && isWhole(payload) ? null : `the AI SDK does not accept ${type} as input`;
+      return isReadAgain(payload) && isWhole(payload) ? null : `the AI SDK takes no ${type} back`;
     default: {
       return firstRefusal(parts, kind);
     }
@@ -56,7 +58,7 @@ const firstRefusal = (parts: readonly JsonObject[], kind: Block["kind"]): string
 /** Why a prompt cannot have the part of a block; null if it can. */
 export function partRefusal(part: JsonObject, { kind }: Pick<Block, "kind">): string | null {
   if (kind === "tool_result")
-    return isUserPart(part) ? null : "a tool's result has a part that the AI SDK cannot represent";
+    return isUserPart(part) ? null : "a tool's result has a part that the AI SDK has no form for";
   const isKnown = kind === "user" ? isUserPart(part) : isText(part);
   return isKnown ? null : `a message of ${kind} cannot carry a part of type ${textOrEmpty(part["type"])}`;
 }

@@ -200,7 +200,7 @@ export function refusalOf({ kind, payload, wire }: Draft): string | null {
       const parts = partsIn(payload);
       // What the model said without a word is left out of its message: nothing that it was answered with goes for that.
       const isModels = kind === "assistant" && wire?.group !== undefined;
-      if (!isModels && parts.every(isEmptyText)) return "the Messages API does not accept an empty message";
+      if (!isModels && parts.every(isEmptyText)) return "the Messages API takes no message that says nothing";
       return parts.map((part) => partRefusalIn(kind, part)).find((reason) => reason !== null) ?? null;
     }
   }

@@ -50,7 +50,7 @@ export function partRefusal(part: JsonObject): string | null {
   if (type !== "file" || isText(fileId) || (isText(url) && !isText(data))) return null;
   return isText(data) && /^data:(application\/pdf|image\/[^;,]+);base64,/.test(data)
     ? null
-    : "a file must be a PDF or an image, as a base64 data URL, an address or a fileId";
+    : "a file is a PDF or an image as a base64 data URL, an address, or a fileId";
 }
 
 /** Whether a text is empty: the API refuses such texts. */

@@ -145,7 +145,7 @@ export function refusalOf(
   switch (kind) {
     case "reasoning":
       return reasoningMember === null && hasThinkingParts !== true && !hasDetails(block)
-        ? `${wire} does not accept reasoning as input`
+        ? `${wire} takes no reasoning back`
         : null;
     case "tool_call":
       return type === "function" || (type === "custom" && isOpenai === true)

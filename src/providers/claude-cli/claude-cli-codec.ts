@@ -108,7 +108,7 @@ const isImage = ({ type, url }: JsonObject): boolean => type === "image" && type
 const dataUrl = /^data:([^;,]+);base64,(.*)$/s;
 
 function unsendableReason({ kind, type, parts }: Block): string | null {
-  if (kind === "reasoning") return "the Claude CLI does not accept reasoning as input: its session keeps its own";
+  if (kind === "reasoning") return "the Claude CLI takes no reasoning back: its session has its own";
   if (kind === "other") return `the Claude CLI has nothing like ${type}`;
   if (kind !== "user") return null;
   return parts.map((part) => unsendablePart(part, { kind })).find((reason) => reason !== null) ?? null;
@@ -118,7 +118,7 @@ function unsendablePart(part: JsonObject, { kind }: Pick<Block, "kind">): string
   // A transcript sends everything as JSON.
   if (kind !== "user" || part["type"] === "text") return null;
   if (isImage(part)) return null;
-  return `the Claude CLI accepts texts and images, not a part of type ${JSON.stringify(part["type"])}`;
+  return `the Claude CLI takes texts and images, and no part of type ${JSON.stringify(part["type"])}`;
 }
 
 /** Applies the adjustments that the CLI has an argument for. */

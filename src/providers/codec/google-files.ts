@@ -5,7 +5,7 @@ import type { JsonObject } from "../../base/json.ts";
  * Google can read. Null for other parts.
  */
 export function keptByGoogle({ url }: JsonObject): string | null {
-  return typeof url === "string" && googleFile.test(url) ? "its address is of a file that Google keeps" : null;
+  return typeof url === "string" && googleFile.test(url) ? "its address is one of a file that Google keeps" : null;
 }
 
 const googleFile = /^(gs:\/\/|https:\/\/generativelanguage\.googleapis\.com\/([^/?#]+\/)?files\/)/;

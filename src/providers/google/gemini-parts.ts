@@ -188,7 +188,7 @@ export function refusalOf({ kind, payload, type, wire, name }: Block): string | 
       if (type !== "function") return `Gemini has no call of type ${type}`;
       return argumentsObject(payload["arguments"]) !== null
         ? null
-        : `Gemini accepts only a JSON object as arguments; those of ${name ?? "the call"} are not one`;
+        : `Gemini takes a JSON object as arguments; those of ${name ?? "the call"} are none`;
     }
     case "tool_result": {
       const { output = null } = payload;
@@ -201,7 +201,7 @@ export function refusalOf({ kind, payload, type, wire, name }: Block): string | 
       const isEmpty = partsOf({ kind, payload, wire }).every(
         ({ text, thoughtSignature: signed }) => text === "" && !signed,
       );
-      return refused ?? (isEmpty ? "Gemini does not accept an empty message" : null);
+      return refused ?? (isEmpty ? "Gemini takes no message that says nothing" : null);
     }
     default:
       return null;

@@ -105,12 +105,12 @@ export function refusalOf(block: Block): string | null {
   switch (kind) {
     case "reasoning":
       return thoughtOf(block) === ""
-        ? "Ollama accepts thinking only as text, and the provider of this block did not return its text"
+        ? "Ollama takes thinking as text, and the provider that gave this one shows none"
         : null;
     case "tool_call":
       if (type !== "function") return `Ollama has no call of type ${type}`;
       return argumentsObject(payload["arguments"]) === null
-        ? "Ollama accepts the arguments of a call only as a JSON object"
+        ? "Ollama takes the arguments of a call as a JSON object"
         : null;
     case "tool_result":
       return firstRefusal(resultParts(payload["output"]) ?? [], block);
@@ -130,7 +130,7 @@ export function partRefusal(part: JsonObject, { kind }: Pick<Block, "kind">): st
   if (type === "text") return null;
   if (type !== "image" || kind === "assistant" || kind === "system")
     return `a message of ${kind === "tool_result" ? "tool" : kind} cannot carry a part of type ${typeof type === "string" ? type : "unknown"} to Ollama`;
-  return imageData(part) === null ? "Ollama accepts images as data, not by address or file id" : null;
+  return imageData(part) === null ? "Ollama takes images by their data, not by address or file id" : null;
 }
 
 /**

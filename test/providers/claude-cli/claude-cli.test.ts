@@ -259,7 +259,7 @@ test("a file is no image: it is left out of its message, and says so where nothi
     content: [{ type: "input_file", file_url: "https://example.com/a.pdf" }],
   });
   await expect(conversation.run(createEngine({ provider: cliIn("well") }))).rejects.toThrow(
-    'none of the Turn\'s 1 blocks can be sent to this endpoint (of the last one: the Claude CLI accepts texts and images, not a part of type "file"); append a message that it accepts',
+    'none of the Turn\'s 1 blocks can be sent to this endpoint (of the last one: the Claude CLI takes texts and images, and no part of type "file"); append a message that it accepts',
   );
   await conversation.append({
     role: "user",
