@@ -1,4 +1,4 @@
-// Documents and comments name the actor, use a verb, and say the field's term. The phrases below do not: no honest sentence needs one.
+// Documents, titles of tests and comments name the actor, use a verb, and say the field's term. The phrases below do not: no honest sentence needs one.
 const { existsSync, readdirSync, readFileSync } = require("node:fs");
 const { join } = require("node:path");
 
@@ -22,6 +22,20 @@ const patternOf = (phrases) =>
     `(?<![\\w-]|\\bthere\\s)(?:${phrases.map((phrase) => phrase.replaceAll(" ", "[\\s*/]+")).join("|")})(?![\\w-])`,
     "gi",
   );
+
+// Titles of tests, given to `test`, to `describe`, or to what their `each` returns.
+const title =
+  /(?:\b(?:test|describe)(?:\.(?:skip|only|fails|concurrent|sequential))?|\))\(\s*(["`])((?:\\.|(?!\1)[^\\])*)\1\s*,/g;
+/** Everything but titles is blank, so that places stay what they are. */
+function titlesOf(text) {
+  const blank = (other) => other.replace(/[^\n]/g, " ");
+  let read = "";
+  for (const { 0: whole, 2: words, index } of text.matchAll(title)) {
+    const begin = index + whole.lastIndexOf(words);
+    read += blank(text.slice(read.length, begin)) + words;
+  }
+  return read;
+}
 
 const commentLine = /^\s*(\/?\*|\/\/)/;
 const commentsOf = (text) => text.replace(/^.*$/gm, (line) => (commentLine.test(line) ? line : ""));
@@ -49,6 +63,9 @@ function filesIn(folder, ending) {
 
 const lines = [
   ...documents.flatMap((path) => found(path, readFileSync(path, "utf8"), patternOf(inDocuments))),
+  ...filesIn("test", ".ts").flatMap((path) =>
+    found(path, titlesOf(readFileSync(path, "utf8")), patternOf(inDocuments)),
+  ),
   ...sources.flatMap((path) => found(path, commentsOf(readFileSync(path, "utf8")), patternOf(inComments))),
 ];
 for (const line of lines) console.error(line);

@@ -60,7 +60,7 @@ test("append with a key appends once", async () => {
   expect(await read(appendDocument, words)).toEqual({ ...first, revision: null });
 });
 
-test("append to @new begins a conversation, also a store's first, under an id of one's own", async () => {
+test("append to @new begins a conversation, also the first of a store, under an id that the user chooses", async () => {
   const { path, file } = temporaryFolder();
   const { run, read } = at(path);
   expectRefusal(await run(["append", "@last", "Hello"]), 3, /there is no turnlog store/);

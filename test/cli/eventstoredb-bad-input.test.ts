@@ -26,7 +26,7 @@ function expectRefusal({ code, stdout, stderr }: Outcome, expected: number, mess
 /** Also for a command that would write. */
 const commands = [["ls"], ["demo", "-q"], ["verify"]] as const;
 
-test("a scheme that is none exits 2 with those that there are, and no password", async () => {
+test("an unknown scheme exits 2, lists the known ones and shows no password", async () => {
   for (const typed of commands) {
     expectRefusal(
       await run("esbd://me:secret-4711@host:2113", ...typed),

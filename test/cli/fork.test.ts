@@ -81,7 +81,7 @@ test.each([
   expect(await idsIn(cwd)).toEqual(before);
 });
 
-test("compare shows where two conversations part, and what stands there on either side", async () => {
+test("compare shows where two conversations part, and what each has there", async () => {
   const { path: cwd } = demoStore();
   const [parent] = await idsIn(cwd);
   await turnlogHere(["fork", "@last@24", "--id", "cnv_other"], { cwd });

@@ -148,7 +148,7 @@ const shownSchema = z.object({
 });
 const shownOf = (outcome: Outcome) => shownSchema.parse(documentOf(outcome)).data;
 
-test("show tells of a run that was cut off who had it, what it was at, and what it goes on from", async () => {
+test("show names the owner of a run that was cut off, what it was doing, and what it continues from", async () => {
   const world = await cutOff("tool", "after");
   const cut = (await world.show()).stdout;
   expect(cut).toMatch(/Run run_\w+, open since @\d+: works on 2 blocks, the first 1 as above\n/);
@@ -190,7 +190,7 @@ test("show says nothing of what became of a process where it looks at the past",
   expect(past.stdout).toMatch(/\n {2}its process was \d+ on \S+\n/);
 });
 
-test("show tells of a process on another machine, of which nothing is known, when it was last heard of", async () => {
+test("show says when a process on another machine last showed a sign of life", async () => {
   const world = await cutOff("tool", "after");
   const database = new DatabaseSync(`${world.folder}/turnlog.db`);
   database.exec(

@@ -24,7 +24,7 @@ test("search says when nothing is found, and when there is more", async () => {
   expect(more.stderr).toContain("there are more");
 });
 
-test("search refuses what says nothing, and a limit that is none, and exits 2", async () => {
+test("search rejects an empty text and an invalid limit, and exits 2", async () => {
   const { path: cwd } = demoStore();
   for (const typed of [["search"], ["search", " "], ["search", "rome", "-n", "-1"]])
     expect(await turnlogHere(typed, { cwd }), typed.join(" ")).toMatchObject({ code: 2, stdout: "" });

@@ -106,7 +106,7 @@ test("a change that gives the block back leaves the Turn as it is", () => {
   expect(turn.replaceEach(turn.blocks, (block) => block)).toBe(turn);
 });
 
-test("drafts are told by object, because they have no id", () => {
+test("drafts are compared by object, because they have no id", () => {
   const [one, other] = [user("same"), user("same")];
   expect(Turn.of([one, other]).remove(one).blocks).toEqual([other]);
   expect(Turn.of([one, other]).remove(one).at(0)).toBe(other);

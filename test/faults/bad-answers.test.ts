@@ -86,7 +86,7 @@ function checkSound({ result, asked, texts, next, events }: Outcome): void {
   expect(next.text).toBe("well");
 }
 
-describe("what nobody knows is kept and passed on", () => {
+describe("unknown content is kept and passed on", () => {
   test.each<[string, JsonObject, object]>([
     ["a status", { status: "pondering" }, { status: "pondering", isComplete: false }],
     ["a member", { mood: { is: ["good", 1, null] } }, { rest: { mood: { is: ["good", 1, null] } } }],

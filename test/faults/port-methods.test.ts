@@ -138,7 +138,7 @@ test("a skip that could not delete the snapshots is told, and deletes them when 
   expect(deletions).toBe(2);
 });
 
-test("rows that cannot be read are told to who reads them all", async () => {
+test("a read of all rows fails if they cannot be read", async () => {
   const events = await filled();
   const { views } = events;
   if (views === undefined) throw new Error("the store keeps no rows");

@@ -86,7 +86,7 @@ test("the oldest reasoning may be missing, one in the middle may not", async () 
   expect(withoutMiddle["input_transformations"]).toEqual([removed(idOf(third[0]), "prefix_mismatch")]);
 });
 
-test("another model, and a request for the current turn only, are told as what they are", async () => {
+test("another model and a request for the current turn only are reported as such", async () => {
   const { server, settings, first, second, ids } = await twoTurns("withholds");
   const input = [user("one"), ...first, user("two"), ...second, user("three")];
   const otherModel = await accepted(server, { ...settings, model: "other", input });

@@ -84,7 +84,7 @@ test("takes no more conversations than it may", async () => {
   expect(importOf(imported).conversations.map(({ document }) => document)).toEqual(["d1", "d2"]);
 });
 
-test("imports the one conversation of a file under an id of one's own, and refuses it for several", async () => {
+test("imports the one conversation of a file under a chosen id, and refuses one for several conversations", async () => {
   const { file, store } = place({ id: "d1", messages: whole });
   const named = ["--id", "cnv_mine", "--store", store];
   const imported = await turnlog("import", file, ...named, "--json");

@@ -61,7 +61,7 @@ test("drops the reasoning of an answer that does not stand as it was given", () 
   expect(reading(look, a, result("a"), hm)).not.toContain("reasoning hm");
 });
 
-test("drops the reasoning of an answer that something stands within, though the wire does not take it", () => {
+test("drops the reasoning of an answer that something was inserted into, though the wire does not take it", () => {
   const [hm, look] = answer(0, thought("hm"), said("look"));
   const [foreign, saw] = answer(1, thought("aha"), said("saw"));
   const isOwn = ({ place }: Entry) => place?.answer !== 1;

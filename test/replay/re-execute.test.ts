@@ -173,7 +173,7 @@ test.each(unsteady)("names the layer that changes %s, and its frame", async (_, 
   expect(difference?.message).not.toBe("");
 });
 
-test("throws at whoever reaches for a clock, chance, a timer or the network from a layer", async () => {
+test("throws at a layer that uses a clock, randomness, a timer or the network", async () => {
   const reaching = [
     () => Date.now(),
     () => new Date(),

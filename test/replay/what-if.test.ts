@@ -156,7 +156,7 @@ test("ends where a layer asks what the recording never saw", async () => {
   expect((await ask([fetching])).unknown).toMatchObject({ what: "what the effect gives", frame: "0.0" });
 });
 
-test("tells of steps that would not have been made", async () => {
+test("lists steps that the other stack does not make", async () => {
   const { conversation, engine } = createWorkshop();
   const provider = scripted(["Yes.", "Very."]);
   await conversation.append("Is it?");

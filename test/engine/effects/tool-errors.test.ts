@@ -35,7 +35,7 @@ test.each([
 test.each([
   ["throws", throwing],
   ["gives", returning],
-])("the app says what the model is told of an error that a tool %s", async (_, charge) => {
+])("the app chooses what the model reads about an error that a tool %s", async (_, charge) => {
   const seen: unknown[] = [];
   const onToolError = (error: unknown): string => {
     seen.push(error);

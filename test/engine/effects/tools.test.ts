@@ -17,7 +17,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("the model is told of each tool by the JSON Schema of its input", async () => {
+test("a request offers each tool with the JSON Schema of its input", async () => {
   const { provider } = await run(["done"]);
   expect(provider.requests[0]?.["tools"]).toMatchObject([
     {
@@ -66,7 +66,7 @@ test.each([
   ["arguments that are no JSON", "add", '{"left": ', /^Error: invalid arguments: not JSON/],
   ["a tool that is not there", "subtract", "{}", /^Error: there is no tool named subtract/],
   ["a tool that throws", "fail", "{}", /^Error: the tool's own trouble/],
-] as const)("the model is told of %s, and the run goes on", async (_, name, given, told) => {
+] as const)("the model reads of %s, and the run continues", async (_, name, given, told) => {
   const fail = tool({
     name: "fail",
     description: "Fails.",
@@ -236,7 +236,7 @@ test("a custom tool call gets its input as text and a result of its kind", async
   });
 });
 
-test("a layer runs a call once, whoever asks for it again", async () => {
+test("a layer runs a call once, however often it is asked for", async () => {
   let runs = 0;
   const count = tool({
     name: "count",

@@ -135,7 +135,7 @@ describe("an endpoint that says what it continues from and leaves the context ou
     expect(lesson?.reason).toMatch(/^it counted \d+ tokens, where what it was asked to continue from had \d+$/);
   });
 
-  test("is told of as a loss of the run, and its answer is never continued from", async () => {
+  test("is reported as a loss of the run, and its answer is never continued from", async () => {
     const talk = await talkTo(lying);
     await talk.say("one ".repeat(60));
     await talk.workshop.conversation.append("two");

@@ -120,7 +120,7 @@ test("a failure that stood stands in a run that is taken up, although its router
   expect(resumed).toEqual(resumed.map(() => ({ said: "", asksAgain: false })));
 });
 
-test("what a router throws ends the run with its words, which the log has for whoever takes it up", async () => {
+test("an error that a router throws ends the run, and the log keeps its message for a resumption", async () => {
   const failing: Choice =
     ({ large }) =>
     ({ failed }) => {

@@ -46,7 +46,7 @@ async function story(conversation: Conversation): Promise<readonly unknown[]> {
   return told;
 }
 
-test("a router says who answers each request, and whoever is asked again goes on from what it holds", async () => {
+test("a router chooses the provider of each request, and a provider that is asked again continues from what it holds", async () => {
   await using store = new TurnlogStore(createMemoryStore());
   const conversation = store.conversation();
   const models = two();

@@ -108,7 +108,7 @@ test("what a router threw for a step that a layer goes on without is in the log,
   for (const { isChoiceKnown, asked } of resumed) if (isChoiceKnown) expect(asked).not.toContain(0);
 });
 
-test("whom a router chose stands before what is asked of that server to make room for the request", async () => {
+test("the router's choice is recorded before the requests that make room at that server", async () => {
   await using server = await startReferenceServer({ answer: () => ({ output: [message("ok")] }) });
   const own = { model: "m", baseURL: server.baseUrl, apiKey: "key", transport: "json" } as const;
   const [provider, kept] = [openaiResponses(own), openaiResponses({ ...own, organization: "kept" })];

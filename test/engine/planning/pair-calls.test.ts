@@ -79,7 +79,7 @@ describe("calls and results", () => {
     expect(sent(turnOf(asks(), blocks, result("call_a")))).toBe("user assistant");
   });
 
-  test("of one call id are told apart: the later pair gets another id, and its group goes without ids", () => {
+  test("of one call id stay distinct: the later pair gets another id, and its group is sent without ids", () => {
     const again = response("b", [rs(2), { ...fc("call_a"), id: "fc_2" }]);
     const turn = turnOf(response("a", [fc("call_a")]), result("call_a"), again, result("call_a"));
     expect(sent(turn)).toBe(

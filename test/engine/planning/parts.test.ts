@@ -255,7 +255,7 @@ describe("a file that a server keeps under an id", () => {
       expect(first?.parts).toEqual(stored.parts.filter((part) => codecs[to].unsendablePart?.(part, stored) === null));
   });
 
-  test.each(keeperNames)("goes to whoever is asked on the wire of %s while nobody has answered", (to) => {
+  test.each(keeperNames)("goes to every provider of the wire %s until one has answered", (to) => {
     const [first] = sentTo(to, keepers[to], recorded(stored));
     expect(first?.parts).toContainEqual(parts["file under an id"]);
   });
@@ -270,7 +270,7 @@ describe("a file that a server keeps under an id", () => {
     ]);
   });
 
-  test("of a block that was taken in from an endpoint is that endpoint's, whoever answers", () => {
+  test("of a block that came from an endpoint belongs to that endpoint, whichever endpoint answers", () => {
     const imported = Turn.of([stored.withId(freshBlockId()).withWire({ scope: keepers.anthropic })]);
     expect(sentTo("responses", keepers.responses, imported)[0]?.parts).toEqual([text("Read.")]);
     expect(sentTo("anthropic", keepers.anthropic, imported)[0]?.parts).toEqual(stored.parts);

@@ -190,7 +190,7 @@ test("another run that was wanted and failed leaves the answer that there was", 
   expect(await conversation.run(engine)).toMatchObject({ isNew: false, text: "an answer" });
 });
 
-test("a cut-off run is finished by whoever asks next, and by that alone", async () => {
+test("only the next caller of run finishes a run that was cut off", async () => {
   const charge = counted("charge", true);
   const scene = createScene([calling(["charge", "{}"]), "paid", "never asked for"], { tools: [charge.tool] });
   const first = scene.process();

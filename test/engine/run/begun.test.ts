@@ -12,7 +12,7 @@ test.each<[unknown, string]>([
   [{}, "name, scope, codec, capabilities, transport, settings, infer"],
   [{ ...scripted([]), infer: undefined }, "infer"],
   [{ ...scripted([]), capabilities: null }, "capabilities"],
-])("an engine is not made with a provider that is none (%#)", (provider, lacking) => {
+])("createEngine rejects an invalid provider (%#)", (provider, lacking) => {
   const create = (): unknown => createEngine(given(provider));
   expect(create).toThrow(TypeError);
   expect(create).toThrow(`createEngine: provider is not a provider, it lacks ${lacking}: `);

@@ -212,7 +212,7 @@ describe("a layer that asks the model beside the conversation", () => {
     expect((await reexecute(conversation, engine)).difference).toBeNull();
   });
 
-  test("is told of a refusal, and may go on without an answer; the log then refuses the same", async () => {
+  test("learns of a refusal, and may continue without an answer; the log then refuses the same", async () => {
     const brave = judge((ctx) =>
       ctx.infer({ input: "Safe?" }).then(
         ({ text }) => text,

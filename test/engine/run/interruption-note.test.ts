@@ -109,7 +109,7 @@ test("a run that was cancelled before it asked interrupted nobody", async () => 
   expect(await textsOf(conversation)).toEqual(["one", `${longAnswer}0`]);
 });
 
-test("retries that broke off, too, are told once in a row, and once more after something else was said", async () => {
+test("retries that broke off are noted once in a row, and once more after another message", async () => {
   const { conversation, engine, interrupt } = createChat(true);
   await conversation.append("one");
   for (let n = 0; n < 3; n += 1) await interrupt();
@@ -151,7 +151,7 @@ test("a message is answered once, whether its first run was interrupted or not",
   expect(provider.requests).toHaveLength(asked);
 });
 
-test("a fork is told of what broke off before it, or in the middle of which it begins; each branch once", async () => {
+test("a fork notes an interruption before it, or a run that it begins in, once for each branch", async () => {
   const { conversation, engine, interrupt } = createChat(true);
   await conversation.append("one");
   await interrupt();
@@ -182,7 +182,7 @@ test("who goes back to before the interruption is told nothing of it", async () 
   expect((await textsOf(conversation)).slice(0, 3)).toEqual(["one", text, "three"]);
 });
 
-test("a summary that broke off is no answer that did, and none is told of before one", async () => {
+test("an interrupted summary is not an interrupted answer, and no note comes before a summary", async () => {
   const { conversation, engine } = createChat(true);
   for (const text of ["one", "two"]) {
     await conversation.append(text);

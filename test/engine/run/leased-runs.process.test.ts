@@ -60,7 +60,7 @@ test("who begins where a killed process ended resumes what that left, and waits 
   expect(resumed).toMatchObject([{ id: conversation.id, result: { text: "an answer" }, error: null }]);
 });
 
-test("looks that are told at once find a killed owner out as well, without a run that waits", async () => {
+test("callers that are rejected at once also discover a killed owner, without a run that waits", async () => {
   const { conversation, owner } = await leased(hasty);
   await owner.kill();
   const run = () => conversation.run(answering(), { whileRunning: "throw" });

@@ -74,7 +74,7 @@ test("what an answer has cost so far is told while it streams, where the endpoin
   expect(told).toEqual(["0 tokens", "text-delta", "3 tokens", "block", "5 tokens"]);
 });
 
-test("tool calls are told when they begin and when they end", async () => {
+test("a stream reports when tool calls begin and when they end", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const calls = [{ name: "echo", arguments: { say: "hi" } }];
   const { engine } = workshop.scripted([{ calls }, "done"], { tools: [echo] });
@@ -221,7 +221,7 @@ test("a subject of RxJS is an observer", async () => {
   expect((await first).map(({ type }) => type)).toEqual(["run-start", "request-start"]);
 });
 
-test("changes are told once they are durable, in order, whoever makes them", async () => {
+test("a stream reports changes once they are durable, in order, with any author", async () => {
   const { conversation, store, ...workshop } = createWorkshop();
   const { engine } = workshop.scripted(["an answer"]);
   await conversation.append("before anybody looked");
@@ -254,7 +254,7 @@ test("a stream takes a signal of its own", async () => {
   expect(await rejectionOf(reading)).toMatchObject({ code: "run-cancelled", cause: { message: "enough" } });
 });
 
-test("observers are told which conversation and run a part is of, and can tell those of two runs at once apart", async () => {
+test("observers get the conversation and run of each part, so they can distinguish two simultaneous runs", async () => {
   const { store, ...workshop } = createWorkshop();
   const texts = new Map<string, string>();
   const sequences = new Map<string, number[]>();

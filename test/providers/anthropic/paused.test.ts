@@ -240,7 +240,7 @@ test("the container that code runs in is named until the user speaks, beside the
   }
 });
 
-test("a thread is gone on with behind a pause by a request that says nothing", async () => {
+test("a request without new input continues a thread after a pause", async () => {
   const { provider, bodies } = modelThat(threeParts, { threads: true });
   const { store, conversation, result } = await runOf(provider);
   expect(result.text).toBe("I look.It is sunny.");

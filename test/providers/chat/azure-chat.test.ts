@@ -57,7 +57,7 @@ describe("requests go", () => {
   });
 });
 
-test("what was answered belongs to the resource, whoever asks, and OpenAI's own endpoint is another", () => {
+test("an answer belongs to the resource, for any user, and OpenAI's own endpoint is another one", () => {
   const endpoint = "https://r.openai.azure.com";
   const scopes = [azure({ endpoint }), azure({ endpoint, apiKey: "azure-key-2" })].map(({ scope }) => scope);
   expect(new Set(scopes)).toEqual(

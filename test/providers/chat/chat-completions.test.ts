@@ -139,7 +139,7 @@ test.each([
   expect(() => chatCompletions(options)).toThrow(text);
 });
 
-test("a missing key is named by the variable of the dialect; servers of one's own ask for none", async () => {
+test("an error about a missing key names the dialect's variable; self-hosted servers need no key", async () => {
   for (const [dialect, variable] of [
     ["openai", "OPENAI_API_KEY"],
     ["deepseek", "DEEPSEEK_API_KEY"],

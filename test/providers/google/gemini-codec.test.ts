@@ -163,7 +163,7 @@ test("results stand by themselves, before what the user says next", () => {
   ]);
 });
 
-test("images and files that a tool gave stand beside its texts", () => {
+test("images and files that a tool gave are sent beside its texts", () => {
   const blocks = received([signed(call(1, { id: "abc" }))]);
   const output = [text("See."), image("data:image/png;base64,AA=="), image("https://here.example/a.png")];
   const contents = contentsOf([user("Go."), ...blocks, toolResult({ callId: "abc", output })]);

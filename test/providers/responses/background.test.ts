@@ -200,7 +200,7 @@ describe("a response that takes its time", () => {
     expect(textOf((await asked).deltas, "text-delta")).toBe("At last.");
   });
 
-  test("can be cancelled, and whoever waits is told", async () => {
+  test("can be cancelled, and the waiting caller learns of it", async () => {
     await using world = await slow();
     const started = Promise.withResolvers<string>();
     const asked = ask(world.provider, {

@@ -143,7 +143,7 @@ describe("an answer that nobody waits for any more", () => {
     expect(server.opened()).toBe(2);
   });
 
-  test("ends as another response than it began as: then nobody knows what it is", async () => {
+  test("ends as another response than it began as, so its content is unknown", async () => {
     const server = await hostile((webSocket) =>
       onRequest(webSocket, (lane) => {
         const [created] = framesOf("resp_mine", lane);

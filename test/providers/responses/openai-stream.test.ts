@@ -195,7 +195,7 @@ test("an error after a part of the answer says that the server has acted", async
   expect(await failureOf(ask(provider(server)))).toMatchObject({ outcome: "unknown", partial: [thought] });
 });
 
-test("whoever listens and throws is heard", async () => {
+test("an error of a listener is reported", async () => {
   await using server = await streaming(eventsOf(done(0, message), completed));
   const onDelta = (): never => {
     throw new Error("a bug of the listener");

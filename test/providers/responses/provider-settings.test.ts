@@ -45,7 +45,7 @@ describe("settings", () => {
     ["extra_body", /did you mean 'extraBody'\?/],
     ["top_k", /^openaiResponses has no option 'top_k': /],
     ["guided_decoding_backend", /^openaiResponses has no option 'guided_decoding_backend'; other members/],
-  ])("that are none are refused: %s", (name, message) => {
+  ])("that do not exist are rejected: %s", (name, message) => {
     for (const value of ["x", undefined, null]) {
       expect(() => create({ [name]: value })).toThrow(ProviderSettingsError);
       expect(() => create({ [name]: value })).toThrow(message);
@@ -139,7 +139,7 @@ test("a missing key is told with what to do", () => {
   expect(() => openaiResponses({ model: "m" })).toThrow("there is no API key: set OPENAI_API_KEY, or give apiKey");
 });
 
-test("a base URL that is none is told", () => {
+test("an invalid base URL is an error", () => {
   expect(() => create({ baseURL: "localhost" })).toThrow(
     /base URL is not a URL: localhost; it must begin with https:\/\//,
   );

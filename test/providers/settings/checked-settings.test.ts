@@ -101,7 +101,7 @@ test.each([
   ["openaiResponses", { reasoning_effort: "low" }, "reasoning: { effort }"],
   ["openaiResponses", { verbosity: "low" }, "text: { verbosity }"],
   ["aiSdk", { max_tokens: 1 }, "'maxOutputTokens'"],
-])("%s: what stands within an option is told with it: %j", (provider, options, meant) => {
+])("%s: an error about a nested option names its path: %j", (provider, options, meant) => {
   expect(refusalOf(provider, options)).toContain(`: did you mean ${meant}? `);
 });
 

@@ -64,7 +64,7 @@ test("the stand-in for the CLI prints an answer block by block, and goes on with
   expect(readItems(items, rest)).toHaveLength(7);
 });
 
-test("what a new session is told of an earlier conversation is read as that conversation", async () => {
+test("the transcript of an earlier conversation is read as that conversation", async () => {
   await using server = await startReferenceServer();
   const lines = [
     { role: "user", text: "One?" },

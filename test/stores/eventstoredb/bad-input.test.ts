@@ -61,7 +61,7 @@ describe("an address", () => {
     await expect(opened(url)).rejects.toThrow(advice);
   });
 
-  test("of a kind that nobody knows is told without its password", async () => {
+  test("of an unknown kind is rejected without showing its password", async () => {
     await expect(openStore("esbd://me:secret@host")).rejects.toThrow(
       expect.objectContaining({ code: "unknown-store" }),
     );

@@ -172,7 +172,7 @@ test("a subscription of few streams looks at what others write once, however lon
   await events.return?.();
 });
 
-test("a subscription that sleeps is told of a file that cannot be read any more", async () => {
+test("a sleeping subscription learns that its file cannot be read any more", async () => {
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path, { pollMs: 5 });
   const next = store.subscribe()[Symbol.asyncIterator]().next();
