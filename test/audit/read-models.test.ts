@@ -124,7 +124,7 @@ test("a row that is not there where it should be is named", async () => {
   expect(await verified({ ...here, readModels })).toEqual([expect.stringMatching(/^cnv_other@1 view: /)]);
 });
 
-test("a row that stands in a list where its events do not put it is named", async () => {
+test("verify names a row that is in a list where its events do not put it", async () => {
   const here = await world();
   const views: ViewStore = {
     ...here.views,

@@ -7,7 +7,7 @@ const isFrozenThrough = (value: JsonValue | undefined): boolean =>
   value === null ||
   (Object.isFrozen(value) && Object.values(value).every(isFrozenThrough));
 
-test("what could be changed is copied, what could not stands as it is", () => {
+test("mutable values are copied, immutable ones are kept", () => {
   const inner = { text: "said" };
   const value = { parts: [inner, 1, null], absent: undefined, ["__proto__"]: { own: true } };
   const kept = frozenJson(value, "it");

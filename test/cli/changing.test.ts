@@ -41,7 +41,7 @@ function expectRefusal({ code, stdout, stderr }: Outcome, expected: number, mess
   expect(stderr).toMatch(/^turnlog: [^\n]+\n$/);
 }
 
-test("append takes the text from the line or from stdin, and says where it stands and who wrote it", async () => {
+test("append takes the text from the command line or stdin, and says where it is and who wrote it", async () => {
   const { run, said, read } = at(demoStore().path);
   expect(await said(["append", "@last", "One more thing"])).toMatch(/^user message appended as cnv_\w+@66$/);
   expect(await said(["append", "@last", "-", "--as", "system"], "Be brief.\nBe kind.\n")).toMatch(/^system .*@67$/);

@@ -135,7 +135,7 @@ export const engine = createEngine({
   expect(await run(`verify --stack ${path}`)).toMatchObject({ code: 0, stderr: "" });
 });
 
-test("a module that exports neither codecs nor an engine is told both", async () => {
+test("an error about a module that exports neither codecs nor an engine names both", async () => {
   const { run, file } = await foreignStore();
   writeFileSync(file("codec.ts"), `${wired("toyCodec")} export const codec = toyCodec;`);
   const { code, stderr } = await run(`verify --stack ${file("codec.ts")}`);

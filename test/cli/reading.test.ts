@@ -182,7 +182,7 @@ test("diff shows what was modified with its old and new text, and is 0 where not
   expect(await run(cwd, "diff @last@58 @last@59")).toMatchObject({ code: 0 });
 });
 
-test("an image is told wherever its message is, and diff tells that a layer took it out or put another in its place", async () => {
+test("every view of a message shows its image, and diff shows that a layer removed or replaced it", async () => {
   const { path: cwd, file } = temporaryFolder();
   const store = await openStore(`sqlite:${file("turnlog.db")}`);
   const conversation = store.conversation("cnv_seen");
@@ -309,7 +309,7 @@ test("log and ls show an event that cannot be read, and go on", async () => {
 });
 
 test.each(["{", "null", '"user"', '{"kind":"user","name":5}'])(
-  "log and ls go on beside an event whose actor became %s, and nobody is named for it",
+  "log and ls continue past an event whose actor became %s, and name no author for it",
   async (actor) => {
     const { path: cwd, file } = demoStore();
     const database = new DatabaseSync(file("turnlog.db"));

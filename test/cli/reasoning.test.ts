@@ -39,7 +39,7 @@ test("why --reasoning says what became of each block, who broke what it was made
   );
 });
 
-test("its document says the same, and has no reasoning where nobody asked for it", async () => {
+test("its document says the same, and has no reasoning unless asked for", async () => {
   const cwd = await storeWithReasoning();
   const asked = ["why", "cnv_thinking", "--json"];
   const { reasoning } = readDocument(whyDocument, await turnlogHere([...asked, "--reasoning"], { cwd }));

@@ -204,7 +204,7 @@ test("show says when a process on another machine last showed a sign of life", a
   );
 });
 
-test("a call in doubt parks the run; what to type is told, and settles it", async () => {
+test("a call in doubt parks the run; the output says what to type, and that settles it", async () => {
   const world = await cutOff("tool", "after");
   const parked = await world.resume(["--stack", stack]);
   expect(parked.code).toBe(1);
@@ -233,7 +233,7 @@ test("a call in doubt parks the run; what to type is told, and settles it", asyn
   expect((await world.show(["--json"])).code).toBe(0);
 });
 
-test("settles and finishes at once, and runs the call once more where it is told to", async () => {
+test("settles and finishes at once, and repeats the call with --settle rerun", async () => {
   const world = await cutOff("tool", "before");
   const parked = documentOf(await world.resume(["--stack", stack, "--json"]));
   const blockId = resumedSchema.parse(parked).data.inDoubt[0]?.blockId ?? "";
@@ -261,7 +261,7 @@ test.each([
   },
 );
 
-test("a settlement is told also where the run cannot go on afterwards", async () => {
+test("a settlement is reported even if the run cannot continue afterwards", async () => {
   const world = await cutOff("tool", "before");
   vi.stubEnv("WITH_LAYER", "1");
   onTestFinished(() => void vi.unstubAllEnvs());

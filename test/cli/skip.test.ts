@@ -51,7 +51,7 @@ test("the log shows who skipped an event and why in its place, and a transcript 
   expect(stderr).toBe("@65 was skipped by operator: a newer one wrote it\n");
 });
 
-test("verify goes on behind a changed event that was skipped, and tells a change that nobody looked at", async () => {
+test("verify continues after a changed event that was skipped, and reports a change that no operator skipped", async () => {
   const cwd = damagedAt(65);
   await turnlogHere(["skip", "@last@65", "--reason", "a newer one wrote it"], { cwd });
   const change = (sql: string): void => {

@@ -59,7 +59,7 @@ const withTools: ReferenceServerOptions["answer"] = ({ request }) =>
     ? { output: [reasoning({ summary: "hm" }), functionCall("echo", '{"say":"hi"}', { callId: "call_1" })] }
     : { output: [message(`Answer ${request}.`)] };
 
-test("a conversation whose log was lost is had back from its last response, and goes on from there", async () => {
+test("a conversation whose log was lost is recovered from its last response, and continues from there", async () => {
   await using server = await startReferenceServer({ answer: withTools });
   const { conversation: original, responseId } = await spoken(server, ["one", "two"]);
   const { provider, store, engine } = world(server);

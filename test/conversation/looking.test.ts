@@ -227,7 +227,7 @@ test("a store verifies all that it holds, against heads that were kept elsewhere
   expect((await store.verify()).problems).toMatchObject([{ conversation: conversation.id, kind: "view" }]);
 });
 
-test("whatIf leaves a layer out, asks nobody and changes nothing", async () => {
+test("whatIf leaves a layer out, asks no provider and changes nothing", async () => {
   const { conversation, engine, provider } = await talked();
   const head = await conversation.head();
   const { steps } = await whatIf(conversation, engine, { without: "loud", bodies: true });

@@ -85,7 +85,7 @@ test("a replaced block, a run of new blocks and all removed blocks are one edit 
   );
 });
 
-test("a block that is replaced and moved is told by two edits", () => {
+test("a block that is replaced and moved is two edits", () => {
   const from = turnOf(1, 2, 3, 4);
   const to = Turn.of([said(1), said(3), said(4), said(2, "other")]);
   expect(diffTurns(from, to, unknown).map((edit) => edit.op)).toEqual(["replace", "move"]);

@@ -119,7 +119,7 @@ describe("unknown content is kept and passed on", () => {
     expect(outcome.texts).toEqual(["one", "hello"]);
   });
 
-  test("the code of a failure stands in the error and in the log", async () => {
+  test("the code of a failure is in the error and in the log", async () => {
     const failed = {
       type: "response.failed",
       response: answer({ status: "failed", output: [], error: { code: "moon_phase", message: "Full moon." } }),

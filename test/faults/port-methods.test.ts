@@ -117,7 +117,7 @@ test("a run whose owner's lease cannot be judged is not taken from it", async ()
   expect((await other.at(-1)).run?.id).toBe(runId);
 });
 
-test("a skip that could not delete the snapshots is told, and deletes them when it is repeated", async () => {
+test("a skip that could not delete the snapshots is an error, and deletes them when it is repeated", async () => {
   const damaged = await damagedCopy(await filled(), {
     ...{ stream: "conversation-cnv_one", revision: 1, damage: damages["data that is no JSON"] },
   });

@@ -257,7 +257,7 @@ test("hide and restore get the conversation and the client's blocks before a pla
   expect(JSON.stringify(provider.reading(1))).toContain("hidden 2");
 });
 
-test("a block is hidden anew where another stands ahead of it than before", async () => {
+test("a block is hidden again if another block precedes it than before", async () => {
   const count = lens({
     name: "count",
     version: "1.0.0",

@@ -142,7 +142,7 @@ test.each(rehearsalProviders)("%s: after the oldest exchanges were left out, the
 
 // Ollama counts nothing that it had read before, and threads are marked for no cache.
 test.each(rehearsalProviders.filter((name) => name !== "ollama" && name !== "anthropic-threads"))(
-  "%s: from the second request on the usage of a conversation that nobody edits says what was cached",
+  "%s: from the second request on the usage of an unedited conversation says what was cached",
   async (name) => {
     await using asked = await asking(name, { answer: () => ({ output: [message(`${said} `.repeat(200))] }) });
     const { conversation, engine } = asked;

@@ -55,7 +55,7 @@ test.each<readonly [string, (now: JsonObject, items: JsonObject[]) => JsonObject
   ["a removed answer", (body, items) => ({ ...body, input: items.toSpliced(1, 2) }), [false, true]],
   ["what stands behind it", (body, items) => ({ ...body, input: items.with(-1, user("THREE")) }), [false, false]],
 ])(
-  "an edit of %s is told, and the model does not get what stood behind it",
+  "an edit of %s is reported, and the model does not get what followed it",
   async (_what, edit, [isFirst, isSecond]) => {
     const { server, settings, first, second, ids } = await twoTurns("withholds");
     const items = [user("one"), ...first, user("two"), ...second, user("three")];

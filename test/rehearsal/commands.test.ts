@@ -146,7 +146,7 @@ test("prints a rehearsal as one stable document", async () => {
   expect(figures["conversations"]).toBe(2);
 });
 
-test.each(["json", "sse", "websocket"])("sends its requests as it is told: %s", async (transport) => {
+test.each(["json", "sse", "websocket"])("sends its requests as the options say: %s", async (transport) => {
   const options = ["--limit", "2", "--edit-rate", "0.4", "--switch-modes", "--transport", transport, "--json"];
   const ended = await turnlog("rehearse", "--generate", "a", ...options);
   expect(ended.code).toBe(0);
@@ -155,7 +155,7 @@ test.each(["json", "sse", "websocket"])("sends its requests as it is told: %s", 
   expect(Number(figures["chained"])).toBeGreaterThan(0);
 });
 
-test("warms connections up where it is told to, and counts what that sent", async () => {
+test("warms up connections with --warm-up, and counts what that sent", async () => {
   const options = ["--limit", "1", "--transport", "websocket", "--warm-up", "1"];
   const ended = await turnlog("rehearse", "--generate", "a", ...options, "--json");
   expect(ended.code).toBe(0);
@@ -229,7 +229,7 @@ test.each([
   expect(refused.stderr.trim()).toMatch(expected);
 });
 
-test("plays the Messages API with threads where it is told to continue", async () => {
+test("plays the Messages API with threads in mode chained", async () => {
   const told = ["--provider", "anthropic", "--mode", "chained", "--edit-rate", "0", "--limit", "2"];
   const {
     requests = 0,

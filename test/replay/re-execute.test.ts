@@ -212,7 +212,7 @@ test("tells settings, stacks and tools that are not those of the run, before any
   });
 });
 
-test("tells layers the time that they were told, whenever what waited for an answer was done", async () => {
+test("gives layers the recorded times, whenever the work that waited for an answer was done", async () => {
   const workshop = createWorkshop();
   const { conversation, clock } = workshop;
   const waiting = layer("waiting", (next) => async (turn, ctx) => {

@@ -143,7 +143,7 @@ test("gives the layers below one that is left out what they got, and nothing of 
   expect(turn.blocks.filter(({ text }) => text === 'It was "fetched".').length).toBe(3);
 });
 
-test("gives a step that was never made the oldest answer that nobody got, and ends where none is left", async () => {
+test("gives a step that was never made the oldest unused answer, and ends where none is left", async () => {
   const { ask } = await played([]);
   const { steps, unknown, turn } = await ask([twice]);
   expect(steps.map(({ recorded }) => recorded?.frame ?? null)).toEqual(["0.0", "0.1", null]);

@@ -64,7 +64,7 @@ describe("a call in doubt", () => {
     expect(charge.runs).toHaveLength(2);
   });
 
-  test("is settled by the app's handler, which is told what it was begun with", async () => {
+  test("is settled by the app's handler, which gets the arguments that it began with", async () => {
     const told: unknown[] = [];
     const { result, charge } = await parked({
       onInDoubt: (doubt) => {
@@ -160,7 +160,7 @@ describe("a call in doubt", () => {
   });
 });
 
-test("a result that a person knew stands where its call's would, also when the run fails in the end", async () => {
+test("a result that a person gave takes the place of the call's own, also if the run fails later", async () => {
   const charge = counted("charge", false);
   const lookUp = counted("look-up", true);
   const refusal = { error: { message: "no more" } };
@@ -177,7 +177,7 @@ test("a result that a person knew stands where its call's would, also when the r
   expect(results.map(({ text }) => text)).toEqual(["charged, says the bank", "look-up done", "look-up done"]);
 });
 
-test("a call of a tool that never was there is told so again, and waits for nobody", async () => {
+test("a call of an unknown tool gets the same error again, and waits for no person", async () => {
   const lookUp = counted("look-up", true);
   const scene = createScene([calling(["no-such-tool", "{}"]), "an answer"], { tools: [lookUp.tool] });
   const first = scene.process();

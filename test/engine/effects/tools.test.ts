@@ -55,7 +55,7 @@ test.each([
   [[{ type: "text", text: "a", lang: "en" }]],
   [[image(url), { type: "row" }]],
   [{ type: "text", text: "a" }],
-])("data that is no list of parts is told as JSON: %j", async (data) => {
+])("data that is not a list of parts is sent as JSON: %j", async (data) => {
   const look = tool({ name: "look", description: "Looks.", inputSchema: z.object({}), execute: () => data });
   const { turn } = await run([calling(["look", "{}"]), "done"], { tools: [look] });
   expect(resultsOf(turn)).toEqual([JSON.stringify(data)]);
@@ -90,7 +90,7 @@ const giving = (gives: () => unknown, timeoutMs = 1_000): Tool => ({
   run: async () => await gives(),
 });
 
-test.each(noJson)("the model is told that a tool gave %s, and the run goes on", async (_, gives) => {
+test.each(noJson)("the model reads that a tool gave %s, and the run continues", async (_, gives) => {
   const { conversation, events, outcome, provider } = await run([calling(["give", "{}"]), "done"], {
     tools: [giving(gives)],
   });
@@ -145,7 +145,7 @@ test("parallel calls run at the same time", async () => {
   expect({ maxRunning, results: resultsOf(turn) }).toEqual({ maxRunning: 3, results: ["met", "met", "met"] });
 });
 
-test("a tool that takes too long is given up, the model is told, and what it says later is recorded", async () => {
+test("a tool that takes too long is abandoned, the model learns of it, and a later result is recorded", async () => {
   const finish = Promise.withResolvers<string>();
   let heard: AbortSignal | null = null;
   const slow = tool({

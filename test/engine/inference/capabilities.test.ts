@@ -159,7 +159,7 @@ describe("an endpoint that says what it continues from and leaves the context ou
     expect(await learnt(talk)).toEqual([]);
   });
 
-  test("is believed where reasoning stands in the context, which servers may leave out", async () => {
+  test("is believed if the context has reasoning, which servers may leave out", async () => {
     const talk = await talkTo({ ...lying, answer: () => ({ output: [reasoning(), message("word ".repeat(40))] }) });
     await talk.say("one ".repeat(60));
     await talk.say("two");

@@ -108,7 +108,7 @@ test("a run that was cut off fails over as its log says, whatever else is still 
   expect(resumed).toEqual(resumed.map(() => ({ said: "small says so", asksAgain: false })));
 });
 
-test("a failure that stood stands in a run that is taken up, although its router would have another one today", async () => {
+test("a recorded failure stays in a resumed run, although its router would choose another provider today", async () => {
   const { ended, log, resumed } = await cutOffAnywhere(
     ({ large }) =>
       () =>

@@ -110,7 +110,7 @@ test("a provider that lets the abort through was aborted", async () => {
   ]);
 });
 
-test("a provider that fails to fetch a response has it cancelled: nobody waits for it any more", async () => {
+test("a provider that fails to fetch a response cancels it, because no caller waits any more", async () => {
   const cancelled: string[] = [];
   const provider: Provider = {
     ...doing(async ({ onStarted }) => {

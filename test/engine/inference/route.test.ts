@@ -83,7 +83,7 @@ test("the result of a run and its stream say who answered, and who is asked", as
   ]);
 });
 
-test("a router is told the Turn, the step, what was used and who failed", async () => {
+test("a router gets the Turn, the step, the usage and the failed providers", async () => {
   await using store = new TurnlogStore(createMemoryStore());
   const asked: Omit<RouteQuestion, "turn">[] = [];
   const models = two({ large: [refused], small: [{ calls: [{ name: "look", arguments: {} }] }, "done"] });
@@ -112,7 +112,7 @@ test("a router is told the Turn, the step, what was used and who failed", async 
   ]);
 });
 
-test("a failure stands where the router has nobody else, and the Turn is as it was", async () => {
+test("a failure stays if the router has no other provider, and the Turn is unchanged", async () => {
   await using store = new TurnlogStore(createMemoryStore());
   const conversation = store.conversation();
   const models = two({ large: [refused, "large again"] });
@@ -167,7 +167,7 @@ test("a run that is taken up asks whom its log says, whatever the router says by
   expect(await story(next)).toEqual([["large", "full"], "interrupted", ["large", "full"]]);
 });
 
-test("a router is told the step of the run, also of one that is taken up", async () => {
+test("a router gets the step of the run, also of a resumed one", async () => {
   const events = createMemoryStore();
   const look = tool({
     ...{ name: "look", description: "Looks.", inputSchema: z.object({}), idempotent: true },

@@ -76,7 +76,7 @@ async function cutOffAnywhere(choose: Choosing, otherwise: Choosing) {
   return { ended, log, resumed };
 }
 
-test("whom a router chose for a request that never was is in the log, and who takes the run up asks nobody else", async () => {
+test("the router's choice for a request that was never sent is in the log, and a resumption asks the same provider", async () => {
   const { ended, log, resumed } = await cutOffAnywhere(
     () => "large",
     () => "small",

@@ -82,7 +82,7 @@ describe.each(names)("on the wire of %s", (name) => {
   });
 });
 
-test("a codec that gives one id to different calls is told so", () => {
+test("a codec that gives one id to different calls is an error", () => {
   const codec = defineCodec({
     ...{ name: "one-id/1", callIdFor: () => "one", encodeRequest: () => "", writeAnswer: () => ({}) },
     readAnswer: () => ({ id: null, status: null, isComplete: true, blocks: [], rest: {} }),

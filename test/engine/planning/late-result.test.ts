@@ -57,7 +57,7 @@ test("each of several late results names its own call, by what it was called wit
   ]);
 });
 
-test("its parts stand behind what names the call, data is its JSON, and long arguments are shortened", () => {
+test("its parts follow the text that names the call, data is its JSON, and long arguments are shortened", () => {
   const after = (output: JsonValue, more: Record<string, string> = {}) =>
     lastSaid(turnOf(asks(), response("a", [fc("call_a", more)]), asks(), gave("call_a", output)));
   const chart = image("https://charts.example/1.png");

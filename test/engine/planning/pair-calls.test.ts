@@ -21,7 +21,7 @@ describe("calls and results", () => {
     );
   });
 
-  test("stand together where the server wants that: what a result came before is outside, and the others are answered there", () => {
+  test("are kept together if the server requires it: a message that came before a result is moved out, and the others are answered there", () => {
     const [one, two, three] = response("b", [fc("call_a"), fc("call_b"), fc("call_c")]);
     const split = turnOf(
       asks(),
@@ -130,7 +130,7 @@ describe("calls and results", () => {
     );
   });
 
-  test("of an app, which no response groups, stand together while only a model speaks", () => {
+  test("of an app, which no response groups, stay together while only a model speaks", () => {
     const [a, b] = [typedCall("call_a"), typedCall("call_b")];
     expect(sent(turnOf(a, b, result("call_a"), result("call_b")))).not.toContain("aborted");
     const c = typedCall("call_c");

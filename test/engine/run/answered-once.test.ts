@@ -19,7 +19,7 @@ function chargingShop() {
   return { conversation, store, watched, workshop, engine, provider, charge };
 }
 
-test("a message that is delivered twice is answered once: nobody is asked, no tool runs and nothing is written", async () => {
+test("a message that is delivered twice is answered once: no model is asked, no tool runs and nothing is written", async () => {
   const { conversation, engine, provider, charge, watched } = chargingShop();
   const deliver = async () => {
     const { isNew } = await conversation.append("charge me", { key: "message-1" });

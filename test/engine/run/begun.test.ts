@@ -34,7 +34,7 @@ test("a provider may be an object of a class", () => {
   expect(() => createEngine({ provider: new Mine() })).not.toThrow();
 });
 
-test("what keeps a run from beginning is told as it is, and nothing is written", async () => {
+test("an error that keeps a run from beginning is passed on unchanged, and nothing is written", async () => {
   const { conversation, ...workshop } = createWorkshop();
   await conversation.append("hello");
   const before = await eventsOf(conversation);

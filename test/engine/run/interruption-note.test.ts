@@ -60,7 +60,7 @@ test("the request after a cancelled run tells the model, and what had arrived is
   expect(note?.actor).toEqual({ kind: "engine" });
 });
 
-test("nothing is told unless the engine is to, and what it is to say is what is said", async () => {
+test("no note is added unless the engine has one, and the note has the given text", async () => {
   const off = createChat();
   await off.conversation.append("one");
   await off.interrupt();
@@ -80,7 +80,7 @@ test.each([0, "", {}])("createEngine refuses %j as a note", (interruptionNote) =
   );
 });
 
-test("a request that its server refused interrupted nobody; an answer that was cut off is told as an error", async () => {
+test("a request that its server refused interrupted no answer; an answer that was cut off is noted as an error", async () => {
   const { conversation, engine, provider } = createChat(true, ({ requestNumber }) => {
     if (requestNumber === 0) return { error: { status: 400, message: "no" } };
     return requestNumber === 1 ? { error: { status: 500, message: "oh" } } : "fine";
@@ -95,7 +95,7 @@ test("a request that its server refused interrupted nobody; an answer that was c
   expect(await textsOf(conversation)).toEqual(["one", cutOff, "fine"]);
 });
 
-test("a run that was cancelled before it asked interrupted nobody", async () => {
+test("a run that was cancelled before it asked interrupted no answer", async () => {
   const { conversation, engine, provider } = createChat(true);
   await conversation.append("one");
   const abort = new AbortController();
@@ -170,7 +170,7 @@ test("a fork notes an interruption before it, or a run that it begins in, once f
   expect((await textsOf(later)).filter((text) => text === interrupted)).toHaveLength(1);
 });
 
-test("who goes back to before the interruption is told nothing of it", async () => {
+test("a revert to before the interruption leaves no note of it", async () => {
   const { conversation, engine, interrupt } = createChat(true);
   await conversation.append("one");
   const { text } = await conversation.run(engine);
@@ -200,7 +200,7 @@ test("an interrupted summary is not an interrupted answer, and no note comes bef
   expect(await textsOf(conversation)).not.toContain(interrupted);
 });
 
-test("another process knows from a snapshot that the model is still to be told", async () => {
+test("another process knows from a snapshot that the note is still due", async () => {
   const path = temporaryFolder().file("turnlog.db");
   const before = createChat(true, talkative, { events: await openSqliteStore(path) });
   await before.conversation.append("one");

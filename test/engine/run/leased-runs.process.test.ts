@@ -33,7 +33,7 @@ function renewals(server: EventStoreDbServer): number {
 
 const lastOf = async (owner: Aside, line: RegExp): Promise<string | undefined> => (await owner.readTo(line)).at(-1);
 
-test("an owner on another machine keeps its run while its event loop stands still", async () => {
+test("an owner on another machine keeps its run while its event loop is blocked", async () => {
   const { server, conversation, store } = await leased(patient, "block");
   const before = renewals(server);
   const refused = await rejectionOf(conversation.run(answering()));

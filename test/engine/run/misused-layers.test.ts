@@ -66,7 +66,7 @@ test.each<[string, unknown, string]>([
   ["a number", 42, "42"],
   ["nothing", undefined, "undefined"],
   ["null", null, "null"],
-])("%s that a layer throws is told with its name", async (_, thrown, told) => {
+])("an error about %s that a layer throws names the layer", async (_, thrown, told) => {
   const bad = layer("bad", () => async () => throwing(thrown));
   const outcome = await outcomeOf(
     idle,
@@ -77,7 +77,7 @@ test.each<[string, unknown, string]>([
   expect(outcome).toHaveProperty("message", expect.stringMatching(`: layer bad: ${told}$`));
 });
 
-test("of two layers that throw the same text each is told for its own", async () => {
+test("of two layers that throw the same text each is named for its own error", async () => {
   const inner = layer("inner", () => async () => throwing("no luck"));
   const outer = layer("outer", (next) => async (turn: Turn) => {
     await next(turn).catch(() => undefined);

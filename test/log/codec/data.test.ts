@@ -126,7 +126,7 @@ test("writes a secret by its name and reads it as a secret", () => {
   expect(encodeData(data, plenty).text).toBe(text);
 });
 
-test("makes a blob of a string over 64 KiB of UTF-8, wherever it stands", () => {
+test("makes a blob of a string over 64 KiB of UTF-8, anywhere in the data", () => {
   const limit = "é".repeat(32 * 1024);
   const over = `${limit}x`;
   const { text, blobs } = encodeData({ limit, list: [{ over }, over] }, plenty);

@@ -170,7 +170,7 @@ test("a sound event counts although somebody wrote that it was skipped", async (
   expect((await createWorkshop({ events: store.events }).conversation.turn()).length).toBe(2);
 });
 
-test("what cannot be compared is told by what would do", async () => {
+test("an error about what cannot be compared says what can", async () => {
   const { conversation, store } = createWorkshop();
   await conversation.append("hello");
   const past = await conversation.at(-1);

@@ -97,7 +97,7 @@ test("a stream that is cut is an error, with what had come", async () => {
   });
 });
 
-test("an error in a stream that a proxy does not call one is told with what it says", async () => {
+test("an error in a stream that a proxy does not mark as one is reported with its message", async () => {
   const data = { error: { type: "overloaded_error", message: "Try another route" } };
   const { failing } = await endpoint(
     answering(`${eventsOf(...begun)}data: ${JSON.stringify(data)}\n\n`, 200, eventStream),

@@ -111,7 +111,7 @@ test("thinking is never marked, and marks that a block came with give way to tur
   ]);
 });
 
-test("marks are the caller's where a setting has one, and nobody's in threads or beside the conversation", async () => {
+test("cache breakpoints are the caller's if a setting has one, and absent in threads and outside the conversation", async () => {
   const mark = { type: "ephemeral" } as const;
   for (const own of [
     { cache_control: mark },

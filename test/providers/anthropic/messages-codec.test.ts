@@ -95,7 +95,7 @@ test.each<[Settings, boolean]>([
   expect(messagesCodec.mayPause?.({ ...settings, ...more })).toBe(mayPause);
 });
 
-test("roles are merged, results stand first in the message behind their calls, and leading system blocks go to the top", () => {
+test("roles are merged, results come first in the message after their calls, and leading system blocks go to the top", () => {
   const blocks = [
     ...[system("Be brief."), system("Be kind."), user("Weather?"), user("In Paris.")],
     ...[

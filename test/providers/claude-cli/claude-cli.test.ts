@@ -137,7 +137,7 @@ const body = claudeCliCodec.encodeRequest({ settings: {}, input: [], anchor: nul
 const failing = (mode: string, options: ClaudeCliOptions = {}) =>
   failureOf(ask(cliIn(mode, options), { bodyText: body }));
 
-describe("one clear error is told, and no process is left, when the CLI", () => {
+describe("there is one clear error, and no process is left, when the CLI", () => {
   test("is not there", async () => {
     const failure = await failing("well", { command: ["no-such-claude"] });
     expect(failure).toMatchObject({ kind: "invalid-request", outcome: "rejected" });
@@ -236,7 +236,7 @@ describe("one clear error is told, and no process is left, when the CLI", () => 
   });
 });
 
-test("an answer is told block by block", async () => {
+test("an answer is reported block by block", async () => {
   const { deltas } = await ask(cliIn("well"), { bodyText: body });
   expect(textOf(deltas, "reasoning-delta")).toBe("Hm.");
   expect(textOf(deltas, "tool-call-delta")).toBe('{"path":"file 0"}');

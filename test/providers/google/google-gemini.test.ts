@@ -57,7 +57,7 @@ const failureOf = async (answer: Promise<unknown>): Promise<ProviderError> => {
 };
 
 describe("googleGemini", () => {
-  test("sends the body as it stands to the model's address, with its key, and streams by default", async () => {
+  test("sends the body unchanged to the model's address, with its key, and streams by default", async () => {
     const server = await served(answering(eventsOf(said("Hel", {}), said("lo.")), 200, sse));
     const provider = googleGemini({ model: "gemini-3-flash", apiKey, baseURL: server.baseURL });
     const { answer, deltas, bodyText } = ask(provider);

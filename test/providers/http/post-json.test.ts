@@ -82,7 +82,7 @@ test("a codec that does not say how runs ask otherwise takes a model and instruc
   );
 });
 
-test("an answer that pauses for too long is told as that, and not as nonsense", async () => {
+test("an answer that pauses for too long is reported as a timeout, not as nonsense", async () => {
   await using server = await serve((response) => void response.write('{"id":"1","text":"and so'));
   const asked = postJson(
     server.baseURL,

@@ -29,7 +29,7 @@ afterEach(() => {
 });
 
 describe("an answer", () => {
-  test("that comes line by line is the one that would have come whole, and is told as it comes", async () => {
+  test("that comes line by line equals the whole one, and is reported as it comes", async () => {
     await using server = await serve(answering(ndjson(...lines)));
     const { response, deltas } = await ask(providerAt(server), { bodyText: '{"model":"m"}' });
     expect(response).toEqual(whole);
@@ -48,7 +48,7 @@ describe("an answer", () => {
     expect((await ask(providerAt(server))).response).toEqual(whole);
   });
 
-  test("that comes whole is told as well", async () => {
+  test("that comes whole is reported as well", async () => {
     await using server = await serve(answering(whole));
     const { response, deltas } = await ask(providerAt(server, { transport: "json" }));
     expect(response).toEqual(whole);
@@ -76,7 +76,7 @@ const failures = [
   ["is empty", "", { kind: "stream-cut", partial: [] }],
 ] as const;
 
-describe("an error is told, with what had come until then and that the server may have acted: an answer that", () => {
+describe("an error says what had come until then and that the server may have acted: an answer that", () => {
   test.each(failures)("%s", async (_, body, told) => {
     await using server = await serve(answering(body));
     expect(await failureOf(ask(providerAt(server)))).toMatchObject({ outcome: "unknown", ...told });

@@ -151,7 +151,7 @@ describe("who asks", () => {
     given = 0;
   });
 
-  test("may be told by tokens that are asked for anew with each request", async () => {
+  test("may be tokens that are fetched anew for each request", async () => {
     const provider = azure({ token: async () => tokens() });
     await ask(provider, provider);
     expect(server.requests.map(({ headers }) => headers["authorization"])).toEqual([
@@ -233,7 +233,7 @@ const listed = {
 };
 
 describe("content filters", () => {
-  test("stand on the result and in its steps, by category", async () => {
+  test("are on the result and in its steps, by category", async () => {
     const [result] = await ask(azure());
     expect(result?.contentFilters.map(({ source, blocked }) => [source, blocked])).toEqual([
       ["prompt", false],

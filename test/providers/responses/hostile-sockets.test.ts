@@ -111,7 +111,7 @@ function expectUnknown(failure: unknown, words: RegExp): void {
 
 const idOf = ({ response: { id } }: InferenceResponse): unknown => id;
 
-describe("an answer that nobody waits for any more", () => {
+describe("an answer without a waiting caller", () => {
   test("is not taken for the next one, though it comes again", async () => {
     const server = await hostile((webSocket, connection) =>
       onRequest(webSocket, (lane, number) => {
@@ -155,14 +155,14 @@ describe("an answer that nobody waits for any more", () => {
   });
 });
 
-test("a frame of a lane that nobody has is no frame of the protocol", async () => {
+test("a frame of an unknown lane violates the protocol", async () => {
   const server = await hostile((webSocket) =>
     onRequest(webSocket, () => send(webSocket, ...framesOf("resp_1", { stream_id: "another" }))),
   );
   expect(await rejectionOf(ask(providerOn(server)))).toMatchObject({ kind: "stream-cut", outcome: "unknown" });
 });
 
-test("two answers at once without lanes cannot be told apart: both are of unknown fate", async () => {
+test("two answers at once without lanes cannot be distinguished: both have an unknown outcome", async () => {
   const server = await hostile((webSocket) =>
     onRequest(webSocket, (lane, number) => {
       if (number === 1) send(webSocket, ...framesOf("resp_1", lane));

@@ -51,7 +51,7 @@ test("gives a JSON answer whole, members in their order", async () => {
   ]);
 });
 
-test("repeats nothing by itself: what a 500 says of retries is told, and it is asked once", async () => {
+test("repeats nothing by itself: what a 500 says about retries is reported, and it is asked once", async () => {
   await using server = await serve(answering("oh", 500, { "x-should-retry": "true" }));
   expect(await failureOf(ask(provider(server)))).toMatchObject({
     kind: "server-error",
@@ -193,7 +193,7 @@ test("a stream that stops in the middle is over when the time is up", async () =
   expect(failure).toMatchObject({ kind: "connection", outcome: "unknown", partial: [message] });
 });
 
-test("a connection that nobody takes was never sent anything", async () => {
+test("a refused connection was never sent anything", async () => {
   const gone = await serve(answering(response));
   await gone[Symbol.asyncDispose]();
   const failure = await failureOf(ask(provider(gone)));

@@ -47,7 +47,7 @@ test("what the official clients take, by their types, can be given here, and a t
   expect(create(told).settings).toEqual({ model: "m", ...told });
 });
 
-test("a secret may stand for any text that is no choice, however deep", () => {
+test("a secret may replace any text that is not a choice, at any depth", () => {
   const tools = [
     { type: "mcp", server_label: "crm", authorization: secret("CRM"), headers: { a: secret("A") } },
   ] as const;

@@ -135,7 +135,7 @@ describe("the scope", () => {
   });
 });
 
-test("a missing key is told with what to do", () => {
+test("an error about a missing key says what to do", () => {
   expect(() => openaiResponses({ model: "m" })).toThrow("there is no API key: set OPENAI_API_KEY, or give apiKey");
 });
 

@@ -64,7 +64,7 @@ describe("any item", () => {
     );
   });
 
-  test("is sent without bookkeeping, nulls and ids that nobody asked for", () => {
+  test("is sent without bookkeeping, nulls and unneeded ids", () => {
     fc.assert(
       fc.property(anyItem, (item) => {
         const block = decode(item);

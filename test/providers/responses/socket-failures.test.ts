@@ -105,7 +105,7 @@ describe("where there is no WebSocket", () => {
     await expectSound(workshop);
   });
 
-  test("or that there is none: then nobody looks", async () => {
+  test("or that there is none, and then turnlog does not look", async () => {
     const server = await startServer();
     const workshop = createWorkshop();
     await say(workshop.conversation, engineOn(server, workshop, { capabilities: { websocket: false } }), "one");
@@ -162,7 +162,7 @@ describe("an answer that does not come to its end", () => {
     ],
   ] as const;
 
-  test.each(cases)("%s: nobody asks again, and what came is on record", async (_, fault, kind) => {
+  test.each(cases)("%s: the request is not sent again, and what came is recorded", async (_, fault, kind) => {
     const server = await startServer({
       answer: () => ({ output: [reasoning({ summary: "thought" }), message("word ".repeat(400))] }),
     });

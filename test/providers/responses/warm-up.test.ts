@@ -163,7 +163,7 @@ test("an edit behind it has everything sent, as behind every other context", asy
 });
 
 describe("a warm-up that fails", () => {
-  test("is told and recorded, and the next run does without", async () => {
+  test("is reported and recorded, and the next run does without", async () => {
     const server = await startServer();
     const workshop = createWorkshop();
     const { conversation } = workshop;

@@ -61,7 +61,7 @@ test("a holder is dead when the reader itself saw its lease unrenewed for 45 s, 
   expect(await look("lse_1")).toBe("dead");
 });
 
-test("one renewal is enough to know that a holder lives, and then nobody looks any more", async () => {
+test("one renewal is enough to know that a holder lives, and then the watch ends", async () => {
   const { untilKnown, server, pass } = watching();
   const known = untilKnown("lse_1");
   await pass(8_000);

@@ -75,7 +75,7 @@ test.each(["", "staging"])(
   },
 );
 
-test("a user who may not write has no lease, and is told what follows", async () => {
+test("a user who may not write has no lease, and a warning says what follows", async () => {
   const server = await startServer({ tls: true, users: { auditor: { password: "secret", mayWrite: false } } });
   await opened(server.connectionString);
   const { store, warnings } = await warning(server.connectionStringFor("auditor", "secret"), { mustExist: true });
@@ -113,7 +113,7 @@ test("a lease outlives a server that is away for longer than a holder may be sil
   expect([await reader.liveness.isAlive(held), await store.liveness.hold()]).toEqual([true, held]);
 });
 
-test("of a server that was set back nobody is told that owners live, and a lease that is gone there is lost", async () => {
+test("a server that was set back reports no owner as alive, and a lease that is missing there is lost", async () => {
   const server = await startServer();
   const { store, warnings } = await warning(server.connectionString, { pace: quick, deadlineMs: 1_500 });
   const held = (await store.liveness.hold()) ?? "";

@@ -93,7 +93,7 @@ test.each(["verify", "close"] as const)(
   },
 );
 
-test("a loss is told until somebody has accepted it, whatever is written after it", async () => {
+test("a loss is reported until it is accepted, whatever is written after it", async () => {
   const { log, copyWith } = await killedStore("verify");
   const path = copyWith(log.subarray(0, log.length - 1));
   const reopened = async (work: (store: SqliteStore) => Promise<unknown>): Promise<unknown> => {

@@ -76,7 +76,7 @@ test("heads of another store that stood here say nothing of this one, and give w
   expect(savedIn(file("store.db"))).toMatchObject({ storeId: store.storeId, heads });
 });
 
-test("a file of that name that is not turnlog's stays as it is, and that is told", async () => {
+test("a file of that name that is not turnlog's stays unchanged, with a warning", async () => {
   const path = temporaryFolder().file("store.db");
   writeFileSync(`${path}.heads`, "notes");
   const told: string[] = [];

@@ -61,7 +61,7 @@ test("a process that is stopped, as a suspended machine's are, is alive", async 
   child.kill("SIGCONT");
 });
 
-test("who runs next removes the files of those that were killed, and of nobody else", async () => {
+test("the next process that runs removes the files of killed processes, and no others", async () => {
   const folder = temporaryFolder();
   const path = folder.file("store.db");
   await using store = await openSqliteStore(path);

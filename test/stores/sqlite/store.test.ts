@@ -106,7 +106,7 @@ test("reads on beside a damaged number, so that the event can be named", async (
 });
 
 test.each(["{", "null", '{"kind":"\\u0061pp"}'])(
-  "reads on beside an actor that became %s, and nobody takes it for one",
+  "reads past an actor that became %s, and attributes nothing to it",
   async (text) => {
     const path = temporaryFolder().file("store.db");
     await using store = await openSqliteStore(path);
