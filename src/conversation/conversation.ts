@@ -63,7 +63,7 @@ export class Conversation extends RunnableConversation {
    *
    * @throws {TurnlogError} `key-reused` if another message was appended under the key.
    * @throws {TurnlogError} `no-open-call` for a tool result that answers no open call.
-   * @throws {TypeError} if the content is none of these, the key is empty, or callers may not be the actor.
+   * @throws {TypeError} if the content has another type, the key is empty, or callers may not be the actor.
    */
   async append(content: AppendInput | readonly AppendInput[], options: AppendOptions = {}): Promise<Appended> {
     const drafts = draftsOf(content);

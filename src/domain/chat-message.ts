@@ -30,7 +30,7 @@ export type AppendInput = string | Block | ChatMessage;
 /**
  * Converts the input to draft blocks.
  *
- * @throws {TypeError} if a value is none of these, or has content that no block can hold.
+ * @throws {TypeError} if a value has another type, or content that no block can hold.
  */
 export function draftsOf(said: AppendInput | readonly AppendInput[]): readonly Block[] {
   const list: unknown = said;

@@ -37,7 +37,7 @@ async function verified({ store, readModels }: World): Promise<readonly string[]
   return lines;
 }
 
-/** Changes what is kept of one row, as whoever can write the file can. */
+/** Changes the stored form of one row, as any user with write access to the file can. */
 async function change(
   views: ViewStore,
   key: string,

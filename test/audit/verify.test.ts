@@ -238,7 +238,7 @@ function numberOf(path: string, sql: string, parameters: readonly string[]): num
   return Number(row?.["found"]);
 }
 
-/** Changes one event and makes the whole chain right again, as whoever can write the file can. */
+/** Changes one event and recomputes the whole chain, as any user with write access to the file can. */
 async function rewrite(
   path: string,
   stream: string,

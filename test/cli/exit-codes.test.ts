@@ -17,7 +17,7 @@ import { ConversationDamagedError } from "../../src/projections/damage.ts";
 const down = new ProviderError("cannot reach it", { kind: "connection", outcome: "rejected" });
 const refused = new ProviderError("no such model", { kind: "invalid-request", outcome: "rejected" });
 
-/** As Node tells of a file that it cannot open. */
+/** Node's error for a file that it cannot open. */
 const fileError = (code: "ENOENT" | "EACCES", path: string): Error =>
   Object.assign(new Error(`${code}: as Node says it, open '${path}'`), { code, path, errno: -constants.errno[code] });
 

@@ -111,7 +111,7 @@ test.each(wires)(
   },
 );
 
-/** What each wire says of an answer that ended for a reason that nobody knows; a stream of the Responses API says it in its last event. */
+/** What each wire sends for an answer that ended for an unknown reason; a stream of the Responses API sends it in its last event. */
 const unknownEnds: Readonly<Record<(typeof wires)[number], "incomplete" | "completed">> = {
   ...{ responses: "incomplete", chat: "incomplete", google: "incomplete", "google-interactions": "incomplete" },
   // Answers are whole there unless they say that they were cut.

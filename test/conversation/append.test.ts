@@ -106,7 +106,7 @@ test("what is said under a key that was used for something else is refused, and 
   expect(await code("Goodbye.", "message-1")).toMatchObject({ code: "key-reused" });
   expect(await code([assistant("one"), "two"], "message-2")).toMatchObject({ code: "key-reused" });
   expect(await code(assistant("one"), "message-2")).toMatchObject({ code: "key-reused" });
-  // The same again is the same message, whoever says it.
+  // The same content under the same key is the same message, whichever process appends it.
   expect(await code("Hello.", "message-1")).toBe(false);
   expect(await code(said, "message-2")).toBe(false);
   expect(await conversation.head()).toEqual(before);

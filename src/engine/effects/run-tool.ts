@@ -132,7 +132,7 @@ function saveWhileOthersRun({ calls, recorder }: LiveRun): void {
   });
 }
 
-/** Counts a call as under way until it has ended, whoever waits for it. */
+/** Counts a call as under way until it has ended, whether or not a caller waits for it. */
 function underWay<T>({ underWay }: LiveRun["calls"], working: Promise<T>): Promise<T> {
   const end = (): void => void underWay.delete(working);
   underWay.add(working);

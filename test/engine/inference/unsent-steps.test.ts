@@ -30,7 +30,7 @@ const showing = defineMiddleware({ name: "showing", version: "1.0.0" }, (next) =
 
 type Choosing = (question: RouteQuestion) => "small" | "large";
 
-/** An engine of two models whose router tells of which steps it was asked. */
+/** An engine of two models whose router records the steps for which it was called. */
 function engineThat(choose: Choosing, config: Partial<EngineConfig> = {}) {
   const small = scripted(() => "small says so", { prefix: "small" });
   const large = scripted(() => "large says so", { prefix: "large" });

@@ -99,7 +99,7 @@ const ofChat = {
 const ofAiSdk = allBut("image under an id", "file under an id", "refusal", "video");
 const ofOllama = only("text", "image of data");
 
-/** What each wire can say, as docs/HANDOFF.md has it. A part of a type that nobody knows may be one of OpenAI's own. */
+/** What each wire can say, as docs/HANDOFF.md has it. A part of an unknown type may be one of OpenAI's own. */
 const sayable: Readonly<Record<Wire, Readonly<Record<Speaker, ReadonlySet<PartName>>>>> = {
   responses: {
     ...{ user: allBut("refusal"), assistant: only("text", "refusal", "video"), system: allBut("refusal") },
@@ -196,7 +196,7 @@ const saysAsText: ReadonlySet<Wire> = new Set([
   "ollama",
 ]);
 
-/** A text as it stands within a JSON text. */
+/** A text in the form that it has within JSON. */
 const quoted = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 describe.each(wires)("on the wire of %s", (wire) => {

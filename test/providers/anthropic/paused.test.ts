@@ -168,7 +168,7 @@ test("a run that was cut off between a pause and what follows it goes on there",
     expect({ stop, said }).toEqual({ stop, said: "I look.It is sunny." });
     const received = dataOf(await eventsOf(conversation), "ResponseReceived").map(({ status }) => status);
     expect({ stop, received }).toEqual({ stop, received: ["pause_turn", "pause_turn", "end_turn"] });
-    // Of what was lost with the process nobody knows what came of it: one request at most.
+    // The outcome of what was lost with the process is unknown: one request at most.
     expect(bodies().length).toBeLessThanOrEqual(4);
     expect((await replayed(store, conversation)).difference).toBeNull();
     expect((await reexecute(conversation, engine)).difference).toBeNull();

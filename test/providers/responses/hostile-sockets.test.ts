@@ -103,7 +103,7 @@ function ask(provider: ReturnType<typeof providerOn>, conversation = "conversati
   });
 }
 
-/** Nobody knows whether the server has acted, and a person can read what it did. */
+/** It is unknown whether the server has acted, and a person can read what it did. */
 function expectUnknown(failure: unknown, words: RegExp): void {
   expect(failure).toMatchObject({ kind: "stream-cut", outcome: "unknown" });
   expect(messageOf(failure)).toMatch(words);

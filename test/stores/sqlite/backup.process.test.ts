@@ -128,7 +128,7 @@ test("a store takes the place of a later one: positions go on from the backup, w
   restoreStore(file("backup.db"), file("store.db"), { force: true });
   expect(await logOf(file("store.db"))).toMatchObject({ storeId, events });
   const next = await grow();
-  // Whoever had seen the lost event finds another one at its position.
+  // A reader that had seen the lost event finds another one at its position.
   expect(next?.position).toBe(lost?.position);
   expect(next?.id).not.toBe(lost?.id);
 });

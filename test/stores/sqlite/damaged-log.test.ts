@@ -29,7 +29,7 @@ async function verified(path: string) {
 async function killedStore(savedBy: "verify" | "close") {
   const { file } = temporaryFolder();
   await using store = await openSqliteStore(file("store.db"));
-  // A reader of how it was keeps what comes after in the log, whoever closes the store meanwhile.
+  // A reader of an earlier state keeps what comes after in the log, whichever process closes the store meanwhile.
   using reader = new DatabaseSync(file("store.db"));
   reader.exec("BEGIN; SELECT * FROM events");
   for (let round = 0; round < 4; round += 1) {

@@ -167,7 +167,7 @@ export class Operator {
     this.#of.blame(`${id} is damaged still, whatever is skipped`);
   }
 
-  /** Of which model reasoning is whose settings were skipped nobody knows: it is left out, and with it what belongs to it. */
+  /** The model of reasoning whose settings were skipped is unknown: turnlog leaves it out, and with it what belongs to it. */
   async #noteUnknown(stream: string, skipped: readonly number[]): Promise<void> {
     for await (const { revision, type } of this.sound.readStream(stream))
       if (type === "SettingsDeclared" && skipped.includes(revision)) {

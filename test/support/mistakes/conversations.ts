@@ -284,7 +284,7 @@ export const conversationMistakes: readonly Mistake[] = [
   ],
 ];
 
-/** Revisions that are none. */
+/** Invalid revisions. */
 export const revisionMistakes: readonly Mistake[] = [
   [
     "at('3')",
