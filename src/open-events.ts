@@ -46,9 +46,9 @@ export async function openEvents(url: string, options: OpenEventsOptions): Promi
   const meant = addressMeant(shown);
   const advice =
     meant === null
-      ? "use sqlite:PATH, esdb://HOST:PORT, or memory: for work that need not last"
+      ? "use sqlite:PATH, esdb://HOST:PORT, or memory: for tests and temporary work"
       : `did you mean ${meant}?`;
-  throw new TurnlogError("unknown-store", `no store is kept at ${shown}: ${advice}`);
+  throw new TurnlogError("unknown-store", `${shown} is not the address of a store: ${advice}`);
 }
 
 /** The address for a path, or for `file:` before one, as other databases name files; null for anything else. */

@@ -32,7 +32,7 @@ export function createStore(events: EventStore, options: CreateStoreOptions = {}
   // Callers may have no types.
   const given: unknown = events;
   if (typeof given !== "object" || given === null || !("append" in given))
-    throw new TypeError(`createStore takes an event store, not ${kindOf(events)}: for an address there is openStore`);
+    throw new TypeError(`createStore takes an event store, not ${kindOf(events)}: for an address, call openStore`);
   const { authorize, ...sources } = options;
   createOptions.checkValues("createStore: ", options);
   return new TurnlogStore(authorize === undefined ? events : authorizedStore(events, authorize), sources);
@@ -68,7 +68,7 @@ async function tellUnfinished(events: EventStore): Promise<void> {
   const { unfinishedErasures } = await import("./records/erasures.ts");
   for (const { orderId } of await unfinishedErasures(events))
     process.emitWarning(
-      `the erasure ${orderId} has not ended: go on with \`turnlog erase --resume ${orderId}\``,
+      `the erasure ${orderId} is unfinished: continue it with \`turnlog erase --resume ${orderId}\``,
       "TurnlogWarning",
     );
 }

@@ -16,7 +16,7 @@ const mistakes = [
   ...codecMistakes,
 ];
 
-test.each(mistakes)("%s is told in one sentence", async (_called, mistake, says) => {
+test.each(mistakes)("the error about %s is one sentence", async (_called, mistake, says) => {
   const told: unknown = await (async () => mistake())().then(
     () => "nothing",
     (error: unknown) => (error instanceof Error ? error.message : error),

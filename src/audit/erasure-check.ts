@@ -23,19 +23,21 @@ export class ErasureCheck {
     if (envelope.encoding === "erased") {
       this.#emptied += 1;
       const isNamed = order?.conversations.some((each) => each.id === id) === true;
-      return isNamed ? null : "it was emptied, and no order of this store says so";
+      return isNamed ? null : "it was emptied without an order of erasure in this store";
     }
     this.#isTold = true;
     const told = contentErasedSchema.safeParse(decodeData(envelope).data);
     if (!told.success || order === null || !isOrdered(order, id, told.data.events))
-      return "it says that the events before it were erased, and no order of this store says so";
+      return "it says that the events before it were erased, but this store has no such order";
     if (told.data.events === envelope.revision && this.#emptied === envelope.revision) return null;
-    return `the events before it were erased, and ${envelope.revision - this.#emptied} of them are not: go on with \`turnlog erase --resume ${order.orderId}\``;
+    return `the events before it were erased, and ${envelope.revision - this.#emptied} of them are not: continue with \`turnlog erase --resume ${order.orderId}\``;
   }
 
   /** What is wrong with the stream as a whole. */
   get problem(): string | null {
-    return this.#emptied > 0 && !this.#isTold ? "its events were emptied, and the event that says so is missing" : null;
+    return this.#emptied > 0 && !this.#isTold
+      ? "its events were emptied, but the event that records the erasure is missing"
+      : null;
   }
 
   /** Whether the event that ends an erased conversation was found: no event may follow it. */

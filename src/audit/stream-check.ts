@@ -165,7 +165,7 @@ export class StreamCheck {
     const isOther = this.#options.savedHeads.some(
       ({ revision, digest }) => revision === envelope.revision && digest !== envelope.digest,
     );
-    return isOther ? this.#problem("head", "it, or an event before it, is another than when its head was saved") : null;
+    return isOther ? this.#problem("head", "it, or an event before it, has changed since its head was saved") : null;
   }
 
   async #checkContent(envelope: StoredEnvelope): Promise<StreamProblem | null> {
@@ -214,7 +214,7 @@ export class StreamCheck {
   #checkSavedHead(): StreamProblem | null {
     const last = Math.max(...this.#options.savedHeads.map(({ revision }) => revision));
     if (last < this.#due) return null;
-    return this.#problem("head", `the tail was cut: revision ${last} was there when the heads were saved`);
+    return this.#problem("head", `the tail is missing: revision ${last} existed when the heads were saved`);
   }
 
   #checkKeptHead(kept: Head | null): StreamProblem | null {
@@ -225,7 +225,7 @@ export class StreamCheck {
       return {
         revision: kept.revision + 1,
         kind: "head",
-        message: `it stands beyond the head, revision ${kept.revision}`,
+        message: `it comes after the head, revision ${kept.revision}`,
       };
     }
     if (kept.digest === this.head?.digest) return null;
@@ -236,7 +236,7 @@ export class StreamCheck {
     const { wrong } = this.#snapshots;
     if (wrong === null) return null;
     const { revision, what } = wrong;
-    const message = `the events are right, and the snapshot that was taken here is not: ${what}; delete the snapshots, they are made again`;
+    const message = `the events are right, but the snapshot at this revision is wrong: ${what}; delete the snapshots, turnlog rebuilds them`;
     return { revision, kind: "snapshot", message };
   }
 

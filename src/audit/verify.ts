@@ -130,7 +130,7 @@ async function* reports(store: EventStore, options: VerifyOptions): AsyncIterabl
     missing.delete(stream);
     const order = orderOfBlob(stream);
     if (order !== undefined) {
-      const message = `it holds a long text of a conversation that was erased: go on with \`turnlog erase --resume ${order.orderId}\``;
+      const message = `it holds a long text of a conversation that was erased: continue with \`turnlog erase --resume ${order.orderId}\``;
       yield nothingRight(stream, { revision: 0, kind: "hole", message });
       continue;
     }
@@ -143,7 +143,7 @@ async function* reports(store: EventStore, options: VerifyOptions): AsyncIterabl
   for (const stream of missing) {
     // Blobs of an erased conversation are removed together with their names.
     if (orderOfBlob(stream) !== undefined) continue;
-    const message = "the stream is gone: its head was saved before";
+    const message = "the stream is missing, but its head was saved before";
     yield nothingRight(stream, { revision: 0, kind: "head", message });
   }
   if (options.conversations !== undefined) return;
@@ -164,7 +164,7 @@ async function viewProblem(readModels: readonly ReadModel[], stream: string): Pr
     try {
       const wrong = await model.mismatchedRow(stream);
       if (wrong === null) continue;
-      const message = `the events are right, and ${model.name} shows something else: rebuild that projection`;
+      const message = `the events are right, but ${model.name} differs from them: rebuild that projection`;
       return { revision: wrong.revision, kind: "view", message };
     } catch (error) {
       return { revision: 0, kind: "view", message: unreadableRows(model, error) };
@@ -176,14 +176,18 @@ async function viewProblem(readModels: readonly ReadModel[], stream: string): Pr
 /** @throws if the store cannot be read now, which says nothing about its rows. */
 function unreadableRows({ name }: ReadModel, error: unknown): string {
   if (isOfTheStore(error)) throw error;
-  return `the events are right, and rows of ${name} cannot be read (${messageOf(error)}): rebuild that projection`;
+  return `the events are right, but rows of ${name} cannot be read (${messageOf(error)}): rebuild that projection`;
 }
 
 async function* orphanRowReports(readModels: readonly ReadModel[]): AsyncIterable<StreamReport> {
   for (const model of readModels) {
     try {
       for await (const { key, revision } of model.orphanRows()) {
-        yield nothingRight(key, { revision, kind: "view", message: `${model.name} shows it, and it is not there` });
+        yield nothingRight(key, {
+          revision,
+          kind: "view",
+          message: `${model.name} has a row for it, but it does not exist`,
+        });
       }
     } catch (error) {
       yield nothingRight(model.name, { revision: 0, kind: "view", message: unreadableRows(model, error) });

@@ -4,6 +4,6 @@ export function messageOf(thrown: unknown): string {
     // A foreign class may have anything as its message.
     return String(thrown instanceof Error ? thrown.message : thrown);
   } catch {
-    return "something was thrown that has no text";
+    return "the thrown value has no message";
   }
 }

@@ -34,13 +34,13 @@ export const jsonOpaque: unique symbol = Symbol("standIn");
 function copyOf(value: unknown, place: string, { place: whole, levels }: Root): JsonValue {
   if (isFrozenJson(value, levels)) return value;
   if (levels === 0 && typeof value === "object") {
-    throw new TypeError(`${whole} is no JSON: it is nested too deeply, or in a circle`);
+    throw new TypeError(`${whole} is not JSON: it is nested too deeply or contains itself`);
   }
   const inner = { place: whole, levels: levels - 1 };
   if (Array.isArray(value)) {
     return Object.freeze(Array.from(value, (item: unknown, index) => copyOf(item, `${place}[${index}]`, inner)));
   }
-  if (!isPlainObject(value)) throw new TypeError(`${place} is no JSON: ${nameOf(value)}`);
+  if (!isPlainObject(value)) throw new TypeError(`${place} is not JSON: ${nameOf(value)}`);
   const copy: Record<string, JsonValue> = {};
   for (const [name, member] of Object.entries(value)) {
     if (member !== undefined) setMember(copy, name, copyOf(member, `${place}.${name}`, inner));

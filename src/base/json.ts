@@ -144,7 +144,7 @@ function silentClassOf(value: unknown): string | null {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === null || prototype === Object.prototype || Object.keys(value).length > 0) return null;
   const made: unknown = value.constructor;
-  return `${typeof made === "function" ? `of the class ${made.name}` : "an object"}, of which JSON says nothing: give what is in it`;
+  return `${typeof made === "function" ? `of the class ${made.name}` : "an object"}, which JSON cannot represent: give its contents`;
 }
 
 function saidWhole(name: string, member: unknown): unknown {

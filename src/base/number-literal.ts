@@ -39,7 +39,7 @@ const rawJson = Reflect.get(JSON, "rawJSON") as (text: string) => unknown;
 /** Why a JSON text cannot keep a number as it is, as words that follow its name; null if it can. */
 export function numberRefusal(value: number): string | null {
   if (!Number.isFinite(value)) return `${value}`;
-  if (Object.is(value, -0)) return "-0, which JavaScript writes as 0: give 0";
+  if (Object.is(value, -0)) return "-0, which JavaScript serializes as 0: give 0";
   const isExact = !Number.isInteger(value) || Number.isSafeInteger(value);
   return isExact ? null : `${value}, an integer beyond 2^53, which JavaScript rounds: give it as a text`;
 }

@@ -54,7 +54,7 @@ export function changedWords(
   if (events.length === 0) return [];
   const places = events.slice(0, maxChanged).map((event) => eventPlace(event, own));
   const more = events.length > maxChanged ? ` and ${events.length - maxChanged} more` : "";
-  return [style.bad(`not what was written: ${places.join(", ")}${more}; \`${commandName} verify\` says more`)];
+  return [style.bad(`changed since it was written: ${places.join(", ")}${more}; \`${commandName} verify\` says more`)];
 }
 
 /** The maximum number of changed events to list. */

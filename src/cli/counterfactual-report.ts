@@ -53,8 +53,8 @@ export function describeStepBody(
   const { step } = about;
   const otherwise = steps[step - 1]?.otherwise;
   if (otherwise === undefined)
-    throw new NotFoundError(`there is no step ${step}: there are ${counted(steps.length, "step")}`);
-  if (otherwise === null) throw new NotFoundError(`step ${step} would not have been made`);
+    throw new NotFoundError(`there is no step ${step}: the run has ${counted(steps.length, "step")}`);
+  if (otherwise === null) throw new NotFoundError(`the other stack makes no step ${step}`);
   const { bodyText, requestDigest: sha256, bytes } = otherwise;
   return { ...about, sha256, bytes, bodyText: bodyText ?? "" };
 }
@@ -85,7 +85,7 @@ function rowOf(
   const number = `${index + 1}`;
   if (isSame && readsSame) return [number, placeOf(recorded), planOf(recorded), { text: "the same", style: style.dim }];
   const read = otherwise !== null && readsSame ? ", read the same" : "";
-  const then = isSame ? "the same bytes, read otherwise" : `${planOf(otherwise)}${read}`;
+  const then = isSame ? "the same bytes, but read differently" : `${planOf(otherwise)}${read}`;
   return [number, placeOf(recorded), planOf(recorded), { text: then, style: style.warn }];
 }
 

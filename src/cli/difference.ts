@@ -50,9 +50,7 @@ export function differenceLines(
         ...marked("-", old, style.bad),
         ...marked("+", now, style.good),
         ...kept(rest, style),
-        ...(old.length + now.length === 0
-          ? [style.dim("  what it says is the same, and what stands beside that is another")]
-          : []),
+        ...(old.length + now.length === 0 ? [style.dim("  the text is the same, other fields differ")] : []),
       ];
     }),
     ...moved.map((block) => head("moved", block)),

@@ -60,7 +60,7 @@ function finderOf(text: string, ignoreCase: boolean): (texts: readonly string[])
       // The error may come from the script's own realm, where `instanceof` fails.
       if (Reflect.get(Object(error), "code") !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
       throw new UsageError(
-        `--grep: '${text}' takes longer than ${grepLimitMs / 1_000} s on the texts of one event: write it without a repetition inside a repetition`,
+        `--grep: '${text}' takes longer than ${grepLimitMs / 1_000} s on the texts of one event: avoid a repetition inside a repetition`,
         { cause: error },
       );
     }
@@ -75,7 +75,7 @@ function patternOf(text: string, ignoreCase: boolean): RegExp {
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split(": ").at(-1) ?? "") : "";
     throw new UsageError(
-      `--grep takes a regular expression, and '${text}' is none (${reason.toLowerCase()}): put a backslash before ( ) [ ] { } * + ? . ^ $ | that stand for themselves`,
+      `--grep: '${text}' is not a valid regular expression (${reason.toLowerCase()}): put a backslash before a literal ( ) [ ] { } * + ? . ^ $ |`,
       { cause: error },
     );
   }
@@ -87,7 +87,7 @@ const eventTypes: readonly string[] = conversationEventSchema.options.map(({ sha
 function typesNamed(typed: string): readonly string[] {
   const found = eventTypes.filter((type) => type.toLowerCase().startsWith(typed.toLowerCase()));
   if (found.length > 0) return found;
-  throw new UsageError(`--type: no event is called '${typed}': ${meant(typed, eventTypes)}`);
+  throw new UsageError(`--type: there is no event type '${typed}': ${meant(typed, eventTypes)}`);
 }
 
 /** Whether the actor has this kind (`user`, `middleware`), name, or name and version as lines show them. */

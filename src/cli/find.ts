@@ -28,10 +28,10 @@ const maxCandidates = 5;
 export async function findConversation(store: TurnlogStore, text: string): Promise<Conversation> {
   const { conversation: name, at } = parsePlace(text);
   if (at.type !== "none")
-    throw new UsageError(`expected a conversation, got a revision: write ${name} in place of '${text}'`);
+    throw new UsageError(`expected a conversation, got a revision: write ${name} instead of '${text}'`);
   if (name === lastWritten) {
     const newest = await newestConversation(store);
-    if (newest === null) throw new NotFoundError("the store holds no conversation yet");
+    if (newest === null) throw new NotFoundError("the store holds no conversations yet");
     return store.conversation(newest);
   }
   // A full id needs no list, for which some stores read their whole log.
@@ -79,7 +79,7 @@ export async function findConversations(store: TurnlogStore, names: readonly str
 export async function newConversation(store: TurnlogStore, id: string | undefined): Promise<Conversation> {
   const conversation = store.conversation(...(id === undefined ? [] : [newConversationId(id)]));
   if ((await conversation.head()) === null) return conversation;
-  throw new UsageError(`there is a conversation ${conversation.id} already: choose another --id`);
+  throw new UsageError(`the conversation ${conversation.id} already exists: choose another --id`);
 }
 
 /**

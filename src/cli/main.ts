@@ -5,7 +5,7 @@
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 13)) {
   process.stderr.write(
-    `turnlog: needs Node 22.13 or newer, and this is ${process.versions.node}: install a current one from https://nodejs.org\n`,
+    `turnlog: needs Node 22.13 or newer, but this is ${process.versions.node}: install a current one from https://nodejs.org\n`,
   );
   process.exitCode = 6;
 } else {

@@ -168,7 +168,7 @@ function hintFor(refusal: string): string | null {
   const [, typed = ""] = /unknown command '([^']*)'/.exec(refusal) ?? [];
   const command = otherWords.get(typed);
   if (erasing.has(typed))
-    return `unknown command '${typed}': \`turnlog erase CONVERSATION\` tells what erasing it would do, \`turnlog hide\` unlists it`;
+    return `unknown command '${typed}': \`turnlog erase CONVERSATION\` shows what erasing it would do, \`turnlog hide\` unlists it`;
   if (command !== undefined) return `unknown command '${typed}': type \`turnlog ${command}\``;
   return typed === "" || refusal.includes("Did you mean")
     ? null

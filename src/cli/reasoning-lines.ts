@@ -54,13 +54,12 @@ function brokenWords({ what, actor, divergence, omitted }: Told["brokenBy"][numb
     return actor === null ? changed : `${changed}, by ${actorLabel(actor)}`;
   }
   return omitted === null
-    ? "what was sent before it is another since it was made"
-    : `a block before it is not sent any more (${inOneLine(omitted)})`;
+    ? "what was sent before it has changed since it was made"
+    : `a block before it is no longer sent (${inOneLine(omitted)})`;
 }
 
 function surpriseWords({ index, fate, withheld }: Told): string {
-  if (withheld !== null)
-    return `block ${index}: the server withheld it (${inOneLine(withheld)}), which was not to be expected`;
+  if (withheld !== null) return `block ${index}: the server withheld it unexpectedly (${inOneLine(withheld)})`;
   return `block ${index}: the server did not say that it ${fateWords[fate]} it; where it does not check, set its capability reasoningPrefix to ignore`;
 }
 

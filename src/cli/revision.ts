@@ -29,7 +29,8 @@ export function parsePlace(text: string): RevisionPlace {
   const isLast = text === lastWritten || text.startsWith(`${lastWritten}@`);
   const separator = text.indexOf("@", isLast ? 1 : 0);
   const conversation = separator < 0 ? text : text.slice(0, separator);
-  if (conversation === "") throw new UsageError(`'${text}' names no conversation: write cnv_8f3k@120, or @last@-1`);
+  if (conversation === "")
+    throw new UsageError(`'${text}' does not name a conversation: write cnv_8f3k@120, or @last@-1`);
   if (separator < 0) return { conversation, at: { type: "none" } };
   const revision = text.slice(separator + 1);
   const dots = revision.indexOf("..");
@@ -49,6 +50,6 @@ function parseRevision(text: string, whole: string): RevisionName {
   if (/^-?\d{1,15}$/.test(text)) return { type: "number", revision: Number(text) };
   if (/^[A-Za-z][\w-]*$/.test(text)) return { type: "response", prefix: text };
   throw new UsageError(
-    `'${text}' in '${whole}' is no revision: write a number (120, -1 for the last event) or a response id`,
+    `'${text}' in '${whole}' is not a revision: write a number (120, -1 for the last event) or a response id`,
   );
 }

@@ -25,7 +25,7 @@ export async function loadEngine(path: string): Promise<Engine> {
     return context === undefined ? given : engineOf({ ...given.options, context });
   }
   throw new UsageError(
-    `the engine of ${path} was made by another copy of turnlog than this command: run that copy's command, with npx turnlog in its project`,
+    `another copy of turnlog made the engine of ${path}: run that copy's command, with npx turnlog in its project`,
   );
 }
 
@@ -41,7 +41,7 @@ export async function codecsOf(path: string | undefined): Promise<Codecs> {
   const listed = member(loaded, "codecs");
   if (listed !== undefined && !isCodecList(listed))
     throw new UsageError(
-      `${path} exports codecs that are no list of codecs: export const codecs = [defineCodec({ … })]`,
+      `${path} exports codecs that are not a list of codecs: export const codecs = [defineCodec({ … })]`,
     );
   if (hasEngine(loaded)) {
     const providers = providersOf((await loadEngine(path)).options);

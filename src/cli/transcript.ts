@@ -39,7 +39,7 @@ export async function transcriptOf(
     const reading = await lookAt(store.log, envelope);
     if (reading instanceof Error)
       context.note(`${eventPlace(envelope, own)} cannot be read: ${excerpt(reading.message, 160)}`);
-    else if (!checked.ok) context.note(`${eventPlace(envelope, own)} is not what was written: ${checked.error.reason}`);
+    else if (!checked.ok) context.note(`${eventPlace(envelope, own)} was changed: ${checked.error.reason}`);
     if (!(reading instanceof Error)) view = transcript.apply(view, reading);
   }
   // What was said before a fork comes first, unless the range starts later.

@@ -41,7 +41,7 @@ export async function appendBlocks(
     const result = await stream
       .commit(entries, (view) => {
         isRefused = !isUnmoved(view);
-        if (isRefused) throw new Error("the Turn is another one than the results were compared with");
+        if (isRefused) throw new Error("the Turn has changed since the results were compared with it");
       })
       .catch((error: unknown) => {
         if (!isRefused) throw error;
@@ -75,7 +75,7 @@ async function recordedBefore(
   for (const [index, block] of blocks.entries()) {
     const before = await recordedUnder(stream, idOf(block));
     if (before === null) break;
-    if (before.digest !== block.digest) throw keyReused(keyed.key, `block ${index} says something else`);
+    if (before.digest !== block.digest) throw keyReused(keyed.key, `block ${index} differs`);
     recorded.push(before);
   }
   if (recorded.length === blocks.length && (await recordedUnder(stream, keyed.beyond)) !== null)
@@ -94,5 +94,5 @@ async function recordedUnder(stream: ConversationWriter, id: BlockId): Promise<B
 const keyReused = (key: string, why: string): TurnlogError =>
   new TurnlogError(
     "key-reused",
-    `append: another message was appended under the key "${key}" before: ${why}; give every message a key of its own, and a message that is delivered again the content that it had`,
+    `append: the key "${key}" belongs to another message: ${why}; give each message its own key, and append a repeated message with the same content`,
   );

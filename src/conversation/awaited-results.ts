@@ -56,12 +56,12 @@ function noOpenCall({ callId }: Block, { open, isAnswered, isRunning }: Found): 
     .slice(0, shownCalls)
     .map((call) => `${excerpt(call.name ?? call.type, 40)} (${call.callId ?? ""})`);
   const more = open.length > shownCalls ? ", …" : "";
-  const others = shown.length === 0 ? "no call is open" : `open are ${shown.join(", ")}${more}`;
+  const others = shown.length === 0 ? "no call is open" : `open calls are ${shown.join(", ")}${more}`;
   const advice = isRunning
-    ? "append the result of a call that the open run makes when it has ended, and settle one that is in doubt"
+    ? "append a result after the run that made the call has ended, and settle a call that is in doubt"
     : "give the callId of an open call, or append the call first";
   const why = isAnswered
-    ? "the Turn has its result already; say more in a message"
+    ? "the Turn already has its result; append a message instead"
     : `the Turn has no such call, and ${others}; ${advice}`;
   return new TurnlogError("no-open-call", `append: a result for the call "${excerpt(callId ?? "", 80)}": ${why}`);
 }

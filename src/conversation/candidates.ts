@@ -66,5 +66,5 @@ function diverging({ contextTurns }: FoundRequest, asked: RecordedPlan, context:
   const turn = contextTurns.get(context.inferenceId);
   const held = turn && withoutFirst(context, turn, turn.length - context.length);
   const divergence = held === undefined ? null : divergenceOf(held, asked.turn, asked.provenance);
-  return { verdict: divergence === null ? "no-anchor" : "no beginning of the Turn", divergence };
+  return { verdict: divergence === null ? "no-anchor" : "not a prefix of the Turn", divergence };
 }

@@ -34,7 +34,7 @@ export type ActorOption = { readonly actor?: Extract<Actor, { readonly kind: (ty
 const authors = ["user", "app", "import", "operator"] as const;
 const users = ["user", "app", "operator"] as const;
 
-const appendOptions = optionsOf<AppendOptions>({ key: textOf("the message's own id, or none"), actor: anything });
+const appendOptions = optionsOf<AppendOptions>({ key: textOf("the message's id, or leave it out"), actor: anything });
 const byWhomOptions = optionsOf<ActorOption>({ actor: anything });
 
 /** The actor, and one more option. */
@@ -63,11 +63,9 @@ const labelOptions = optionsOf<ConversationLabels>({
 
 function checkedLabel(what: string, [name, value]: readonly [string, unknown]): readonly [string, string | null] {
   if (name === "__proto__")
-    throw new TypeError(
-      "relabel: a label cannot be called __proto__, which JavaScript reads as no name: choose another",
-    );
+    throw new TypeError("relabel: a label cannot be named __proto__, which JavaScript reserves: choose another name");
   if (typeof value === "string" || value === null) return [name, value];
-  throw new TypeError(`${what}.${name} is ${kindOf(value)}: a label's value is a text, or null to take it away`);
+  throw new TypeError(`${what}.${name} is ${kindOf(value)}: a label's value is a text, or null to remove it`);
 }
 
 /** Names exactly as given. */
@@ -107,7 +105,7 @@ export function checkedActor(where: string, actor: unknown, kinds: readonly stri
   const { name, ...who } = actor;
   const parsed = actorSchema.safeParse(name === undefined ? who : actor);
   if (parsed.success) return parsed.data;
-  throw new TypeError(`${where}: actor.name is ${kindOf(name)}: give a text, or none`);
+  throw new TypeError(`${where}: actor.name is ${kindOf(name)}: give a text, or leave it out`);
 }
 
 /** Milliseconds that a timer can wait, 0 among them. */

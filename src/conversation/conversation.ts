@@ -63,7 +63,7 @@ export class Conversation extends RunnableConversation {
    *
    * @throws {TurnlogError} `key-reused` if another message was appended under the key.
    * @throws {TurnlogError} `no-open-call` for a tool result that answers no open call.
-   * @throws {TypeError} if the content is none of these, the key is empty, or callers may not be the actor.
+   * @throws {TypeError} if the content has another type, the key is empty, or callers may not be the actor.
    */
   async append(content: AppendInput | readonly AppendInput[], options: AppendOptions = {}): Promise<Appended> {
     const drafts = draftsOf(content);
@@ -236,7 +236,7 @@ export class Conversation extends RunnableConversation {
   async commit(entries: readonly ProposedEvent[]): Promise<readonly RecordedEvent[]> {
     const result = await this.#stream.commit(entries);
     if (result.status === "rejected" && result.rejection.code === "conversation-exists")
-      throw new TurnlogError("conversation-exists", `${this.id} exists already: choose another id, or none`);
+      throw new TurnlogError("conversation-exists", `${this.id} already exists: choose another id, or leave it out`);
     if (result.status === "rejected") throw new Error(`refused: ${JSON.stringify(result.rejection)}`);
     return result.events;
   }

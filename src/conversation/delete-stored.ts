@@ -34,7 +34,7 @@ export async function deleteStored(
   deleteOptions.check("deleteStored", options);
   if (provider.delete === undefined)
     throw new TypeError(
-      `deleteStored: the provider ${provider.name} has no delete: give one that can, as openaiResponses can`,
+      `deleteStored: the provider ${provider.name} cannot delete responses: give one that can, such as openaiResponses`,
     );
   const { signal = new AbortController().signal, ...byWhom } = options;
   const actor = checkedByWhom("deleteStored", { actor: { kind: "app" }, ...byWhom });
@@ -50,7 +50,7 @@ export async function deleteStored(
   const isObject = (anchor: Anchor): boolean => anchorKind(provider.codec, anchor)?.isObject === true;
   if ([...stored.values()].some(isObject) && provider.deleteConversation === undefined)
     throw new TypeError(
-      `deleteStored: the provider ${provider.name} deletes no conversation objects, and this conversation has one: give one that does, as openaiResponses does`,
+      `deleteStored: this conversation has a conversation object, which the provider ${provider.name} cannot delete: give one that can, such as openaiResponses`,
     );
   const deleted: string[] = [];
   const missing: string[] = [];

@@ -90,8 +90,8 @@ async function requestAt(
   throw new TurnlogError(
     "request-not-found",
     last === null
-      ? `nothing was asked in ${id} up to revision ${revision}`
-      : `nothing was asked at revision ${revision} of ${id}: the last request before it is at revision ${last}`,
+      ? `${id} has no request up to revision ${revision}`
+      : `revision ${revision} of ${id} is not a request: the last request before it is at revision ${last}`,
   );
 }
 

@@ -64,13 +64,13 @@ type StoredSource = {
 };
 
 const fromResponse: StoredSource = {
-  ...{ call: "importResponse", argument: "responseId", shown: "a response, as resp_… at OpenAI" },
+  ...{ call: "importResponse", argument: "responseId", shown: "a response, such as resp_… at OpenAI" },
   ...{ stored: "stored responses", isObject: false },
   read: (provider) => provider.storedChain?.bind(provider),
 };
 
 const fromObject: StoredSource = {
-  ...{ call: "importConversation", argument: "objectId", shown: "a conversation object, as conv_… at OpenAI" },
+  ...{ call: "importConversation", argument: "objectId", shown: "a conversation object, such as conv_… at OpenAI" },
   ...{ stored: "conversation objects", isObject: true },
   read: (provider) => provider.storedConversation?.bind(provider),
 };
@@ -86,14 +86,14 @@ async function importStored(
   const read = from.read(provider);
   if (read === undefined)
     throw new TypeError(
-      `${call}: the provider ${provider.name} reads no ${stored}: give one that does, as openaiResponses does`,
+      `${call}: the provider ${provider.name} cannot read ${stored}: give one that can, such as openaiResponses`,
     );
   const { id: wanted, signal } = options;
   const name = `turnlog/import-${isObject ? "conversation" : "response"}/v1\n${provider.scope}\n${sourceId}`;
   const imported = conversation(wanted ?? `cnv_${namedIdText(name)}`);
   const isThere = (await imported.head()) !== null;
   if (isThere && wanted !== undefined)
-    throw new TurnlogError("conversation-exists", `${imported.id} exists already: choose another id, or none`);
+    throw new TurnlogError("conversation-exists", `${imported.id} already exists: choose another id, or leave it out`);
   const chain = await read(sourceId, { signal });
   const contents = contentsOf(chain, provider, { conversationId: imported.id, object: isObject ? sourceId : null });
   // An object may have grown since. The conversation is what it held then.
@@ -116,7 +116,7 @@ async function importStored(
 const cutOff: LostPart = {
   what: "rest",
   message:
-    "an earlier import was cut off, and the conversation was gone on with since: import again under an id of your own to have all of it",
+    "an earlier import was interrupted, and the conversation has continued since: import again under another id to get all of it",
 };
 
 /**

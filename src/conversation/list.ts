@@ -196,9 +196,11 @@ function cursorOf({ sort = "lastAt", order = "descending" }: ListOptions, { at, 
 function placeOf(after: string, asked: { readonly sort: string; readonly order: string }): PlaceInList {
   const [sort, order, at, key] = cursorParts(after);
   if (typeof at !== "string" || typeof key !== "string")
-    throw new TypeError(`list: after is no place in a list: give ${nextWanted}`);
+    throw new TypeError(`list: after is not a place in a list: give ${nextWanted}`);
   if (sort !== asked.sort || order !== asked.order)
-    throw new TypeError(`list: after is of a list in another order: ask for each page with the same sort and order`);
+    throw new TypeError(
+      `list: after comes from a list in another order: ask for each page with the same sort and order`,
+    );
   return { at, key };
 }
 
@@ -215,7 +217,7 @@ function timeOf(what: string, given: Date | string | undefined): string | null {
   if (given === undefined) return null;
   const time = given instanceof Date ? given.getTime() : typeof given === "string" ? Date.parse(given) : Number.NaN;
   if (!Number.isNaN(time)) return new Date(time).toISOString();
-  throw new TypeError(`list: ${what} is no time: give a Date, or ISO text such as 2026-09-01T12:30:00Z`);
+  throw new TypeError(`list: ${what} is not a time: give a Date, or ISO text such as 2026-09-01T12:30:00Z`);
 }
 
 /** Whether a conversation has all of some labels. */

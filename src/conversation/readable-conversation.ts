@@ -177,7 +177,7 @@ export class ReadableConversation {
     const of = options.of ?? this;
     const { id } = of;
     if (!conversationIdSchema.safeParse(id).success)
-      throw new TypeError(`diff: of is ${kindOf(of)}: give the conversation that the second revision is of`);
+      throw new TypeError(`diff: of is ${kindOf(of)}: give the conversation of the second revision`);
     const { diffRevisions } = await import("./diff.ts");
     return diffRevisions(this.log, { conversation: this.id, revision: from }, { conversation: id, revision: to });
   }
@@ -251,7 +251,7 @@ export class ReadableConversation {
    */
   follow(from?: number, signal: AbortSignal = new AbortController().signal): AsyncIterable<ReadEvent> {
     if (from !== undefined && (!Number.isInteger(from) || from < 0))
-      throw new RangeError(`follow: from is ${from}: give a revision, from 0, or nothing for what comes from now on`);
+      throw new RangeError(`follow: from is ${from}: give a revision, from 0, or leave it out for new events only`);
     checkSignal("follow: signal", signal);
     return follow(this.#stream, from, signal);
   }

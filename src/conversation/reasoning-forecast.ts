@@ -94,5 +94,5 @@ export function trailReader(): { readonly follow: () => Follower; readonly trail
 
 /** @throws {TurnlogError} `request-not-found`, always. */
 export function nothingAsked(revision: number): never {
-  throw new TurnlogError("request-not-found", `nothing was asked up to revision ${revision}: give the endpoint to ask`);
+  throw new TurnlogError("request-not-found", `there is no request up to revision ${revision}: give the endpoint`);
 }

@@ -66,7 +66,7 @@ export async function searchConversations(log: EventLog, text: string, options: 
   const { limit = 20, labels = {}, onProgress } = options;
   checkText("search: text", text, wanted);
   const words = wordsOf(text);
-  if (words.length === 0) throw new TypeError(`search: text holds no word: give ${wanted}`);
+  if (words.length === 0) throw new TypeError(`search: text has no words: give ${wanted}`);
   const told = onProgress === undefined ? {} : { onProgress };
   return withRows(
     log.store,
@@ -103,7 +103,7 @@ async function findHits(rows: Rows, words: readonly string[], { limit, labels }:
   return { hits, hasMore: false };
 }
 
-const wanted = 'words to look for, or a phrase in double quotes: weather "in Paris"';
+const wanted = 'words, or a phrase in double quotes: weather "in Paris"';
 
 /** Folded: each word by itself, and a text between double quotes as one. */
 const wordsOf = (text: string): readonly string[] =>

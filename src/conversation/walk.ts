@@ -155,7 +155,7 @@ export class Walker {
   #requestOf(recorded: RecordedEvent): Pick<WalkedEvent, "request" | "problem"> {
     const { bodies } = this.#parts;
     if (bodies === null || !isRequest(recorded.event)) return { request: null, problem: null };
-    if (this.#isLost) return { request: null, problem: "its body cannot be rebuilt after the damage before it" };
+    if (this.#isLost) return { request: null, problem: "its body cannot be rebuilt, because of the damage before it" };
     try {
       return { request: sentRequest(this.#view, recorded, bodies), problem: null };
     } catch (error) {

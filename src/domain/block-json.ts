@@ -5,8 +5,8 @@ import { blockIdSchema, sha256Schema } from "./ids.ts";
 
 // Checked to its first level only, and kept as parsed: it comes from JSON.parse, and zod's records would drop an own
 // `__proto__`, put number-like keys first and cost a copy.
-const payloadSchema = z.custom<JsonObject>(isJsonObject, "a payload is a JSON object");
-const residueSchema = z.custom<JsonValue>((value) => value !== undefined, "a residue is a JSON value");
+const payloadSchema = z.custom<JsonObject>(isJsonObject, "a payload must be a JSON object");
+const residueSchema = z.custom<JsonValue>((value) => value !== undefined, "a residue must be a JSON value");
 
 const wireSchema = z.strictObject({
   scope: z.string().min(1),

@@ -256,13 +256,13 @@ export class Block {
 export function notRead(): never {
   throw new TurnlogError(
     "content-not-read",
-    "only ids and digests of these blocks were read: ask for their content first",
+    "only the ids and digests of these blocks were read: read their contents first",
   );
 }
 
 /** The id of a recorded block. A draft here is a bug. */
 export function idOf(block: Block): BlockId {
-  if (block.id === null) throw new Error("this block has no id yet: it was not recorded");
+  if (block.id === null) throw new Error("this block has no id yet, because it is not recorded");
   return block.id;
 }
 

@@ -30,7 +30,7 @@ export type AppendInput = string | Block | ChatMessage;
 /**
  * Converts the input to draft blocks.
  *
- * @throws {TypeError} if a value is none of these, or has content that no block can hold.
+ * @throws {TypeError} if a value has another type, or content that no block can hold.
  */
 export function draftsOf(said: AppendInput | readonly AppendInput[]): readonly Block[] {
   const list: unknown = said;
@@ -43,7 +43,7 @@ function blocksOf(said: unknown, where: string): readonly Block[] {
   if (said instanceof Block) return [said];
   if (!isJsonObject(said)) throw noMessage(where, kindOf(said));
   if (typeof said["withId"] === "function")
-    throw new TypeError(`${where} is a block of another copy of turnlog: make it with the copy that opened the store`);
+    throw new TypeError(`another copy of turnlog made the block ${where}: make it with the copy that opened the store`);
   if (typeof said["type"] === "string" && said["role"] === undefined)
     throw noMessage(where, "a part of a message: write user([part])");
   if (said["role"] === undefined) throw noMessage(where, "an object without a role");
@@ -68,7 +68,7 @@ function blocksOfMessage(message: JsonObject, where: string): readonly Block[] {
   const known = membersByRole[role];
   const odd = Object.keys(message).find((name) => !known.includes(name) && !saysNothing(message[name]));
   if (odd !== undefined)
-    throw new TypeError(`${where}: '${odd}' is no part of a message of ${role}: ${meant(odd, known)}`);
+    throw new TypeError(`${where}: '${odd}' is not a member of a message of ${role}: ${meant(odd, known)}`);
   if (role === "assistant") return blocksOfAnswer(message, where);
   const parts = contentParts(content, where);
   if (role === "user") return [user(parts)];
@@ -97,7 +97,7 @@ function callsOf(calls: JsonValue | undefined, where: string): readonly Block[] 
     if (typeof id === "string" && typeof name === "string" && typeof given === "string")
       return toolCall({ callId: id, name, arguments: given });
     throw new TypeError(
-      `${where}[${index}] is no call: give { id, function: { name, arguments } }, arguments as JSON text`,
+      `${where}[${index}] is not a call: give { id, function: { name, arguments } }, with arguments as JSON text`,
     );
   });
 }

@@ -17,7 +17,7 @@ export function checkedConversationId(id: unknown): ConversationId {
   const parsed = conversationIdSchema.safeParse(id);
   if (parsed.success) return parsed.data;
   const given = typeof id === "string" && id !== "" ? `'${id.slice(0, maxShown)}'` : kindOf(id);
-  throw new TypeError(`${given} is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID`);
+  throw new TypeError(`${given} is not a conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID`);
 }
 
 /** The maximum length of an invalid id that an error quotes. */

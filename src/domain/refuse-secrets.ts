@@ -10,7 +10,7 @@ import { isJsonList, isJsonObject, type JsonValue } from "../base/json.ts";
 export function refuseSecrets(content: JsonValue, place: string): void {
   if (!isJsonList(content) && !isJsonObject(content)) return;
   if (jsonOpaque in content && "$secret" in content) {
-    throw new TypeError(`${place} is a secret: those stand in a provider's settings, headers or key only`);
+    throw new TypeError(`${place} is a secret: give secrets only in a provider's settings, headers or key`);
   }
   for (const [name, member] of Object.entries(content)) {
     refuseSecrets(member ?? null, isJsonList(content) ? `${place}[${name}]` : `${place}.${name}`);

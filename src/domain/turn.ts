@@ -328,6 +328,6 @@ const maxKeptLists = 16;
 function checkedBlock(block: unknown): Block {
   if (block instanceof Block) return block;
   throw new TypeError(
-    `a Turn is made of blocks, and ${kindOf(block)} is none: write user("…"), or block.withText("…")`,
+    `a Turn is made of blocks, but this is ${kindOf(block)}: write user("…"), or block.withText("…")`,
   );
 }

@@ -42,5 +42,5 @@ function checkBlocks(blocks: readonly Block[]): void {
   const odd = list.findIndex((block) => !(block instanceof Block));
   if (!Array.isArray(given))
     throw new TypeError(`ephemeral takes a list of blocks, not ${kindOf(given)}: write [user("…")]`);
-  if (odd >= 0) throw new TypeError(`ephemeral: item ${odd} is ${kindOf(list[odd])}, and no block: write user("…")`);
+  if (odd >= 0) throw new TypeError(`ephemeral: item ${odd} is ${kindOf(list[odd])}, not a block: write user("…")`);
 }

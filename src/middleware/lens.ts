@@ -118,7 +118,9 @@ function placeAt(conversationId: ConversationId, blocks: readonly Block[], lengt
 function blockOf(where: string, given: unknown): Block {
   if (given instanceof Block) return given;
   unwatched(given);
-  throw new TypeError(`${where} gave ${kindOf(given)}, and has to give a block at once: write block.withText(…)`);
+  throw new TypeError(
+    `${where} returned ${kindOf(given)}, but must return a block synchronously: write block.withText(…)`,
+  );
 }
 
 /** Maps each block that was passed on to its original: itself, if nothing was hidden. */

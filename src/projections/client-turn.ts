@@ -207,7 +207,7 @@ function changeTurn(
   { edits, after }: ConversationEventOf<"TurnReverted" | "TurnCompacted">["data"],
   recorded: RecordedEvent,
 ): void {
-  if (view.run !== null) throw new Error("the Turn was reverted or made shorter while a run was open");
+  if (view.run !== null) throw new Error("the Turn was reverted or compacted while a run was open");
   const base = view.committed;
   for (const block of blocksOfEdits(edits).map(blockFromJson)) noteVersion(view.blame, block, recorded);
   const result = applyEdits(base, edits, ({ id, digest }) => {

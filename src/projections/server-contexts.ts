@@ -170,7 +170,7 @@ function applyEvent(view: ServerContextsView, { event, stream, revision, at, run
     }
     case "EventSkipped":
       giveUpOpen(view, here, (of) => isEndedBySkip(runId, of));
-      // What was skipped may have said what the server added: what an object holds is listed before it is gone on with.
+      // The skipped event may have said what the server added, so turnlog lists an object before it continues in it.
       for (const object of view.objects.values()) object.isKnown = false;
       return;
     case "ConversationStarted":

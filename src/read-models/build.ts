@@ -33,7 +33,7 @@ export function checkVersion([newest]: readonly ViewBuild[], { projection, name 
   const versions = `version ${newest.version}, this one is ${projection.version}`;
   throw new TurnlogError(
     "projection-outdated",
-    `the rows of ${name} were made by a newer turnlog (${versions}): update it`,
+    `a newer turnlog made the rows of ${name} (${versions}): update turnlog`,
   );
 }
 

@@ -76,7 +76,7 @@ export class RowProjector<View> {
     checkProjector(store, projection, options);
     const { stream = null, views = store.views, maxEvents = 512, saveWithinMs = 100 } = options;
     if (views === undefined)
-      throw new TurnlogError("no-views", "this store keeps no rows of projections: name a place for them (views)");
+      throw new TurnlogError("no-views", "this store has no place for rows of projections: name one (views)");
     const name = stream === null ? projection.name : `${projection.name}/${stream}`;
     this.#work = { store, views, projection, name };
     this.#projection = projection;

@@ -45,7 +45,7 @@ export function takeIn<View>(
 function placeProblem({ key, revision, eventId }: ViewState<unknown>, envelope: StoredEnvelope): string | null {
   if (key !== envelope.stream) return null;
   if (envelope.id === eventId) return "the event before it is there twice";
-  return envelope.revision === revision + 1 ? null : `it stands where revision ${revision + 1} is due`;
+  return envelope.revision === revision + 1 ? null : `it is in the place of revision ${revision + 1}`;
 }
 
 /** What `apply` changed before it threw stays, because the key is degraded either way. */

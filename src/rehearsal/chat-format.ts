@@ -25,7 +25,7 @@ const userPart = z.discriminatedUnion("type", [
       .refine(
         ({ file_id: id, filename, file_data: data }) =>
           id !== undefined || (filename !== undefined && data !== undefined),
-        "a file has a file_id, or a filename and file_data",
+        "a file needs a file_id, or a filename and file_data",
       ),
   }),
 ]);
@@ -106,13 +106,13 @@ function readLine(text: string, line: number): ChatLine {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return malformed(`this is no JSON: ${error instanceof Error ? error.message : String(error)}`);
+    return malformed(`this is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   const parsed = chatDocument.safeParse(value);
   if (!parsed.success) return malformed(firstIssue(parsed.error));
   const { id, messages } = parsed.data;
   const unpaired = unpairedResult(messages);
-  if (unpaired !== null) return malformed(`messages[${unpaired}]: a tool message that answers no call`);
+  if (unpaired !== null) return malformed(`messages[${unpaired}]: this tool message does not answer a call`);
   return { status: "document", line, document: { id, messages } };
 }
 
@@ -130,7 +130,7 @@ function unpairedResult(messages: readonly ChatFileMessage[]): number | null {
 
 function firstIssue(error: z.ZodError): string {
   const [issue] = error.issues;
-  if (issue === undefined) return "this is no conversation";
+  if (issue === undefined) return "this is not a conversation";
   const path = issue.path.map((step) => (typeof step === "number" ? `[${step}]` : `.${String(step)}`)).join("");
   return `${path.replace(/^\./, "") || "the line"}: ${issue.message}`;
 }

@@ -68,10 +68,11 @@ export function codecChecks(
     const told = codec.writeAnswer({ ...made, blocks: stored(made) });
     const [came, given] = [parseJson(canonicalJson(answer)), parseJson(canonicalJson(told))];
     const lost = firstOtherDigest(came, given, "answer");
-    const keep = "give readAnswer's rest what the blocks do not tell, or keep it beside its block with keepResidue";
+    const keep =
+      "return in readAnswer's rest what the blocks do not hold, or keep it beside its block with keepResidue";
     const what =
       lost === null
-        ? "writeAnswer leaves out, or adds, a member that is null"
+        ? "writeAnswer leaves out or adds a member that is null"
         : `${lost.field} came as ${shown(lost.recorded)}, and writeAnswer gives ${shown(lost.replayed)}`;
     assert.deepEqual(given, came, `${what}: ${keep}`);
   };
@@ -83,7 +84,7 @@ export function codecChecks(
         assert.match(codec.name, /^.+\/[^/]+$/, `the name ${codec.name} has no version: end it as ${codec.name}/1`);
         assert.ok(
           codec.name.startsWith(codec.family),
-          `the family ${codec.family} is no beginning of the name ${codec.name}: leave it out, and it is`,
+          `the name ${codec.name} does not begin with the family ${codec.family}: leave the family out to have it derived`,
         );
       },
     },
@@ -95,7 +96,7 @@ export function codecChecks(
         assert.deepEqual(
           codec.offeredTools(offered),
           [...codec.offeredTools(settings), "look-up"],
-          "the tool look-up was offered, and offeredTools does not name it behind those that the settings have: mend offer or offeredTools",
+          "the tool look-up was offered, but offeredTools does not list it after the tools of the settings: fix offer or offeredTools",
         );
       },
     },
@@ -107,7 +108,7 @@ export function codecChecks(
         assert.equal(
           named,
           "call_1",
-          "the result that answers a call for the engine is none of it by pairs: mend isResult or keyOf",
+          "pairs does not match the result that the engine gives a call to that call: fix isResult or keyOf",
         );
       },
     },
@@ -135,7 +136,10 @@ export function codecChecks(
     ...ofAnswers("has the engine ask on where the server paused", (answer) => {
       if (read(answer).isPaused !== true) return;
       const mayPause = codec.mayPause?.(settings) ?? false;
-      assert.ok(mayPause, "isPaused is true, and mayPause is not: an engine without tools would not ask on; give both");
+      assert.ok(
+        mayPause,
+        "isPaused is true, but mayPause is not, so an engine without tools would not ask again: give both",
+      );
     }),
     ...ofAnswers("sends a whole answer and its results as they stand, and the same bytes each time", (answer) => {
       if (!read(answer).isComplete) return;
@@ -146,7 +150,7 @@ export function codecChecks(
       assert.equal(
         encode(turn, repairs),
         encode(turn, repairs),
-        "encodeRequest gives other bytes when it is asked again: it may ask no clock, no chance and no counter",
+        "encodeRequest returns other bytes when it is called again: it must not depend on a clock, randomness or a counter",
       );
     }),
     ...ofAnswers("takes a call that nobody answers, answered in its place", (answer) => {
@@ -160,7 +164,7 @@ export function codecChecks(
       name: `encodes request ${n} as it always has, byte for byte`,
       async run() {
         const given = codec.encodeRequest(parts);
-        const other = `${codec.name} writes other bytes than it once did: give what it writes now another name, and keep the old codec beside it`;
+        const other = `${codec.name} writes other bytes than before: give the new bytes another codec name, and keep the old codec beside it`;
         assert.equal(given, body, other);
       },
     })),
@@ -174,7 +178,7 @@ function mustNeed(repairs: readonly Repair[], but: string, what: string): void {
   assert.equal(
     other,
     undefined,
-    `${what} is not sent as it stands, but with the repair ${why}: the server would refuse or miss it`,
+    `${what} is sent with the repair ${why}, not unchanged: the server would reject it or lose it`,
   );
 }
 

@@ -161,7 +161,7 @@ class FoldComparison {
 /** The event before a request names its provider. */
 const routeMismatch = (route: string | null, next: NextProvider): Mismatch => ({
   ...{ field: "route", recorded: route, replayed: null },
-  words: `it went to ${route ?? "the engine's own provider"}, and what stands before it says ${JSON.stringify(next)}`,
+  words: `it went to ${route ?? "the engine's own provider"}, but the events before it chose ${JSON.stringify(next)}`,
 });
 
 const isTurnCompared = (event: ConversationEvent): boolean =>

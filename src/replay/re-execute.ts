@@ -89,7 +89,7 @@ function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions
     const what = `run ${run.id} (revision ${run.startedRevision}) cannot be replayed: ${difference}`;
     throw new TurnlogError(
       "stack-changed",
-      `${what}; give the stack that it had, or ask by --with what another would have done`,
+      `${what}; give the stack that the run had, or use --with to see what another stack does`,
     );
   }
   const here = new Set(engine.tools.map(({ name }) => name));
@@ -115,7 +115,7 @@ function startDifference(run: RecordedRun, view: ConversationView, engine: Engin
   if (found === null || started === undefined) return null;
   const changed = changedSettings(view.server.settings.get(run.started.settingsDigest) ?? {}, settings);
   const which = changed.length === 0 ? "their order" : changed.join(", ");
-  return differenceAt(started, found, `the engine's settings are not those that the run began with: ${which}`);
+  return differenceAt(started, found, `the engine's settings differ from those that the run began with: ${which}`);
 }
 
 type ReplayPlace = { readonly stream: string; readonly view: ConversationView; readonly engine: EngineOptions };
@@ -157,7 +157,7 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: ReplayPlace
     if (error instanceof WouldWriteError) return endDifference(run, error.entries, place);
     throw error;
   }
-  throw new Error(`the re-execution of ${runId} came to no end`);
+  throw new Error(`the re-execution of ${runId} did not end`);
 }
 
 /** The code would write next, but a replay writes nothing. */

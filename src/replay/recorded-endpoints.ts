@@ -53,7 +53,7 @@ export function atRecordedEndpoints(
 /** The provider at its recorded endpoint. It answers from the recording and sends nothing. */
 function recordedEndpoint(provider: Provider, scope: string, capabilities: Capabilities): Provider {
   const { name, codec, transport, settings, systemAs = "input" } = provider;
-  const infer = (): Promise<never> => Promise.reject(new Error("what was recorded asks no provider"));
+  const infer = (): Promise<never> => Promise.reject(new Error("a replay does not ask a provider"));
   // Its capabilities say whether it has any.
   const conversations = { create: infer, newestItems: infer, deleteItem: infer };
   const endpoint = { name, scope, codec, capabilities, transport, settings, systemAs, infer, conversations };

@@ -24,11 +24,11 @@ export function checkReplay(
 ): void {
   const { id, log } = isJsonObject(conversation) ? conversation : {};
   if (typeof id !== "string" || !isJsonObject(log))
-    throw new TypeError(
-      `${where} takes a conversation, and is given ${kindOf(conversation)}: write store.conversation(id)`,
-    );
+    throw new TypeError(`${where} takes a conversation, not ${kindOf(conversation)}: write store.conversation(id)`);
   checkNames(where, options);
   const { codecs } = isJsonObject(options) ? options : {};
   if (codecs !== undefined && !(codecs instanceof Map))
-    throw new TypeError(`${where}: codecs is ${kindOf(codecs)}: give those of a store, or none for the conversation's`);
+    throw new TypeError(
+      `${where}: codecs is ${kindOf(codecs)}: give a store's codecs, or leave it out for the conversation's`,
+    );
 }

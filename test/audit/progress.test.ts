@@ -6,7 +6,7 @@ import { replayFolds } from "../../src/replay/fold-replay.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { createWorkshop, eventsOf } from "../support/workshop.ts";
 
-test("whoever verifies or replays is told of every event as it is passed", async () => {
+test("verify and replays report every event as they pass it", async () => {
   const workshop = createWorkshop();
   const { conversation, store } = workshop;
   const { engine } = workshop.scripted(["one", "two"]);

@@ -37,7 +37,7 @@ async function verified({ store, readModels }: World): Promise<readonly string[]
   return lines;
 }
 
-/** Changes what is kept of one row, as whoever can write the file can. */
+/** Changes the stored form of one row, as any user with write access to the file can. */
 async function change(
   views: ViewStore,
   key: string,
@@ -67,18 +67,18 @@ test("a row of the search index that says something else, and one that no event 
   const forge = (row: ViewRow) => ({ view: row.view.replace("said 65", "said nothing") });
   await change(here.views, "conversation-cnv_journey#1", forge, "search-texts");
   expect(await verified(here)).toEqual([
-    "cnv_journey@72 view: the events are right, and search-texts shows something else: rebuild that projection",
+    "cnv_journey@72 view: the events are right, but search-texts differs from them: rebuild that projection",
   ]);
   await here.readModels[2]?.rebuild();
   await change(here.views, "conversation-cnv_other#0", () => ({ key: "conversation-cnv_other#7" }), "search-texts");
-  expect(await verified(here)).toEqual(["null@0 view: search-texts shows it, and it is not there"]);
+  expect(await verified(here)).toEqual(["null@0 view: search-texts has a row for it, but it does not exist"]);
 });
 
 test("a row that cannot be read is named, and the rest is verified", async () => {
   const here = await world();
   await change(here.views, "conversation-cnv_journey#0", () => ({ view: "[[" }), "search-texts");
   expect(await verified(here)).toEqual([
-    "cnv_journey@2 view: the events are right, and search-texts shows something else: rebuild that projection",
+    "cnv_journey@2 view: the events are right, but search-texts differs from them: rebuild that projection",
   ]);
 });
 
@@ -96,7 +96,7 @@ test.each<[string, (row: ViewRow) => Partial<ViewRow>]>([
   const here = await world();
   await change(here.views, "conversation-cnv_journey", how);
   expect(await verified(here)).toEqual([
-    "cnv_journey@2 view: the events are right, and conversation-list shows something else: rebuild that projection",
+    "cnv_journey@2 view: the events are right, but conversation-list differs from them: rebuild that projection",
   ]);
   await here.readModels[0]?.rebuild();
   expect(await verified(here)).toEqual([]);
@@ -111,7 +111,7 @@ test("a row that is marked as lacking something is no lie", async () => {
 test("a row of a conversation that is not there is named", async () => {
   const here = await world();
   await change(here.views, "conversation-cnv_other", () => ({ key: "conversation-cnv_ghost" }));
-  expect(await verified(here)).toEqual(["cnv_ghost@0 view: conversation-list shows it, and it is not there"]);
+  expect(await verified(here)).toEqual(["cnv_ghost@0 view: conversation-list has a row for it, but it does not exist"]);
 });
 
 test("a row that is not there where it should be is named", async () => {
@@ -124,7 +124,7 @@ test("a row that is not there where it should be is named", async () => {
   expect(await verified({ ...here, readModels })).toEqual([expect.stringMatching(/^cnv_other@1 view: /)]);
 });
 
-test("a row that stands in a list where its events do not put it is named", async () => {
+test("verify names a row that is in a list where its events do not put it", async () => {
   const here = await world();
   const views: ViewStore = {
     ...here.views,

@@ -155,7 +155,7 @@ test.each(["BlockAppended", "TurnEdited", "ResponseReceived", "ToolFinished"])(
   },
 );
 
-test("finds a block that says something else under its digest, although the hash chain is right", async () => {
+test("finds a block that differs under its digest, although the hash chain is right", async () => {
   const path = copy();
   await rewrite(
     path,
@@ -237,7 +237,7 @@ function numberOf(path: string, sql: string, parameters: readonly string[]): num
   return Number(row?.["found"]);
 }
 
-/** Changes one event and makes the whole chain right again, as whoever can write the file can. */
+/** Changes one event and recomputes the whole chain, as any user with write access to the file can. */
 async function rewrite(
   path: string,
   stream: string,

@@ -49,7 +49,7 @@ test.each([
   ["ß ß ß Ende", "ende", "Ende"],
   ["e\u0301 e\u0301 Ende", "ende", "Ende"],
   ["🙂 今天天气", "天气", "天气"],
-])("in %j a word is found where it stands", (text, folded, found) => {
+])("finds the place of a word in %j", (text, folded, found) => {
   const place = findFolded(text, folded);
   expect(place === null ? null : text.slice(place.start, place.end)).toBe(found);
 });

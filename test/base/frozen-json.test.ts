@@ -7,7 +7,7 @@ const isFrozenThrough = (value: JsonValue | undefined): boolean =>
   value === null ||
   (Object.isFrozen(value) && Object.values(value).every(isFrozenThrough));
 
-test("what could be changed is copied, what could not stands as it is", () => {
+test("mutable values are copied, immutable ones are kept", () => {
   const inner = { text: "said" };
   const value = { parts: [inner, 1, null], absent: undefined, ["__proto__"]: { own: true } };
   const kept = frozenJson(value, "it");
@@ -28,14 +28,14 @@ test("freezing reaches all of it", () => {
 });
 
 test.each<[string, unknown, string]>([
-  ["a function", { run: () => 1 }, "it.run is no JSON: function"],
-  ["a symbol", [Symbol("s")], "it[0] is no JSON: symbol"],
-  ["a big integer", { n: 1n }, "it.n is no JSON: bigint"],
-  ["a number that is none", { n: [Number.NaN] }, "it.n[0] is no JSON: NaN"],
-  ["a date", { at: new Date(0) }, "it.at is no JSON: an object of a class"],
-  ["a frozen map", { map: Object.freeze(new Map()) }, "it.map is no JSON: an object of a class"],
-  ["a gap in a list", [undefined], "it[0] is no JSON: undefined"],
-  ["nothing", undefined, "it is no JSON: undefined"],
+  ["a function", { run: () => 1 }, "it.run is not JSON: function"],
+  ["a symbol", [Symbol("s")], "it[0] is not JSON: symbol"],
+  ["a big integer", { n: 1n }, "it.n is not JSON: bigint"],
+  ["a number that is none", { n: [Number.NaN] }, "it.n[0] is not JSON: NaN"],
+  ["a date", { at: new Date(0) }, "it.at is not JSON: an object of a class"],
+  ["a frozen map", { map: Object.freeze(new Map()) }, "it.map is not JSON: an object of a class"],
+  ["a gap in a list", [undefined], "it[0] is not JSON: undefined"],
+  ["nothing", undefined, "it is not JSON: undefined"],
 ])("%s is no JSON", (_what, value, message) => {
   expect(() => frozenJson(value as JsonValue, "it")).toThrow(new TypeError(message));
 });
@@ -44,7 +44,7 @@ test("a circle is no JSON", () => {
   const circle: Record<string, unknown> = {};
   circle["self"] = circle;
   expect(() => frozenJson(circle as JsonValue, "it")).toThrow(
-    new TypeError("it is no JSON: it is nested too deeply, or in a circle"),
+    new TypeError("it is not JSON: it is nested too deeply or contains itself"),
   );
 });
 

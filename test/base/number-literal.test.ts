@@ -46,12 +46,12 @@ describe("a number that JavaScript would change", () => {
   });
 
   test.each([
-    [Number.POSITIVE_INFINITY, "x.a[1] is no JSON: Infinity"],
+    [Number.POSITIVE_INFINITY, "x.a[1] is not JSON: Infinity"],
     [
       2 ** 53,
-      "x.a[1] is no JSON: 9007199254740992, an integer beyond 2^53, which JavaScript rounds: give it as a text",
+      "x.a[1] is not JSON: 9007199254740992, an integer beyond 2^53, which JavaScript rounds: give it as a text",
     ],
-    [-0, "x.a[1] is no JSON: -0, which JavaScript writes as 0: give 0"],
+    [-0, "x.a[1] is not JSON: -0, which JavaScript serializes as 0: give 0"],
   ])("is refused from callers by its place: %d", (number, message) => {
     expect(() => frozenJson({ a: [0, number] }, "x")).toThrow(message);
     expect(() => frozenJson(Object.freeze({ a: Object.freeze([0, number]) }), "x")).toThrow(message);

@@ -102,7 +102,7 @@ test.each([
   expect(() => drawn.check("draw", given)).toThrow(message);
 });
 
-test("an option that is undefined is absent, and one that nobody looks at may be anything", () => {
+test("an option that is undefined is absent, and an unread one may be anything", () => {
   expect(() => drawn.check("draw", { name: "a", width: undefined, onEnd: undefined, context: null })).not.toThrow();
 });
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { isSha256Hex, sha256Hex } from "../../src/base/sha256.ts";
 import { emptyContext } from "../../src/domain/context.ts";
 
-test("what is hashed is told by its look, as the plain rule tells it", () => {
+test("a sha256 is recognised by its form, as by the plain rule", () => {
   const character = fc.oneof(
     { weight: 200, arbitrary: fc.nat(15).map((digit) => digit.toString(16)) },
     { weight: 1, arbitrary: fc.constantFrom("A", "g", "/", ":", "`", " ", "\u007f", "\u0080", "\uffff") },

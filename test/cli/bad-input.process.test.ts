@@ -51,12 +51,12 @@ test.each([
   [
     "a command for what no command does",
     ["forget", "@last"],
-    /^turnlog: unknown command 'forget': `turnlog erase CONVERSATION` tells what erasing it would do, `turnlog hide` unlists it\n$/,
+    /^turnlog: unknown command 'forget': `turnlog erase CONVERSATION` shows what erasing it would do, `turnlog hide` unlists it\n$/,
   ],
   [
     "a command for what only an operator of the store can do",
     ["rm", "@last"],
-    /^turnlog: unknown command 'rm': `turnlog erase CONVERSATION` tells what erasing it would do, `turnlog hide` unlists it\n$/,
+    /^turnlog: unknown command 'rm': `turnlog erase CONVERSATION` shows what erasing it would do, `turnlog hide` unlists it\n$/,
   ],
   ["a command that is like none", ["zebra"], /^turnlog: unknown command 'zebra': `turnlog --help` lists them\n$/],
   ["a missing argument", ["log"], /missing required argument/],
@@ -72,7 +72,7 @@ test.each([
     ["reference-server", "--port", "70000"],
     /'--port <number>' argument '70000' is invalid\. Expected a whole number from 0 to 65535/,
   ],
-  ["a kind of store that is not known", ["ls", "--store", "redis:x"], /no store is kept at redis:x/],
+  ["a kind of store that is not known", ["ls", "--store", "redis:x"], /redis:x is not the address of a store/],
   [
     "a server that is no address",
     ["demo", "--server", "here"],
@@ -108,7 +108,7 @@ test.each([
   expectRefusal(
     await turnlogHere(typed.split(" "), { cwd: folder.path }),
     3,
-    /there is no turnlog store at .*turnlog\.db: `turnlog demo` makes one/,
+    /there is no turnlog store at .*turnlog\.db: `turnlog demo` creates one/,
   );
   expect(existsSync(folder.file("turnlog.db"))).toBe(false);
 });
@@ -119,8 +119,8 @@ test("names what is not in the store, and exits 3", async () => {
   expectRefusal(await run("log cnv_nobody"), 3, /there is no conversation 'cnv_nobody'/);
   expectRefusal(await run("show @last@1000"), 3, /there is no revision 1000 of cnv_\w+: it has the revisions 0 to 65/);
   expectRefusal(await run("show @last@resp_none"), 3, /no response of cnv_\w+ has the id 'resp_none'/);
-  expectRefusal(await run("request @last@3"), 3, /nothing was asked in cnv_\w+ up to revision 3/);
-  expectRefusal(await run("request @last@65"), 3, /nothing was asked at revision 65 .*: the last .* is at revision 62/);
+  expectRefusal(await run("request @last@3"), 3, /cnv_\w+ has no request up to revision 3/);
+  expectRefusal(await run("request @last@65"), 3, /revision 65 .* is not a request: the last .* is at revision 62/);
   expectRefusal(await run("blame @last 99"), 3, /there is no block 99/);
   expectRefusal(await run(`verify --heads ${cwd}/nowhere.json`), 3, /nowhere\.json.*check the path/);
 });
@@ -130,7 +130,7 @@ test("refuses what names no place, and exits 2", async () => {
   const run = (typed: string): Promise<Outcome> => turnlogHere(typed.split(" "), { cwd });
   expectRefusal(await run("show @last@1..2"), 2, /expected one revision, got the range '@last@1\.\.2'/);
   expectRefusal(await run("diff @last"), 2, /name two revisions/);
-  expectRefusal(await run("show @last@+5"), 2, /'\+5' in '@last@\+5' is no revision/);
+  expectRefusal(await run("show @last@+5"), 2, /'\+5' in '@last@\+5' is not a revision/);
   expectRefusal(
     await run("blame @last run_"),
     2,
@@ -143,17 +143,17 @@ test("refuses what names no place, and exits 2", async () => {
 test("says which commands take a whole conversation, and exits 2", async () => {
   const { path: cwd } = demoStore();
   const run = (...typed: readonly string[]): Promise<Outcome> => turnlogHere(typed, { cwd });
-  const whole = /^turnlog: expected a conversation, got a revision: write @last in place of '@last@5'$/m;
+  const whole = /^turnlog: expected a conversation, got a revision: write @last instead of '@last@5'$/m;
   for (const typed of ["verify", "export", "copy --to memory:", "resume --settle blk_1=rerun", "projections retry"])
     expectRefusal(await run(...typed.split(" "), "@last@5"), 2, whole);
   expectRefusal(
     await run("replay", "@last@1..5"),
     2,
-    /expected a conversation, got a revision: write @last in place of '@last@1\.\.5'/,
+    /expected a conversation, got a revision: write @last instead of '@last@1\.\.5'/,
   );
   expectRefusal(await run("replay", "@last@5"), 2, /expected a conversation, got a revision: write @last --to 5$/m);
   for (const typed of ["verify", "export", "replay"])
-    expectRefusal(await run(typed, ""), 2, /'' names no conversation: write cnv_8f3k/);
+    expectRefusal(await run(typed, ""), 2, /'' does not name a conversation: write cnv_8f3k/);
 });
 
 test("log refuses a range that ends before it begins, and exits 2", async () => {
@@ -174,7 +174,7 @@ test("leaves a store of a newer turnlog alone, says to update, and exits 6", asy
   database.close();
   const before = readFileSync(file("turnlog.db"));
   for (const typed of ["ls", "demo -q"]) {
-    expectRefusal(await turnlogHere(typed.split(" "), { cwd }), 6, /was written by a newer turnlog .*: update turnlog/);
+    expectRefusal(await turnlogHere(typed.split(" "), { cwd }), 6, /a newer turnlog wrote .*: update turnlog/);
   }
   expect(readFileSync(file("turnlog.db")).equals(before)).toBe(true);
 });
@@ -214,7 +214,7 @@ test("says which folder cannot be written, and exits 6", async () => {
   expectRefusal(
     await turnlog(["demo", "--store", "sqlite:nowhere/turnlog.db"], { cwd: folder.path }),
     6,
-    /cannot be created: make the folder nowhere first/,
+    /cannot be created: create the folder nowhere first/,
   );
 });
 
@@ -222,13 +222,13 @@ test.each([
   [
     "a link to itself",
     "loop.db",
-    /goes by a link that leads back to itself: point the link at a file, or name another path$/m,
+    /is a link that leads back to itself: point the link at a file, or name another path$/m,
   ],
-  ["a folder that is one", "loop/turnlog.db", /goes by a link that leads back to itself/],
+  ["a folder that is one", "loop/turnlog.db", /is a link that leads back to itself/],
   [
     "a link into a missing folder",
     "dangling.db",
-    /dangling\.db is a link to \S+gone\/turnlog\.db, which cannot be created: make the folder \S+gone first$/m,
+    /dangling\.db is a link to \S+gone\/turnlog\.db, which cannot be created: create the folder \S+gone first$/m,
   ],
   [
     "a folder that is a link to nothing",
@@ -272,7 +272,7 @@ test("says that a port is in use, and exits 6", async () => {
   const address = other.address();
   const port = typeof address === "object" && address !== null ? String(address.port) : "";
   const outcome = await turnlog(["reference-server", "--port", port], { cwd: temporaryFolder().path });
-  expectRefusal(outcome, 6, /EADDRINUSE.*choose another --port, or stop what listens there/);
+  expectRefusal(outcome, 6, /EADDRINUSE.*choose another --port, or stop the program that listens there/);
 });
 
 test("says that the provider is down, exits 6, and loses nothing", async () => {

@@ -24,7 +24,7 @@ async function runningAside() {
   };
 }
 
-test("turnlog cancel ends a run of another process, which is told why", async () => {
+test("turnlog cancel ends a run of another process, which learns the reason", async () => {
   const { aside, cancel, types } = await runningAside();
   const cancelled = await cancel("--reason", "wrong customer", "--json");
   expect(cancelled.code).toBe(0);

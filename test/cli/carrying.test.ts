@@ -49,7 +49,7 @@ test("copy says what it copied, and that a second one had nothing to do", async 
   const { run } = place();
   expect(okAnew(await run("copy --to STORE:copy.db"))).toBe("1 conversation, 66 events copied and verified\n");
   expect(ok(await run("copy @last --to STORE:copy.db"))).toBe(
-    "0 conversations, 0 events copied and verified; 1 there already\n",
+    "0 conversations, 0 events copied and verified; 1 already there\n",
   );
   expect(copiedEvents(await run("copy --to STORE:json.db --json"))).toBe(66);
   expect(copiedEvents(await run("copy --from STORE:json.db --to STORE:copy.db --json"))).toBe(0);
@@ -69,7 +69,7 @@ test("a store that had to be made is named, unless only data is asked for", asyn
 test("copy refuses what it cannot do, and creates nothing", async () => {
   const { run, file } = place();
   expectRefusal(await run("copy"), 2, /required option '--to <url>'/);
-  expectRefusal(await run("copy --to redis:x"), 2, /no store is kept at redis:x/);
+  expectRefusal(await run("copy --to redis:x"), 2, /redis:x is not the address of a store/);
   expectRefusal(await run("copy --from STORE:none.db --to STORE:new.db"), 3, /there is no turnlog store at/);
   expectRefusal(await run("copy cnv_nobody --to STORE:new.db"), 3, /there is no conversation 'cnv_nobody'/);
   expect(existsSync(file("new.db"))).toBe(false);
@@ -140,7 +140,7 @@ test("a redacted bundle is refused by import with the reason, and exits 2", asyn
   expectRefusal(
     await run("import FILE:redacted.jsonl --store STORE:new.db"),
     2,
-    /is a redacted bundle, whose texts are gone: import one exported without --redact/,
+    /is a redacted bundle, which has no texts: import a bundle that was exported without --redact/,
   );
   expect(existsSync(file("new.db"))).toBe(false);
 });
@@ -192,8 +192,8 @@ test("a store is backed up and restored, and says what the file holds", async ()
 test("store refuses what it cannot do, and leaves what is there", async () => {
   const { run, file } = place();
   writeFileSync(file("notes.txt"), "notes");
-  expectRefusal(await run("store backup FILE:notes.txt"), 2, /notes\.txt is there already: .*--force/);
-  expectRefusal(await run("store restore FILE:notes.txt"), 2, /turnlog\.db is there already: .*--force/);
+  expectRefusal(await run("store backup FILE:notes.txt"), 2, /notes\.txt already exists: .*--force/);
+  expectRefusal(await run("store restore FILE:notes.txt"), 2, /turnlog\.db already exists: .*--force/);
   expectRefusal(await run("store restore FILE:notes.txt --force"), 4, /notes\.txt is not an SQLite database/);
   expectRefusal(await run("store restore FILE:none.db --force"), 3, /there is no turnlog store at .*none\.db/);
   expectRefusal(await run("store backup FILE:x.db --store STORE:none.db"), 3, /there is no turnlog store at/);

@@ -42,7 +42,7 @@ function expectRefusal({ code, stdout, stderr }: Outcome, expected: number, mess
   expect(stderr).toMatch(/^turnlog: [^\n]+\n$/);
 }
 
-test("append takes the text from the line or from stdin, and says where it stands and who wrote it", async () => {
+test("append takes the text from the command line or stdin, and says where it is and who wrote it", async () => {
   const { run, said, read } = at(demoStore().path);
   expect(await said(["append", "@last", "One more thing"])).toMatch(/^user message appended as cnv_\w+@66$/);
   expect(await said(["append", "@last", "-", "--as", "system"], "Be brief.\nBe kind.\n")).toMatch(/^system .*@67$/);
@@ -57,11 +57,11 @@ test("append with a key appends once", async () => {
   const words = ["append", "@last", "Again", "--key", "m1"];
   const first = await read(appendDocument, words);
   expect(first).toMatchObject({ revision: 66, isPending: false, isNewConversation: false });
-  expect(await said(words)).toMatch(/^nothing appended: cnv_\w+ has a message with the key 'm1' already$/);
+  expect(await said(words)).toMatch(/^nothing appended: cnv_\w+ already has a message with the key 'm1'$/);
   expect(await read(appendDocument, words)).toEqual({ ...first, revision: null });
 });
 
-test("append to @new begins a conversation, also a store's first, under an id of one's own", async () => {
+test("append to @new begins a conversation, also the first of a store, under an id that the user chooses", async () => {
   const { path, file } = temporaryFolder();
   const { run, read } = at(path);
   expectRefusal(await run(["append", "@last", "Hello"]), 3, /there is no turnlog store/);
@@ -76,7 +76,7 @@ test("append to @new begins a conversation, also a store's first, under an id of
   expectRefusal(
     await run(["append", "@new", "x", "--id", "cnv_mine"]),
     2,
-    /there is a conversation cnv_mine already: choose another --id/,
+    /the conversation cnv_mine already exists: choose another --id/,
   );
 });
 
@@ -87,7 +87,7 @@ test("append while a run is open says that the message waits for it", async () =
   database.exec("UPDATE streams SET revision = 62, digest = (SELECT digest FROM events WHERE revision = 62)");
   database.close();
   const { run, said } = at(path);
-  expect(await said(["append", "@last", "Are you there?"])).toMatch(/@63: it waits for the open run to end$/);
+  expect(await said(["append", "@last", "Are you there?"])).toMatch(/@63: it joins the Turn when the open run ends$/);
   expectRefusal(await run(["revert", "@last@19"]), 2, /run run_\w+ of cnv_\w+ is open: finish it with `turnlog resume/);
 });
 
@@ -106,11 +106,15 @@ test("append answers a call that waits for its app, and a run goes on with it", 
   expectRefusal(
     await run([...answer, "--call", "other"]),
     3,
-    /no open call of cnv_app is called 'other': those that wait are approve \(\w+\)/,
+    /no open call of cnv_app is called 'other': open calls are approve \(\w+\)/,
   );
-  expectRefusal(await run(["append", "cnv_app", "yes", "--call", "approve"]), 2, /--call goes with --as tool/);
+  expectRefusal(
+    await run(["append", "cnv_app", "yes", "--call", "approve"]),
+    2,
+    /--call cannot go with --as user: give --as tool/,
+  );
   expect(await said([...answer, "--call", "approve"])).toMatch(/^result appended as cnv_app@\d+$/);
-  expectRefusal(await run([...answer, "--call", "approve"]), 3, /none waits for an answer/);
+  expectRefusal(await run([...answer, "--call", "approve"]), 3, /no call is open/);
   await using store = await openStore(`sqlite:${file("turnlog.db")}`);
   const turn = await store.conversation("cnv_app").turn();
   expect(turn.last?.text).toBe("yes");
@@ -120,14 +124,19 @@ test.each([
   ["no text", ["append", "@last"], "", /give the text to append in quotes, or - to read it/],
   ["an empty text", ["append", "@last", " "], "", /there is nothing to append: the text is empty/],
   ["an empty stdin", ["append", "@last", "-"], "\n", /there is nothing to append/],
-  ["bytes that are no text", ["append", "@last", "-"], Buffer.from([0xff, 0xfe]), /is no UTF-8 text: convert it/],
+  ["bytes that are no text", ["append", "@last", "-"], Buffer.from([0xff, 0xfe]), /is not UTF-8 text: convert it/],
   ["a role that there is not", ["append", "@last", "x", "--as", "robot"], "", /Allowed choices are user, system/],
-  ["an id for what is there", ["append", "@last", "x", "--id", "cnv_x"], "", /write @new in place of '@last'/],
+  ["an id for what is there", ["append", "@last", "x", "--id", "cnv_x"], "", /write @new instead of '@last'/],
   ["an id that cannot be one", ["append", "@new", "x", "--id", "a.b"], "", /'a\.b' cannot be an id/],
   ["a revision to append at", ["append", "@last@3", "x"], "", /expected a conversation, got a revision/],
-  ["an empty title", ["rename", "@last", ""], "", /cannot be called nothing: give a title/],
-  ["a label without a value", ["label", "@last", "ann"], "", /'ann' is no label: write NAME=VALUE, such as user=ann/],
-  ["a label set and removed", ["label", "@last", "a=b", "--remove", "a"], "", /'a' is set and removed/],
+  ["an empty title", ["rename", "@last", ""], "", /the title is empty: give a title/],
+  [
+    "a label without a value",
+    ["label", "@last", "ann"],
+    "",
+    /'ann' is not a label: write NAME=VALUE, such as user=ann/,
+  ],
+  ["a label set and removed", ["label", "@last", "a=b", "--remove", "a"], "", /'a' is both set and removed/],
   ["a revert to nowhere", ["revert", "@last"], "", /say where to go back to: a revision, @last@24, or an exchange/],
   ["a revert to two places", ["revert", "@last@3", "--exchange", "0"], "", /say where to go back to/],
 ] as const)("refuses %s in one sentence, and writes nothing", async (_, words, stdin, message) => {
@@ -172,7 +181,7 @@ test("revert makes the Turn what it was, says what left it, and does nothing twi
     /^cnv_\w+ is back at cnv_\w+@19: its Turn has 8 blocks, 12 blocks left it$/,
   );
   expect(await said(["revert", "@last@19"])).toMatch(
-    /^nothing to do: the Turn of cnv_\w+ is as at cnv_\w+@19 already$/,
+    /^nothing to do: the Turn of cnv_\w+ is already as at cnv_\w+@19$/,
   );
   expect(await read(revertDocument, ["revert", "@last@65"])).toMatchObject({ revision: 67, blocks: 20, removed: [] });
   expect(await said(["revert", "@last", "--exchange", "-2"])).toMatch(

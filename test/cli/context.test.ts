@@ -26,5 +26,7 @@ test("replay --stack gives layers the context that the file exports, and says so
   vi.stubEnv("WITHOUT_CONTEXT", "1");
   const outcome = await turnlogHere(["replay", "@last", "--stack", stack], { cwd });
   expect(outcome.code).not.toBe(0);
-  expect(outcome.stderr).toContain("was begun with a context, which no log has: to replay it, give that again");
+  expect(outcome.stderr).toContain(
+    "began with a context, which is not in the log: to replay it, give the context again",
+  );
 });

@@ -90,7 +90,7 @@ test("the reference server of the command line serves it from another process, a
   expect(await ended).toMatchObject({ code: 0, stderr: "" });
 });
 
-test("answers whoever asks the reference server something else", async () => {
+test("answers other requests to the reference server", async () => {
   const { path: cwd } = temporaryFolder();
   const { child, ended, firstLine } = startTurnlog(["reference-server", "--port", "0", "--json"], { cwd });
   const { data } = z.strictObject({ version: z.literal(1), data: serverDocument }).parse(JSON.parse(await firstLine));

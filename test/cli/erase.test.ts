@@ -16,7 +16,7 @@ function place() {
   return { cwd, file, run };
 }
 
-test("an erasure is told, then done, and its receipt is checked with a key and with the store", async () => {
+test("an erasure is shown, then done, and its receipt is checked with a key and with the store", async () => {
   const { cwd, file, run } = place();
   await run("append", "@new", "my-pin-is-7302-and-secret", "--id", "one");
   await run("append", "@new", "stays here", "--id", "two");

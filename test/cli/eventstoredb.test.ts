@@ -71,7 +71,7 @@ test("recorded conversations are imported to, and rehearsed on, an esdb:// store
   ];
   writeFileSync(file("talks.jsonl"), JSON.stringify({ id: "d1", messages }));
   expect(okAnew(await run("import", file("talks.jsonl")))).toBe("1 conversation imported, 2 blocks\n");
-  expect(ok(await run("import", file("talks.jsonl")))).toBe("0 conversations imported, 0 blocks; 1 there already\n");
+  expect(ok(await run("import", file("talks.jsonl")))).toBe("0 conversations imported, 0 blocks; 1 already there\n");
   const rehearsed = await run(
     "rehearse",
     "--generate",
@@ -84,7 +84,7 @@ test("recorded conversations are imported to, and rehearsed on, an esdb:// store
     "--keep",
     "-q",
   );
-  expect(ok(rehearsed)).toContain("every request read what it had to read");
+  expect(ok(rehearsed)).toContain("the model read what it should in every request");
   expect(listed.parse(documentOf(await run("ls", "--json"))).data.total).toBe(3);
   expect(ok(await run("verify"))).toContain("all sound");
 });

@@ -17,7 +17,7 @@ import { ConversationDamagedError } from "../../src/projections/damage.ts";
 const down = new ProviderError("cannot reach it", { kind: "connection", outcome: "rejected" });
 const refused = new ProviderError("no such model", { kind: "invalid-request", outcome: "rejected" });
 
-/** As Node tells of a file that it cannot open. */
+/** Node's error for a file that it cannot open. */
 const fileError = (code: "ENOENT" | "EACCES", path: string): Error =>
   Object.assign(new Error(`${code}: as Node says it, open '${path}'`), { code, path, errno: -constants.errno[code] });
 
@@ -25,12 +25,12 @@ test.each([
   [new UsageError("what?"), 2, "what?"],
   [new TurnlogError("unknown-store", "no store there"), 2, "no store there"],
   [new NotFoundError("not here"), 3, "not here"],
-  [new StoreNotFoundError("no store"), 3, "no store: `turnlog demo` makes one, --store names another"],
+  [new StoreNotFoundError("no store"), 3, "no store: `turnlog demo` creates one, --store names another"],
   [new StoreCorruptedError("bad"), 4, "bad"],
   [
     new ConversationDamagedError("bad", 7),
     4,
-    "at revision 7: bad: `turnlog verify` says where it begins, `turnlog skip` goes on without it",
+    "at revision 7: bad: `turnlog verify` says where it begins, `turnlog skip` continues without it",
   ],
   [new UnreadableEventError("cannot"), 4, "cannot: a newer turnlog may have written it: update"],
   [new TurnlogError("unknown-codec", "cannot"), 4, "cannot"],
@@ -39,7 +39,7 @@ test.each([
   [
     Object.assign(new Error("listen"), { code: "EADDRINUSE" }),
     6,
-    "listen: choose another --port, or stop what listens there",
+    "listen: choose another --port, or stop the program that listens there",
   ],
   [Object.assign(new Error("open x"), { code: "ENOENT" }), 3, "open x: check the path"],
   [fileError("ENOENT", "none/x.jsonl"), 3, "none/x.jsonl: no such file or directory: check the path"],

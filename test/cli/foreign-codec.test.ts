@@ -50,7 +50,7 @@ test("why without the codec tells all that the log has, and what it would take f
     /full: sent 5 of 5 blocks, \d+ bytes\n.*because: the provider does not continue from responses/s,
   );
   expect(stdout).toContain("Known contexts, newest first\n");
-  expect(stderr).toBe("what sending everything would have cost takes the codec toy/1: give it with --stack FILE\n");
+  expect(stderr).toBe("the size of the whole request is unknown without the codec toy/1: give it with --stack FILE\n");
   expect(readDocument(whyDocument, await run("why @last --json"))).toMatchObject({ encoder: "toy/1", fullBytes: null });
 });
 
@@ -59,7 +59,7 @@ test.each(needing)("%s names the codec that is missing without it, and what to d
   const { run } = await foreignStore();
   const { code, stdout, stderr } = await run(command);
   expect(code).not.toBe(0);
-  expect(stdout + stderr).toMatch(/'toy\/1', which this turnlog does not know: .*--stack FILE/);
+  expect(stdout + stderr).toMatch(/'toy\/1' encoded the request, and this turnlog does not have it: .*--stack FILE/);
 });
 
 test("verify without the codec checks all but the requests, and says so", async () => {
@@ -87,9 +87,9 @@ test("verify names every codec that is missing", async () => {
     await conversation.run(createEngine({ provider: { ...provider, codec: { ...provider.codec, name: "toy/2" } } }));
   }
   expect((await run("verify")).stdout).toMatch(
-    /not checked .*encoded by 'toy\/1', .*; others were encoded by 'toy\/2'\n/,
+    /not checked .*the codec 'toy\/1' encoded the request, .*; others were encoded by 'toy\/2'\n/,
   );
-  expect((await run(`verify --stack ${stack}`)).stdout).toMatch(/not checked .*encoded by 'toy\/2', [^;]*\n/);
+  expect((await run(`verify --stack ${stack}`)).stdout).toMatch(/not checked .*the codec 'toy\/2' encoded [^;]*\n/);
 });
 
 test("what needs no request reads such a conversation without it", async () => {
@@ -112,7 +112,7 @@ export const codecs = [toyCodec];`,
   writeFileSync(file("none.ts"), "export const codecs = [1];");
   const refused = await run(`verify --stack ${file("none.ts")}`);
   expect(refused.code).toBe(2);
-  expect(refused.stderr).toContain("no list of codecs");
+  expect(refused.stderr).toContain("not a list of codecs");
 });
 
 const wired = (name: string): string =>
@@ -135,7 +135,7 @@ export const engine = createEngine({
   expect(await run(`verify --stack ${path}`)).toMatchObject({ code: 0, stderr: "" });
 });
 
-test("a module that exports neither codecs nor an engine is told both", async () => {
+test("an error about a module that exports neither codecs nor an engine names both", async () => {
   const { run, file } = await foreignStore();
   writeFileSync(file("codec.ts"), `${wired("toyCodec")} export const codec = toyCodec;`);
   const { code, stderr } = await run(`verify --stack ${file("codec.ts")}`);

@@ -62,7 +62,7 @@ test("fork takes an id, and gives it to nothing else", async () => {
   expect(again).toMatchObject({ code: 0, stdout: "cnv_other\n" });
   const other = await turnlogHere(["fork", `${data.parent}@23`, "--id", "cnv_other"], { cwd });
   expect(other).toMatchObject({ code: 2, stdout: "" });
-  expect(other.stderr).toBe("turnlog: cnv_other exists already: choose another id, or none\n");
+  expect(other.stderr).toBe("turnlog: cnv_other already exists: choose another id, or leave it out\n");
 });
 
 test.each([
@@ -81,18 +81,18 @@ test.each([
   expect(await idsIn(cwd)).toEqual(before);
 });
 
-test("compare shows where two conversations part, and what stands there on either side", async () => {
+test("compare shows where two conversations part, and what each has there", async () => {
   const { path: cwd } = demoStore();
   const [parent] = await idsIn(cwd);
   await turnlogHere(["fork", "@last@24", "--id", "cnv_other"], { cwd });
   const outcome = await turnlogHere(["compare", `${parent}`, "cnv_other"], { cwd });
   expect(outcome).toMatchObject({ code: 1, stderr: "" });
-  expect(outcome.stdout).toContain(`both go on from ${parent}@24\n`);
+  expect(outcome.stdout).toContain(`both continue from ${parent}@24\n`);
   expect(outcome.stdout).toContain("their Turns differ from the first block on\n");
   expect(outcome.stdout).toMatch(/cnv_other@0 +system +demo cnv_\w+@2 /);
   const same = await turnlogHere(["compare", "cnv_other", "cnv_other"], { cwd });
   expect(same).toMatchObject({ code: 0, stderr: "" });
-  expect(same.stdout).toMatch(/^both go on from cnv_other@0\ntheir first \d+ blocks are equal\n$/);
+  expect(same.stdout).toMatch(/^both continue from cnv_other@0\ntheir first \d+ blocks are equal\n$/);
 
   const contract = z.strictObject({ version: z.literal(1), data: compareDocument });
   const { data } = contract.parse(

@@ -27,7 +27,7 @@ test("what a server stores is imported by the id of a response, and said what co
   const [made, next, ...lost] = outcome.stdout.trimEnd().split("\n");
   expect(made).toMatch(/^cnv_\w{21} {2}imported, 4 blocks of 2 responses$/);
   expect(next).toBe(`the next request continues from ${world.last}`);
-  expect(lost.slice(0, 2)).toEqual(["could not be had back:", "  who wrote what: every block is by import"]);
+  expect(lost.slice(0, 2)).toEqual(["could not be recovered:", "  who wrote what: every block is by import"]);
   const again = readDocument(
     importedStored,
     await world.run("import", "--response", world.last, "--stack", stack, "--json"),
@@ -47,7 +47,7 @@ test("what a conversation object holds is imported by its id, and the object is 
   expect(outcome.stderr).toMatch(/^a new store was made: [^\n]+\n$/);
   const [said, next, ...lost] = outcome.stdout.trimEnd().split("\n");
   expect(said).toMatch(new RegExp(`^cnv_\\w{21} {2}imported, 2 blocks of ${object}$`));
-  expect(next).toBe(`the next request sends everything: ${object} is not continued from`);
+  expect(next).toBe(`the next request sends everything, because it cannot continue from ${object}`);
   expect(lost[1]).toContain(`${object} itself`);
   const again = readDocument(
     importedStored,

@@ -74,7 +74,9 @@ test.skipIf(isWindows)(
     for (const typed of ["store backup", "store backup --force"]) {
       const outcome = await run(typed, file("pipe"));
       expect(outcome).toMatchObject({ code: 2, stdout: "" });
-      expect(outcome.stderr).toMatch(/^turnlog: \S+pipe is a pipe or a device, and a store needs a file: name one\n$/);
+      expect(outcome.stderr).toMatch(
+        /^turnlog: \S+pipe is a pipe or a device, but a store needs a file: name a file\n$/,
+      );
     }
     expect(lstatSync(file("pipe")).isFIFO()).toBe(true);
   },

@@ -49,7 +49,7 @@ test("verify names a conversation that ls shows otherwise than its events are, u
   const verified = await run(cwd, "verify");
   expect([verified.code, verified.stdout]).toEqual([
     4,
-    expect.stringMatching(/^damaged +cnv_\w+@65 +the events are right, and conversation-list shows something else: /),
+    expect.stringMatching(/^damaged +cnv_\w+@65 +the events are right, but conversation-list differs from them: /),
   ]);
   await run(cwd, "projections rebuild");
   expect((await run(cwd, "verify")).stdout).toContain("all sound");
@@ -97,16 +97,16 @@ test("shows what is in quarantine, by every read model, and makes it whole after
   expect(retried.stdout).toMatch(
     /conversation-list +cnv_bad_ +whole again\nusage +cnv_bad_ +whole again\nsearch-texts +cnv_bad_ +whole again\n/,
   );
-  expect(await run(cwd, "projections quarantine")).toMatchObject({ stdout: "", stderr: "nothing is in quarantine\n" });
+  expect(await run(cwd, "projections quarantine")).toMatchObject({ stdout: "", stderr: "no event is in quarantine\n" });
   const again = await run(cwd, "projections retry cnv_bad_");
   expect(again.stdout).toMatch(
     /conversation-list +cnv_bad_ +lacked nothing, made anew\nusage +cnv_bad_ +lacked nothing, made anew\nsearch-texts +cnv_bad_ +lacked nothing/,
   );
-  expect(await run(cwd, "projections retry")).toMatchObject({ code: 0, stderr: "there was nothing to try again\n" });
+  expect(await run(cwd, "projections retry")).toMatchObject({ code: 0, stderr: "there was nothing to retry\n" });
 });
 
 test.each([
-  ["projections list", 2, /there is no projection 'list': .* `turnlog help projections` lists what can be done/],
+  ["projections list", 2, /there is no projection 'list': .* `turnlog help projections` lists their commands/],
   ["projections rebuild users", 2, /there is no projection 'users': there are conversation-list and usage/],
   ["projections retry cnv_nobody", 3, /there is no conversation 'cnv_nobody'/],
 ])("refuses %s", async (typed, code, message) => {
@@ -123,7 +123,7 @@ test("an ls of an older turnlog leaves newer rows as they are, and says who is t
   database.close();
   const outcome = await run(cwd, "ls");
   expect(outcome).toMatchObject({ code: 6, stdout: "" });
-  expect(outcome.stderr).toMatch(/the rows of conversation-list were made by a newer turnlog .*update it/);
+  expect(outcome.stderr).toMatch(/a newer turnlog made the rows of conversation-list .*update turnlog/);
 });
 
 test("makes rows for one time where they cannot be kept", async () => {

@@ -39,7 +39,7 @@ test("why --reasoning says what became of each block, who broke what it was made
   );
 });
 
-test("its document says the same, and has no reasoning where nobody asked for it", async () => {
+test("its document says the same, and has no reasoning unless asked for", async () => {
   const cwd = await storeWithReasoning();
   const asked = ["why", "cnv_thinking", "--json"];
   const { reasoning } = readDocument(whyDocument, await turnlogHere([...asked, "--reasoning"], { cwd }));
@@ -59,7 +59,9 @@ test("a conversation without reasoning says so", async () => {
 test("reset-reasoning is an operator's decision in the log, and done once", async () => {
   const cwd = await storeWithReasoning();
   const reset = (): Promise<Outcome> => turnlogHere(["reset-reasoning", "cnv_thinking"], { cwd });
-  expect((await reset()).stdout).toBe("1 reasoning block of cnv_thinking will not be sent again, nor continued from\n");
+  expect((await reset()).stdout).toBe(
+    "turnlog will not send 1 reasoning block of cnv_thinking again, and will not continue from a response that holds it\n",
+  );
   const log = async (): Promise<string> => (await turnlogHere(["log", "cnv_thinking"], { cwd })).stdout;
   const before = await log();
   expect(before).toMatch(/operator +1 reasoning block not sent again: reset/);

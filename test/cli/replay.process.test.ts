@@ -78,7 +78,7 @@ test("replay tells what would have been without a layer, and keeps it", async ()
   const again = await run(cwd, `replay ${name} --stack ${stack} --without ask-first --id cnv_kept`);
   expect(again).toMatchObject({
     code: 2,
-    stderr: "turnlog: there is a conversation cnv_kept already: choose another --id\n",
+    stderr: "turnlog: the conversation cnv_kept already exists: choose another --id\n",
   });
   const shown = await run(cwd, `replay ${name} --stack ${stack} --without ask-first`);
   expect(shown.stdout).toMatch(
@@ -116,9 +116,9 @@ const wrong: readonly (readonly [typed: string, code: number, message: RegExp])[
   [`replay @last --with ${stack} --stack ${stack}`, 2, /'--with <file>' cannot be used with option '--stack <file>'/],
   [`replay @last --stack ${stack} --without nobody`, 3, /there is no layer nobody .* it has tool-loop, redact-emails/],
   [`replay @last --stack ${stack} --without ask-first --save --id de.mo`, 2, /cannot be an id/],
-  ["replay @last --save", 2, /ask by --without or --with/],
-  ["replay @last --body 1", 2, /ask by --without or --with/],
-  [`replay @last --with ${stack} --body 99`, 3, /there is no step 99: there are \d+ steps/],
+  ["replay @last --save", 2, /give --without or --with too/],
+  ["replay @last --body 1", 2, /give --without or --with too/],
+  [`replay @last --with ${stack} --body 99`, 3, /there is no step 99: the run has \d+ steps/],
 ];
 
 test.each(wrong)("%s ends with %i, and says what can be done", async (typed, code, message) => {

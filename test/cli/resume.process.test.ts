@@ -150,13 +150,13 @@ const shownSchema = z.object({
 });
 const shownOf = (outcome: Outcome) => shownSchema.parse(documentOf(outcome)).data;
 
-test("show tells of a run that was cut off who had it, what it was at, and what it goes on from", async () => {
+test("show names the owner of a run that was cut off, what it was doing, and what it continues from", async () => {
   const world = await cutOff("tool", "after");
   const cut = (await world.show()).stdout;
   expect(cut).toMatch(/Run run_\w+, open since @\d+: works on 2 blocks, the first 1 as above\n/);
-  expect(cut).toMatch(/\n {2}its process \d+ on \S+ is dead: `turnlog resume` takes it up\n/);
-  expect(cut).toMatch(/\n {2}begun, and not answered: charge, run_\w+\/0\.0\/0\n/);
-  expect(cut).toMatch(/resp_\w+ .* 2 blocks +a beginning of the Turn\n/);
+  expect(cut).toMatch(/\n {2}its process \d+ on \S+ is dead: `turnlog resume` continues the run\n/);
+  expect(cut).toMatch(/\n {2}started, not answered: charge, run_\w+\/0\.0\/0\n/);
+  expect(cut).toMatch(/resp_\w+ .* 2 blocks +a prefix of the Turn\n/);
   const { run, serverContexts } = shownOf(await world.show(["--json"]));
   expect(run).toMatchObject({ state: "open", owner: { host: hostname(), life: "dead" }, inDoubt: [] });
   expect(run?.openCalls).toMatchObject([{ name: "charge", isStarted: true }]);
@@ -167,7 +167,7 @@ test("show tells of a run that was cut off who had it, what it was at, and what 
   expect(parked.run).toMatchObject({ state: "parked", owner: null, inDoubt: [{ name: "charge" }] });
   expect(parked.serverContexts.map(({ relation }) => relation)).toEqual(["turn"]);
   const told = (await world.show()).stdout;
-  expect(told).toMatch(/a beginning of the Turn\n/);
+  expect(told).toMatch(/a prefix of the Turn\n/);
   // Said once, with what to type.
   expect(told).not.toContain("not answered");
 });
@@ -177,7 +177,7 @@ test("ls tells a run that was cut off, one that waits for people, and one that m
   const list = async () => (await turnlogHere(["ls"], { cwd: world.folder })).stdout;
   expect(await list()).toContain("[run cut off] ");
   await world.resume(["--stack", stack]);
-  expect(await list()).toContain("[run waits: 1 call to settle] ");
+  expect(await list()).toContain("[run is parked: 1 call to settle] ");
   await world.resume(["--settle", "charge=rerun"]);
   expect(await list()).toContain("[run cut off] ");
   await world.resume(["--stack", stack]);
@@ -192,7 +192,7 @@ test("show says nothing of what became of a process where it looks at the past",
   expect(past.stdout).toMatch(/\n {2}its process was \d+ on \S+\n/);
 });
 
-test("show tells of a process on another machine, of which nothing is known, when it was last heard of", async () => {
+test("show says when a process on another machine last showed a sign of life", async () => {
   const world = await cutOff("tool", "after");
   const database = new DatabaseSync(`${world.folder}/turnlog.db`);
   const started = database.prepare("SELECT data FROM events WHERE type = 'RunStarted'").get();
@@ -207,11 +207,11 @@ test("show tells of a process on another machine, of which nothing is known, whe
   database.close();
   expect((await turnlogHere(["ls"], { cwd: world.folder })).stdout).toContain("[run open on another machine] ");
   expect((await world.show()).stdout).toMatch(
-    /\n {2}its process \d+ on elsewhere is silent since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\n/,
+    /\n {2}its process \d+ on elsewhere has shown no sign of life since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\n/,
   );
 });
 
-test("a call in doubt parks the run; what to type is told, and settles it", async () => {
+test("a call in doubt parks the run; the output says what to type, and that settles it", async () => {
   const world = await cutOff("tool", "after");
   const parked = await world.resume(["--stack", stack]);
   expect(parked.code).toBe(1);
@@ -224,7 +224,7 @@ test("a call in doubt parks the run; what to type is told, and settles it", asyn
 
   const settled = await world.resume(["--settle", `${blockId}=result:took 5 euros, says the bank`]);
   expect(settled).toMatchObject({ code: 0, stderr: `settled: ${blockId}\n` });
-  expect(settled.stdout).toContain("can go on: resume it with --stack FILE");
+  expect(settled.stdout).toContain("can continue: resume it with --stack FILE");
   const finished = await world.resume(["--stack", stack, "--json"]);
   expect(resumedSchema.parse(documentOf(finished))).toMatchObject({
     version: 1,
@@ -240,7 +240,7 @@ test("a call in doubt parks the run; what to type is told, and settles it", asyn
   expect((await world.show(["--json"])).code).toBe(0);
 });
 
-test("settles and finishes at once, and runs the call once more where it is told to", async () => {
+test("settles and finishes at once, and repeats the call with --settle rerun", async () => {
   const world = await cutOff("tool", "before");
   const parked = documentOf(await world.resume(["--stack", stack, "--json"]));
   const blockId = resumedSchema.parse(parked).data.inDoubt[0]?.blockId ?? "";
@@ -268,12 +268,12 @@ test.each([
   },
 );
 
-test("a settlement is told also where the run cannot go on afterwards", async () => {
+test("a settlement is reported even if the run cannot continue afterwards", async () => {
   const world = await cutOff("tool", "before");
   vi.stubEnv("WITH_LAYER", "1");
   onTestFinished(() => void vi.unstubAllEnvs());
   const outcome = await world.resume(["--stack", stack, "--settle", "charge=abandon"]);
-  expect(outcome.stderr).toMatch(/^settled: run_\w+\/0\.0\/0\nturnlog: run run_\w+ cannot go on: [^\n]+\n$/);
+  expect(outcome.stderr).toMatch(/^settled: run_\w+\/0\.0\/0\nturnlog: run run_\w+ cannot continue: [^\n]+\n$/);
   expect((await world.types()).at(-1)).toBe("ToolSettled");
 });
 
@@ -305,12 +305,12 @@ test("a call that is settled twice is refused before anything is written", async
 });
 
 test.each([
-  ["another stack", { WITH_LAYER: "1" }, 1, /run_\w+ cannot go on: /],
+  ["another stack", { WITH_LAYER: "1" }, 1, /run_\w+ cannot continue: /],
   [
     "a tool that is gone",
     { WITHOUT_TOOL: "1" },
     1,
-    /charge, which this engine does not have; add the tool, or abandon/,
+    /charge, but this engine has no such tool; add the tool, or abandon/,
   ],
 ] as const)("%s is told in one line, and changes nothing", async (_, env, code, told) => {
   const world = await cutOff("tool", "after");

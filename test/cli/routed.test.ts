@@ -55,5 +55,5 @@ test("why says who was asked, by which model, and who had failed before", async 
 test("show names the server of each context where there are several", async () => {
   const cwd = await storeWithFailover();
   const { stdout } = await turnlogHere(["show", "cnv_routed"], { cwd });
-  expect(stdout).toMatch(/Servers hold\n( .* a beginning of the Turn +scripted\n){2}/);
+  expect(stdout).toMatch(/Servers hold\n( .* a prefix of the Turn +scripted\n){2}/);
 });

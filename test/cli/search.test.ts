@@ -18,13 +18,13 @@ test("search shows the place, the author and the line of what it found", async (
 test("search says when nothing is found, and when there is more", async () => {
   const { path: cwd } = demoStore();
   const nothing = await turnlogHere(["search", "Atlantis"], { cwd });
-  expect(nothing).toMatchObject({ code: 0, stdout: "", stderr: "nothing in the store says Atlantis\n" });
+  expect(nothing).toMatchObject({ code: 0, stdout: "", stderr: "no text in the store matches Atlantis\n" });
   const more = await turnlogHere(["search", "rome", "-n", "1"], { cwd });
   expect(more.stdout.trimEnd().split("\n")).toHaveLength(2);
   expect(more.stderr).toContain("there are more");
 });
 
-test("search refuses what says nothing, and a limit that is none, and exits 2", async () => {
+test("search rejects an empty text and an invalid limit, and exits 2", async () => {
   const { path: cwd } = demoStore();
   for (const typed of [["search"], ["search", " "], ["search", "rome", "-n", "-1"]])
     expect(await turnlogHere(typed, { cwd }), typed.join(" ")).toMatchObject({ code: 2, stdout: "" });

@@ -23,7 +23,7 @@ test("skip goes on without a damaged event, and the reason is in the log", async
   expect(await turnlogHere(["show", "@last"], { cwd })).toMatchObject({ code: 4 });
   const skipped = await turnlogHere(["skip", "@last@65", "--reason", "a newer one wrote it"], { cwd });
   expect(skipped).toMatchObject({ code: 0, stderr: "" });
-  expect(skipped.stdout).toMatch(/^cnv_\w+@65 is skipped\nthe conversation can go on\n$/);
+  expect(skipped.stdout).toMatch(/^cnv_\w+@65 is skipped\nthe conversation can continue\n$/);
   expect(await turnlogHere(["show", "@last"], { cwd })).toMatchObject({ code: 0 });
   expect((await turnlogHere(["log", "@last"], { cwd })).stdout).toContain("a newer one wrote it");
   const verified = await turnlogHere(["verify"], { cwd });
@@ -51,7 +51,7 @@ test("the log shows who skipped an event and why in its place, and a transcript 
   expect(stderr).toBe("@65 was skipped by operator: a newer one wrote it\n");
 });
 
-test("verify goes on behind a changed event that was skipped, and tells a change that nobody looked at", async () => {
+test("verify continues after a changed event that was skipped, and reports a change that no operator skipped", async () => {
   const cwd = damagedAt(65);
   await turnlogHere(["skip", "@last@65", "--reason", "a newer one wrote it"], { cwd });
   const change = (sql: string): void => {
@@ -68,12 +68,12 @@ test("verify goes on behind a changed event that was skipped, and tells a change
   expect((await turnlogHere(["verify"], { cwd })).stdout).toMatch(/^damaged +cnv_\w+@67 /);
 });
 
-test("skip takes the events along that follow from a damaged one, and the conversation can go on", async () => {
+test("skip takes the events along that follow from a damaged one, and the conversation can continue", async () => {
   const cwd = damagedAt(29);
   await turnlogHere(["skip", "@last@29", "--reason", "unreadable"], { cwd });
   const all = await turnlogHere(["skip", "@last@29", "--all-that-follow", "--reason", "they hang on it"], { cwd });
   expect(all).toMatchObject({ code: 0, stderr: "" });
-  expect(all.stdout).toMatch(/@29 is skipped, and \d\d events that followed from it\nthe conversation can go on\n$/);
+  expect(all.stdout).toMatch(/@29 is skipped, and \d\d events that followed from it\nthe conversation can continue\n$/);
   expect(await turnlogHere(["show", "@last"], { cwd })).toMatchObject({ code: 0 });
   const verified = await turnlogHere(["verify"], { cwd });
   expect([verified.code, verified.stdout]).toEqual([
@@ -87,7 +87,7 @@ test("skip says where the damage goes on, and what to do instead", async () => {
   const cwd = damagedAt(29);
   const skipped = await turnlogHere(["skip", "@last@29", "--reason", "unreadable"], { cwd });
   expect(skipped.code).toBe(4);
-  expect(skipped.stdout).toMatch(/@29 is skipped\nthe damage goes on at revision 30 of [^\n]*: \d\d events to skip\n$/);
+  expect(skipped.stdout).toMatch(/@29 is skipped\nthe next damage is at revision 30 of [^\n]*: \d\d events to skip\n$/);
   expect(skipped.stderr).toMatch(/`turnlog skip cnv_\w+@29 --all-that-follow --reason …` skips them too\n/);
   const [, fork = ""] = /`turnlog (fork cnv_\w+@28)`/.exec(skipped.stderr) ?? [];
   const forked = await turnlogHere(fork.split(" "), { cwd });
@@ -135,19 +135,21 @@ test.each([
     // What costs no more than a digest of what is read; the log and its transcript look at the whole chain.
     const isData = why.includes("data");
     for (const { stdout } of [shown, await turnlogHere(["blame", "@last"], { cwd })])
-      expect(stdout.includes(`not what was written: @${revision}; \`turnlog verify\` says more\n`)).toBe(isData);
+      expect(stdout.includes(`changed since it was written: @${revision}; \`turnlog verify\` says more\n`)).toBe(
+        isData,
+      );
     expect(
       (await turnlogHere(["log", "@last"], { cwd })).stdout.split("\n").filter((line) => line.includes(why)),
     ).toEqual([expect.stringMatching(new RegExp(`^ +${revision} `))]);
     const said = await turnlogHere(["log", "@last", "--transcript"], { cwd });
-    expect(said.stderr).toBe(`@${revision} is not what was written: ${said.stderr.split(": ")[1]}`);
+    expect(said.stderr).toBe(`@${revision} was changed: ${said.stderr.split(": ")[1]}`);
     expect(said.stderr).toContain(why);
     const skipped = await turnlogHere(["skip", `@last@${revision}`, "--reason", "changed"], { cwd });
     expect(skipped).toMatchObject({ code: 1, stdout: "" });
     expect(skipped.stderr).toMatch(
       new RegExp(`^turnlog: revision ${revision} of \\S+ was changed \\(.*${why}.*\\) and can still be read`),
     );
-    expect(skipped.stderr).toContain(`so nothing stops there, and there is nothing to skip at revision ${revision}`);
+    expect(skipped.stderr).toContain(`so no reader stops there, and there is nothing to skip at revision ${revision}`);
     expect(skipped.stderr).toContain("fork from before it, or restore a backup\n");
     expect((await turnlogHere(["fork", `@last@${revision - 1}`], { cwd })).code).toBe(0);
     expect((await turnlogHere(["verify", "@last"], { cwd })).stdout).toContain("all sound");

@@ -81,7 +81,7 @@ test("under a too old Node it says so in one line, and exits 6", async () => {
     nodeArguments: importing(old),
   });
   expect({ code, stdout }).toEqual({ code: 6, stdout: "" });
-  expect(stderr).toMatch(/^turnlog: needs Node 22\.13 or newer, and this is 20\.20\.2: .*\n$/);
+  expect(stderr).toMatch(/^turnlog: needs Node 22\.13 or newer, but this is 20\.20\.2: .*\n$/);
 });
 
 test("help names every command, and goes to stdout", async () => {

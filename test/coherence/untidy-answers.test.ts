@@ -96,7 +96,7 @@ async function playUntidy(name: (typeof wires)[number], seed: number): Promise<v
 }
 
 test.each(wires)(
-  "a server of %s that answers as servers do loses nothing, is paid once, and is gone on from",
+  "an untidy answer of a %s server is kept whole, counted once, and continued from",
   {
     timeout: 3_600_000,
   },
@@ -111,7 +111,7 @@ test.each(wires)(
   },
 );
 
-/** What each wire says of an answer that ended for a reason that nobody knows; a stream of the Responses API says it in its last event. */
+/** What each wire sends for an answer that ended for an unknown reason; a stream of the Responses API sends it in its last event. */
 const unknownEnds: Readonly<Record<(typeof wires)[number], "incomplete" | "completed">> = {
   ...{ responses: "incomplete", chat: "incomplete", google: "incomplete", "google-interactions": "incomplete" },
   // Answers are whole there unless they say that they were cut.
@@ -119,33 +119,30 @@ const unknownEnds: Readonly<Record<(typeof wires)[number], "incomplete" | "compl
   "claude-cli": "incomplete",
 };
 
-test.each(wires)(
-  "an answer of %s that ended for a reason that nobody knows is kept, and gone on from",
-  async (name) => {
-    const dialect = dialects[name];
-    for (const transport of ["json", "sse"] as const) {
-      await using server = await dialect.start(() => ({ output: [message("It is so.")] }), "ends");
-      server.inject({ kind: "unknown-end" });
-      await using store = await openStore("memory:", { codecs: dialect.codecs });
-      const conversation = store.conversation();
-      const engine = createEngine({ provider: dialect.provider(server.url, { model: "m", transport }) });
-      await conversation.append("Hello?");
-      const isEvent = name === "responses" && transport === "sse";
-      const status = isEvent ? "completed" : unknownEnds[name];
-      expect(await conversation.run(engine)).toMatchObject({ status, text: "It is so." });
-      await conversation.append("And now?");
-      expect(await conversation.run(engine)).toMatchObject({ status: "completed", text: "It is so." });
-      expect((await conversation.turn()).blocks.map(({ kind }) => kind)).toEqual([
-        "user",
-        "assistant",
-        "user",
-        "assistant",
-      ]);
-      expect(server.requests).toHaveLength(2);
-      expect(await store.verify()).toMatchObject({ isSound: true, requests: 2 });
-    }
-  },
-);
+test.each(wires)("an answer of %s that ended for an unknown reason is kept, and continued from", async (name) => {
+  const dialect = dialects[name];
+  for (const transport of ["json", "sse"] as const) {
+    await using server = await dialect.start(() => ({ output: [message("It is so.")] }), "ends");
+    server.inject({ kind: "unknown-end" });
+    await using store = await openStore("memory:", { codecs: dialect.codecs });
+    const conversation = store.conversation();
+    const engine = createEngine({ provider: dialect.provider(server.url, { model: "m", transport }) });
+    await conversation.append("Hello?");
+    const isEvent = name === "responses" && transport === "sse";
+    const status = isEvent ? "completed" : unknownEnds[name];
+    expect(await conversation.run(engine)).toMatchObject({ status, text: "It is so." });
+    await conversation.append("And now?");
+    expect(await conversation.run(engine)).toMatchObject({ status: "completed", text: "It is so." });
+    expect((await conversation.turn()).blocks.map(({ kind }) => kind)).toEqual([
+      "user",
+      "assistant",
+      "user",
+      "assistant",
+    ]);
+    expect(server.requests).toHaveLength(2);
+    expect(await store.verify()).toMatchObject({ isSound: true, requests: 2 });
+  }
+});
 
 afterAll(() => {
   process.stdout.write(`untidy answers: ${[...answered].map(([name, count]) => `${count} of ${name}`).join(", ")}\n`);

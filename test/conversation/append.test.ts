@@ -34,12 +34,12 @@ test("a result of a call that has one, of a call that is not there, and a second
   const before = await conversation.head();
   const refusal = async (...blocks: readonly Block[]) => conversation.append(blocks).catch((error: unknown) => error);
   expect(await refusal(gave("c2"))).toMatchObject({ code: "no-open-call" });
-  expect(String(await refusal(gave("c2")))).toMatch(/the Turn has no such call, and open are pay \(c1\)/);
+  expect(String(await refusal(gave("c2")))).toMatch(/the Turn has no such call, and open calls are pay \(c1\)/);
   expect(await refusal(gave("c1"), gave("c1"))).toMatchObject({ code: "no-open-call" });
   expect(await conversation.head()).toEqual(before);
   await conversation.append(gave("c1"));
   expect(await refusal(gave("c1"))).toMatchObject({ code: "no-open-call" });
-  expect(String(await refusal(gave("c1")))).toMatch(/has its result already; say more in a message/);
+  expect(String(await refusal(gave("c1")))).toMatch(/already has its result; append a message instead/);
 });
 
 test("a call and its result may come in one append, and a call id that comes again is open again", async () => {
@@ -88,7 +88,7 @@ test("a result of a call that the open run made waits for the end of that run", 
   await conversation.append("pay");
   await conversation.run(engine);
   expect(refused).toMatchObject({ code: "no-open-call" });
-  expect(String(refused)).toMatch(/when it has ended/);
+  expect(String(refused)).toMatch(/after the run that made the call has ended/);
   await conversation.append(gave("c1"));
 });
 
@@ -106,7 +106,7 @@ test("what is said under a key that was used for something else is refused, and 
   expect(await code("Goodbye.", "message-1")).toMatchObject({ code: "key-reused" });
   expect(await code([assistant("one"), "two"], "message-2")).toMatchObject({ code: "key-reused" });
   expect(await code(assistant("one"), "message-2")).toMatchObject({ code: "key-reused" });
-  // The same again is the same message, whoever says it.
+  // The same content under the same key is the same message, whichever process appends it.
   expect(await code("Hello.", "message-1")).toBe(false);
   expect(await code(said, "message-2")).toBe(false);
   expect(await conversation.head()).toEqual(before);

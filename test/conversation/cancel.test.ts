@@ -111,7 +111,7 @@ test("a hundred runs of a store have one subscription, and each is ended alone",
   await expect.poll(subscriptions).toBe(0);
 });
 
-test("a run that nobody owns is ended by who asks, with all that its owner would have said", async () => {
+test("a caller that cancels a run without an owner ends it, with everything that its owner would have recorded", async () => {
   const { first, one, two } = scene();
   await one.append("hello");
   const { engine, begun } = hanging();

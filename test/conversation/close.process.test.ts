@@ -8,7 +8,7 @@ import { startAside } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { eventsOf, rejectionOf, typesOf } from "../support/workshop.ts";
 
-test("a process that is told to end parks its run, ends, and the next one goes on with it at once", async () => {
+test("a process that receives a signal to end parks its run, and the next process continues it at once", async () => {
   const folder = temporaryFolder();
   const url = `sqlite:${folder.file("store.db")}`;
   await using store = await openStore(url);

@@ -143,7 +143,7 @@ test("resumeAll finishes what was cut off or parked, says of each what became of
   expect(await second.resumeAll(engine())).toEqual([]);
 });
 
-test("resumeAll tells of a run that cannot go on, and goes on with the others", async () => {
+test("resumeAll reports a run that cannot continue, and continues with the others", async () => {
   const { charge, begun } = doing(() => new Promise(() => undefined));
   const { one, first, second, engine } = scene([calling(["charge", "{}"])], { tools: [charge] });
   await one.append("hello");

@@ -33,7 +33,7 @@ test("the oldest exchanges are left out between two runs by an event of the engi
   expect((await conversation.verify()).problems).toEqual([]);
 });
 
-test("what was answered stays answered: nobody is asked, also by another process and after a second compaction", async () => {
+test("answered messages stay answered: no model is asked, also in another process and after a second compaction", async () => {
   const { conversation, engine, provider, store } = await spoken(3);
   await conversation.compact({ how: "drop-exchanges", keep: 2 });
   await conversation.compact({ how: "drop-exchanges", keep: 1 });

@@ -45,7 +45,7 @@ const kinds: Readonly<Record<string, () => Promise<EventStore>>> = {
 const longText = "a long text ".repeat(6_000);
 
 describe.each(Object.keys(kinds))("in a %s store", (kind) => {
-  test("conversations are told apart whatever letters, hyphens and digits their ids are made of", async () => {
+  test("conversations stay distinct, whatever letters, hyphens and digits their ids contain", async () => {
     await using store = new TurnlogStore((await kinds[kind]?.()) ?? createMemoryStore());
     for (const id of ids) await store.conversation(id).append([`to ${id}`, longText]);
     expect((await all(store.conversations())).toSorted()).toEqual(ids.toSorted());

@@ -30,7 +30,7 @@ test("a conversation that was only opened is not in the store", async () => {
   expect(ids).toEqual([]);
 });
 
-test.each(storeKinds)("the same key appends once, whoever repeats it (%s)", async (kind) => {
+test.each(storeKinds)("a repeated key appends once, in any process (%s)", async (kind) => {
   const events = await freshStore(kind);
   const { conversation } = createWorkshop({ events });
   const other = new TurnlogStore(events).conversation(conversation.id);
@@ -111,7 +111,7 @@ test("an append that others always precede gives up, and says so", async () => {
   expect(overtaken).toBe(50);
 });
 
-test("titles and labels are told by the newest, and labels add up", async () => {
+test("the newest title and label win, and labels add up", async () => {
   const { conversation } = createWorkshop();
   await conversation.relabel({ title: "A talk", labels: { team: "red" } });
   await conversation.relabel({ labels: { state: "open" } });
@@ -193,7 +193,7 @@ test("an open run shows what it has, what waits, and what would remain if it end
   expect(seen).toEqual([1, 1, 2, 1]);
 });
 
-test("the events are told from any revision on", async () => {
+test("events are read from any revision on", async () => {
   const { conversation } = createWorkshop();
   for (const text of ["one", "two", "three"]) await conversation.append(text);
   const late: number[] = [];

@@ -75,7 +75,7 @@ test("what layers asked beside the conversation is deleted too; what was not sto
   expect(await world.conversation.deleteStored(unstored)).toMatchObject({ deleted: [], missing: [] });
 });
 
-test("conversation objects are deleted with their items, those that the conversation has left too, and none is gone on in", async () => {
+test("conversation objects are deleted with their items, also earlier ones, and no request continues in them", async () => {
   await using world = await opened({ mode: "conversation", sleep: async () => undefined });
   const { server, provider, conversation } = world;
   await world.say("one");
@@ -125,7 +125,7 @@ test("an object that is gone is missing, and one whose items could not be delete
   expect(await conversation.deleteStored(provider)).toEqual({ deleted: [], missing: [], failed: [] });
 });
 
-test("a provider that cannot delete, and an option that is none, are refused before anything is written", async () => {
+test("a provider that cannot delete and an unknown option are rejected before anything is written", async () => {
   await using world = await opened();
   await world.say("one");
   const before = (await world.conversation.head())?.revision;

@@ -59,7 +59,7 @@ const withTools: ReferenceServerOptions["answer"] = ({ request }) =>
     ? { output: [reasoning({ summary: "hm" }), functionCall("echo", '{"say":"hi"}', { callId: "call_1" })] }
     : { output: [message(`Answer ${request}.`)] };
 
-test("a conversation whose log was lost is had back from its last response, and goes on from there", async () => {
+test("a conversation whose log was lost is recovered from its last response, and continues from there", async () => {
   await using server = await startReferenceServer({ answer: withTools });
   const { conversation: original, responseId } = await spoken(server, ["one", "two"]);
   const { provider, store, engine } = world(server);
@@ -137,7 +137,7 @@ test("an import that was cut off is finished by the next one, and is what an uni
   }
 });
 
-test("an import that was cut off and then gone on with says that it is not whole", async () => {
+test("an import that was cut off before the conversation continued says that it is not whole", async () => {
   await using server = await startReferenceServer();
   const { provider, responseId } = await bigChain(server);
   const { store, state } = failingAt(3);
@@ -194,7 +194,7 @@ const answering = (change: (body: string) => string): Partial<OpenaiResponsesOpt
   },
 });
 
-test("reasoning that comes without its ciphertext is said to be lost, and the server that holds it is gone on with", async () => {
+test("reasoning without its ciphertext is reported as lost, and the next request continues at the server that holds it", async () => {
   await using server = await startReferenceServer({ answer: withTools });
   const { responseId } = await spoken(server, ["one"]);
   const bare = answering((body) => body.replaceAll(/"encrypted_content":"[^"]*"/g, '"encrypted_content":null'));

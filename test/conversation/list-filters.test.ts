@@ -117,7 +117,7 @@ test("search looks in the conversations that have some labels", async () => {
   expect(await found({})).toEqual(["cnv_a", "cnv_b"]);
 });
 
-test("rows of an older version, which stand in no list, are made anew", async () => {
+test("rows of an older version, which are in no list, are rebuilt", async () => {
   const { store } = await written("cnv_a", "cnv_b");
   const older = { ...conversationList, version: conversationList.version - 1, places: () => [] };
   await createProjector(store.events, older).catchUp();

@@ -26,7 +26,7 @@ test("the head is that of the newest event, and null before the first", async ()
   expect((await conversation.head())?.revision).toBe(2);
 });
 
-test("a walk tells of each event its words, its difference under its author, and the body of its request", async () => {
+test("a walk gives each event's words, its difference with its author, and the body of its request", async () => {
   const { conversation, provider } = await talked();
   const walked = await walkOf(conversation);
   expect(walked.map(({ revision }) => revision)).toEqual(walked.map((_, index) => index));
@@ -227,7 +227,7 @@ test("a store verifies all that it holds, against heads that were kept elsewhere
   expect((await store.verify()).problems).toMatchObject([{ conversation: conversation.id, kind: "view" }]);
 });
 
-test("whatIf leaves a layer out, asks nobody and changes nothing", async () => {
+test("whatIf leaves a layer out, asks no provider and changes nothing", async () => {
   const { conversation, engine, provider } = await talked();
   const head = await conversation.head();
   const { steps } = await whatIf(conversation, engine, { without: "loud", bodies: true });

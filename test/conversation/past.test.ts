@@ -51,7 +51,7 @@ test("inside a run the Turn that was handed on follows the newest event", async 
 });
 
 test.each(["0.1", "0.0.0.0", "1", "0.-1", "0.00", "x"])(
-  "a frame that the run has not come to is told by name: %s",
+  "an error names a frame that the run has not reached: %s",
   async (frame) => {
     const { conversation } = await editedConversation();
     const [asked] = await revisionsOf(conversation, "InferenceRequested");

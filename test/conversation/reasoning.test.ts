@@ -17,7 +17,7 @@ const aside = editing("aside", (turn) => turn.insertOnce("aside", user("by the w
 const fates = (blocks: readonly ReasoningBlock[]) =>
   blocks.map(({ index, prefix, fate, reason }) => [index, prefix, fate, reason]);
 
-test("reasoning whose beginning nobody touched is accepted, chained or sent again", async () => {
+test("reasoning with an unchanged prefix is accepted, chained or sent again", async () => {
   const talk = await thinkingTalk({ checksReasoning: "withholds" });
   await talk.say("one");
   await talk.say("two");
@@ -56,7 +56,7 @@ test("each layer that broke a beginning is named, with the block that it changed
   expect(edited.blocks[0]?.brokenBy[0]?.actor).toMatchObject({ name: "shout" });
 });
 
-test("a change of the instructions, of the tools and of the model is told apart from an edit", async () => {
+test("a change of the instructions, tools or model is distinguished from an edit", async () => {
   const talk = await thinkingTalk({ checksReasoning: "withholds" });
   const mind = defineMiddleware({ name: "mind", version: "1.0.0" }, (next) => (turn, ctx) => {
     ctx.instructions("Mind the gap.");
@@ -95,7 +95,7 @@ test("reasoning of earlier turns is withheld where a request asks for the curren
   expect(blocks[0]).toMatchObject({ withheld: "turn-boundary", isSurprise: false });
 });
 
-test("what a server does otherwise than was to be expected is told, both ways", async () => {
+test("deviations of a server from the forecast are reported, both ways", async () => {
   const talk = await thinkingTalk();
   await talk.say("one");
   await talk.say("two", { middleware: [shout] });

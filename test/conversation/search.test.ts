@@ -6,7 +6,7 @@ import { tool } from "../../src/engine/stack/tool.ts";
 import type { SearchResult } from "../../src/index.ts";
 import { createWorkshop, freshStore, storeKinds, type Workshop } from "../support/workshop.ts";
 
-test.each(storeKinds)("a %s store finds what was said, with its place and what stands around it", async (kind) => {
+test.each(storeKinds)("a %s store finds a text, with its place and the text around it", async (kind) => {
   const { store } = createWorkshop({ events: await freshStore(kind) });
   const said = await store.conversation("cnv_paris").append("What is the\nWeather in Paris?");
   await store.conversation("cnv_rome").append("What is the weather in Rome?");

@@ -79,7 +79,7 @@ test("what waits for an answer still waits for it, also what is said while the s
   expect(await differences(conversation, engine)).toEqual([]);
 });
 
-test("where there is nothing to summarise nobody is asked and nothing is written, and a summary is not summarised", async () => {
+test("with nothing to summarise no model is asked and nothing is written, and a summary is not summarised", async () => {
   const { conversation, engine, provider } = await talked(["in short"]);
   expect(await conversation.compact(engine, { keep: 3 })).toBeNull();
   await conversation.compact(engine, { keep: 1 });

@@ -19,7 +19,7 @@ test("a value is shared as long as it is held, and made anew after that", async 
   expect(values.get("dropped", make)).toEqual({ number: 3 });
 });
 
-test("a store forgets conversations that nobody holds, and reads them again", async () => {
+test("a store forgets conversations without references, and reads them again", async () => {
   const store = new TurnlogStore(createMemoryStore());
   const turns: WeakRef<Turn>[] = [];
   const say = async (id: string): Promise<void> => {

@@ -42,7 +42,7 @@ const programs = documents.map(({ name, blocks }) => ({
 test.each([
   ["README.md", programs.slice(0, 1)],
   ["the documents", programs.slice(1)],
-] as const)("the TypeScript blocks of %s run as they stand, and leave nothing open", async (name, documents) => {
+] as const)("the TypeScript blocks of %s run unchanged, and leave nothing open", async (name, documents) => {
   const files = documents.flatMap((document) => document.files);
   for (const { file, code } of files) await writeFile(join(folder, file), code);
   const all = files.map(({ file }) => `await import("./${file}");\n`);
@@ -54,7 +54,7 @@ test.each([
 });
 
 const [readme] = documents;
-test("the README's commands run in the order in which they stand", async () => {
+test("the README's commands run in their order", async () => {
   const commands = readme?.blocks.filter(({ language }) => language === "sh") ?? [];
   const own = commands.flatMap(({ code }) => code.trim().split("\n")).filter((line) => !runByCi.has(line));
   expect(own.length).toBeGreaterThan(5);

@@ -44,7 +44,7 @@ test("CONCEPTS defines every term of turnlog's that its errors and views use", (
   expect(missing).toEqual([]);
 });
 
-test("the list names no term that nobody says", () => {
+test("the list names no unused term", () => {
   const text = sentences.map((sentence) => sentence.slice(sentence.indexOf(": "))).join("\n");
   expect(defined.filter((word) => !says(text, word))).toEqual([]);
 });

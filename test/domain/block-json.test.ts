@@ -61,7 +61,7 @@ test("a recorded digest is taken as it is, until something says what is equal by
   expect(block.withWire({ scope: "s" }).digest).toBe(said(1).digest);
 });
 
-test("a block under the digest of another content is told from one under its own", () => {
+test("a block under the digest of another content is distinguished from one under its own", () => {
   const json = blockToJson(said(1));
   expect(hasOwnDigest(json)).toBe(true);
   expect(hasOwnDigest({ ...json, payload: { ...json.payload, role: "developer" } })).toBe(false);

@@ -131,7 +131,7 @@ describe("a run", () => {
       .isRefused({ code: "run-open", runId });
   });
 
-  test("is refused when it has ended: its ids would stand twice", () => {
+  test("is rejected when it has ended, because its ids would occur twice", () => {
     given(...running, completed)
       .when(proposals.startRun)
       .isRefused({ code: "run-repeated", runId });

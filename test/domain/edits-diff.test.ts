@@ -69,7 +69,7 @@ test("no more blocks move than must", () => {
   );
 });
 
-test("one edit each tells of a replaced block, of a run of new blocks and of all removed ones", () => {
+test("a replaced block, a run of new blocks and all removed blocks are one edit each", () => {
   fc.assert(
     fc.property(turnPairs(20), ([from, to]) => {
       const edits = diffTurns(from, to, unknown);
@@ -85,7 +85,7 @@ test("one edit each tells of a replaced block, of a run of new blocks and of all
   );
 });
 
-test("a block that is replaced and moved is told by two edits", () => {
+test("a block that is replaced and moved is two edits", () => {
   const from = turnOf(1, 2, 3, 4);
   const to = Turn.of([said(1), said(3), said(4), said(2, "other")]);
   expect(diffTurns(from, to, unknown).map((edit) => edit.op)).toEqual(["replace", "move"]);
@@ -115,7 +115,7 @@ test("versions differ by id, content or the provider's word on them, and not by 
   expect(isSameVersion(block, said(1, "other").withWire(block.wire))).toBe(false);
 });
 
-test("people are told what was added, removed, modified and moved, and nothing of item ids", () => {
+test("a difference in words names what was added, removed, modified and moved, and no item ids", () => {
   const from = Turn.of([answered(0, "msg_1"), ...turnOf(1, 2, 3, 4, 5).blocks]);
   const to = Turn.of([answered(0, "msg_2"), said(5), said(1), said(2, "other"), said(9), said(4)]);
   const difference = turnDifference(from, to);

@@ -31,7 +31,7 @@ test("inserts after a block that an earlier edit of the list put in place", () =
   expect(numbersOf(edited(turnOf(1, 2, 3), move(1, 3), insert(1, 8)))).toEqual([2, 3, 1, 8]);
 });
 
-test("takes blocks out before it places any, wherever the edits stand in the list", () => {
+test("removes blocks before it places any, in any order of the edits", () => {
   expect(numbersOf(edited(turnOf(1, 2, 3), insert(1, 7), remove(2)))).toEqual([1, 7, 3]);
   expect(numbersOf(edited(turnOf(1, 2, 3), move(3, null), move(1, 3)))).toEqual([3, 1, 2]);
 });

@@ -156,7 +156,7 @@ test("an object that looks like a blob or a secret is not equal to one", () => {
   expect(outputDigest(blobReferenceTo(long))).toBe(outputDigest(long));
 });
 
-test("lone surrogates are told apart, in short strings and in long ones", () => {
+test("lone surrogates stay distinct, in short strings and in long ones", () => {
   expect(user("\ud800").digest).toBe(
     hex('{"content":{"content":[{"text":"\\ud800","type":"text"}],"role":"user"},"kind":"user"}'),
   );

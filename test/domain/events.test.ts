@@ -45,7 +45,7 @@ describe("every event that was ever released", () => {
     expect(JSON.stringify(event.data)).toBe(JSON.stringify(upcast({ type, version, data }).data));
   });
 
-  test.each(files)("is refused with a member that nobody knows: %s", (name) => {
+  test.each(files)("is rejected with an unknown member: %s", (name) => {
     const { type, version, data } = storedIn(name);
     expect(() => parseConversationEvent(type, version, { ...data, surprise: 1 })).toThrow(UnreadableEventError);
   });

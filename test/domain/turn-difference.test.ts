@@ -29,7 +29,7 @@ describe("between two Turns", () => {
     expect(displacedBetween(before, after).moved).toEqual([]);
   });
 
-  test("what was neither removed nor moved stands in the order that it had", () => {
+  test("blocks that were neither removed nor moved keep their order", () => {
     fc.assert(
       fc.property(turnPairs(12), ([from, to]) => {
         const gone = new Set([...displacedBetween(from, to).removed, ...displacedBetween(from, to).moved]);

@@ -106,13 +106,13 @@ test("a change that gives the block back leaves the Turn as it is", () => {
   expect(turn.replaceEach(turn.blocks, (block) => block)).toBe(turn);
 });
 
-test("drafts are told by object, because they have no id", () => {
+test("drafts are compared by object, because they have no id", () => {
   const [one, other] = [user("same"), user("same")];
   expect(Turn.of([one, other]).remove(one).blocks).toEqual([other]);
   expect(Turn.of([one, other]).remove(one).at(0)).toBe(other);
 });
 
-test("moves a block to where it is told to stand in the result", () => {
+test("moves a block to the given place in the result", () => {
   const turn = turnOf(1, 2, 3, 4);
   expect(numbersOf(turn.move(said(1), 2))).toEqual([2, 3, 1, 4]);
   expect(numbersOf(turn.move(said(4), 0))).toEqual([4, 1, 2, 3]);

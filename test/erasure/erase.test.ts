@@ -254,7 +254,7 @@ test("what left the store before, what servers store and rows of other projectio
   expect(erasureReceiptSchema.parse(receipt)).toEqual(receipt);
 });
 
-test("verification names what is empty without an order, what an order left, and what stands behind an end", async () => {
+test("verification names what is empty without an order, what an order left, and what follows an end", async () => {
   const problemsOf = async (change: (sql: (text: string) => void) => void) => {
     const { file } = temporaryFolder();
     const { store } = await filled(await openSqliteStore(file("turnlog.db")));

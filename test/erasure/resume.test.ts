@@ -38,7 +38,7 @@ async function isReadable(store: TurnlogStore): Promise<boolean> {
   }
 }
 
-test("an erasure that dies at any write is told of, is gone on with, and ends as one that does not die", async () => {
+test("an erasure that dies at any write is reported, can be continued, and ends like one that does not die", async () => {
   const outcomes: string[] = [];
   for (let at = 1, wasReached = true; wasReached; at += 1) {
     for (const moment of ["before", "after"] as const) {
@@ -84,7 +84,7 @@ test("an erasure that dies at any write is told of, is gone on with, and ends as
   ]);
 });
 
-test("one that ended is gone on with as well: what was done is not done again, and the counts stay", async () => {
+test("a finished erasure can be continued as well: nothing is done again, and the counts stay", async () => {
   const store = new TurnlogStore(createMemoryStore());
   await saySecrets(store.conversation("gone"), createSecrets("gone"));
   await store.list();

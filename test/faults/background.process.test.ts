@@ -42,7 +42,7 @@ test.each(["json", "sse"] as const)(
     const { server, first, store, types, answer, look, resume, asked } = await waiting(transport);
     first.child.kill("SIGKILL");
     await first.ended;
-    expect((await look("show", "cnv_background")).stdout).toMatch(/ is dead: `turnlog resume` takes it up\n/);
+    expect((await look("show", "cnv_background")).stdout).toMatch(/ is dead: `turnlog resume` continues the run\n/);
     const before = server.requests.length;
     const second = resume();
     await expect.poll(() => server.requests.length, { timeout: 30_000 }).toBeGreaterThan(before);

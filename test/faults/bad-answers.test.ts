@@ -86,7 +86,7 @@ function checkSound({ result, asked, texts, next, events }: Outcome): void {
   expect(next.text).toBe("well");
 }
 
-describe("what nobody knows is kept and passed on", () => {
+describe("unknown content is kept and passed on", () => {
   test.each<[string, JsonObject, object]>([
     ["a status", { status: "pondering" }, { status: "pondering", isComplete: false }],
     ["a member", { mood: { is: ["good", 1, null] } }, { rest: { mood: { is: ["good", 1, null] } } }],
@@ -119,7 +119,7 @@ describe("what nobody knows is kept and passed on", () => {
     expect(outcome.texts).toEqual(["one", "hello"]);
   });
 
-  test("the code of a failure stands in the error and in the log", async () => {
+  test("the code of a failure is in the error and in the log", async () => {
     const failed = {
       type: "response.failed",
       response: answer({ status: "failed", output: [], error: { code: "moon_phase", message: "Full moon." } }),

@@ -249,7 +249,7 @@ test(`runs and recoveries that are killed at ${rounds * 20} random instants (see
   );
 });
 
-test("two processes that take up one run: one goes on with it, the other is told, and nothing happens twice", {
+test("of two processes that resume one run one continues it, the other gets an error, and nothing happens twice", {
   timeout: 600_000,
 }, async () => {
   await using world = await createWorld("sqlite");

@@ -24,7 +24,7 @@ async function place(): Promise<{ readonly url: string; readonly store: TurnlogS
 const startRunner = (url: string, mode: "hang" | "hold", ids: readonly string[]): Aside =>
   startAside("run/running-process.ts", [url, mode, ...ids], { ...process.env, XDG_CACHE_HOME: temporaryFolder().path });
 
-test("of two processes that run a conversation at once one proceeds and the other is told, and no event is doubled", async () => {
+test("of two processes that run a conversation at once one proceeds and the other gets an error, and no event is doubled", async () => {
   const { url, store } = await place();
   const ids = Array.from({ length: 12 }, (_, n) => `cnv_race_${n}`);
   for (const id of ids) await store.conversation(id).append("hello");

@@ -115,7 +115,7 @@ describe("a server that comes and goes", () => {
     await first.untilCalls((calls) => calls.length === 0);
   });
 
-  test("reads what was acknowledged from the leader, though it was told to prefer a follower that lags", async () => {
+  test("reads acknowledged events from the leader, although the address prefers a follower that lags", async () => {
     const cluster = await startEventStoreDbCluster({ nodes: 3 });
     onTestFinished(() => cluster.stop());
     const store = await opened(withSetting(cluster.connectionString, "nodePreference=follower"));
@@ -126,7 +126,7 @@ describe("a server that comes and goes", () => {
     expect(await all(store.readLog())).toHaveLength(3);
   });
 
-  test("is told when no node is left, and goes on when they are back", async () => {
+  test("gets an error when no node is left, and continues when they are back", async () => {
     const cluster = await startEventStoreDbCluster({ nodes: 2 });
     onTestFinished(() => cluster.stop());
     const settings = "defaultDeadline=300&turnlogReadTimeout=160&maxDiscoverAttempts=1&discoveryInterval=10";

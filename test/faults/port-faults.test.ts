@@ -164,7 +164,7 @@ function drawn(calls: Record<Port, readonly string[]>): readonly PortFault[] {
   return Array.from({ length: 30 }, () => random.pick(of(random.pick(ports))));
 }
 
-test("a call that fails, gives what is damaged, or loses its answer changes no result: of events it is told and repeated, of what is made from them it is a miss", {
+test("a call that fails, returns damaged data or loses its answer changes no result: of events it is an error and repeated, of derived data it is a miss", {
   timeout: 3_600_000,
 }, async () => {
   const { calls, expected } = await counts();

@@ -117,7 +117,7 @@ test("a run whose owner's lease cannot be judged is not taken from it", async ()
   expect((await other.at(-1)).run?.id).toBe(runId);
 });
 
-test("a skip that could not delete the snapshots is told, and deletes them when it is repeated", async () => {
+test("a skip that could not delete the snapshots is an error, and deletes them when it is repeated", async () => {
   const damaged = await damagedCopy(await filled(), {
     ...{ stream: "conversation-cnv_one", revision: 1, damage: damages["data that is no JSON"] },
   });
@@ -138,7 +138,7 @@ test("a skip that could not delete the snapshots is told, and deletes them when 
   expect(deletions).toBe(2);
 });
 
-test("rows that cannot be read are told to who reads them all", async () => {
+test("a read of all rows fails if they cannot be read", async () => {
   const events = await filled();
   const { views } = events;
   if (views === undefined) throw new Error("the store keeps no rows");

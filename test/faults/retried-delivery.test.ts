@@ -170,7 +170,7 @@ test(`of ${sequences} random sequences of deliveries, retries, crashes and secon
     const random = createRandom(seed);
     const shop = new Shop(random, copies);
     for (let left = 3 + random.below(8); left > 0; left -= 1) await shop.step();
-    // Whoever delivers does so until it is told.
+    // A sender repeats a delivery until it is acknowledged.
     for (const message of shop.messages) {
       for (let tries = 0; !(await shop.deliver(tries % 2, message)); tries += 1)
         expect(tries, `seed ${seed}`).toBeLessThan(4);

@@ -76,7 +76,7 @@ function createFault({ at, moment, lasts }: Fault) {
   };
 }
 
-/** Every event once and in order, whoever reads it: also a process that sees the store for the first time. */
+/** Every reader sees every event once and in order: also a process that sees the store for the first time. */
 async function checkLog({
   conversation,
   events,
@@ -125,7 +125,7 @@ async function goOn({ conversation, engine }: Pick<Awaited<ReturnType<typeof pla
   await conversation.append("more");
   let result = await conversation.run(engine);
   if (result.status === "parked") {
-    // The run went on when the store came back, and nobody knows whether its tool had run.
+    // The run continued when the store came back, and it is unknown whether its tool had run.
     for (const { blockId } of result.inDoubt) await conversation.settle(blockId, { how: "abandon" });
     result = await conversation.run(engine);
   }

@@ -45,7 +45,7 @@ test("reading, following and listing are each refused by name", async () => {
   await expect(store.head("x")).rejects.toThrow("not allowed to read x");
 });
 
-test("rows of projections are for whoever may read all conversations", async () => {
+test("rows of projections need the right to read all conversations", async () => {
   const memory = createMemoryStore();
   const one = authorizedStore(memory, ({ stream }) => stream === "conversation-cnv_mine");
   await new TurnlogStore(memory).conversation("cnv_mine").append("Hello");

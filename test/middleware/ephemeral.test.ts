@@ -36,7 +36,7 @@ test("the model reads the blocks in every request, and the Turn never holds them
   expect(turn.blocks.map(({ text }) => text)).toEqual(["said 0", "answer 0", "said 1", "answer 1"]);
 });
 
-test("at the end they stand after everything, and no request is chained", async () => {
+test("at the end they come after everything, and no request is chained", async () => {
   const { provider, strategies } = await talk([ephemeral([user("it is noon"), user("and warm")])], 3);
   expect(
     provider
@@ -47,7 +47,7 @@ test("at the end they stand after everything, and no request is chained", async 
   expect(strategies).toEqual(["full", "full", "full"]);
 });
 
-test("at the start they stand before everything, in order, and the chain holds", async () => {
+test("at the start they come before everything, in order, and the chain holds", async () => {
   const { provider, strategies } = await talk([ephemeral([system("be brief"), system("be kind")], { at: "start" })], 3);
   expect(
     provider

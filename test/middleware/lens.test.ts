@@ -236,7 +236,7 @@ test("two conversations on one engine: neither reads an address that only the ot
   expect(provider.requests.map((_, n) => JSON.stringify(provider.reading(n))).join()).not.toContain("@example");
 });
 
-test("hide and restore are told the conversation and the client's blocks ahead, and asked once of each place", async () => {
+test("hide and restore get the conversation and the client's blocks before a place, and are called once for each place", async () => {
   const asked: string[] = [];
   const note = (what: string) => (block: Block, place: LensPlace) => {
     asked.push(`${what} ${place.conversationId} ${place.before.map((each) => each.text).join(", ")} | ${block.text}`);
@@ -257,7 +257,7 @@ test("hide and restore are told the conversation and the client's blocks ahead, 
   expect(JSON.stringify(provider.reading(1))).toContain("hidden 2");
 });
 
-test("a block is hidden anew where another stands ahead of it than before", async () => {
+test("a block is hidden again if another block precedes it than before", async () => {
   const count = lens({
     name: "count",
     version: "1.0.0",

@@ -14,7 +14,7 @@ function createLog() {
 
 const look = tool({ name: "look", description: "", inputSchema: z.object({}), execute: () => "seen" });
 
-test("every call is told when it starts and when it completes, with its blocks and its time", async () => {
+test("every call is logged when it starts and when it completes, with its blocks and its time", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const { entries, layer } = createLog();
   const answers = [{ calls: [{ name: "look", arguments: {} }] }, "done"];
@@ -43,7 +43,7 @@ test("every call is told when it starts and when it completes, with its blocks a
   ).toEqual([]);
 });
 
-test("a failure is told by its code, and goes on", async () => {
+test("a failure is logged with its code, and passed on", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const { entries, layer } = createLog();
   const { engine } = workshop.scripted([{ error: { message: "the user said hello", status: 400 } }], {

@@ -31,7 +31,7 @@ test("a run that passes ends with 0 and its counts", async () => {
   expect({ code, last: lastLine(stdout) }).toEqual({ code: 0, last: "1 passed, 0 failed, 1 skipped" });
 });
 
-test("a test, a file that does not load, a rejection that nobody handles and a hook each count as a failure", async () => {
+test("a test, a file that does not load, an unhandled rejection and a hook each count as a failure", async () => {
   const { code, stdout } = await vitest();
   expect({ code, last: lastLine(stdout) }).toEqual({ code: 1, last: "2 passed, 4 failed, 2 skipped" });
 });

@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test.each(examples)("the example %s runs as it stands, without a key", async (example) => {
+test.each(examples)("the example %s runs unchanged, without a key", async (example) => {
   const env = { ...process.env, OPENAI_API_KEY: undefined, NO_COLOR: "1" };
   const outcome = await outcomeOf(process.execPath, [join(root, "examples", example)], { cwd: folder, env });
   expect(outcome).toMatchObject({ code: 0, stderr: "" });

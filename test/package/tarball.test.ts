@@ -220,7 +220,7 @@ test.runIf(oldNode !== null)(
     const outcome = await outcomeOf(oldNode ?? "", [command(), "--version"], { cwd: folder });
     expect(outcome).toMatchObject({ code: 6, stdout: "" });
     expect(outcome.stderr).toMatch(
-      /^turnlog: needs Node 22\.13 or newer, and this is [\d.]+: install .*nodejs\.org\n$/,
+      /^turnlog: needs Node 22\.13 or newer, but this is [\d.]+: install .*nodejs\.org\n$/,
     );
   },
 );

@@ -51,12 +51,12 @@ test("counts an answer on the day it was asked for", () => {
   expect(rows).toMatchObject([{ day: "2026-03-01", model: "unknown", requests: 1, inputTokens: 100 }]);
 });
 
-test("counts the bytes of a refused request, and no tokens that nobody told", () => {
+test("counts the bytes of a refused request, and no unreported tokens", () => {
   const { rows } = fold(usage, [[requested("1")], [received("1", [])]]);
   expect(rows).toMatchObject([{ requests: 1, requestBytes: 1_000, inputTokens: 0, outputTokens: 0 }]);
 });
 
-test("keeps no request whose run has ended: nobody will answer it", () => {
+test("keeps no request whose run has ended, because no answer will come", () => {
   const { open, rows } = fold(usage, [[runStarted], [requested("1")], [runCompleted], [requested("2")]]);
   expect(open).toMatchObject([{ inferenceId: inferenceId("2") }]);
   expect(rows).toMatchObject([{ requests: 2 }]);

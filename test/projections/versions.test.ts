@@ -52,7 +52,7 @@ test.each([
   expect({ [`${name} ${version}`]: await digest() }).toEqual({ [`${name} ${version}`]: known[`${name} ${version}`] });
 });
 
-test("a projection that makes something else with the version it had is told by its digest", async () => {
+test("the digest reveals a projection that makes something else under its old version", async () => {
   const { apply } = conversationList;
   const changed: typeof conversationList = {
     ...conversationList,
@@ -65,7 +65,7 @@ test("a projection that makes something else with the version it had is told by 
   expect(await digestOf(changed)).not.toBe(await digestOf(conversationList));
 });
 
-test("a projection of a program that changed under its version is told by the row that it would make now", async () => {
+test("a row made now reveals a projection that changed under its version", async () => {
   await using store = await goldenLog();
   await createProjector(store, spoken).catchUp();
   const stream = "conversation-cnv_golden_trip";

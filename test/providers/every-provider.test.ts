@@ -97,7 +97,7 @@ test.each(rehearsalProviders.filter((name) => name !== "ai-sdk"))(
     const { kind, message: text } = await failureOf(conversation.run(engine));
     expect(kind).toBe("invalid-request");
     expect(text).toMatch(
-      /\bmodel\b.*; give the provider, or the run, a model|ListModels|ollama pull|API Error: 404 model: /i,
+      /\bmodel\b.*; give the provider or the run a model|ListModels|ollama pull|API Error: 404 model: /i,
     );
     expect([await texts(), await failures()]).toMatchObject([["How is the weather?"], [{ kind: "invalid-request" }]]);
     expect((await conversation.run(engine, { model: "known" })).text).toBe(said);
@@ -142,7 +142,7 @@ test.each(rehearsalProviders)("%s: after the oldest exchanges were left out, the
 
 // Ollama counts nothing that it had read before, and threads are marked for no cache.
 test.each(rehearsalProviders.filter((name) => name !== "ollama" && name !== "anthropic-threads"))(
-  "%s: from the second request on the usage of a conversation that nobody edits says what was cached",
+  "%s: from the second request on the usage of an unedited conversation says what was cached",
   async (name) => {
     await using asked = await asking(name, { answer: () => ({ output: [message(`${said} `.repeat(200))] }) });
     const { conversation, engine } = asked;

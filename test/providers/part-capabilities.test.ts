@@ -75,12 +75,12 @@ const azure = (endpoint: string) => ({ endpoint, model: "m", apiKey: "sk-test-ke
 test.each([
   [{ image: false }, /capabilities is 'image': .*images/],
   [{ images: "no" }, /capabilities\.images is .*: give true or false/],
-])("capabilities that there are none of are refused: %j", (capabilities, told) => {
+])("unknown capabilities are rejected: %j", (capabilities, told) => {
   // @ts-expect-error: what a caller without types may give.
   expect(() => chatCompletions({ model: "m", dialect: "vllm", capabilities })).toThrow(told);
 });
 
-test("a message that shows nothing else is told of by name", async () => {
+test("an error names a message that has nothing else to send", async () => {
   await using store = await openStore("memory:");
   const provider = chatCompletions({ model: "m", dialect: "deepseek", apiKey: "sk-test-key" });
   for (const onUnsendablePart of ["omit", "throw"] as const) {
@@ -127,7 +127,7 @@ test("a model that says only when it is asked what its server fetches is not sen
   expect(await sent(provider, [text("Look."), image("https://b.example/i.png")])).toEqual([0, 1]);
 });
 
-test("patterns that are none are refused", () => {
+test("invalid patterns are rejected", () => {
   const { model } = sdkModel({});
   // @ts-expect-error: what a caller without types may give.
   expect(() => aiSdk({ model, supportedUrls: { "image/*": "https" } })).toThrow(/supportedUrls is .*: give patterns/);

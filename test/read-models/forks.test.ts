@@ -60,7 +60,7 @@ test("a fork whose parent is not there is degraded for who inherits, and whole f
   await heir.catchUp();
   const [row] = await heir.degraded();
   expect(row).toMatchObject({ key: stream("fork"), view: { texts: ["1 hello"] } });
-  expect(row?.quarantine?.first[0]?.reason).toMatch(/forked from cnv_nobody@3, which this store does not hold/);
+  expect(row?.quarantine?.first[0]?.reason).toMatch(/forked from cnv_nobody@3, which this store does not have/);
   const own = createProjector(store, conversationList);
   await own.catchUp();
   expect(await own.read(stream("fork"))).toMatchObject({ view: { summary: { parent: "cnv_nobody", events: 2 } } });

@@ -62,7 +62,7 @@ describe.each(storeKinds)("on a %s store", (kind) => {
   });
 });
 
-test("tells of many events that arrive together once", async () => {
+test("reports many events that arrive together once", async () => {
   await using store = createMemoryStore();
   const projector = createProjector(store, texts);
   await running(projector);
@@ -127,7 +127,7 @@ test("ends without an error when the store is closed", async () => {
   await expect(projector.catchUp()).rejects.toThrow(StoreClosedError);
 });
 
-test("observers are told when the projector ends", async () => {
+test("observers complete when the projector ends", async () => {
   await using store = createMemoryStore();
   const projector = createProjector(store, texts);
   const { stop } = await running(projector);

@@ -58,7 +58,7 @@ test("names a revision that is missing", async () => {
     texts,
   );
   await projector.catchUp();
-  expect((await projector.degraded())[0]?.quarantine?.first[0]?.reason).toBe("it stands where revision 1 is due");
+  expect((await projector.degraded())[0]?.quarantine?.first[0]?.reason).toBe("it is in the place of revision 1");
 });
 
 test("keeps the first events of a key that has too many, and counts the rest", async () => {

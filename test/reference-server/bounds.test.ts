@@ -26,7 +26,7 @@ test.each([
   ["GET", "/", 404],
   ["POST", "/v1/responses/", 404],
   ["GET", "/v1/responses/..%2f..%2fetc", 404],
-] as const)("a path that is none is refused: %s %s", async (method, path, status) => {
+] as const)("an unknown path is rejected: %s %s", async (method, path, status) => {
   await using server = await startReferenceServer();
   expect(await statusOf(server, method, path)).toBe(status);
   expect((await create(server, { input: "go on" })).status).toBe(200);

@@ -77,7 +77,7 @@ test("a cut response was never committed, unless the fault says that it was", as
   }
 });
 
-test("a lost acknowledgement leaves a usable response that nobody heard of", async () => {
+test("a lost acknowledgement leaves a usable response that the client does not know", async () => {
   await using server = await startReferenceServer();
   server.inject({ kind: "lost-acknowledgement" });
   await expect(create(server, { input: "a" })).rejects.toThrow("fetch failed");

@@ -158,7 +158,7 @@ test("hosted calls are complete in themselves", async () => {
   expect(await send(user("go on"))).toBe("accepted");
 });
 
-test("a call and its output may stand apart in one input, in that order only", async () => {
+test("a call and its output may be apart in one input, in that order only", async () => {
   await using server = await startReferenceServer();
   const pair = [toolCall("call_x"), user("between"), toolOutput("call_x", "o")];
   expect(await refusedWith(server, { input: pair })).toBe("accepted");

@@ -55,7 +55,7 @@ test.each<readonly [string, (now: JsonObject, items: JsonObject[]) => JsonObject
   ["a removed answer", (body, items) => ({ ...body, input: items.toSpliced(1, 2) }), [false, true]],
   ["what stands behind it", (body, items) => ({ ...body, input: items.with(-1, user("THREE")) }), [false, false]],
 ])(
-  "an edit of %s is told, and the model does not get what stood behind it",
+  "an edit of %s is reported, and the model does not get what followed it",
   async (_what, edit, [isFirst, isSecond]) => {
     const { server, settings, first, second, ids } = await twoTurns("withholds");
     const items = [user("one"), ...first, user("two"), ...second, user("three")];
@@ -86,7 +86,7 @@ test("the oldest reasoning may be missing, one in the middle may not", async () 
   expect(withoutMiddle["input_transformations"]).toEqual([removed(idOf(third[0]), "prefix_mismatch")]);
 });
 
-test("another model, and a request for the current turn only, are told as what they are", async () => {
+test("another model and a request for the current turn only are reported as such", async () => {
   const { server, settings, first, second, ids } = await twoTurns("withholds");
   const input = [user("one"), ...first, user("two"), ...second, user("three")];
   const otherModel = await accepted(server, { ...settings, model: "other", input });

@@ -73,7 +73,7 @@ test.each([
   [false, ["b"]],
   [true, ["a", "hello", "b"]],
 ] as const)(
-  "a server may list what a response goes on from before its own items: %s",
+  "a server may list the earlier context of a response before its own items: %s",
   async (listsAncestors, texts) => {
     await using server = await startReferenceServer({ listsAncestors, answer: () => ({ output: [message("hello")] }) });
     const parent = idOf(await accepted(server, { input: "a" }));

@@ -166,7 +166,7 @@ test("what only HTTP knows is refused, and so is every other event", async () =>
   expect(await client.ended()).toMatchObject({ status: 400, error: { type: "invalid_request_error" } });
 });
 
-test("a connection of 60 minutes is told so, and closed", async () => {
+test("a connection of 60 minutes gets an error, and is closed", async () => {
   let now = 0;
   await using server = await start({}, { now: () => now });
   await using client = new SocketClient(server);

@@ -14,13 +14,17 @@ test("tells a malformed line by its number and reads the rest", async () => {
 });
 
 test.each([
-  ["no JSON", "{", "this is no JSON"],
+  ["no JSON", "{", "this is not JSON"],
   ["no object", "7", "the line"],
   ["no id", '{"messages": [{"role": "user", "content": "x"}]}', "id"],
   ["an unknown role", document({ role: "robot", content: "x" }), "messages[0].role"],
   ["a user without content", document({ role: "user" }), "messages[0].content"],
   ["a call without a name", document(calling({ id: "c", type: "function", function: { arguments: "" } })), "name"],
-  ["a result of no call", document({ role: "tool", tool_call_id: "c", content: "x" }), "messages[0]: a tool message"],
+  [
+    "a result of no call",
+    document({ role: "tool", tool_call_id: "c", content: "x" }),
+    "messages[0]: this tool message",
+  ],
   ["a part of an unknown type", document({ role: "user", content: [{ type: "smell" }] }), "messages[0].content"],
   ["a file without content", document({ role: "user", content: [{ type: "file", file: {} }] }), "messages[0].content"],
 ])("says where a line is wrong that has %s", async (_what, line, says) => {

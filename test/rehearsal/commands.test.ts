@@ -38,7 +38,7 @@ test("imports what a file says, with who did it, and nothing more the second tim
     "assistant by import: Order 4711 is.",
   ]);
   const again = await turnlog("import", file, "--store", store);
-  expect(again).toMatchObject({ code: 0, stdout: "0 conversations imported, 0 blocks; 1 there already\n" });
+  expect(again).toMatchObject({ code: 0, stdout: "0 conversations imported, 0 blocks; 1 already there\n" });
   expect(await told(store, conversation?.id)).toHaveLength(7);
 });
 
@@ -52,7 +52,7 @@ test("adds what a conversation has grown by, and leaves one alone that says some
   write({ id: "d1", messages: [{ role: "system", content: "Be rude." }, ...whole.slice(1)] });
   const changed = await turnlog("import", file, "--store", store);
   expect(changed.code).toBe(1);
-  expect(changed.stderr).toContain("line 1: d1 was imported before");
+  expect(changed.stderr).toContain("line 1: d1 was already imported");
   expect(await told(store, conversation?.id)).toHaveLength(7);
 });
 
@@ -65,7 +65,7 @@ test("names malformed lines by number, and imports or rehearses the rest", async
     ["d4", 6],
   ]);
   expect(importOf(imported).malformed.map(({ line }) => line)).toEqual([2, 3]);
-  expect(imported.stderr).toMatch(/line 2: this is no JSON.*\n.*line 3: messages/);
+  expect(imported.stderr).toMatch(/line 2: this is not JSON.*\n.*line 3: messages/);
   const rehearsed = await turnlog("rehearse", file, "--json");
   expect(rehearsed.code).toBe(1);
   expect(rehearsed.stderr).toMatch(/line 2: .*\n.*line 3: /);
@@ -84,25 +84,25 @@ test("takes no more conversations than it may", async () => {
   expect(importOf(imported).conversations.map(({ document }) => document)).toEqual(["d1", "d2"]);
 });
 
-test("imports the one conversation of a file under an id of one's own, and refuses it for several", async () => {
+test("imports the one conversation of a file under a chosen id, and refuses one for several conversations", async () => {
   const { file, store } = place({ id: "d1", messages: whole });
   const named = ["--id", "cnv_mine", "--store", store];
   const imported = await turnlog("import", file, ...named, "--json");
   expect(importOf(imported).conversations).toMatchObject([{ id: "cnv_mine", document: "d1", blocks: 6 }]);
   expect((await turnlog("import", file, ...named)).stdout).toBe(
-    "0 conversations imported, 0 blocks; 1 there already\n",
+    "0 conversations imported, 0 blocks; 1 already there\n",
   );
   const two = place({ id: "d1", messages: whole }, { id: "d2", messages: whole });
   const refused = await turnlog("import", two.file, "--id", "cnv_mine", "--store", two.store);
   expect(refused).toMatchObject({ code: 2, stdout: "" });
-  expect(refused.stderr).toMatch(/^turnlog: .* has several conversations, and --id names one: leave it out\n$/);
+  expect(refused.stderr).toMatch(/^turnlog: .* holds several conversations, but --id names one: leave out --id\n$/);
   expect(existsSync(join(two.folder, "store.db"))).toBe(false);
   const bundle = join(two.folder, "bundle.jsonl");
   expect((await turnlog("export", "cnv_mine", "-o", bundle, "--store", store)).code).toBe(0);
   const kept = await turnlog("import", bundle, "--id", "cnv_other", "--store", two.store);
   expect(kept).toMatchObject({
     code: 2,
-    stderr: "turnlog: the conversations of a bundle keep their ids: leave out --id\n",
+    stderr: "turnlog: conversations in a bundle keep their ids: leave out --id\n",
   });
 });
 
@@ -146,7 +146,7 @@ test("prints a rehearsal as one stable document", async () => {
   expect(figures["conversations"]).toBe(2);
 });
 
-test.each(["json", "sse", "websocket"])("sends its requests as it is told: %s", async (transport) => {
+test.each(["json", "sse", "websocket"])("sends its requests as the options say: %s", async (transport) => {
   const options = ["--limit", "2", "--edit-rate", "0.4", "--switch-modes", "--transport", transport, "--json"];
   const ended = await turnlog("rehearse", "--generate", "a", ...options);
   expect(ended.code).toBe(0);
@@ -155,7 +155,7 @@ test.each(["json", "sse", "websocket"])("sends its requests as it is told: %s", 
   expect(Number(figures["chained"])).toBeGreaterThan(0);
 });
 
-test("warms connections up where it is told to, and counts what that sent", async () => {
+test("warms up connections with --warm-up, and counts what that sent", async () => {
   const options = ["--limit", "1", "--transport", "websocket", "--warm-up", "1"];
   const ended = await turnlog("rehearse", "--generate", "a", ...options, "--json");
   expect(ended.code).toBe(0);
@@ -229,7 +229,7 @@ test.each([
   expect(refused.stderr.trim()).toMatch(expected);
 });
 
-test("plays the Messages API with threads where it is told to continue", async () => {
+test("plays the Messages API with threads in mode chained", async () => {
   const told = ["--provider", "anthropic", "--mode", "chained", "--edit-rate", "0", "--limit", "2"];
   const {
     requests = 0,

@@ -73,7 +73,7 @@ test("merges answers that only call into the one before, results behind the call
   }
 });
 
-test("puts reasoning before some answers, and says where in its answer each entry stands", () => {
+test("puts reasoning before some answers, and says where in its answer each entry is", () => {
   const messages = [user("hi"), ...Array.from({ length: 40 }, (_, n) => [said(`s${n}`), user(`u${n}`)]).flat()];
   const { exchanges } = playOf({ id: "d", messages }, { seed: "1", reasoning: true, parallel: false });
   const thought = exchanges.filter(({ answer }) => answer[0]?.kind === "reasoning");

@@ -4,7 +4,7 @@ import { expectedOf } from "../../src/rehearsal/expected.ts";
 
 // What the rule "Planning and shaping" says of requests, on lists small enough to be checked by eye.
 
-test("reads an untouched conversation as it stands", () => {
+test("reads an untouched conversation unchanged", () => {
   const answered = answer(0, thought("hm"), said("let me look"), call("a"), call("b"));
   expect(reading(user("hi"), ...answered, result("a"), result("b"))).toEqual([
     "user hi",
@@ -52,7 +52,7 @@ test("pairs ids that come again by position", () => {
   ]);
 });
 
-test("drops the reasoning of an answer that does not stand as it was given", () => {
+test("drops the reasoning of an answer that was changed", () => {
   const [hm, look, a] = answer(0, thought("hm"), said("look"), call("a"));
   expect(reading(hm, look, a, result("a"))).toContain("reasoning hm");
   expect(reading(hm, a, look, result("a"))).not.toContain("reasoning hm");
@@ -61,7 +61,7 @@ test("drops the reasoning of an answer that does not stand as it was given", () 
   expect(reading(look, a, result("a"), hm)).not.toContain("reasoning hm");
 });
 
-test("drops the reasoning of an answer that something stands within, though the wire does not take it", () => {
+test("drops the reasoning of an answer that something was inserted into, though the wire does not take it", () => {
   const [hm, look] = answer(0, thought("hm"), said("look"));
   const [foreign, saw] = answer(1, thought("aha"), said("saw"));
   const isOwn = ({ place }: Entry) => place?.answer !== 1;

@@ -27,7 +27,7 @@ const areOfSeven = (...pair: readonly RehearsalProvider[]): boolean =>
   pair.every((name) => seven.some((each) => each === name));
 const pairs = all.flatMap((a) =>
   all.flatMap((b) => {
-    // Where there is little time, a dialect that is none of the seven is handed to and from one server that keeps what it said.
+    // In short runs, a dialect other than the seven is handed to and from one server that keeps what it said.
     const isMore = isLong ? ![a, b].some(withOwnTools) : [a, b].includes("responses") && ![a, b].some(withOwnTools);
     const [from, to] = [all.indexOf(a), all.indexOf(b)];
     // `npm test` plays a pair in one direction, which comes back, and a round of CI a sixth of them in both.

@@ -56,7 +56,7 @@ test("counts what is left of a conversation as missing once a request of it fail
   expect(incoherent.map(({ request }) => request)).toEqual(Array.from({ length: whole.requests - 2 }, (_, n) => n + 2));
 });
 
-test("counts one request too many, though the right one was answered and nobody looks at the other", async () => {
+test("counts one request too many, though the right one was answered and the other is ignored", async () => {
   const { figures, incoherent } = await play([oneAnswer], (provider) => ({
     ...provider,
     async infer(request) {
@@ -69,7 +69,7 @@ test("counts one request too many, though the right one was answered and nobody 
   expect(incoherent[0]?.what).toContain("2 requests");
 });
 
-test("counts a request that nobody could judge", async () => {
+test("counts a request that could not be judged", async () => {
   const parts = rehearsalParts(null);
   const unread = { ...parts, startServer: async (answer: Answers) => withoutReadings(await parts.startServer(answer)) };
   expect(await rehearse([oneAnswer], unread, quiet)).toMatchObject({ requests: 1, coherent: 0, incoherent: 1 });

@@ -80,7 +80,7 @@ test("says of how many requests it cannot tell", async () => {
   expect(await judged([phased])).toMatchObject({ judged: 0, unjudged: 3 });
 });
 
-/** A conversation with files under ids, answered at one server and gone on with at another; each has its judge. */
+/** A conversation with files under ids, answered at one server and continued at another; each has its judge. */
 async function handedOver(shown: readonly JsonObject[], account: { readonly organization?: string } = {}) {
   const answer = () => ({ output: [message("I see.")] });
   await using first = await startReferenceServer({ answer });

@@ -204,7 +204,7 @@ function jsonOf(text: string): JsonValue {
 
 const routed: readonly DialectName[] = ["responses", "chat", "anthropic-threads"];
 const played: readonly (readonly [string, DialectName, (url: string) => Asked, readonly number[]])[] = [
-  // The toy's front is none of the reference server.
+  // The reference server has no front for the toy.
   ...byWire(stacks).flatMap(([name, stacks]) => (name === "toy" ? [] : [[name, name, askedOn(name), stacks] as const])),
   ...routed.map(
     (name) => [`routed, ${name}`, name, routedOn(name), stacks.slice(0, Math.ceil(stacks.length / 10))] as const,

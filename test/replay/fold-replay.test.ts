@@ -151,7 +151,7 @@ test.each(tamperings)("names the place where somebody changed %s", async (_, typ
   expect(await verifyFile(path)).toEqual([revision]);
 });
 
-test("compares no further than it is told, and tells of a revision that is not there", async () => {
+test("compares no further than the given revision, and reports a revision that does not exist", async () => {
   const path = await demoFile();
   const revision = tamper(path, "RunCompleted", (data) => ({ ...data, after: "0".repeat(64) }));
   await using store = new TurnlogStore(await openSqliteStore(path));

@@ -173,7 +173,7 @@ test.each(unsteady)("names the layer that changes %s, and its frame", async (_, 
   expect(difference?.message).not.toBe("");
 });
 
-test("throws at whoever reaches for a clock, chance, a timer or the network from a layer", async () => {
+test("throws at a layer that uses a clock, randomness, a timer or the network", async () => {
   const reaching = [
     () => Date.now(),
     () => new Date(),
@@ -212,7 +212,7 @@ test("tells settings, stacks and tools that are not those of the run, before any
   });
 });
 
-test("tells layers the time that they were told, whenever what waited for an answer was done", async () => {
+test("gives layers the recorded times, whenever the work that waited for an answer was done", async () => {
   const workshop = createWorkshop();
   const { conversation, clock } = workshop;
   const waiting = layer("waiting", (next) => async (turn, ctx) => {

@@ -143,7 +143,7 @@ test("gives the layers below one that is left out what they got, and nothing of 
   expect(turn.blocks.filter(({ text }) => text === 'It was "fetched".').length).toBe(3);
 });
 
-test("gives a step that was never made the oldest answer that nobody got, and ends where none is left", async () => {
+test("gives a step that was never made the oldest unused answer, and ends where none is left", async () => {
   const { ask } = await played([]);
   const { steps, unknown, turn } = await ask([twice]);
   expect(steps.map(({ recorded }) => recorded?.frame ?? null)).toEqual(["0.0", "0.1", null]);
@@ -156,7 +156,7 @@ test("ends where a layer asks what the recording never saw", async () => {
   expect((await ask([fetching])).unknown).toMatchObject({ what: "what the effect gives", frame: "0.0" });
 });
 
-test("tells of steps that would not have been made", async () => {
+test("lists steps that the other stack does not make", async () => {
   const { conversation, engine } = createWorkshop();
   const provider = scripted(["Yes.", "Very."]);
   await conversation.append("Is it?");

@@ -65,7 +65,7 @@ test("createStore makes conversations over any event store, and asks its hook", 
   expect(asked).toContain("append");
   // @ts-expect-error: an address is no event store.
   expect(() => createStore("memory:")).toThrow(
-    "createStore takes an event store, not a text: for an address there is openStore",
+    "createStore takes an event store, not a text: for an address, call openStore",
   );
   // @ts-expect-error: a misspelt option.
   expect(() => createStore(events, { codec: [] })).toThrow(/did you mean 'codecs'/);

@@ -119,7 +119,7 @@ test("views are kept in no file that turnlog did not make for them, and it stays
     const views = createViews(file(name), () => undefined);
     const kept = views.snapshots.put(key, { revision: 1, data: "x" });
     await expect(kept, name).rejects.toThrow(StoreUnavailableError);
-    await expect(kept, name).rejects.toThrow("stays as it is: name another file (viewsPath), or delete it");
+    await expect(kept, name).rejects.toThrow("leaves it unchanged: name another file (viewsPath), or delete it");
     views.close();
     expect(readFileSync(file(name)).equals(before), name).toBe(true);
   }

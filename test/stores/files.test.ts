@@ -5,7 +5,7 @@ import { openStore } from "../../src/open-store.ts";
 import { namedFile } from "../../src/stores/files.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
-test("a link in a linked folder is followed from where it stands", () => {
+test("a link in a linked folder is followed from its own place", () => {
   const folder = realpathSync(temporaryFolder().path);
   const at = (...names: readonly string[]): string => join(folder, ...names);
   mkdirSync(at("named"));

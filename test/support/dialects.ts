@@ -115,7 +115,7 @@ const messagesWire = (reasoningPrefix: "ignore" | "refuse") => ({
   toolRead,
 });
 
-// The front looks at the seal of a thought and not at what stands before it.
+// The front looks at the seal of a thought, not at what comes before it.
 const anthropicDialect = referenceDialect(messagesWire("ignore"));
 
 /** A server that refuses thoughts behind anything but what they were made from. */

@@ -43,7 +43,7 @@ export const append = commandCode({
       ...(key === undefined ? {} : { key }),
     });
     const [block] = blocks;
-    if (block === undefined) throw new Error("a message became no block");
+    if (block === undefined) throw new Error("the message was not stored as a block");
     const about = {
       conversation: conversation.id,
       blockId: idOf(block),
@@ -58,20 +58,20 @@ export const append = commandCode({
   render({ conversation, revision, kind, key, isNewConversation, isPending }, { print }) {
     const what = kind === "tool_result" ? "result" : `${kind} message`;
     if (revision === null) {
-      print(`nothing appended: ${conversation} has a message with the key '${key}' already`);
+      print(`nothing appended: ${conversation} already has a message with the key '${key}'`);
       return;
     }
     const where = isNewConversation ? `the new conversation ${conversation}` : `${conversation}@${revision}`;
-    print(`${what} appended as ${where}${isPending ? ": it waits for the open run to end" : ""}`);
+    print(`${what} appended as ${where}${isPending ? ": it joins the Turn when the open run ends" : ""}`);
   },
 });
 
 function checkOptions(name: string, { as, call, id }: Options): void {
   if (id !== undefined && name !== begun)
-    throw new UsageError(`--id is the id of a new conversation: write ${begun} in place of '${name}'`);
+    throw new UsageError(`--id names a new conversation: write ${begun} instead of '${name}'`);
   if (as === "tool" && call === undefined)
     throw new UsageError("--as tool answers a call: name it with --call ID, by its id or the name of its tool");
-  if (as !== "tool" && call !== undefined) throw new UsageError(`--call goes with --as tool, not --as ${as}`);
+  if (as !== "tool" && call !== undefined) throw new UsageError(`--call cannot go with --as ${as}: give --as tool`);
 }
 
 /** More than any message of a person; anything longer is a mistake, such as the wrong file. */
@@ -92,13 +92,15 @@ async function readText(stdin: CliContext["stdin"]): Promise<string> {
   for await (const piece of stdin) {
     bytes += piece.length;
     if (bytes > maxBytes)
-      throw new UsageError(`the standard input is longer than ${counted(maxBytes, "byte")}: append less at once`);
+      throw new UsageError(
+        `the standard input is longer than ${counted(maxBytes, "byte")}: append it in several parts`,
+      );
     pieces.push(piece);
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces)).replace(/\r?\n$/, "");
   } catch (error) {
-    throw new UsageError("the standard input is no UTF-8 text: convert it first", { cause: error });
+    throw new UsageError("the standard input is not UTF-8 text: convert it first", { cause: error });
   }
 }
 
@@ -118,7 +120,7 @@ async function openCall(conversation: Conversation, name: string): Promise<strin
     ({ block, callId }) => `${excerpt(block.name ?? "", 40)} (${callId})`,
   );
   if (found.length > 1) throw new UsageError(`'${name}' has several open calls: name one of ${named.join(", ")}`);
-  const others = named.length === 0 ? "none waits for an answer" : `those that wait are ${named.join(", ")}`;
+  const others = named.length === 0 ? "no call is open" : `open calls are ${named.join(", ")}`;
   throw new NotFoundError(`no open call of ${conversation.id} is called '${name}': ${others}`);
 }
 

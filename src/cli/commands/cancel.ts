@@ -30,5 +30,5 @@ const statusWords = {
   completed: "completed before its process saw the request",
   failed: "failed before its process saw the request",
   requested:
-    "asked for: the process that runs it has not ended it yet; if it hangs, give the run up with `turnlog resume --abandon --takeover`",
+    "requested: the process that executes the run has not ended it yet; if it hangs, abandon the run with `turnlog resume --abandon --takeover`",
 } as const;

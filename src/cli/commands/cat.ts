@@ -22,7 +22,8 @@ export const cat = commandCode({
     const { conversation, revision } = await findPlace(store, place);
     const stream = conversationStream(conversation.id);
     const envelope = await envelopeAt(store.events, stream, revision);
-    if (envelope === null) throw new NotFoundError(`revision ${revision} of ${conversation.id} is gone from the store`);
+    if (envelope === null)
+      throw new NotFoundError(`the store no longer holds revision ${revision} of ${conversation.id}`);
     const previous = revision === 0 ? null : await envelopeAt(store.events, stream, revision - 1);
     const { data: _, ...rest } = envelope;
     const { problem: unread, event } = await reading(store.events, envelope);

@@ -38,7 +38,7 @@ export const compare = commandCode({
   render({ event, blocks, left, right }, { style, print, table }) {
     const of = event === null ? null : placeName(conversationOfStream(event.stream) ?? event.stream, event.revision);
     print(
-      style.bold(of === null ? "they share no event" : `both go on from ${of}`),
+      style.bold(of === null ? "they share no event" : `both continue from ${of}`),
       blocks === 0 ? "their Turns differ from the first block on" : `their first ${counted(blocks, "block")} are equal`,
     );
     if (left.block === null && right.block === null) return;

@@ -18,8 +18,7 @@ export const copy = commandCode({
     const conversations = await findConversations(source, names);
     await using target = await context.openStore("create", to);
     const chosen = names.length === 0 ? {} : { conversations };
-    const onUnrecorded = (reason: string): void =>
-      context.note(`the copy is not on record in the store that it was made of: ${reason}`);
+    const onUnrecorded = (reason: string): void => context.note(`the source store did not record the copy: ${reason}`);
     const copied = await context.progress("copying", (onProgress) =>
       copyConversations(source, target, { ...chosen, signal, onProgress, onUnrecorded }),
     );
@@ -48,4 +47,4 @@ export function copyWords({ conversations, events }: CopyDocument, done: "copied
   return `${what} ${done} and verified${knownWords(known)}`;
 }
 
-export const knownWords = (known: number): string => (known === 0 ? "" : `; ${grouped(known)} there already`);
+export const knownWords = (known: number): string => (known === 0 ? "" : `; ${grouped(known)} already there`);

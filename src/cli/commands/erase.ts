@@ -31,9 +31,9 @@ export const erase = commandCode({
   async *run(context, { arguments: names, options }: CommandInput<Options>) {
     const { apply: isApplied = false, output, sign, resume } = options;
     if (resume !== undefined && names.length > 0)
-      throw new UsageError("an order names its conversations itself: give --resume alone, or conversations");
+      throw new UsageError("an order already names its conversations: give --resume ID alone, or only conversations");
     if (resume === undefined && names.length === 0) {
-      if (isApplied) throw new UsageError("name the conversations to erase, or an order to go on with: --resume ID");
+      if (isApplied) throw new UsageError("name the conversations to erase, or an order to continue: --resume ID");
       await using store = await context.openStore("read");
       const orders = [];
       for await (const order of erasureOrders(store.events)) orders.push(orderOf(order));
@@ -72,15 +72,15 @@ export const erase = commandCode({
           conversations.join(", "),
         ]),
       );
-      if (orders.length === 0) note("nothing was ever erased here");
+      if (orders.length === 0) note("this store has erased nothing");
       return;
     }
     for (const { id, events, blobs, stored, children } of plan?.conversations ?? []) {
       const kept =
-        stored === null ? "what servers hold of it is not known" : `${counted(stored, "thing")} stored by servers`;
+        stored === null ? "what servers hold of it is unknown" : `${counted(stored, "thing")} stored by servers`;
       print(
         `${style.bold(id)}  ${counted(events, "event")}, ${counted(blobs.length, "long text")}, ${kept}`,
-        ...(children.length === 0 ? [] : [style.dim(`  not touched, began from it: ${children.join(", ")}`)]),
+        ...(children.length === 0 ? [] : [style.dim(`  forks that are not erased: ${children.join(", ")}`)]),
       );
     }
     const exports = receipt?.exports ?? plan?.exports ?? [];
@@ -92,7 +92,7 @@ export const erase = commandCode({
     }
     const { done, orderId, leftOver } = receipt;
     print(
-      `${receipt.finished ? style.good("erased") : style.warn("erased, and something is left over")}: ${counted(done.events, "event")}, ${counted(done.blobEvents, "event")} of long texts, ${counted(done.snapshots, "snapshot")}, ${counted(done.rows, "row")} (order ${orderId})`,
+      `${receipt.finished ? style.good("erased") : style.warn("erased in part")}: ${counted(done.events, "event")}, ${counted(done.blobEvents, "event")} of long texts, ${counted(done.snapshots, "snapshot")}, ${counted(done.rows, "row")} (order ${orderId})`,
       ...leftOver.map(({ place, reason }) => `  ${style.warn("left over")}  ${place}: ${printable(reason)}`),
     );
     if (file !== null) note(`${isSigned ? "the signed receipt" : "the receipt, unsigned,"} is in ${file}`);
@@ -102,7 +102,7 @@ export const erase = commandCode({
 /** @throws {UsageError} if the options do not say who erases, and why. */
 function reasonOf({ by, ground, ticket, withSkeleton = false }: Options): ErasureReason {
   if (by === undefined || ground === undefined)
-    throw new UsageError("an erasure is recorded with who ordered it and why: give --by ALIAS and --ground CODE");
+    throw new UsageError("an erasure records who ordered it and why: give --by ALIAS and --ground CODE");
   return { by, ground, ...(ticket === undefined ? {} : { ticket }), kept: withSkeleton ? "digests" : "skeleton" };
 }
 
@@ -110,7 +110,7 @@ function readKey(file: string, text: string) {
   try {
     return readSigningKey(text);
   } catch (cause) {
-    throw new UsageError(`${file}: ${cause instanceof Error ? cause.message : "it is no key"}`, { cause });
+    throw new UsageError(`${file}: ${cause instanceof Error ? cause.message : "not a signing key"}`, { cause });
   }
 }
 

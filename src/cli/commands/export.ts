@@ -20,11 +20,11 @@ export const exportBundle = commandCode({
     const { output, redact: isRedacted = false } = options;
     const file = output === "-" || output === "/dev/stdout" ? undefined : output;
     if (file === undefined && context.isJson)
-      throw new UsageError("a bundle on stdout is JSON already: leave out --json, or name a file with --output");
+      throw new UsageError("a bundle on stdout is already JSON: leave out --json, or name a file with --output");
     await using store = await context.openStore("read");
     const conversations = await findConversations(store, names);
     const source = await openStoreSource(store.events, conversations);
-    const onUnrecorded = (reason: string): void => context.note(`the export is not on record in the store: ${reason}`);
+    const onUnrecorded = (reason: string): void => context.note(`the store did not record the export: ${reason}`);
     const lines = recordedBundle(store, source, { conversations, redact: isRedacted, onUnrecorded });
     if (file === undefined) {
       await writeOut(context, lines);

@@ -39,8 +39,8 @@ export async function importStored(
 }
 
 const goneWords = {
-  response: ": servers keep them for a time (30 days at OpenAI), and only those that were stored",
-  conversation: ", or its provider may not read it",
+  response: ": servers keep only stored responses, and for a limited time (30 days at OpenAI)",
+  conversation: ", or the provider's key may not read it",
 } as const;
 
 /** What was imported, and what could not be. */
@@ -51,8 +51,8 @@ export function importedWords({ id, source, responses, blocks, isWhole, lost, is
     isNew ? `${id}  imported, ${made}` : `${id}  was imported before, ${made}`,
     isWhole
       ? `the next request continues from ${last}`
-      : `the next request sends everything: ${last} is not continued from`,
-    "could not be had back:",
+      : `the next request sends everything, because it cannot continue from ${last}`,
+    "could not be recovered:",
     ...lost.map(({ message }) => `  ${message}`),
   ];
 }

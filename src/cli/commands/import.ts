@@ -61,7 +61,7 @@ export const importFile = commandCode({
     if (header === null && format === "bundle")
       throw new UsageError(`${file} is not a bundle: \`turnlog export\` writes them`);
     if (header !== null) {
-      if (id !== undefined) throw new UsageError("the conversations of a bundle keep their ids: leave out --id");
+      if (id !== undefined) throw new UsageError("conversations in a bundle keep their ids: leave out --id");
       yield await importBundle(context, { file, header });
       return;
     }
@@ -93,7 +93,9 @@ async function importBundle(
   { file, header }: { readonly file: string; readonly header: BundleHeader },
 ) {
   if (header.isRedacted)
-    throw new UsageError(`${file} is a redacted bundle, whose texts are gone: import one exported without --redact`);
+    throw new UsageError(
+      `${file} is a redacted bundle, which has no texts: import a bundle that was exported without --redact`,
+    );
   const { signal } = context;
   const source = bundleSource(header, () => linesOf(textOf(file)));
   // Reads the bundle to its end before opening a store, which might be created for it.
@@ -121,7 +123,7 @@ async function onlyOf(file: string, id: ConversationId): Promise<ConversationId>
   let documents = 0;
   for await (const line of await readChatFile(file)) {
     documents += line.status === "malformed" ? 0 : 1;
-    if (documents > 1) throw new UsageError(`${file} has several conversations, and --id names one: leave it out`);
+    if (documents > 1) throw new UsageError(`${file} holds several conversations, but --id names one: leave out --id`);
   }
   return id;
 }
@@ -173,7 +175,7 @@ async function take(
   const held = await importedBlocks(store, id);
   const other = blocks.findIndex((block) => (held.get(idOf(block)) ?? block.digest) !== block.digest);
   if (other >= 0) {
-    const message = `${document.id} was imported before as ${id}, and its block ${other} said something else then`;
+    const message = `${document.id} was already imported as ${id}, and its block ${other} had another text then`;
     return { line, message: `${message}; give the file another name to import it anew` };
   }
   const missing = blocks.filter((block) => !held.has(idOf(block)));

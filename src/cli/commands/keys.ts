@@ -16,7 +16,9 @@ export const newKey = commandCode({
       await writeFile(publicFile, keys.open, { flag: "wx" });
     } catch (cause) {
       if (!(cause instanceof Error && "code" in cause && cause.code === "EEXIST")) throw cause;
-      throw new UsageError(`${file} or ${publicFile} exists: a key that is in use is not replaced; name another file`);
+      throw new UsageError(
+        `${file} or ${publicFile} already exists, and turnlog does not replace a key: name another file`,
+      );
     }
     yield { file, publicFile, name };
   },
@@ -30,6 +32,6 @@ function pairOf(name: string) {
   try {
     return newKeys(name);
   } catch (cause) {
-    throw new UsageError(cause instanceof Error ? cause.message : "that is no name", { cause });
+    throw new UsageError(cause instanceof Error ? cause.message : "that is not a valid name", { cause });
   }
 }

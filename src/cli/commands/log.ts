@@ -51,7 +51,7 @@ export const log = commandCode({
     const walker = await Walker.start(store.log, conversationStream(conversation.id), parts);
     const asked: Asked = { store, conversation, walker, isPatched, isWanted };
     if (options.follow === true) {
-      if (at.type === "range") throw new UsageError("--follow shows events from one revision on: name no range");
+      if (at.type === "range") throw new UsageError("--follow cannot go with a range: name the revision to start at");
       const before = options.limit ?? (at.type === "one" ? 0 : shownBefore);
       return yield* follow(context, { ...asked, from: at.type === "one" ? range.from : 0, before });
     }
@@ -63,8 +63,8 @@ export const log = commandCode({
       if (logged.revision >= range.from && isWanted(seen)) events.add(logged);
     }
     if (isPatched && walker.isLost)
-      context.note("what events changed is unknown from the first damaged one on: `turnlog verify` names it");
-    if (events.items.length === 0) context.note(`no event of ${conversation.id} is of that kind`);
+      context.note("what events changed is unknown from the first damaged event on: `turnlog verify` names it");
+    if (events.items.length === 0) context.note(`no event of ${conversation.id} matches`);
     yield { conversation: conversation.id, events: inOrder(events.items) };
   },
 

@@ -52,8 +52,8 @@ export const ls = commandCode({
         options.label !== undefined
           ? "no conversation has that label"
           : isNarrowed(options)
-            ? "no conversation is so"
-            : `the store ${shownUrl(storeUrl)} holds no conversation yet`,
+            ? "no conversation matches"
+            : `the store ${shownUrl(storeUrl)} holds no conversations yet`,
       );
   },
 });
@@ -84,7 +84,7 @@ function runWords({ state, inDoubt }: NonNullable<Listed["openRun"]>): string {
     case "elsewhere":
       return "run open on another machine";
     case "parked":
-      return `run waits: ${counted(inDoubt, "call")} to settle`;
+      return `run is parked: ${counted(inDoubt, "call")} to settle`;
   }
 }
 

@@ -20,7 +20,7 @@ function chosen(models: readonly AnyProjector[], name: string | undefined): read
   const found = models.filter((model) => name === undefined || model.name === name);
   if (found.length > 0) return found;
   throw new UsageError(
-    `there is no projection '${name ?? ""}': there are ${models.map((model) => model.name).join(" and ")}; \`turnlog help projections\` lists what can be done with them`,
+    `there is no projection '${name ?? ""}': there are ${models.map((model) => model.name).join(" and ")}; \`turnlog help projections\` lists their commands`,
   );
 }
 
@@ -118,7 +118,7 @@ export const quarantine = commandCode({
   },
 
   render({ degraded }, { style, table, note }) {
-    if (degraded.length === 0) note("nothing is in quarantine");
+    if (degraded.length === 0) note("no event is in quarantine");
     table(
       degraded.flatMap(({ projection, conversation, events, first }) => [
         ...first.map(({ revision, type, version, reason }) => [
@@ -164,7 +164,7 @@ export const retry = commandCode({
   },
 
   render({ retried }, { style, table, note }) {
-    if (retried.length === 0) note("there was nothing to try again");
+    if (retried.length === 0) note("there was nothing to retry");
     table(
       retried.map(({ projection, conversation, events, wasDegraded }) => [
         { text: projection, style: style.dim },

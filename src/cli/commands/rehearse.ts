@@ -96,7 +96,7 @@ export const rehearse = commandCode({
       throw error;
     }
     for (const line of malformed) context.note(line);
-    if (figures.conversations === 0) context.note(`there is no conversation in ${source.name}`);
+    if (figures.conversations === 0) context.note(`${source.name} holds no conversations`);
     noteIncoherent(context, incoherent);
     if (keep) context.note(`its conversations are in ${shownUrl(context.storeUrl)}`);
     yield { providers: [...providers], ...figures };
@@ -135,7 +135,7 @@ export const rehearse = commandCode({
     ]);
     const verdict =
       incoherent === 0
-        ? style.good("every request read what it had to read")
+        ? style.good("the model read what it should in every request")
         : style.bad(`${counted(incoherent, "request")} incoherent`);
     if (requests > 0 || incoherent > 0) print(style.bold(verdict));
   },
@@ -157,7 +157,7 @@ function checkProvider(
   { named, transport, mode, reasoning = false }: Options & { readonly named: RehearsalProvider },
 ): void {
   const { hasWebSocket = false, showsReasoning = true, mode: ownMode, ...more } = rehearsedProviders[provider];
-  const { whyNoReasoning = "its server shows none" } = more;
+  const { whyNoReasoning = "its server shows no reasoning" } = more;
   const isByMode = provider !== named;
   const given = isByMode ? `--provider ${named} --mode chained` : `--provider ${named}`;
   if (ownMode === "stateless" && (mode === "chained" || mode === "conversation"))

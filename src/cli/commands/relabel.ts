@@ -72,7 +72,7 @@ function relabelling<Options = unknown>({ work, said }: Relabelling<Options>) {
 }
 
 function titleOf(text: string): string {
-  if (text.trim() === "") throw new UsageError("a conversation cannot be called nothing: give a title");
+  if (text.trim() === "") throw new UsageError("the title is empty: give a title");
   return text;
 }
 
@@ -82,12 +82,12 @@ function changedLabels(
 ): NonNullable<ConversationLabels["labels"]> {
   const set = Object.fromEntries(names.map(labelOf));
   const both = removed.find((name) => Object.hasOwn(set, name));
-  if (both !== undefined) throw new UsageError(`the label '${both}' is set and removed: leave one of the two out`);
+  if (both !== undefined) throw new UsageError(`the label '${both}' is both set and removed: leave one of the two out`);
   return { ...set, ...Object.fromEntries(removed.map((name) => [name, null])) };
 }
 
 function labelOf(text: string): readonly [string, string] {
   const at = text.indexOf("=");
-  if (at < 1) throw new UsageError(`'${text}' is no label: write NAME=VALUE, such as user=ann`);
+  if (at < 1) throw new UsageError(`'${text}' is not a label: write NAME=VALUE, such as user=ann`);
   return [text.slice(0, at), text.slice(at + 1)];
 }

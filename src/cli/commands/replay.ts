@@ -62,10 +62,11 @@ export const replay = commandCode({
 
 function checkOptions({ with: other, without, stack, body, save = false }: Options): void {
   if (without !== undefined && stack === undefined)
-    throw new UsageError("--without needs --stack FILE: the log tells what layers did, not how");
+    throw new UsageError("--without needs --stack FILE: the log has what layers did, but not their code");
   if (other !== undefined || without !== undefined) return;
-  if (body !== undefined) throw new UsageError("--body shows what would have been sent: ask by --without or --with");
-  if (save) throw new UsageError("--save keeps what would have been: ask by --without or --with");
+  if (body !== undefined)
+    throw new UsageError("--body shows what another stack would have sent: give --without or --with too");
+  if (save) throw new UsageError("--save keeps what another stack would have recorded: give --without or --with too");
 }
 
 /** A revision here means that the user wants a replay that ends there. */

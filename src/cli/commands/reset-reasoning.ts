@@ -19,7 +19,7 @@ export const resetReasoning = commandCode({
     print(
       length === 0
         ? `nothing to do: the Turn of ${conversation} has no reasoning`
-        : `${counted(length, "reasoning block")} of ${conversation} will not be sent again, nor continued from`,
+        : `turnlog will not send ${counted(length, "reasoning block")} of ${conversation} again, and will not continue from a response that holds it`,
     );
   },
 });

@@ -39,7 +39,7 @@ export const resume = commandCode({
     if (isAll === (name !== undefined)) throw new UsageError("name a conversation, or resume --all of them");
     if (stack === undefined && settle.length === 0 && !isAbandoned)
       throw new UsageError(
-        "name the run's engine with --stack FILE, settle a call with --settle CALL=rerun, or give the run up with --abandon",
+        "name the run's engine with --stack FILE, settle a call with --settle CALL=rerun, or abandon the run with --abandon",
       );
     const engine = stack === undefined ? null : await loadEngine(stack);
     await using store = await context.openStore("write");
@@ -166,10 +166,10 @@ async function didSince(conversation: Conversation, revision: number): Promise<R
 const statusWords = {
   completed: "completed",
   "calls-open": "completed; calls wait for an answer from outside the engine",
-  incomplete: "completed; the last answer broke off at a limit",
-  parked: "waits: it is unknown whether these happened",
-  abandoned: "given up: what it did stays, and every call is answered",
-  open: "can go on: resume it with --stack FILE",
+  incomplete: "completed; a limit cut off the last answer",
+  parked: "parked: whether these took effect is unknown",
+  abandoned: "abandoned: what it did stays, and every call is answered",
+  open: "can continue: resume it with --stack FILE",
 } as const;
 
 function didWords({ requests, fetched, tools }: ResumeDocument["did"]): string {
@@ -178,5 +178,5 @@ function didWords({ requests, fetched, tools }: ResumeDocument["did"]): string {
     ...(fetched === 0 ? [] : [`${counted(fetched, "response")} fetched`]),
     ...(tools === 0 ? [] : [counted(tools, "tool")]),
   ];
-  return done.length === 0 ? "; all was in the log" : `: ${done.join(", ")}`;
+  return done.length === 0 ? "; everything was in the log" : `: ${done.join(", ")}`;
 }

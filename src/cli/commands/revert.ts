@@ -47,7 +47,7 @@ export const revert = commandCode({
     const to = toRevision === null ? `the end of exchange ${exchange}` : placeName(conversation, toRevision);
     print(
       revision === null
-        ? `nothing to do: the Turn of ${conversation} is as at ${to} already`
+        ? `nothing to do: the Turn of ${conversation} is already as at ${to}`
         : `${conversation} is back at ${to}: its Turn has ${counted(blocks, "block")}, ${counted(removed.length, "block")} left it`,
     );
   },
@@ -57,6 +57,6 @@ async function refuseOpenRun(conversation: Conversation): Promise<void> {
   const { run } = await conversation.at(-1);
   if (run === null) return;
   throw new UsageError(
-    `run ${run.id} of ${conversation.id} is open: finish it with \`turnlog resume --stack FILE\`, or give it up with --abandon, and revert then`,
+    `run ${run.id} of ${conversation.id} is open: finish it with \`turnlog resume --stack FILE\`, or abandon it with --abandon, then revert`,
   );
 }

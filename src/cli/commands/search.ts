@@ -15,7 +15,7 @@ export const search = commandCode({
     const text = words.join(" ");
     if (!/[^\s"]/u.test(text))
       throw new UsageError(
-        `expected words to look for, or a phrase: ${context.commandName} search 'weather "in Paris"'`,
+        `expected words or a phrase to search for: ${context.commandName} search 'weather "in Paris"'`,
       );
     await using store = await context.openStore("read");
     const { hits, hasMore } = await context.progress("events read", (onProgress) =>
@@ -41,7 +41,7 @@ export const search = commandCode({
         `  ${before ?? ""}${style.warn(found ?? "")}${after ?? ""}`,
       );
     }
-    if (hits.length === 0) note(`nothing in the store says ${excerpt(text, 60)}`);
+    if (hits.length === 0) note(`no text in the store matches ${excerpt(text, 60)}`);
     if (hasMore) note(`there are more: --limit 0 shows all`);
   },
 });

@@ -131,7 +131,7 @@ function renderContexts(newestFirst: readonly ServerContextDocument[], { own, fu
   // A context without a response id cannot be named.
   const untrue = full ? 0 : newestFirst.filter((context) => !isTrue(context) && context.unusable !== "no-id").length;
   if (newestFirst.length === 0) print("  nothing yet");
-  else if (held.length + untrue === 0) print("  nothing that could be continued from");
+  else if (held.length + untrue === 0) print("  no context to continue from");
   const isOfSeveral = new Set(newestFirst.map(({ scope }) => scope)).size > 1;
   table(
     shown.map((context) => [
@@ -166,11 +166,11 @@ function renderRun(
   renderBlocks(working.slice(from), { own, full }, screen);
   if (run.owner !== null) print(`  ${ownerWords(run.owner, run, screen)}`);
   for (const { responseId, scope } of underWay)
-    print(`  waits for ${printable(responseId)}, which ${endpointLabel(scope)} makes`);
+    print(`  waits for ${printable(responseId)}, which ${endpointLabel(scope)} is making`);
   const doubted = new Set(inDoubt.map(({ blockId }) => blockId));
   for (const { blockId, name, isStarted } of openCalls)
     if (!doubted.has(blockId))
-      print(`  ${isStarted ? "begun, and not answered" : "not begun"}: ${printable(name)}, ${blockId}`);
+      print(`  ${isStarted ? "started, not answered" : "not started"}: ${printable(name)}, ${blockId}`);
   for (const { blockId, name } of inDoubt)
     print(style.warn(`  in doubt: ${printable(name)}, settled by --settle ${blockId}=…`));
   if (pending.length > 0) print(`${counted(pending.length, "block")} wait for its end`);
@@ -188,9 +188,9 @@ function ownerWords(
     case "alive":
       return `its process ${who} is alive`;
     case "dead":
-      return `its process ${who} is dead: \`${commandName} resume\` takes it up`;
+      return `its process ${who} is dead: \`${commandName} resume\` continues the run`;
     case "unknown":
-      return `its process ${who} is silent since ${dateAndTime(lastEventAt, "millisecond")}`;
+      return `its process ${who} has shown no sign of life since ${dateAndTime(lastEventAt, "millisecond")}`;
   }
 }
 
@@ -211,8 +211,8 @@ function contextRow(context: ServerContextDocument, own: string, { style }: Scre
 const isTrue = ({ relation, problem }: ServerContextDocument): boolean => problem === null && relation !== "diverged";
 
 const relationWords: Readonly<Record<ServerContextDocument["relation"], string>> = {
-  turn: "a beginning of the Turn",
+  turn: "a prefix of the Turn",
   // Layers change the Turn on its way out, so the sent blocks may not be a prefix of the client's Turn.
-  "last-sent": "a beginning of what was sent last",
+  "last-sent": "a prefix of the last request",
   diverged: "no longer true",
 };

@@ -33,14 +33,14 @@ export const skip = commandCode({
     print(`${placeName(conversation, revision)} is skipped${too}`);
     const [first] = damage;
     if (first === undefined) {
-      print("the conversation can go on");
+      print("the conversation can continue");
       return;
     }
     const count =
       damage.length > maxFollowing ? `more than ${counted(maxFollowing, "event")}` : counted(damage.length, "event");
-    print(`the damage goes on ${first.message}: ${count} to skip`);
+    print(`the next damage is ${first.message}: ${count} to skip`);
     if (revision > 0)
-      note(`\`${commandName} fork ${placeName(conversation, revision - 1)}\` goes on from before it instead`);
+      note(`\`${commandName} fork ${placeName(conversation, revision - 1)}\` continues from before it instead`);
     if (damage.length <= maxFollowing && damage.every(({ stream }) => stream === first.stream))
       note(`\`${commandName} skip ${placeName(conversation, revision)} --all-that-follow --reason …\` skips them too`);
   },

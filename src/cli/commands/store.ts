@@ -39,7 +39,8 @@ function storeCommand(action: "backup" | "restore", work: (asked: Work) => Writt
           ? `${file} holds ${what}, checked`
           : `${sqlitePath(store)} is as in ${file}: ${what}, checked`,
       );
-      for (const path of removed) note(`deleted ${path}, an unfinished copy that a killed backup or restore had left`);
+      for (const path of removed)
+        note(`deleted ${path}, an unfinished copy that an interrupted backup or restore left`);
     },
   });
 }
@@ -49,7 +50,7 @@ async function recordBackup(context: CliContext): Promise<void> {
   await using store = await context.openStore("read");
   const made = { kind: "backup", conversations: null, isRedacted: false, sha256: null, storeId: null } as const;
   const unrecorded = await recordExport(store.log, made);
-  if (unrecorded !== null) context.note(`the backup is not on record in the store: ${unrecorded}`);
+  if (unrecorded !== null) context.note(`the store did not record the backup: ${unrecorded}`);
 }
 
 function sqlitePath(url: string): string {

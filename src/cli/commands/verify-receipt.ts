@@ -24,10 +24,9 @@ export async function verifiedReceipt(context: CliContext, { receipt: file, key 
   if (key === undefined) {
     await using store = await context.openStore("read");
     const order = await readErasureOrder(store.events, orderId);
-    if (order?.receipt == null)
-      throw new StoreCorruptedError(`${file}: this store has no erasure ${orderId} that has ended`);
+    if (order?.receipt == null) throw new StoreCorruptedError(`${file}: this store has no finished erasure ${orderId}`);
     if (canonicalJson(parseJson(JSON.stringify(order.receipt))) !== canonicalJson(parseJson(JSON.stringify(receipt))))
-      throw new StoreCorruptedError(`${file} is not the receipt that the store has recorded`);
+      throw new StoreCorruptedError(`${file} is not the receipt that the store recorded`);
     return { ...found, signedBy: null };
   }
   const known = keyIn(await readFile(key, "utf8"), key);
@@ -39,7 +38,7 @@ function receiptIn(note: string, file: string): ErasureReceipt {
   try {
     return erasureReceiptSchema.parse(JSON.parse(textOfNote(note)));
   } catch (cause) {
-    throw new UsageError(`${file} is no receipt of an erasure`, { cause });
+    throw new UsageError(`${file} is not a receipt of an erasure`, { cause });
   }
 }
 
@@ -47,6 +46,6 @@ function keyIn(text: string, file: string) {
   try {
     return readVerifyingKey(text);
   } catch (cause) {
-    throw new UsageError(`${file}: ${cause instanceof Error ? cause.message : "it is no key"}`, { cause });
+    throw new UsageError(`${file}: ${cause instanceof Error ? cause.message : "not a signing key"}`, { cause });
   }
 }

@@ -57,7 +57,7 @@ export const verify = commandCode({
     );
     const savedHeads = isSound ? (options.saveHeads ?? null) : null;
     if (savedHeads !== null) await writeHeads(savedHeads, { storeId, heads });
-    else if (options.saveHeads !== undefined) context.note("heads not saved: the store was not found to be all sound");
+    else if (options.saveHeads !== undefined) context.note("heads not saved, because the store is not sound");
     const { commandName } = context;
     const problems = found.problems.map((problem) => ({ ...problem, next: nextStep(problem, commandName) }));
     yield { isSound, ...found, problems, savedHeads };
@@ -68,8 +68,10 @@ export const verify = commandCode({
   render(document, { style, print, note }) {
     if ("receiptFile" in document) {
       const { receiptFile, orderId, finished, signedBy } = document;
-      const by = signedBy === null ? "is the one that the store has recorded" : `was signed by ${signedBy}`;
-      print(`${receiptFile} ${by}: order ${orderId}, ${finished ? "finished" : style.warn("something is left over")}`);
+      const by = signedBy === null ? "matches the one that the store recorded" : `was signed by ${signedBy}`;
+      print(
+        `${receiptFile} ${by}: order ${orderId}, ${finished ? "finished" : style.warn("not everything was erased")}`,
+      );
       return;
     }
     const { streams, events, requests, problems, skipped, savedHeads } = document;
@@ -105,7 +107,7 @@ function nextStep(
 ): string {
   const place = `${conversation ?? stream}@${revision}`;
   const fork =
-    revision === 0 ? "" : `\`${command} fork ${conversation ?? stream}@${revision - 1}\` goes on from before it, or `;
+    revision === 0 ? "" : `\`${command} fork ${conversation ?? stream}@${revision - 1}\` continues from before it, or `;
   switch (kind) {
     case "chain":
     case "head":
@@ -116,17 +118,17 @@ function nextStep(
     case "fold":
       return conversation === null
         ? "restore a backup"
-        : `look at it with \`${command} cat ${place}\`; then \`${command} skip ${place} --reason …\` goes on without it, or ${fork}restore a backup`;
+        : `look at it with \`${command} cat ${place}\`; then \`${command} skip ${place} --reason …\` continues without it, or ${fork}restore a backup`;
     case "request":
-      return `what was sent there is not proven; \`${command} show ${place}\` and runs work as before`;
+      return `turnlog cannot prove what was sent there; \`${command} show ${place}\` and runs work as before`;
     case "codec":
       return "give a module that exports the provider's codec with --stack FILE";
     case "hole":
-      return "what is gone without an order is damage: restore a backup";
+      return "contents that are missing without an order of erasure are damage: restore a backup";
     case "snapshot":
-      return "reading and runs that begin from it may be wrong until it is deleted";
+      return "reads and runs that start from it may be wrong until you delete it";
     case "view":
-      return `\`${command} projections rebuild\` makes the rows again`;
+      return `\`${command} projections rebuild\` rebuilds the rows`;
   }
 }
 
@@ -138,7 +140,7 @@ async function readHeads(path: string): Promise<SavedHeads> {
   const saved = parseHeads(await readFile(path, "utf8"));
   if (saved === null) throw new UsageError(`${path} holds no heads: name a file that --save-heads wrote`);
   if (saved.unreadable > 0)
-    throw new UsageError(`${path} is damaged, ${saved.unreadable} of its lines are no heads: name another file`);
+    throw new UsageError(`${path} is damaged: ${saved.unreadable} of its lines are not heads; name another file`);
   return saved;
 }
 

@@ -80,7 +80,7 @@ export const why = commandCode({
     );
     printRest(candidates.length, screen);
     if (fullBytes === null)
-      note(`what sending everything would have cost takes the codec ${document.encoder}: give it with --stack FILE`);
+      note(`the size of the whole request is unknown without the codec ${document.encoder}: give it with --stack FILE`);
   },
 });
 
@@ -146,8 +146,8 @@ function beforeLines({ conversation, before }: WhyDocument): readonly string[] {
   const settings = changedSettings.map(inOneLine).join(", ");
   return [
     divergence === null
-      ? `all that was sent and answered at ${place} stands at its beginning`
-      : `of what was sent and answered at ${place} it differs: ${describeDivergence(divergence)} (${divergence.block})`,
+      ? `it begins with everything that was sent and answered at ${place}`
+      : `it differs from what was sent and answered at ${place}: ${describeDivergence(divergence)} (${divergence.block})`,
     ...(settings === "" ? [] : [`settings changed since then: ${settings}`]),
   ];
 }

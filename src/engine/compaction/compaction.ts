@@ -44,7 +44,7 @@ export function compactBefore(session: RunSession, step: StepPlace): Promise<Tur
 export async function compactAfter(session: RunSession, step: StepPlace & { readonly answered: Turn }): Promise<Turn> {
   const { turn: outgoing, answered } = step;
   const brought = broughtBy(outgoing, answered);
-  // What the model has called it still has to read the results of, with all that led to them; a paused answer is gone on with.
+  // The model still has to read the results of its calls, with everything that led to them; a paused answer is continued.
   if (!session.run.fold.isWhole || openCalls(brought).length > 0 || endsPaused(answered, brought)) return answered;
   const limit = session.engine.compact.afterRun;
   return compact(session, { ...step, turn: answered, direction: "response", because: "after-run", limit });

@@ -44,9 +44,10 @@ export function takeWindow(
   windowMembers.check("compact", given);
   const { provider, window, of } = given;
   const told: unknown = window;
-  if (!isJsonObject(told)) throw new TypeError(`compact: window is ${kindOf(told)}: give what provider.compact gave`);
+  if (!isJsonObject(told))
+    throw new TypeError(`compact: window is ${kindOf(told)}: give the result of provider.compact`);
   const { drafts, recorded } = readWindow(given);
-  if (drafts.length === 0) throw new TypeError("compact: window has no items: give what provider.compact gave");
+  if (drafts.length === 0) throw new TypeError("compact: window has no items: give the result of provider.compact");
   const target = (turn: Turn): Turn => {
     const end = endOf(stream, turn, { provider, of });
     const before = turn.blocks.slice(0, end);
@@ -91,9 +92,9 @@ function endOf(
   const { input, count } = splitTurn(view, turn, provider);
   if (made !== null && made.length <= input.length && input.contextAt(made.length) === made.turn)
     return count + made.length;
-  const why = made === null ? "the conversation has no such response of this endpoint" : "the Turn is another since";
+  const why = made === null ? "the conversation has no such response from this endpoint" : "the Turn has changed since";
   throw new TurnlogError(
     "window-outdated",
-    `the window of ${of} cannot take the place of what it was made of: ${why}; have the newest response compacted`,
+    `the window of ${of} cannot replace what it was made from: ${why}; compact the newest response`,
   );
 }

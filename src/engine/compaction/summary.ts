@@ -32,10 +32,7 @@ export function summarisingOnce(session: RunSession): (step: SummaryStep) => Pro
   let hasSummary = false;
   return async (step) => {
     if (hasSummary)
-      throw new TurnlogError(
-        "no-summary",
-        "a layer called next again, and this run asks for one summary and no answer",
-      );
+      throw new TurnlogError("no-summary", "a layer called next twice, but this run asks for one summary only");
     const shorter = await withSummary(session, step);
     hasSummary = true;
     return shorter;
@@ -46,10 +43,9 @@ async function withSummary(session: RunSession, step: SummaryStep): Promise<Turn
   await session.run.fold.readAll();
   const { keep } = session.engine.compact;
   const stretch = summarisable(step.turn, keep);
-  if (stretch === null)
-    throw noSummary(`what the layers hand on has nothing to summarise beside the newest ${keep} exchanges`);
+  if (stretch === null) throw noSummary(`the layers pass on nothing to summarise but the newest ${keep} exchanges`);
   const shorter = await summarised(session, { ...step, direction: "request" }, stretch);
-  if (shorter === null) throw noSummary("the model gave no summary, or broke off in it");
+  if (shorter === null) throw noSummary("the model gave no summary, or an incomplete one");
   const place = { frame: step.frame, direction: "response" } as const;
   return recordCompaction(session, place, { turn: shorter, compaction: { how: "summarise", because: "asked" } });
 }

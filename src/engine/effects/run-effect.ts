@@ -82,13 +82,13 @@ function given(name: string, value: unknown): Done {
     return isNestedDeeper(copy, maxNesting) ? tooDeep(name) : { answer: { outcome: "ok", value: copy } };
   } catch (cause) {
     if (cause instanceof RangeError) return tooDeep(name, cause);
-    return failed(`the effect ${name} gave what is no JSON: ${messageOf(cause)}`, cause);
+    return failed(`the effect ${name} returned a value that is not JSON: ${messageOf(cause)}`, cause);
   }
 }
 
 const tooDeep = (name: string, cause?: unknown): Done =>
   failed(
-    `what the effect ${name} gave cannot be stored: it has more than ${maxNesting} levels of lists and objects`,
+    `the effect ${name} returned a value that cannot be stored: it has more than ${maxNesting} levels of lists and objects`,
     cause,
   );
 

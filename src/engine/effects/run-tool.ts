@@ -25,11 +25,13 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   const { run } = session;
   const { turns } = run.fold;
   if (call.id === null || turns.ownCall(call.id) === null)
-    throw new TypeError("ctx.tool: no answer of this run made the call: give one for which ctx.canRun(call) is true");
+    throw new TypeError(
+      "ctx.tool: no answer of this run made the call: give a call for which ctx.canRun(call) is true",
+    );
   const { id } = call;
   const known = turns.toolResult(id);
   if (known !== null) return known;
-  if (turns.isToolStarted(id) || run.calls.running.has(id)) throw new Error(`the call ${id} has been started`);
+  if (turns.isToolStarted(id) || run.calls.running.has(id)) throw new Error(`the call ${id} was already started`);
   signal.throwIfAborted();
   const resultId = newBlockId(run, frame);
   const name = call.name ?? call.type;
@@ -130,7 +132,7 @@ function saveWhileOthersRun({ calls, recorder }: LiveRun): void {
   });
 }
 
-/** Counts a call as under way until it has ended, whoever waits for it. */
+/** Counts a call as under way until it has ended, whether or not a caller waits for it. */
 function underWay<T>({ underWay }: LiveRun["calls"], working: Promise<T>): Promise<T> {
   const end = (): void => void underWay.delete(working);
   underWay.add(working);

@@ -18,6 +18,6 @@ export function refuseWithinEffect(runId: string, asked: string): void {
   const effect = within.getStore();
   if (effect?.runId !== runId) return;
   throw new TypeError(
-    `${asked} was called within the effect '${effect.name}', whose work no replay does again: call it before the effect, or after it`,
+    `${asked} was called inside the effect '${effect.name}', which a replay does not repeat: call it before or after the effect`,
   );
 }

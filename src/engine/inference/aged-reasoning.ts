@@ -25,7 +25,7 @@ export function warnOfAge(
   if (warned.has(life)) return;
   warned.add(life);
   process.emitWarning(
-    `a request carries encrypted reasoning of ${oldestAt}, which its endpoint may not be able to read any more: createEngine's reasoning.keepForMs leaves old reasoning out, reasoning.warnAfterMs moves this warning`,
+    `a request carries encrypted reasoning from ${oldestAt}, which its endpoint may no longer be able to read: createEngine's reasoning.keepForMs leaves out old reasoning, reasoning.warnAfterMs sets when to warn`,
     "TurnlogWarning",
   );
 }

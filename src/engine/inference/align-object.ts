@@ -90,7 +90,7 @@ async function isAligned(align: Aligning, retry: Retry): Promise<boolean> {
   if (object !== null && session.engine.chain.require === true)
     throw new TurnlogError(
       "chain-required",
-      `the request cannot go on in ${object.anchor.id}: it needs a new object, and chain.require asks for a chain`,
+      `the request cannot continue in ${object.anchor.id}: it needs a new object, but chain.require requires a chain`,
     );
   await makeObject(align);
   return false;

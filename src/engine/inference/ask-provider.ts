@@ -117,7 +117,7 @@ export async function answeredBefore(
     await run.recorder.flush();
     const fetched = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
       responseOf(session, scope.signal, async (call) => {
-        if (provider.waitFor === undefined) throw new TypeError("this provider waits for no responses");
+        if (provider.waitFor === undefined) throw new TypeError("this provider cannot wait for responses");
         const { responseId, cursor } = started;
         const onDelta = tellDeltas(session, frame, call);
         const place = cursor === undefined ? {} : { cursor };
@@ -166,7 +166,7 @@ async function responseOf(
   try {
     const answer: unknown = await callProvider({ signal, deadlineMs: deadlineOf(engine.provider, engine) }, work);
     if (isAnswer(answer)) return answer;
-    throw new TypeError("the provider gave no response: infer has to give { response }, a JSON object");
+    throw new TypeError("the provider gave no response: infer must return { response }, a JSON object");
   } catch (cause) {
     if (cause instanceof ProviderError) throw cause;
     const kind = signal.aborted ? "aborted" : "provider-failed";
@@ -177,7 +177,7 @@ async function responseOf(
 const isAnswer = (given: unknown): given is InferenceResponse => isJsonObject(given) && isJsonObject(given["response"]);
 
 function asResponse(answer: JsonValue): InferenceResponse {
-  if (!isJsonObject(answer)) throw new TypeError("what takes the place of a response is a JSON object");
+  if (!isJsonObject(answer)) throw new TypeError("an injected response must be a JSON object");
   return { response: answer };
 }
 

@@ -56,7 +56,7 @@ export function prepare(
   if (engine.chain.require === true && isMissingChain && aside === undefined)
     throw new TurnlogError(
       "chain-required",
-      `the request cannot be chained (${decision.reason ?? "no reason"}), and chain.require asks for it`,
+      `the request cannot be chained (${decision.reason ?? "no reason"}), but chain.require requires a chain`,
     );
   if (engine.onUnsendablePart === "throw") mustCarryParts(input, decision, engine.provider);
   if (shaped.length === 0 && (decision.anchor?.length ?? 0) === 0)
@@ -90,7 +90,7 @@ function nothingToSend(turn: Turn, to: Carrier & { readonly codec: Codec }): Tur
       ? null
       : (to.codec.unsendableReason(last, { withId: false }) ?? unsendableParts([last], 0, to)[0]?.reason ?? null);
   const why = reason === null ? "" : ` (of the last one: ${reason})`;
-  const text = `none of the Turn's ${turn.length} blocks can be sent to this endpoint${why}; append a message that it takes`;
+  const text = `none of the Turn's ${turn.length} blocks can be sent to this endpoint${why}; append a message that it accepts`;
   return new TurnlogError("nothing-to-send", text);
 }
 
@@ -113,7 +113,7 @@ function mustCarryParts(
     if (what === null) continue;
     throw new TurnlogError(
       "part-unsendable",
-      `${what.what}block ${block.id ?? index} cannot be sent to the provider ${name}: ${what.reason}; take it out, ask another provider, or leave it out with onUnsendablePart: "omit"`,
+      `${what.what}block ${block.id ?? index} cannot be sent to the provider ${name}: ${what.reason}; remove it, ask another provider, or omit it with onUnsendablePart: "omit"`,
     );
   }
 }

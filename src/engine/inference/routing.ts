@@ -78,7 +78,7 @@ function chosenBy(...asked: Parameters<typeof chosenRoute>): string | null {
   try {
     return chosenRoute(...asked);
   } catch (cause) {
-    throw new TurnlogError("route-failed", `the router did not say who is asked: ${messageOf(cause)}`, { cause });
+    throw new TurnlogError("route-failed", `the router did not choose a provider: ${messageOf(cause)}`, { cause });
   }
 }
 

@@ -30,7 +30,7 @@ export function warnOfWholeTurns({ engine }: RunSession, { strategy, rejected }:
   counts.set(actor.name, count);
   if (count !== requestsBeforeWarning) return;
   emitWarning(
-    `the layer '${actor.name}' changed what the server held, so ${count} requests sent the whole Turn: docs/CHAINING.md says which layers keep a chain, and \`turnlog why\` which block it was`,
+    `the layer '${actor.name}' changed what the server held, so ${count} requests sent the whole Turn: docs/CHAINING.md lists the layers that keep a chain, and \`turnlog why\` shows the changed block`,
     "TurnlogWarning",
   );
 }

@@ -96,11 +96,11 @@ function encoded(codec: Codec, parts: RequestParts): string {
     given = codec.encodeRequest(parts);
   } catch (cause) {
     if (cause instanceof TurnlogError) throw cause;
-    const advice = "what it cannot send is for unsendableReason and unsendablePart to say";
+    const advice = "report what the codec cannot send in unsendableReason or unsendablePart";
     throw cannotEncode(codec, `${messageOf(cause)}; ${advice}`, cause);
   }
   if (typeof given === "string") return given;
-  throw cannotEncode(codec, `encodeRequest gave ${kindOf(given)}: give the text of the body`);
+  throw cannotEncode(codec, `encodeRequest returned ${kindOf(given)}: return the text of the body`);
 }
 
 function cannotEncode({ name }: Codec, why: string, cause?: unknown): ProviderError {
@@ -161,7 +161,7 @@ function calledBefore(turn: Turn, from: number, callId: string): Pick<SentBlock,
 }
 
 function promptOf({ name, prompt }: Codec): Block {
-  if (prompt === undefined) throw new Error(`the codec ${name} does not say what the user is made to say`);
+  if (prompt === undefined) throw new Error(`the codec ${name} does not say what to send as the user's message`);
   return prompt.block;
 }
 

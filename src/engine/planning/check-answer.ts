@@ -16,7 +16,7 @@ export function checkAnswer(answer: unknown): void {
   if (typeof isComplete !== "boolean") refuse(isComplete, "isComplete", "true or false");
   if (!isJsonList(blocks)) refuse(blocks, "blocks", "a list of blocks");
   for (const [place, block] of blocks.entries()) checkBlock(block, `blocks[${place}]`);
-  if (!isJsonObject(rest)) refuse(rest, "rest", "what the blocks do not tell, or {}");
+  if (!isJsonObject(rest)) refuse(rest, "rest", "what the blocks do not hold, or {}");
   if (anchor !== undefined && !(isJsonObject(anchor) && isText(anchor["kind"]) && isText(anchor["id"])))
     refuse(anchor, "anchor", "{ kind, id } in texts, or leave it out");
   if (echo !== undefined && !isJsonObject(echo)) refuse(echo, "echo", "{ anchor }, or leave it out");
@@ -27,12 +27,12 @@ export function checkAnswer(answer: unknown): void {
 
 function checkBlock(block: unknown, place: string): void {
   if (!isJsonObject(block) || !isJsonObject(block["payload"]))
-    refuse(block, place, "what assistant, toolCall, reasoning and other make");
+    refuse(block, place, "blocks made by assistant, toolCall, reasoning and other");
   const { kind } = block;
   if (blockKinds.some((known) => known === kind)) return;
   const given = isText(kind) ? `'${kind}'` : kindOf(kind);
   throw new TypeError(
-    `readAnswer gave ${given} as the kind of ${place}: ${meant(isText(kind) ? kind : "", blockKinds)}`,
+    `readAnswer returned ${given} as the kind of ${place}: ${meant(isText(kind) ? kind : "", blockKinds)}`,
   );
 }
 
@@ -45,7 +45,7 @@ function checkUsage(usage: unknown): void {
   if (reported === undefined) refuse(reported, "usage.reported", "what the server reported, or null");
   for (const [name, count] of Object.entries(counts)) {
     if (!tokenNames.has(name))
-      throw new TypeError(`readAnswer gave ${name} in usage: give ${[...tokenNames].join(", ")} and reported`);
+      throw new TypeError(`readAnswer returned ${name} in usage: give ${[...tokenNames].join(", ")} and reported`);
     if (count !== undefined && !Number.isFinite(count)) refuse(count, `usage.${name}`, "a number, or leave it out");
   }
 }
@@ -62,5 +62,5 @@ const isTextOrNull = (value: unknown): boolean => value === null || isText(value
 
 function refuse(given: unknown, member: string | null, wanted: string): never {
   const as = member === null ? "" : ` as ${member}`;
-  throw new TypeError(`readAnswer gave ${kindOf(given)}${as}: give ${wanted}`);
+  throw new TypeError(`readAnswer returned ${kindOf(given)}${as}: give ${wanted}`);
 }

@@ -43,7 +43,7 @@ export class CheckedFold {
     const { event } = recorded;
     const block = blocksIn(event).find((json) => !hasOwnDigest(json));
     if (block !== undefined) {
-      const words = `block ${block.id} is not what its digest names`;
+      const words = `block ${block.id} does not match its digest`;
       return { field: "block.digest", recorded: block.digest, replayed: null, words };
     }
     try {
@@ -55,7 +55,7 @@ export class CheckedFold {
     const { digest } = event.data;
     const settings = this.view.server.settings.get(digest);
     const found = settings === undefined ? null : settingsDigest(settings);
-    return compare("digest", [digest, found], "its settings are not those that its digest names");
+    return compare("digest", [digest, found], "its settings do not match their digest");
   }
 
   /**
@@ -77,13 +77,13 @@ export class CheckedFold {
     const context = heldBefore(asked.contexts, anchor);
     const isEmptyObject = anchor?.inferenceId === null;
     return (
-      compare("input.blocks", [input.blocks, asked.turn.length], "its Turn has another number of blocks") ??
-      compare("input.turn", [input.turn, asked.turn.digest], "its input is not of the Turn that was recorded") ??
+      compare("input.blocks", [input.blocks, asked.turn.length], "its Turn has a different number of blocks") ??
+      compare("input.turn", [input.turn, asked.turn.digest], "its input is not part of the recorded Turn") ??
       compare("requestDigest", [requestDigest, built.digest], otherBody(asked)) ??
-      compare("requestBytes", [requestBytes, built.bytes], "its body has another length than was recorded") ??
+      compare("requestBytes", [requestBytes, built.bytes], "its body differs in length from the recorded one") ??
       compare("decision.sendFrom", [sendFrom, anchor?.length ?? 0], "it does not send what follows its anchor") ??
       (anchor === null || isEmptyObject ? null : checkAnchor(anchor, context, asked.turn)) ??
-      compare("input.held", [input.held, built.input.held], "what the server held of it is not what was recorded") ??
+      compare("input.held", [input.held, built.input.held], "the server held something else of it than was recorded") ??
       (input.bound === undefined ? null : compareBound(input.bound, built.input.bound))
     );
   }
@@ -91,19 +91,24 @@ export class CheckedFold {
 
 /** The hash chain reveals a change in the log; only this check reveals a change in the codec. */
 const otherBody = ({ codec: { name } }: PlanRequest): string =>
-  `its rebuilt body is not the one that was sent: the codec ${name} writes other bytes now (a change of them is another name, beside the old codec), or asks a clock or chance`;
+  `its rebuilt body differs from the body that was sent: the codec ${name} writes other bytes now (a codec that changes its bytes needs a new name, beside the old codec), or depends on time or chance`;
 
 const compareBound = (recorded: BoundDigest, made: BoundDigest | undefined): Mismatch | null =>
-  compare("input.bound", [recorded, made ?? null], "what its answer's reasoning is bound to is not what was recorded");
+  compare(
+    "input.bound",
+    [recorded, made ?? null],
+    "its answer's reasoning depends on another prefix than was recorded",
+  );
 
 function checkAnchor(anchor: NonNullable<Decision["anchor"]>, context: ServerContext | null, turn: Turn) {
   const { id, inferenceId, length } = anchor;
   const field = "decision.anchor";
-  if (context === null) return compare(field, [anchor, null], `its anchor ${id} is no response of this conversation`);
+  if (context === null)
+    return compare(field, [anchor, null], `its anchor ${id} is not a response of this conversation`);
   const known = { id, inferenceId: context.inferenceId, length: context.length };
   return (
-    compare(field, [{ id, inferenceId, length }, known], `its anchor ${id} is another than was recorded`) ??
-    compare(field, [turn.contextAt(length), context.turn], `what ${id} holds is no beginning of its Turn`)
+    compare(field, [{ id, inferenceId, length }, known], `its anchor ${id} differs from the recorded one`) ??
+    compare(field, [turn.contextAt(length), context.turn], `what ${id} holds is not a prefix of its Turn`)
   );
 }
 
@@ -132,7 +137,7 @@ export function firstOtherDigest(recorded: JsonValue, replayed: JsonValue, field
 }
 
 export const differenceWords = ({ field, recorded, replayed }: DifferentField): string =>
-  `${field} is ${shown(recorded)} in the log, and ${shown(replayed)} when it is made again`;
+  `${field} is ${shown(recorded)} in the log, but ${shown(replayed)} when rebuilt`;
 
 const maxShown = 80;
 

@@ -162,5 +162,7 @@ function unusedKey(key: string, codec: Codec, used: readonly ReadonlySet<string>
     const candidate = sayable(n === 1 ? key : `${key}_${n}`, codec);
     if (!used.some((keys) => keys.has(candidate))) return candidate;
   }
-  throw new Error(`the codec ${codec.name} gives one call id to different calls: callIdFor has to keep them apart`);
+  throw new Error(
+    `the codec ${codec.name} gives the same call id to different calls: callIdFor must return different ids`,
+  );
 }

@@ -242,7 +242,7 @@ function coversWhatIsBefore({ contexts, turn }: PlanRequest, { wire }: Block, in
 
 /** The anchor that a request names to continue from a context. */
 function named({ anchor, responseId }: ServerContext): Anchor {
-  if (anchor === null) throw new Error(`nothing names the response ${responseId}`);
+  if (anchor === null) throw new Error(`no anchor names the response ${responseId}`);
   return anchor;
 }
 

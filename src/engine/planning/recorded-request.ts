@@ -122,7 +122,7 @@ export function inputTurn(view: ConversationView, recorded: RecordedEvent): Turn
 /** @throws {Error} if the event is not a request. */
 export function requestOf({ event, revision }: RecordedEvent): InferenceRequestedData {
   if (isRequest(event)) return event.data;
-  throw new Error(`the event at revision ${revision} is no request`);
+  throw new Error(`the event at revision ${revision} is not a request`);
 }
 
 /** @throws {TurnlogError} `unknown-codec` if the codec of a request is not available. */
@@ -131,6 +131,6 @@ export function codecOf({ encoder }: Pick<InferenceRequestedData, "encoder">, co
   if (codec !== undefined) return codec;
   throw new TurnlogError(
     "unknown-codec",
-    `the request was encoded by '${encoder}', which this turnlog does not know: give it to openStore({ codecs }) or with --stack FILE, or update turnlog where the codec is its own`,
+    `the codec '${encoder}' encoded the request, and this turnlog does not have it: give it to openStore({ codecs }) or with --stack FILE, or update turnlog if the codec is its own`,
   );
 }

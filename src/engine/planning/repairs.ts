@@ -34,7 +34,7 @@ export const promptAt = (length: number, reason: string): Repair => ({
 /** The place in the Turn that a repair changes. */
 export function repairIndexOf({ rule, index, detail }: Repair): number {
   if (!rules.has(rule))
-    throw new Error(`the repair '${rule}' is not known: a newer turnlog decided it, update this one`);
+    throw new Error(`the repair '${rule}' is unknown, because a newer turnlog recorded it: update turnlog`);
   return rule === "answer" && typeof detail["before"] === "number" ? detail["before"] : index;
 }
 

@@ -92,7 +92,7 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
       if (wanted !== null && committed.find(wanted.blockId) === undefined)
         throw new TurnlogError(
           "message-not-found",
-          `no message of the key "${wanted.key}" is in the conversation: append it with that key first (one that a revert took out is not answered)`,
+          `the conversation has no message with the key "${wanted.key}": append it with that key first (a message that a revert removed is not answered)`,
         );
       if (committed.length === 0)
         throw new TurnlogError("empty-conversation", `${stream.name} has no blocks; append a message first`);
@@ -192,7 +192,7 @@ function warnOfDowngrade({ life }: EngineOptions, { chosen }: RecordedPolicy): v
   if (chosen !== "layers-edit-every-step" || warned.has(life)) return;
   warned.add(life);
   const told =
-    "the layers changed what the server held before every request, so mode 'auto' sends whole Turns from now on: docs/CHAINING.md says which layers keep a chain";
+    "the layers changed what the server held before every request, so mode 'auto' sends whole Turns from now on: docs/CHAINING.md lists the layers that keep a chain";
   process.emitWarning(told, "TurnlogWarning");
 }
 

@@ -56,7 +56,7 @@ function runFrame(stack: WatchedStack, call: FrameCall): Promise<Turn> {
   return new LayerCall(stack, layer, call).run();
 }
 
-const notAwaited = "returned before its call of next had: await next, and give back what it gives, or throw";
+const notAwaited = "returned before its call of next did: await next and return its result, or throw";
 
 // Shared, because creating an error takes longer than the rest of an idle frame.
 const frameEnded = new Error("the layer that made this call has returned");
@@ -203,7 +203,7 @@ class LayerCall implements FrameSurroundings {
       return Promise.reject(late);
     }
     if (this.#isCalling) {
-      return Promise.reject(new LayerError("concurrent-next", name, "called next while a call of it was open"));
+      return Promise.reject(new LayerError("concurrent-next", name, "called next before an earlier call had returned"));
     }
     return this.#call(turn);
   }

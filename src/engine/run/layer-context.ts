@@ -71,7 +71,7 @@ class CallContext implements LayerContext {
     });
     this.instructions = (text) => {
       if (typeof text !== "string")
-        throw new TypeError(`ctx.instructions: text is ${kindOf(text)}: give what the model is told`);
+        throw new TypeError(`ctx.instructions: text is ${kindOf(text)}: give the text for the model`);
       scope.instructions = [...scope.instructions, { text, actor: actorOf("request") }];
     };
     this.onAcknowledged = (work) => {
@@ -83,7 +83,7 @@ class CallContext implements LayerContext {
     };
     this.effect = <Value extends JsonValue>(called: string, work: EffectWork<Value>, options: EffectOptions = {}) => {
       refuse("ctx.effect");
-      checkText("ctx.effect: name", called, "the name that the log has it by");
+      checkText("ctx.effect: name", called, "the name to record in the log");
       checkFunction(`ctx.effect '${called}': work`, work);
       effectOptions.check("ctx.effect", options, `ctx.effect '${called}': `);
       const { signal } = scope;

@@ -36,7 +36,7 @@ export async function parkable<T>(
 ): Promise<T> {
   const { log } = stream;
   const ongoing = ongoingOf(log);
-  if (ongoing.isClosing) throw new StoreClosedError("the store is being closed: no run begins here any more");
+  if (ongoing.isClosing) throw new StoreClosedError("the store is closing: it starts no more runs");
   const done = Promise.withResolvers<undefined>();
   let forget = (): void => undefined;
   try {

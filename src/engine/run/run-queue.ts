@@ -36,7 +36,7 @@ export async function oneAfterAnother<T>(
     if (at.conversation === conversation && !at.hasEnded)
       throw new TurnlogError(
         "run-within-run",
-        `a run of ${conversation} was begun inside a run of the same conversation, by its tool, layer or handler; run a child or a fork of it there, or begin the run without waiting once this one has ended`,
+        `a tool, layer or handler of a run of ${conversation} started another run of the same conversation and waits for it; run a child or a fork there, or start the run after this one has ended`,
       );
   }
   const before = lines.get(conversation);

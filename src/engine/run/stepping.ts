@@ -64,7 +64,7 @@ export function stepThrough<Result>(run: (interceptor: Interceptor) => Promise<R
         held = undefined;
       }
     } finally {
-      left = new TurnlogError("stepping-left", "the run was left at a stop; resume it to go on");
+      left = new TurnlogError("stepping-left", "the run was left at a breakpoint; resume it to continue");
       for (const each of [held, ...waiting.splice(0)]) each?.reject(left);
       await Promise.allSettled([result]);
     }

@@ -76,7 +76,7 @@ function otherStack(run: OpenRun, { layers }: EngineOptions, onStackChanged: "ab
   if (difference === null || onStackChanged === "abandon") return difference;
   throw new TurnlogError(
     "stack-changed",
-    `run ${run.id} cannot go on: ${difference}; give the layers that it began with, or give the run up with onStackChanged: "abandon" (in a shell: turnlog resume --abandon)`,
+    `run ${run.id} cannot continue: ${difference}; give the layers that it began with, or abandon the run with onStackChanged: "abandon" (in a shell: turnlog resume --abandon)`,
   );
 }
 

@@ -20,7 +20,7 @@ export async function warmUpConversation(
   const { provider } = engine;
   if (!keepsConnections(provider))
     throw new TypeError(
-      `warmUp: the provider ${provider.name} keeps no connections: give one that does, as openaiResponses({ transport: "websocket" })`,
+      `warmUp: the provider ${provider.name} does not keep connections: give one that does, such as openaiResponses({ transport: "websocket" })`,
     );
   const work = async (): Promise<WarmUp> => {
     const { warmUpNow } = await import("./warm-up-now.ts");

@@ -51,7 +51,7 @@ export class ReplayDivergedError extends TurnlogError<"replay-diverged"> {
 /** The same divergence, for the caller who wanted the run finished, with the ways out. */
 export function divergedIn(runId: string, cause: ReplayDivergedError): ReplayDivergedError {
   const { what, ...place } = cause;
-  const out = `run ${runId} goes on with the layers that it began with; onDiverged: "abandon" gives it up (in a shell: turnlog resume --abandon)`;
+  const out = `run ${runId} continues only with the layers that it began with; onDiverged: "abandon" abandons it (in a shell: turnlog resume --abandon)`;
   return new ReplayDivergedError(`${what}; ${out}`, place, { cause });
 }
 

@@ -59,14 +59,14 @@ export class RunParkedError extends TurnlogError<"run-parked"> {
   readonly runId: string;
 
   constructor(runId: string) {
-    super("run-parked", `run ${runId} was parked, because its store was closed: the next run goes on with it`);
+    super("run-parked", `run ${runId} was parked because its store was closed: the next run continues it`);
     this.runId = runId;
   }
 }
 
 /** This process no longer owns the run: it writes nothing more for it. */
 export const runTakenOver = (runId: string): TurnlogError =>
-  new TurnlogError("run-taken-over", `run ${runId} was ended or taken over by someone else`);
+  new TurnlogError("run-taken-over", `another process or person ended or took over run ${runId}`);
 
 /** Another writer appended before the run's first event was durable: nothing has happened yet, and the run starts over. */
 export class ConversationMovedError extends Error {
@@ -93,7 +93,7 @@ export function toolMissing(
   const otherwise = how === "called" ? "" : ", or abandon the run";
   return new TurnlogError(
     "tool-missing",
-    `run ${runId} ${how} ${names.join(", ")}, which this engine does not have; add the tool${otherwise}`,
+    `run ${runId} ${how} ${names.join(", ")}, but this engine has no such tool; add the tool${otherwise}`,
   );
 }
 
@@ -107,7 +107,7 @@ export function mustHaveRoute(
   const names = [...(routing?.others.keys() ?? [])].join(", ") || "none";
   throw new TurnlogError(
     "route-not-found",
-    `run ${runId} asked the provider '${route}'; this engine's otherProviders have ${names}: give it under that name`,
+    `run ${runId} asked the provider '${route}', but this engine's otherProviders have ${names}: give the provider under that name`,
   );
 }
 
@@ -118,8 +118,8 @@ export function mustHaveContext(
   to: "resume" | "replay",
 ): void {
   if (started.options?.hasContext !== true || context !== undefined) return;
-  const what = `run ${id} was begun with a context, which no log has`;
-  throw new TurnlogError("context-missing", `${what}: to ${to} it, give that again (context: { … })`);
+  const what = `run ${id} began with a context, which is not in the log`;
+  throw new TurnlogError("context-missing", `${what}: to ${to} it, give the context again (context: { … })`);
 }
 
 /** A replayed run was left in doubt about this effect: how it would have continued is unknown. */
@@ -127,7 +127,7 @@ export class EffectInDoubtError extends TurnlogError<"effect-in-doubt"> {
   override readonly name = "EffectInDoubtError";
 
   constructor(what: string) {
-    super("effect-in-doubt", `the log does not tell what became of ${what}`);
+    super("effect-in-doubt", `the log does not have the outcome of ${what}`);
   }
 }
 

@@ -78,7 +78,7 @@ export class Journal {
     if (edited.after !== after) {
       const { revision } = edited;
       const { blockIndex, id } = this.#firstDifference({ frame, direction }, turn);
-      const what = `block ${blockIndex} (${id}) of the Turn handed on (${direction}) differs`;
+      const what = `block ${blockIndex} (${id}) of the Turn passed on (${direction}) differs`;
       throw this.#diverged(what, { frame, direction, revision, field: "after", blockIndex });
     }
     this.#meet(1);
@@ -122,7 +122,7 @@ export class Journal {
     this.#beforeKnown(revision);
     if (known.name !== name) {
       const layer = this.#layers[frame.split(".").length - 1] ?? null;
-      const what = `${name} was begun in the place of ${known.name}`;
+      const what = `${name} was started instead of ${known.name}`;
       throw this.#diverged(what, { frame, revision, field: "name", layer });
     }
     this.log.effects.delete(id);
@@ -193,7 +193,7 @@ export class Journal {
     const first = [...edits, ...routed, ...asked].toSorted((left, right) => left.revision - right.revision)[0];
     const place = { frame: "0", revision: null, field: "answer", ...first };
     return this.#diverged(
-      `${this.log.remaining} events of the log were not met again`,
+      `${this.log.remaining} events of the log were not repeated`,
       this.#unknownEdit === null ? place : { ...this.#unknownEdit, revision: place.revision, field: "after" },
     );
   }
@@ -219,7 +219,7 @@ export class Journal {
   #beforeKnown(revision: number): void {
     if (this.#unknownEdit === null || !this.isReplaying) return;
     const { id, ...handing } = this.#unknownEdit;
-    const what = `a Turn was changed that was handed on unchanged, first in block ${handing.blockIndex} (${id})`;
+    const what = `a Turn that was passed on unchanged has changed, first in block ${handing.blockIndex} (${id})`;
     throw this.#diverged(what, { ...handing, revision, field: "after" });
   }
 

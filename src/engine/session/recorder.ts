@@ -179,7 +179,7 @@ function ignoreRefusal(error: unknown): void {
 }
 
 const notInjected = (): never => {
-  throw new TypeError("a durable write has no answer that could take its place");
+  throw new TypeError("a durable write cannot be replaced by an injected answer");
 };
 
 /** An event that no store accepts: it could not be read back, or is over a bound although long strings are stored beside it. */

@@ -35,7 +35,7 @@ export function adjusted({ codec, settings, name }: Provider, adjustments: Adjus
   if (codec.adjust !== undefined) return codec.adjust(settings, adjustments);
   const names = Object.keys(adjustments).join(", ");
   throw new TypeError(
-    `the provider ${name} takes no settings of a run (${names}): its codec ${codec.name} has no adjust`,
+    `the provider ${name} does not support settings of a run (${names}): its codec ${codec.name} has no adjust`,
   );
 }
 

@@ -38,7 +38,7 @@ export function checkedAside(
   asideOptions.check("ctx.infer", asked);
   const { input, output, ...settings } = asked;
   const { length } = input instanceof Turn ? input : draftsOf(input);
-  if (length === 0) throw new TypeError(`ctx.infer: input is ${kindOf(input)} without blocks: say what is asked`);
+  if (length === 0) throw new TypeError(`ctx.infer: input is ${kindOf(input)} without blocks: give what to ask`);
   const wanted = output === undefined ? {} : { output: outputSchemaOf("ctx.infer", output) };
   return { ...asked, settings: { ...settings, ...wanted } };
 }

@@ -38,8 +38,8 @@ export class BudgetExceededError extends TurnlogError<"budget-exceeded"> {
   constructor({ limit, tokens, max }: Pick<BudgetExceededError, "limit" | "tokens" | "max">) {
     const what =
       limit === "maxTotalTokens"
-        ? `the conversation has used ${tokens} tokens: raise the budget, or go on in another conversation`
-        : `what would be sent was counted as ${tokens} tokens: raise the budget, or compact the conversation`;
+        ? `the conversation has used ${tokens} tokens: raise the budget, or continue in another conversation`
+        : `the request was counted as ${tokens} tokens: raise the budget, or compact the conversation`;
     super("budget-exceeded", `the request is over ${limit} (${max}): ${what}`);
     this.limit = limit;
     this.tokens = tokens;

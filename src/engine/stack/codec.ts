@@ -65,11 +65,14 @@ export interface Codec {
   callIdFor?(callId: string): string;
   /** A result contains the name of its tool, so a request needs the names of calls that it does not contain itself. */
   readonly namesCalls?: boolean;
-  /** Why a request cannot carry the block, as a text for people; null if it can. */
+  /**
+   * Why a request cannot carry the block, as a text for people; null if it can. The request records the reason, and a replay compares it:
+   * once released, its words stay.
+   */
   unsendableReason(block: Block, options: { readonly withId: boolean }): string | null;
   /**
    * Why a request cannot carry this part of a message, or of a tool's list of parts; null if it can. The block is sent without the
-   * part, and `unsendableReason` judges the rest. Absent: a block is sent whole or not at all.
+   * part, and `unsendableReason` judges the rest. The reason is recorded, too. Absent: a block is sent whole or not at all.
    */
   unsendablePart?(part: JsonObject, block: Block): string | null;
   /**

@@ -62,7 +62,7 @@ const steps: ValueCheck<readonly CompactionStep[]> = (what, given) => {
 };
 
 const summaryRequest = optionsOf<NonNullable<CompactPolicy["summary"]>>({
-  ...{ model: textOf("its name"), instructions: textOf("what the model is told"), maxOutputTokens: checkWhole },
+  ...{ model: textOf("its name"), instructions: textOf("the text for the model"), maxOutputTokens: checkWhole },
 });
 
 const policyOptions = optionsOf<CompactPolicy>({
@@ -96,7 +96,7 @@ export type CompactOptions = Pick<CompactPolicy, "keep" | "maxResultLength"> & {
 const compactOptions = optionsOf<CompactOptions>({
   how(what, given) {
     if (given === "summarise")
-      throw new TypeError(`${what} is 'summarise', and a summary needs a model: write compact(engine, { keep })`);
+      throw new TypeError(`${what} is 'summarise', which needs a model: write compact(engine, { keep })`);
     return checkChoice(what, given, ["truncate-results", "drop-exchanges"]);
   },
   ...{ keep: checkWhole, maxResultLength: resultLength },

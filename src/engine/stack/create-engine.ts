@@ -115,7 +115,7 @@ const engineOptions = optionsOf<EngineConfig>({
   // The functions that read these options check their values.
   ...allOf(anything, "reasoning", "budget", "compact"),
   interruptionNote: (what, given) =>
-    typeof given === "boolean" ? given : checkText(what, given, "true, false, or what the model is to be told"),
+    typeof given === "boolean" ? given : checkText(what, given, "true, false, or the text for the model"),
   maxSteps: checkWhole,
   ...allOf(anything, "layerTimeoutMs", "takeoverAfterMs", "stuckAfterMs"),
   observers: checkedList(checkObserver, "write observers: [{ next }]"),
@@ -225,5 +225,5 @@ function checkTimeLimits({ tools, layerTimeoutMs, stuckAfterMs, takeoverAfterMs,
   for (const { name, timeoutMs } of providersOf(asked))
     if (timeoutMs !== undefined) check(`an answer of ${name}`, timeoutMs);
   check("a layer", layerTimeoutMs);
-  check("a re-execution that meets nothing", stuckAfterMs);
+  check("an idle re-execution", stuckAfterMs);
 }

@@ -34,20 +34,20 @@ const settlementMembers = optionsOf<{ readonly how: Settlement["how"]; readonly 
 export function recordableSettlement(settlement: Settlement, what: string): Settlement {
   const settling = `settling ${what}`;
   const given: unknown = settlement;
-  if (typeof given === "string") throw new TypeError(`${settling}: this is a text: write { how: "rerun" }`);
+  if (typeof given === "string") throw new TypeError(`${settling}: got a text: write { how: "rerun" }`);
   settlementMembers.check(settling, given);
   if (settlement.how !== "result") return { how: settlement.how };
   try {
     return { how: "result", output: jsonCopy(settlement.output) };
   } catch (cause) {
-    throw new TypeError(`the output that settles ${what} is no JSON: ${messageOf(cause)}`, { cause });
+    throw new TypeError(`the output that settles ${what} is not JSON: ${messageOf(cause)}`, { cause });
   }
 }
 
 /** @param inDoubt - The effects that are in doubt, by id. */
 export function notInDoubt(wanted: string, inDoubt: ReadonlyMap<BlockId, string> = new Map()): TurnlogError {
   const known = [...new Set(inDoubt.values()), ...inDoubt.keys()];
-  const instead = known.length === 0 ? "resume the run to see what is" : meant(wanted, known);
+  const instead = known.length === 0 ? "resume the run to see which calls are" : meant(wanted, known);
   return new TurnlogError("not-in-doubt", `'${wanted}' is not in doubt: ${instead}`);
 }
 

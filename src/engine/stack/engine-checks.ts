@@ -26,13 +26,11 @@ export function refuseProvider(config: object): void {
 export function checkRouting(others: unknown, route: unknown): void {
   if (others === undefined && route === undefined) return;
   if (route === undefined)
-    throw new TypeError(
-      "createEngine: otherProviders are never asked without a route: give route: (asked) => provider",
-    );
+    throw new TypeError("createEngine: otherProviders need a route: give route: (asked) => provider");
   checkFunction("createEngine: route", route);
   if (!isJsonObject(others))
     throw new TypeError(
-      `createEngine: otherProviders is ${kindOf(others)}: give the providers that route may choose, as { name: provider }`,
+      `createEngine: otherProviders is ${kindOf(others)}: give the providers that route may choose, such as { name: provider }`,
     );
   for (const [name, provider] of Object.entries(others))
     checkProvider(`createEngine: otherProviders.${name}`, provider);
@@ -49,7 +47,7 @@ export const checkedList =
 
 /** Rejects an option of the tool loop that would be ignored because the list has its own loop. */
 export function refuseBesideLoop(name: string): never {
-  throw new TypeError(`createEngine: ${name} is given beside a toolLoop in middleware: give it to the toolLoop`);
+  throw new TypeError(`createEngine: ${name} has no effect beside a toolLoop in middleware: give it to the toolLoop`);
 }
 
 /** Checks that the names of layers and tools are unique, for the log and for the model. */
@@ -57,12 +55,12 @@ export function checkNames(layers: readonly Layer[], tools: readonly Tool[]): vo
   const layer = repeated(layers.map(({ name }) => name));
   if (layer !== null)
     throw new TypeError(
-      `createEngine: two layers are named '${layer}': give one another name, so that the log tells them apart`,
+      `createEngine: two layers are named '${layer}': rename one, so that the log can tell them apart`,
     );
   const tool = repeated(tools.map(({ name }) => name));
   if (tool !== null)
     throw new TypeError(
-      `createEngine: two tools are named '${tool}': give one another name, so that the model tells them apart`,
+      `createEngine: two tools are named '${tool}': rename one, so that the model can tell them apart`,
     );
 }
 
@@ -74,7 +72,7 @@ export function checkObserver(where: string, observer: unknown): void {
   if (typeof observer === "object" && observer !== null && "next" in observer && typeof observer.next === "function")
     return;
   throw new TypeError(
-    `${where} is ${kindOf(observer)}, and no observer: give { next: (part) => … }, or an RxJS Subject`,
+    `${where} is ${kindOf(observer)}, not an observer: give { next: (part) => … }, or an RxJS Subject`,
   );
 }
 
@@ -131,14 +129,14 @@ export function checkMode(
   if (chain.mode === "stateless" && chain.require === true)
     throw new TurnlogError(
       "mode-unsupported",
-      `${where}: mode 'stateless' never chains, and chain.require asks for it: leave one of them out`,
+      `${where}: mode 'stateless' never chains, but chain.require requires it: leave one of them out`,
     );
   const unchained = chain.require === true && chain.mode !== "conversation" ? chainProblem(provider) : null;
   if (unchained !== null) {
     const instead = modeProblem("conversation", provider) === null ? ", or give mode 'conversation'" : "";
     throw new TurnlogError(
       "mode-unsupported",
-      `${where}: chain.require asks for what could never be sent: ${unchained}; leave it out${instead}`,
+      `${where}: chain.require can never be met: ${unchained}; leave it out${instead}`,
     );
   }
 }
@@ -149,9 +147,9 @@ export function modeProblem(mode: Mode, provider: Provider): string | null {
   if (mode === "chained") return chainProblem(provider);
   if (mode !== "conversation") return null;
   // No source documents how requests over a socket treat conversation objects.
-  if (transport === "websocket") return "conversation objects are not established over the transport websocket";
+  if (transport === "websocket") return "conversation objects do not work over the transport websocket";
   const hasObjects = conversations !== undefined && capabilities.conversations === true;
-  return hasObjects ? null : `the provider ${name}, as it is set up, has no conversation objects`;
+  return hasObjects ? null : `the provider ${name}, as configured, has no conversation objects`;
 }
 
 const chainProblem = ({ name, capabilities }: Provider): string | null =>
@@ -165,13 +163,13 @@ const providerMembers = {
 
 /** @throws {TypeError} if it is not a provider. */
 export const checkProvider: ValueCheck<never> = (what, provider) => {
-  const instead = "give openaiResponses({ model }), scripted([…]), or one of your own";
+  const instead = "give openaiResponses({ model }), scripted([…]), or your own provider";
   if (provider === undefined) throw new TypeError(`createEngine has no provider: ${instead}`);
   if (typeof provider !== "object" || provider === null)
     throw new TypeError(`${what} is ${kindOf(provider)}: ${instead}`);
   const member = (name: string): unknown => Reflect.get(provider, name);
   const lacking = lackingOf(provider, providerMembers);
-  if (lacking.length > 0) throw new TypeError(`${what} is no provider, it lacks ${lacking.join(", ")}: ${instead}`);
+  if (lacking.length > 0) throw new TypeError(`${what} is not a provider, it lacks ${lacking.join(", ")}: ${instead}`);
   checkCodec(`${what}.codec`, member("codec"));
   const settings = member("settings");
   // Checks each setting on its own, so that the error names the one that is nested too deeply.
@@ -193,7 +191,7 @@ const codecMembers = {
 function checkCodec(where: string, codec: unknown): void {
   const lacking = lackingOf(codec, codecMembers);
   if (lacking.length > 0)
-    throw new TypeError(`${where} is no codec, it lacks ${lacking.join(", ")}: make it with defineCodec`);
+    throw new TypeError(`${where} is not a codec, it lacks ${lacking.join(", ")}: make it with defineCodec`);
 }
 
 /** The required members that are missing or have another type. */

@@ -18,7 +18,7 @@ export class EngineLife {
    */
   async during<T>(work: () => Promise<T>): Promise<T> {
     if (this.#ended !== null)
-      throw new TurnlogError("engine-disposed", "this engine was disposed of; make another one with createEngine");
+      throw new TurnlogError("engine-disposed", "this engine was disposed of; make a new one with createEngine");
     const run = work();
     this.#runs.add(run);
     try {

@@ -9,13 +9,14 @@ export const maxTimerMs = 2 ** 31 - 1;
  * @throws {RangeError} if the limit is longer than `takeoverAfterMs`, or not positive.
  */
 export function checkTimeLimit(what: string, timeoutMs: number, takeoverAfterMs: number): void {
-  if (typeof timeoutMs !== "number") throw new RangeError(`${what} may take ${kindOf(timeoutMs)}: give milliseconds`);
+  if (typeof timeoutMs !== "number")
+    throw new RangeError(`the limit of ${what} is ${kindOf(timeoutMs)}: give milliseconds`);
   if (timeoutMs > takeoverAfterMs) {
     const limit = `${timeoutMs} ms, longer than takeoverAfterMs (${takeoverAfterMs})`;
-    throw new RangeError(`${what} may take ${limit}: others would take its run over`);
+    throw new RangeError(`the limit of ${what} is ${limit}: other processes would take over its run`);
   }
   if (timeoutMs >= 1 && timeoutMs <= maxTimerMs) return;
-  throw new RangeError(`${what} may take ${timeoutMs} ms: a limit is from 1 to ${maxTimerMs} ms`);
+  throw new RangeError(`the limit of ${what} is ${timeoutMs} ms: give 1 to ${maxTimerMs} ms`);
 }
 
 /** How often the engine retries a failed request. */

@@ -166,16 +166,16 @@ export function broughtBy(passed: Turn, result: Turn): readonly Block[] {
 export function checkLayer(where: string, layer: unknown): void {
   const make = "defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)";
   if (typeof layer === "function")
-    throw new TypeError(`${where} is a function: call it if it makes a layer, or make one of it with ${make}`);
+    throw new TypeError(`${where} is a function: call it if it returns a layer, or turn it into one with ${make}`);
   const { name, version, handle } = isJsonObject(layer) ? layer : {};
   if (typeof handle !== "function" || typeof name !== "string" || typeof version !== "string")
-    throw new TypeError(`${where} is ${kindOf(layer)}, and no layer: make one with ${make}`);
+    throw new TypeError(`${where} is ${kindOf(layer)}, not a layer: make one with ${make}`);
   checkLayerName(where, name, version);
 }
 
 /** @throws {TypeError} if the name is empty, or the major version cannot be compared. */
 function checkLayerName(where: string, name: unknown, version: unknown): void {
-  const named = checkText(`${where}: name`, name, "the name that the log tells the layer by");
+  const named = checkText(`${where}: name`, name, "the layer's name in the log");
   if (typeof version === "string" && /^\d+(\.\d+){0,2}([-+][\w.+-]+)?$/.test(version)) return;
   const given = typeof version === "string" && version !== "" ? `'${version}'` : kindOf(version);
   throw new TypeError(`${where}: the version of '${named}' is ${given}: give one such as "1.0.0"`);
@@ -188,15 +188,15 @@ export const isHandler = (given: unknown): given is LayerHandler => typeof given
 export function noHandler(name: string, given: unknown): LayerError {
   // It may have started work without calling `next`, and that work may reject.
   unwatched(given);
-  const what = `gave ${kindOf(given)} for next, and not a function: write ${howHandled}`;
+  const what = `returned ${kindOf(given)} for next, not a function: write ${howHandled}`;
   return new LayerError("not-a-handler", name, what);
 }
 
 /** A layer passed something other than a Turn, either inwards to `next` or outwards as its result. */
 export function noTurn(name: string, direction: "request" | "response", handed: unknown): LayerError {
   const did = direction === "request" ? "called next with" : "returned";
-  const instead = direction === "request" ? "write next(turn)" : "return what next(turn) gives";
-  return new LayerError("not-a-turn", name, `${did} ${kindOf(handed)}, and not a Turn: ${instead}`);
+  const instead = direction === "request" ? "write next(turn)" : "return the result of next(turn)";
+  return new LayerError("not-a-turn", name, `${did} ${kindOf(handed)}, not a Turn: ${instead}`);
 }
 
 /**

@@ -13,7 +13,7 @@ export class OutputMismatchError extends TurnlogError<"output-mismatch"> {
   readonly issues: readonly SchemaIssue[];
 
   constructor(text: string, issues: readonly SchemaIssue[]) {
-    super("output-mismatch", `the answer is not of the wanted output: ${issuesText(issues)}`);
+    super("output-mismatch", `the answer does not match the output schema: ${issuesText(issues)}`);
     this.text = text;
     this.issues = issues;
   }
@@ -52,7 +52,7 @@ async function outputOf(
   try {
     given = JSON.parse(text);
   } catch (error) {
-    return mismatch(`the answer is no JSON: ${messageOf(error)}`);
+    return mismatch(`the answer is not JSON: ${messageOf(error)}`);
   }
   try {
     const validated = await validate(schema, given);

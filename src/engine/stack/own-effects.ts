@@ -16,7 +16,7 @@ export function ownEffectsOf(codec: Codec, settings: Settings): string | null {
   if (hosted === undefined && members === undefined) return null;
   const { type, name } = hosted ?? { type: members };
   const what = [name, type].find((each) => typeof each === "string") ?? Object.keys(hosted ?? {}).join(", ");
-  return `it offers a tool that is no function (${what})`;
+  return `it offers a tool that is not a function (${what})`;
 }
 
 /** Whether only the caller can run the tool. */
@@ -42,7 +42,7 @@ export function checkUnknownOutcome(
     const effects = ownEffectsOf(codec, settings);
     if (effects !== null)
       throw new TypeError(
-        `${where}: retry.unknownOutcome is given, and a request to the provider ${name} may do more than answer: ${effects}; leave retry.unknownOutcome out, or that`,
+        `${where}: retry.unknownOutcome is given, but a request to the provider ${name} may do more than answer: ${effects}; leave one of the two out`,
       );
   }
 }

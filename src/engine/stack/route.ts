@@ -54,5 +54,7 @@ export function chosenRoute(engine: Routed, question: RouteQuestion): string | n
   if (chosen === null || chosen === provider) return null;
   for (const [name, other] of routing?.others ?? []) if (other.provider === chosen) return name;
   const names = ["provider", ...(routing?.others.keys() ?? [])].join(", ");
-  throw new TypeError(`route gave ${kindOf(chosen)}, and none of the engine's providers: give ${names}, or null`);
+  throw new TypeError(
+    `route returned ${kindOf(chosen)}, which is not one of the engine's providers: return ${names}, or null`,
+  );
 }

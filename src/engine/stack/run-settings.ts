@@ -45,12 +45,12 @@ export type RunSettings = ModelSettings & {
 
 const fromZero: ValueCheck<number> = (what, given) => {
   if (typeof given === "number" && Number.isFinite(given) && given >= 0) return given;
-  throw new RangeError(`${what} is ${kindOf(given)}: give a number from 0 on`);
+  throw new RangeError(`${what} is ${kindOf(given)}: give a number of at least 0`);
 };
 
 /** In the order in which the log has them. */
 export const modelSettings = optionsOf<ModelSettings>({
-  ...{ model: textOf("its name"), instructions: textOf("what the model is told") },
+  ...{ model: textOf("its name"), instructions: textOf("the text for the model") },
   ...{ temperature: fromZero, topP: fromZero, maxOutputTokens: checkWhole, reasoningEffort: textOf("its name") },
   parallelToolCalls: checkFlag,
 });
@@ -65,7 +65,7 @@ export function checkToolChoice(where: string, toolChoice: unknown, tools: reado
   if (toolChoice === undefined) return;
   if (typeof toolChoice !== "object" || toolChoice === null) {
     if (typeof toolChoice === "string" && tools.includes(toolChoice))
-      throw new TypeError(`${where}: toolChoice is the name of a tool: write { tool: "${toolChoice}" }`);
+      throw new TypeError(`${where}: toolChoice is a tool's name: write { tool: "${toolChoice}" }`);
     checkChoice(`${where}: toolChoice`, toolChoice, ["auto", "none", "required"]);
     return;
   }

@@ -81,18 +81,18 @@ export function outputSchemaOf(where: string, schema: unknown): JsonObject {
     `${where}: output`,
     schema,
     undefined,
-    "have its library make a Standard JSON Schema of it",
+    "convert it to a Standard JSON Schema with its library",
   );
   if (json["type"] === "object") return json;
-  throw new TypeError(`${where}: output is no object, and models give no other: wrap it in z.object({ … })`);
+  throw new TypeError(`${where}: output is not an object, and models return only objects: wrap it in z.object({ … })`);
 }
 
 function checkSchema(place: string, given: unknown): asserts given is StandardSchema {
   const isObject = (typeof given === "object" && given !== null) || typeof given === "function";
   const standard: unknown = isObject ? Reflect.get(given, "~standard") : undefined;
   if (typeof standard === "object" && standard !== null && "validate" in standard) return;
-  const instead = "give z.object({ … }), or a schema of another library that speaks Standard Schema";
-  throw new TypeError(`${place} is ${kindOf(given)}, and no schema: ${instead}`);
+  const instead = "give z.object({ … }), or a schema of another library that supports Standard Schema";
+  throw new TypeError(`${place} is ${kindOf(given)}, not a schema: ${instead}`);
 }
 
 function ownJsonSchema(place: string, schema: StandardSchema, otherwise: string): Record<string, unknown> {
@@ -100,7 +100,7 @@ function ownJsonSchema(place: string, schema: StandardSchema, otherwise: string)
   try {
     if (jsonSchema !== undefined) return jsonSchema.input({ target: "draft-2020-12" });
   } catch (cause) {
-    throw new TypeError(`${place} has no JSON Schema that a model could be told: ${messageOf(cause)}`, { cause });
+    throw new TypeError(`${place} cannot be described to a model as JSON Schema: ${messageOf(cause)}`, { cause });
   }
-  throw new TypeError(`${place} is a schema of ${vendor} that says no JSON Schema: ${otherwise}`);
+  throw new TypeError(`${place} is a schema of ${vendor} without a JSON Schema: ${otherwise}`);
 }

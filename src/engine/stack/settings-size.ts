@@ -15,7 +15,7 @@ export function checkSettings(settings: JsonObject): void {
   if (bytes <= maxSettingsBytes) return;
   const sizes = Object.entries(settings).map(([name, value]) => ({ name, bytes: bytesOf(value) }));
   const biggest = sizes.reduce((left, right) => (right.bytes > left.bytes ? right : left));
-  const all = `all settings together ${bytes}, the most is ${maxSettingsBytes}`;
+  const all = `all settings together ${bytes}, the limit is ${maxSettingsBytes}`;
   throw new TurnlogError(
     "settings-too-large",
     `the setting ${biggest.name} takes ${biggest.bytes} bytes as JSON, ${all}; make it smaller`,

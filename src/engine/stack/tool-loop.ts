@@ -48,8 +48,8 @@ export function toolLoop<Context = unknown>(
     throw new TurnlogError(
       "iteration-limit",
       isPaused
-        ? `the server had still paused its answer after ${maxSteps} requests; raise maxSteps`
-        : `the model still called tools after ${maxSteps} requests; raise maxSteps, or look at the tools' answers`,
+        ? `the server still paused its answer after ${maxSteps} requests; raise maxSteps`
+        : `the model still called tools after ${maxSteps} requests; raise maxSteps, or check the tools' results`,
     );
   });
   return { ...layer, tools, isEngine: true };

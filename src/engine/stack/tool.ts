@@ -136,12 +136,16 @@ export function checkTool(where: string, tool: unknown): void {
     throw new TypeError(`${where} is ${what}: write tool({ name, description, inputSchema, execute })`);
   }
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name))
-    throw new TypeError(`${where} is named '${name}', and models take names of 1 to 64 letters, digits, _ and -`);
+    throw new TypeError(
+      `${where} is named '${name}', but models accept only names of 1 to 64 letters, digits, _ and -`,
+    );
   if (typeof description !== "string")
-    throw new TypeError(`${where}, '${name}': description is ${kindOf(description)}: tell the model what it is for`);
+    throw new TypeError(
+      `${where}, '${name}': description is ${kindOf(description)}: give a text that tells the model what the tool is for`,
+    );
   checkJson(`${where}, '${name}': parameters`, parameters);
   if (parameters["type"] !== "object")
     throw new TypeError(
-      `${where}, '${name}': its input is no object, and models take no other: wrap it in z.object({ … })`,
+      `${where}, '${name}': its input is not an object, and models accept only objects: wrap it in z.object({ … })`,
     );
 }

@@ -53,7 +53,7 @@ export type EventLogSources = {
    * How new conversations are written. Default: `lines` where the store takes them, because they can be erased one by one; with `json` they
    * can be copied to every store.
    */
-  readonly encoding?: DataEncoding;
+  readonly encoding?: "json" | "lines";
   /** 128 random bits as 22 characters of base64url, for each line of an event's data. */
   readonly newSalt?: () => string;
   /** Waits before the n-th repeat of an append (from 1). */

@@ -114,8 +114,8 @@ async function checkFork(reader: EventReader, stream: string, fork: ForkPoint): 
   if (there?.digest === fork.digest) return;
   const problem =
     there === null
-      ? `it was forked from ${placeOf(fork)}, which this store does not hold: copy that conversation too`
-      : `it was forked from another event than ${placeOf(fork)} is now`;
+      ? `it was forked from ${placeOf(fork)}, which this store does not have: copy that conversation too`
+      : `the event ${placeOf(fork)} that it was forked from has changed`;
   throw new ConversationDamagedError(problem, 0, { stream });
 }
 

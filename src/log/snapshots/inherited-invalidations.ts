@@ -97,6 +97,6 @@ async function toldBySnapshot(
     others.flatMap((fact) => (fact[0] === "invalidated" || fact[0] === "scope-invalidated" ? [fact[2].revision] : [])),
   );
   for (const [of, , skippedAt] of snapshot.data.skipped) if (of === stream) revisions.push(skippedAt);
-  // Those that it inherited itself have revisions of other streams: what stands there is looked at, and is none.
+  // Inherited ones have revisions of other streams: the events at these revisions are read, and are not invalidations.
   return { revisions: revisions.filter((revision) => revision > seen), upTo: snapshot.revision };
 }

@@ -37,6 +37,8 @@ export class ConversationWriter {
   readonly name: string;
   readonly log: EventLog;
   readonly #held: HeldFold;
+  /** Up to which revision each ancestor was searched for skips during runs. */
+  readonly #searched = new Map<string, number>();
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(log: EventLog, name: string) {
@@ -91,7 +93,7 @@ export class ConversationWriter {
    */
   async learnFromAncestors(): Promise<ConversationView> {
     for (const stream of [...this.#held.fold.ancestors.keys()]) {
-      const { invalidations, revision } = await this.#enqueue(() => this.#newsOf(stream));
+      const { invalidations, revision } = await this.#enqueue(() => this.#newsOf(stream, this.#learned(stream)));
       if (invalidations.length > 0)
         await this.commit(invalidations.map((event) => ({ event, actor: { kind: "engine" } })));
       this.#held.fold.ancestors.set(stream, revision);
@@ -99,14 +101,18 @@ export class ConversationWriter {
     return this.view;
   }
 
-  /** Reads what an ancestor has recorded since the last look. If something was skipped there, the fold starts over. */
-  async #newsOf(stream: string): Promise<AncestorNews> {
+  #learned(stream: string): number {
+    return this.#held.fold.ancestors.get(stream) ?? -1;
+  }
+
+  /** Reads what an ancestor has recorded after a revision. If something was skipped there, the fold starts over. */
+  async #newsOf(stream: string, seen: number): Promise<AncestorNews> {
     const { ancestors } = this.#held.fold;
-    const place = { stream, seen: ancestors.get(stream) ?? -1, own: this.name };
-    const news = await inheritedInvalidations(this.log.store, place, this.view);
+    const news = await inheritedInvalidations(this.log.store, { stream, seen, own: this.name }, this.view);
+    this.#searched.set(stream, news.revision);
     if (!news.hasSkips) return news;
     await this.#held.foldAnew();
-    for (const [each, seen] of ancestors) this.#held.fold.ancestors.set(each, seen);
+    for (const [each, learned] of ancestors) this.#held.fold.ancestors.set(each, learned);
     return news;
   }
 
@@ -162,7 +168,7 @@ export class ConversationWriter {
       await this.#held.foldAnew();
       const again = await look();
       if (again === undefined)
-        throw new Error(`all events of ${this.name} were read again, and do not tell what they themselves say`);
+        throw new Error(`the events of ${this.name} were read again, but the search still does not find what they say`);
       return again;
     });
   }
@@ -212,9 +218,10 @@ export class ConversationWriter {
   ): Promise<CommitResult> {
     if (this.head === null) await this.#held.catchUp();
     if (applied === null && proposed.some((each) => this.#held.goesOnWith(each))) await this.#held.dropProposed();
-    // A run of a fork records the Turn that it begins with: it cannot know what will be skipped in an ancestor later.
-    if (proposed.some(({ event }) => event.type === "RunStarted"))
-      for (const stream of [...this.#held.fold.ancestors.keys()]) await this.#newsOf(stream);
+    // What a run records follows from events of its ancestors. A skip there causes no conflict here, so the writer looks for it.
+    if (proposed.some(({ runId }) => runId !== undefined))
+      for (const stream of [...this.#held.fold.ancestors.keys()])
+        await this.#newsOf(stream, Math.max(this.#learned(stream), this.#searched.get(stream) ?? -1));
     const written: RecordedEvent[] = [];
     let left = proposed;
     for (let preparation = 1; ; preparation += 1) {

@@ -18,6 +18,6 @@ export async function forkOrigin(log: EventLog, parent: ConversationId, revision
   await foldUpTo(log, stream, at);
   // An event that was skipped is not folded, and its envelope is there all the same.
   const there = await envelopeAt(log.store, stream, at);
-  if (there === null) throw new Error(`${stream} has lost revision ${at}`);
+  if (there === null) throw new Error(`${stream} no longer has revision ${at}`);
   return { type: "fork", conversationId: parent, revision: at, digest: there.digest };
 }

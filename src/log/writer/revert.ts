@@ -10,7 +10,7 @@ import { RunInProgressError } from "./owner.ts";
 
 /** The Turn has no such exchange. */
 export function exchangeNotFound(n: number, count: number): TurnlogError {
-  const range = count === 0 ? "no user has said anything" : `it has the exchanges 0 to ${count - 1}`;
+  const range = count === 0 ? "the Turn has no user message" : `it has the exchanges 0 to ${count - 1}`;
   return new TurnlogError("exchange-not-found", `there is no exchange ${n} in the Turn: ${range}`);
 }
 

@@ -133,7 +133,7 @@ async function notDamaged(
 ): Promise<TurnlogError> {
   const [first] = found;
   if (first !== undefined)
-    return new TurnlogError("event-not-damaged", `the damage shows ${first.message}: skip that event, or none`, {
+    return new TurnlogError("event-not-damaged", `the first damage is ${first.message}: skip that event, or none`, {
       cause: first,
     });
   const nothing = `there is nothing to skip at revision ${revision}`;
@@ -142,5 +142,5 @@ async function notDamaged(
   const { envelope, reason } = broken;
   const changed = `revision ${envelope.revision} of ${stream} was changed (${reason}) and can still be read`;
   const instead = envelope.revision === 0 ? "restore a backup" : "fork from before it, or restore a backup";
-  return new TurnlogError("event-not-damaged", `${changed}, so nothing stops there, and ${nothing}: ${instead}`);
+  return new TurnlogError("event-not-damaged", `${changed}, so no reader stops there, and ${nothing}: ${instead}`);
 }

@@ -55,9 +55,9 @@ function toolFor(tool: JsonValue): JsonValue {
 function adjust(settings: Settings, adjustments: Adjustments): Settings {
   const { model, parallelToolCalls, reasoningEffort, toolChoice, output, ...named } = adjustments;
   if (model !== undefined && model !== settings["model"])
-    throw new TypeError(`a model of the AI SDK is the object that aiSdk was given: make another provider for ${model}`);
+    throw new TypeError(`aiSdk was given one model as an object: make another provider for ${model}`);
   if (parallelToolCalls !== undefined)
-    throw new TypeError("the AI SDK has no word for parallelToolCalls: say it in aiSdk's providerOptions");
+    throw new TypeError("the AI SDK has no parallelToolCalls: set it in aiSdk's providerOptions");
   const asked: JsonObject = {
     ...named,
     reasoning: reasoningEffort,

@@ -100,7 +100,7 @@ const connection: OptionTable<Omit<AiSdkOptions, keyof AiSdkSettings>> = {
   ...{ model: anything, endpoint: anything, ...transportOption, timeoutMs, secrets, supportedUrls: anything },
 };
 
-const atModel = "give it to the package of the AI SDK that makes the model";
+const atModel = "set it in the AI SDK package that makes the model";
 
 const words: OptionWords = {
   ...{ provider: "aiSdk", settings, connection },
@@ -183,7 +183,7 @@ function urlsTaken(
 }
 
 function checkModel(model: unknown): asserts model is AiSdkModel {
-  const advice = 'give a model that a package of the AI SDK made, such as anthropic("claude-…")';
+  const advice = 'give a model made by a package of the AI SDK, such as anthropic("claude-…")';
   if (typeof model !== "object" || model === null)
     throw new ProviderSettingsError(`aiSdk: model is ${kindOf(model)}: ${advice}`);
   const lacking = Object.entries(modelMembers).find(([name, type]) => typeof Reflect.get(model, name) !== type);
@@ -191,7 +191,7 @@ function checkModel(model: unknown): asserts model is AiSdkModel {
   const version: unknown = Reflect.get(model, "specificationVersion");
   if (version === "v1" || version === "v2")
     throw new ProviderSettingsError(
-      `aiSdk: model is of specification ${version}, and v3 is the oldest that is taken: use AI SDK 6 or newer`,
+      `aiSdk: model has the specification ${version}, and v3 is the oldest supported: use AI SDK 6 or newer`,
     );
 }
 
@@ -201,7 +201,7 @@ const modelMembers = {
 } as const;
 
 const noWord = (option: string): ProviderError =>
-  new ProviderError(`models of V3 take no ${option}: say it in providerOptions, in the words of the provider`, {
+  new ProviderError(`models of V3 have no ${option}: set it in providerOptions, as the provider names it`, {
     ...{ kind: "invalid-request", outcome: "rejected" },
   });
 

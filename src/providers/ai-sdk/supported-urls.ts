@@ -41,7 +41,7 @@ export function mustFetch(bodyText: string, urls: SupportedUrls): void {
       const type = textOrNull(part["mediaType"])?.startsWith("image/") === true ? "image" : "file";
       const reason = refusedPart({ type, url }, capabilities);
       if (reason !== null)
-        throw new ProviderError(`${reason}, or say with supportedUrls that its server fetches it`, {
+        throw new ProviderError(`${reason}, or list it in supportedUrls if its server fetches it`, {
           ...{ kind: "invalid-request", outcome: "rejected" },
         });
     }

@@ -72,7 +72,7 @@ export function failureOfCalls(
   if (first === undefined || !isWhole) return null;
   const text = JSON.stringify(first);
   const shown = text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
-  const message = `the model called a tool, and the call has no name or arguments that can be read: ${shown}; the whole answer is in the log`;
+  const message = `the model called a tool without a readable name or arguments: ${shown}; the whole answer is in the log`;
   return { message, code: unreadableCall };
 }
 

@@ -54,7 +54,7 @@ export function draftOfAll(kind: BlockKind, contents: readonly JsonObject[], mes
 export function contentsOf(draft: Draft): readonly JsonObject[] {
   const contents = applyDifference(plainContent(draft), residueOf(draft).content);
   if (!isJsonList(contents) || !contents.every(isJsonObject))
-    throw new Error("the residue of a block does not rebuild the content of a message");
+    throw new Error("the residue of a block does not reproduce the content of a message");
   return contents;
 }
 

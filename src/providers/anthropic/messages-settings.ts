@@ -21,7 +21,7 @@ export function instruct(settings: Settings, texts: readonly string[]): Settings
   if (isJsonList(own)) return { ...settings, instructions: [...own, ...texts.map((text) => ({ type: "text", text }))] };
   throw new TurnlogError(
     "instructions-hidden",
-    "the instructions are a secret, so nothing can be added to them; append them as a system message, or add nothing",
+    "the instructions are a secret, so turnlog cannot add to them; append the addition as a system message, or leave it out",
   );
 }
 
@@ -59,7 +59,7 @@ export function adjustUnsampled(settings: Settings, adjustments: Adjustments): S
   const dropped = (["temperature", "topP"] as const).find((name) => adjustments[name] !== undefined);
   if (dropped === undefined) return adjust(settings, adjustments);
   throw new TypeError(
-    `the Messages API takes no ${dropped} since its version 2026-10-21: leave it out, make the provider with an older one (version: "2023-06-01"), or ask the provider of another API`,
+    `the Messages API does not accept ${dropped} since its version 2026-10-21: leave it out, make the provider with an older version (version: "2023-06-01"), or ask another provider`,
   );
 }
 
@@ -70,7 +70,7 @@ const efforts: ReadonlySet<string> = new Set(["low", "medium", "high", "xhigh", 
 function effortIn(settings: Settings, effort: string): JsonObject {
   if (effort === "none" && asksForThreads(settings))
     throw new TypeError(
-      "threads take no setting of thinking: leave the effort 'none' out, or make the provider without threads",
+      "threads do not accept a setting of thinking: leave out the effort 'none', or make the provider without threads",
     );
   if (effort === "none") return { thinking: { type: "disabled" } };
   if (!efforts.has(effort))

@@ -38,7 +38,7 @@ const words: OptionWords = {
   },
   refusals: new Map([
     ["system", "turnlog calls it instructions: give instructions, or append a system message"],
-    ["input", "messages are made of the conversation: append to it"],
+    ["input", "turnlog makes messages from the conversation: append to it"],
   ]),
   otherNames: new Map([
     ["max_output_tokens", "max_tokens"],
@@ -55,11 +55,11 @@ const words: OptionWords = {
 function checkThreads(settings: Settings): void {
   const { threads } = settings;
   if (threads === undefined) return;
-  if (threads !== true) throw new ProviderSettingsError("threads is true, or false: give one of them");
+  if (threads !== true) throw new ProviderSettingsError("threads must be true or false");
   const [first] = threadless(settings);
   if (first !== undefined)
     throw new ProviderSettingsError(
-      `${first} does not go together with threads, whose server refuses it: leave one of them out`,
+      `${first} cannot go with threads, because the server rejects the two together: leave one of them out`,
     );
 }
 
@@ -69,11 +69,11 @@ function withCache({ cache, ...settings }: Settings): Settings {
   if (cache === false || (cache === undefined && own !== undefined)) return settings;
   if (own !== undefined)
     throw new ProviderSettingsError(
-      `cache does not go together with ${own}: leave one of them out, and turnlog sets no marks for the cache`,
+      `cache cannot go with ${own}: leave one of them out; without cache turnlog sets no cache breakpoints`,
     );
   const ttl = isJsonObject(cache) && Object.keys(cache).length === 1 ? cache["ttl"] : undefined;
   if (cache !== undefined && cache !== true && ttl !== "5m" && ttl !== "1h")
-    throw new ProviderSettingsError('cache is true, false, or { ttl: "5m" } or "1h": give one of them');
+    throw new ProviderSettingsError('cache must be true, false, { ttl: "5m" } or { ttl: "1h" }');
   return { ...settings, cache: cache ?? true };
 }
 
@@ -81,7 +81,7 @@ function checkInstructions(instructions: JsonValue | undefined): void {
   if (instructions === undefined || typeof instructions === "string") return;
   if (isJsonList(instructions) && instructions.every(isJsonObject) && instructions.every(({ type }) => type === "text"))
     return;
-  throw new ProviderSettingsError('instructions are a text, or a list of blocks such as { type: "text", text }');
+  throw new ProviderSettingsError('instructions must be a text, or a list of blocks such as { type: "text", text }');
 }
 
 /** The log records settings unchanged, so they must not hold credentials. */
@@ -89,6 +89,6 @@ function checkCredentials({ mcp_servers: servers }: JsonObject): void {
   for (const [index, server] of listOf(servers).entries())
     if (isJsonObject(server) && typeof server["authorization_token"] === "string")
       throw new ProviderSettingsError(
-        `mcp_servers[${index}].authorization_token would be recorded: write secret("NAME") there, and give the value in secrets`,
+        `mcp_servers[${index}].authorization_token would be recorded: write secret("NAME") instead, and give the value in secrets`,
       );
 }

@@ -24,10 +24,10 @@ export function azureChat(options: AzureChatOptions): Provider {
   checkAzureNames(where, options);
   const { endpoint, apiKey, token, apiVersion, credentialsOwner = "resource", ...others } = options;
   if (Object.hasOwn(options, "dialect"))
-    throw new ProviderSettingsError(`${where} has no option 'dialect': Azure speaks OpenAI's; leave it out`);
+    throw new ProviderSettingsError(`${where} has no option 'dialect', because Azure uses OpenAI's: leave it out`);
   if (apiVersion !== undefined && isDated(apiVersion))
     throw new ProviderSettingsError(
-      `${where} has the apiVersion '${apiVersion}', of the API before v1: leave it out, or give 'preview'`,
+      `${where} has the apiVersion '${apiVersion}', which is older than v1: leave it out, or give 'preview'`,
     );
   const { keyHeader, ...asWhom } = azurePlace(where, { endpoint, apiKey, token, apiVersion });
   return chatProvider(

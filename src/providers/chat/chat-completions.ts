@@ -110,8 +110,8 @@ const words: OptionWords = {
   ...{ connection: chatConnection, settings: chatSettings },
   decided: new Set(["messages", "stream"]),
   refusals: new Map([
-    ["input", "messages are made of the conversation: append to it"],
-    ["n", "one answer is read of a response"],
+    ["input", "turnlog makes messages from the conversation: append to it"],
+    ["n", "turnlog reads one answer of a response"],
     ["functions", "servers have replaced it: give tools"],
     ["function_call", "servers have replaced it: give tool_choice"],
   ]),

@@ -62,9 +62,7 @@ export const chatSettings: OptionTable<Pick<ChatCompletionsOptions, "model"> & C
   ...{ model: required(modelLike("gpt-5.4")), instructions },
   stream_options(what, given) {
     if (given === null || given === false || isJsonObject(given)) return anything(what, given);
-    throw new ProviderSettingsError(
-      `${what} is ${kindOf(given)}: give an object, or false where the server refuses it`,
-    );
+    throw new ProviderSettingsError(`${what} is ${kindOf(given)}: give an object, or false if the server rejects it`);
   },
   ...allOf(anything, "audio", "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens"),
   ...allOf(anything, "metadata", "modalities", "moderation", "parallel_tool_calls", "prediction", "presence_penalty"),

@@ -27,7 +27,7 @@ import { keptByGoogle } from "../codec/google-files.ts";
 export const claudeCliCodec: Codec = defineCodec({
   name: "claude-cli/1",
   // A session keeps its id while it grows, so each of its states can be continued once. It has its own answers already.
-  ownEffects: () => "the model runs its tools by itself",
+  ownEffects: () => "the model runs its own tools",
   anchors: { session: { isLinear: true, takes: ({ kind }) => kind === "user" } },
   ...{ adjust, offer },
   offeredTools: () => [],
@@ -137,7 +137,7 @@ function offer(settings: Settings, { tools }: Parameters<Codec["offer"]>[1]): Se
   const [first] = tools;
   if (first === undefined) return settings;
   throw new TypeError(
-    `the Claude CLI runs its own tools, and cannot be offered '${first.name}': take it out of createEngine({ tools }), or give it to the CLI by an MCP server (args: ["--mcp-config", …])`,
+    `the Claude CLI runs only its own tools, not '${first.name}': remove it from createEngine({ tools }), or give it to the CLI through an MCP server (args: ["--mcp-config", …])`,
   );
 }
 

@@ -102,7 +102,7 @@ export function claudeCli(options: ClaudeCliOptions = {}): Provider {
 function programOf(what: string, given: unknown): readonly [string, ...string[]] {
   const [program = "", ...before] = typeof given === "string" ? [given] : textList(what, given);
   if (program !== "") return [program, ...before];
-  throw new ProviderSettingsError(`${what} is empty: give the program that the Claude CLI is`);
+  throw new ProviderSettingsError(`${what} is empty: give the path of the Claude CLI`);
 }
 
 function argumentsOf(what: string, given: unknown): readonly string[] {
@@ -111,5 +111,5 @@ function argumentsOf(what: string, given: unknown): readonly string[] {
     /^(-p|--print|--resume|-r|--continue|-c|--fork-session|--(in|out)put-format|--session-id)\b/.test(each),
   );
   if (decided === undefined) return args;
-  throw new ProviderSettingsError(`args has ${decided}: every request decides it anew; leave it out`);
+  throw new ProviderSettingsError(`args has ${decided}, which turnlog sets for each request: leave it out`);
 }

@@ -90,10 +90,10 @@ async function startOf(
 
 /** Node reports the same error for a missing program and a missing folder. */
 function startAdvice(cause: Error, cwd: string): string {
-  if (!existsSync(cwd)) return `cwd is ${cwd}, which is not there; make it, or give another`;
+  if (!existsSync(cwd)) return `the folder cwd (${cwd}) does not exist; create it, or give another`;
   return "code" in cause && cause.code === "ENOENT"
-    ? "install it with 'npm install -g @anthropic-ai/claude-code', or give command the program that it is"
-    : "check that command is a program, and may be run";
+    ? "install it with 'npm install -g @anthropic-ai/claude-code', or give its path as command"
+    : "check that command is a program that this user may execute";
 }
 
 function tailOf(child: ChildProcessWithoutNullStreams): () => string {
@@ -216,7 +216,7 @@ function textIn(said: JsonValue | undefined): string {
 }
 
 function nonsense(line: string): ProviderError {
-  const text = `the Claude CLI printed what is no JSON object: ${line.slice(0, 200)}`;
+  const text = `the Claude CLI printed a line that is not a JSON object: ${line.slice(0, 200)}`;
   return new ProviderError(text, { kind: "server-error", outcome: "unknown", body: line.slice(0, maxTail) });
 }
 

@@ -30,10 +30,10 @@ const withFunctions =
 
 const members = optionsOf<CodecDefinition>({
   name: required((what, given) => {
-    const name = checkText(what, given, "'my-wire/1': what recorded requests name it by");
+    const name = checkText(what, given, "'my-wire/1', the name in recorded requests");
     if (/^[^/\s]+(\/[^/\s]+)+$/.test(name)) return name;
     throw new TypeError(
-      `${what} is '${name}': end it with the version of what it writes, such as 'my-wire/1', for requests are made again from the log for ever`,
+      `${what} is '${name}': end it with a version, such as 'my-wire/1', because turnlog rebuilds recorded requests by this name`,
     );
   }),
   family: anything,
@@ -79,7 +79,7 @@ const anchorMembers = optionsOf<AnchorKind>({
 function anchors(what: string, given: unknown): Codec["anchors"] {
   if (!isJsonObject(given))
     throw new TypeError(
-      `${what} is ${kindOf(given)}: give what may be done with them by their kind, as { thread: { isLinear: true } }`,
+      `${what} is ${kindOf(given)}: give the properties of each kind, such as { thread: { isLinear: true } }`,
     );
   for (const [kind, anchor] of Object.entries(given))
     anchorMembers.check(`${what}.${kind}`, anchor, `${what}.${kind}.`);
@@ -93,7 +93,7 @@ const adjusting =
     const unknown = Object.keys(others);
     if (unknown.length > 0)
       throw new TypeError(
-        `the codec ${codec} does not say how a request is asked with another ${unknown.join(", ")}: give defineCodec an adjust(settings, adjustments)`,
+        `the codec ${codec} cannot adjust ${unknown.join(", ")} for one request: give defineCodec an adjust(settings, adjustments)`,
       );
     return {
       ...settings,
@@ -109,7 +109,7 @@ export function instruct(settings: Settings, texts: readonly string[]): Settings
   if (own !== null && typeof own !== "string")
     throw new TurnlogError(
       "instructions-hidden",
-      "the instructions are a secret, so nothing can be added to them; append them as a system message, or add nothing",
+      "the instructions are a secret, so turnlog cannot add to them; append the addition as a system message, or leave it out",
     );
   return { ...settings, instructions: (own === null ? texts : [own, ...texts]).join("\n\n") };
 }

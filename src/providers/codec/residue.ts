@@ -15,6 +15,6 @@ export function keepResidue(draft: Draft, plain: JsonObject, item: JsonObject): 
  */
 export function applyResidue({ wire }: Draft, plain: JsonObject): JsonObject {
   const item = applyDifference(plain, wire?.residue);
-  if (!isJsonObject(item)) throw new Error("the residue of a block does not rebuild an item");
+  if (!isJsonObject(item)) throw new Error("the residue of a block does not reproduce an item");
   return item;
 }

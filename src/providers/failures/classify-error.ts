@@ -66,7 +66,7 @@ function messageOf({ message }: ErrorReport, { kind, known }: Classified): strin
 }
 
 const unknownModel = /^(invalid )?model: \S+$|\bmodel\b.* (does not|not) (exist|found)\b|^Model family not found\b/i;
-const modelAdvice = "give the provider, or the run, a model that this server has";
+const modelAdvice = "give the provider or the run a model that this server has";
 
 const untold = {
   ...{ status: null, providerCode: null, param: null },

@@ -44,13 +44,13 @@ export function googleCodeAssist(options: CodeAssistOptions): Provider {
   const { credentials, credentialsOwner, project, path, ...others } = options;
   if (typeof credentials !== "function" || typeof credentialsOwner !== "string" || credentialsOwner === "")
     throw new ProviderSettingsError(
-      "googleCodeAssist: give credentials, a function that gives an access token, and credentialsOwner, whose account it is",
+      "googleCodeAssist: give credentials, a function that returns an access token, and credentialsOwner, the name of the account",
     );
   const baseURL = options.baseURL ?? "https://cloudcode-pa.googleapis.com/v1internal";
   // The method follows a colon, which would start a port after a bare host.
   if (path === undefined && URL.canParse(baseURL) && new URL(baseURL).pathname === "/")
     throw new ProviderSettingsError(
-      `googleCodeAssist: baseURL ends with its host: give it with the version, such as ${new URL(baseURL).origin}/v1internal, or give path`,
+      `googleCodeAssist: baseURL has no path: give it with the version, such as ${new URL(baseURL).origin}/v1internal, or give path`,
     );
   const named = project === undefined ? {} : { project };
   return geminiProvider(

@@ -60,7 +60,7 @@ export const geminiWords: Omit<OptionWords, "provider" | "connection"> = {
   decided: new Set(["contents"]),
   refusals: new Map([
     ["systemInstruction", "give it as instructions"],
-    ["cachedContent", "it brings what turnlog does not see; Google caches repeated beginnings by itself"],
+    ["cachedContent", "it adds content that turnlog does not see; Google caches repeated prefixes by itself"],
   ]),
   members: {
     generationConfig: [
@@ -89,7 +89,7 @@ export function addressOf(where: string, given: string): string {
     return url.href.replace(/\/+$/, "");
   const shown = given.replace(/^.*@/s, "").replace(/\?.*$/s, "");
   throw new ProviderSettingsError(
-    `${where}: baseURL is '${shown}': give an address that begins with https:// or http://, without user and query`,
+    `${where}: baseURL is '${shown}': give an address that begins with https:// or http://, without a user or query`,
   );
 }
 

@@ -154,7 +154,7 @@ async function send(
 function wrapped(bodyText: string, { wrap, where }: GeminiEndpoint, model: string): string {
   if (wrap === undefined) return bodyText;
   const body = jsonOf(bodyText);
-  if (!isJsonObject(body)) throw new Error("the body of a request is no JSON object");
+  if (!isJsonObject(body)) throw new Error("the body of a request is not a JSON object");
   const mark = `turnlog:${bodyText.length}`;
   let found = 0;
   const text = JSON.stringify(wrap(body, { model }), (_, value: unknown) => {
@@ -165,7 +165,7 @@ function wrapped(bodyText: string, { wrap, where }: GeminiEndpoint, model: strin
   const place = text.indexOf(JSON.stringify(mark));
   if (found === 1) return text.slice(0, place) + bodyText + text.slice(place + JSON.stringify(mark).length);
   throw new ProviderError(
-    `${where}: wrap has to put the object that it is given into what it gives, once and as it is; nothing was sent`,
+    `${where}: wrap must return an object that contains the given object once, unchanged; nothing was sent`,
     { kind: "invalid-request", outcome: "rejected" },
   );
 }

@@ -91,16 +91,14 @@ export function adjust(settings: Settings, adjustments: Adjustments): Settings {
 /** @throws {TypeError} if calls are wanted one at a time, which neither Google API can ask for. */
 export function refuseOneByOne(parallelToolCalls: boolean | undefined): void {
   if (parallelToolCalls === false)
-    throw new TypeError(
-      "parallelToolCalls: Gemini has no setting for it: leave it out, or answer its calls one by one",
-    );
+    throw new TypeError("parallelToolCalls: Gemini has no such setting: leave it out, or answer its calls one by one");
 }
 
 function callingFor(choice: NonNullable<Adjustments["toolChoice"]>): JsonObject {
   if (typeof choice === "object") return { mode: "ANY", allowedFunctionNames: [choice.tool] };
   const mode = callingModes.get(choice);
   if (mode !== undefined) return { mode };
-  throw new TypeError(`toolChoice is '${choice}': Gemini takes auto, none, required, or { tool }`);
+  throw new TypeError(`toolChoice is '${choice}': Gemini accepts auto, none, required, or { tool }`);
 }
 
 const callingModes: ReadonlyMap<string, string> = new Map([
@@ -120,7 +118,7 @@ function thinkingFor(settings: Settings, { model, reasoningEffort: effort }: Eff
     if (thinkingBudget !== undefined) return { ...own, thinkingBudget };
   } else if (thinkingLevels.has(effort)) return { ...own, thinkingLevel: effort };
   const known = [...(/gemini-2\.5/.test(model) ? budgets.keys() : thinkingLevels)].join(", ");
-  throw new TypeError(`reasoningEffort is '${effort}': ${model} takes ${known}`);
+  throw new TypeError(`reasoningEffort is '${effort}': ${model} accepts ${known}`);
 }
 
 export const thinkingLevels: ReadonlySet<string> = new Set(["minimal", "low", "medium", "high"]);

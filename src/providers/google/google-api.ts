@@ -27,7 +27,7 @@ export function googleApi({
   const isAsked = typeof given === "function";
   if (isAsked && credentialsOwner === undefined)
     throw new ProviderSettingsError(
-      "apiKey is a function, whose keys change: give credentialsOwner, so that signatures outlast a key",
+      "apiKey is a function, so keys change: give credentialsOwner, so that signatures stay valid with the next key",
     );
   const key = isAsked ? given : secretValue("apiKey", given, secrets);
   if (key === "") throw new ProviderSettingsError("there is no API key: set GEMINI_API_KEY, or give apiKey");

@@ -74,10 +74,10 @@ const words: OptionWords = {
   refusals: new Map([
     ["previous_interaction_id", "with store: true the engine decides what to continue from"],
     ["system_instruction", "give it as instructions"],
-    ["background", "nothing would fetch the interaction"],
+    ["background", "turnlog would not fetch the interaction"],
     ["agent", "give a model"],
-    ["cached_content", "it brings what turnlog does not see"],
-    ["continuation_token", "it continues what turnlog does not see"],
+    ["cached_content", "it adds content that turnlog does not see"],
+    ["continuation_token", "it continues content that turnlog does not see"],
   ]),
   members: {
     generation_config: [

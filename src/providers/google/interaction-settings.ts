@@ -61,7 +61,7 @@ function choiceFor(choice: NonNullable<Adjustments["toolChoice"]>): JsonValue {
   if (typeof choice === "object") return { allowed_tools: { mode: "any", tools: [choice.tool] } };
   const own = choices.get(choice);
   if (own !== undefined) return own;
-  throw new TypeError(`toolChoice is '${choice}': Gemini takes auto, none, required, or { tool }`);
+  throw new TypeError(`toolChoice is '${choice}': Gemini accepts auto, none, required, or { tool }`);
 }
 
 const choices: ReadonlyMap<string, string> = new Map([
@@ -72,5 +72,5 @@ const choices: ReadonlyMap<string, string> = new Map([
 
 function levelFor(effort: string): string {
   if (thinkingLevels.has(effort)) return effort;
-  throw new TypeError(`reasoningEffort is '${effort}': interactions take ${[...thinkingLevels].join(", ")}`);
+  throw new TypeError(`reasoningEffort is '${effort}': interactions accept ${[...thinkingLevels].join(", ")}`);
 }

@@ -36,7 +36,7 @@ function stepOf(block: Said, name?: string): JsonObject {
   const { interactions } = objectOf(block.wire?.residue);
   const step = applyDifference(plainStep(block, name), interactions);
   if (isJsonObject(step)) return step;
-  throw new Error("the residue of a block does not rebuild a step");
+  throw new Error("the residue of a block does not reproduce a step");
 }
 
 /** The step as the server sent it, even where a request has to send it differently. */

@@ -18,9 +18,9 @@ export type GoogleVertexOptions = GeminiSettings &
   };
 
 const ownOptions: OptionTable<Pick<GoogleVertexOptions, "project" | "location" | "credentials">> = {
-  project: required(namedOf("the project's id in Google Cloud")),
+  project: required(namedOf("the id of the Google Cloud project")),
   location: required(namedOf("'global', or a region such as 'europe-west4'")),
-  credentials: functionOf("a function that gives an access token, or leave it out"),
+  credentials: functionOf("a function that returns an access token, or leave it out"),
 };
 
 /**
@@ -52,7 +52,7 @@ function defaultCredentials(): KeySource {
     tokens = kept ?? (await loadTokens());
     const token = await tokens.getAccessToken();
     if (typeof token === "string") return token;
-    throw new Error("google-auth-library gave no access token: run `gcloud auth application-default login`");
+    throw new Error("google-auth-library returned no access token: run `gcloud auth application-default login`");
   };
 }
 

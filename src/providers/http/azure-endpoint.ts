@@ -46,7 +46,7 @@ export function azurePlace(where: string, { endpoint, apiKey, token, apiVersion 
       "a deployment in its endpoint: give https://RESOURCE.openai.azure.com, and the deployment's name as model",
     );
   const baseURL = addressOf(given, apiVersion);
-  if (token !== undefined && apiKey !== undefined) throw refused("both an apiKey and a token: give one of them");
+  if (token !== undefined && apiKey !== undefined) throw refused("both an apiKey and a token: give only one of them");
   if (token !== undefined) return { baseURL, apiKey: token, keyHeader: "authorization" };
   const key = apiKey ?? process.env["AZURE_OPENAI_API_KEY"] ?? "";
   if (key === "") throw refused("no key: set AZURE_OPENAI_API_KEY, or give apiKey, or token for Entra");

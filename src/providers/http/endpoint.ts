@@ -76,7 +76,8 @@ export function endpointOf(options: PlaceOptions, keyHeader: KeyHeader, place: S
   const { secrets = {}, apiKey: given = process.env[place.keyVariable] ?? "" } = options;
   const isAsked = typeof given === "function";
   if (isAsked && options.credentialsOwner === undefined) {
-    const text = "apiKey is a function, whose keys change: give credentialsOwner, so that chains outlast a key";
+    const text =
+      "apiKey is a function, so keys change: give credentialsOwner, so that chains continue with the next key";
     throw new ProviderSettingsError(text);
   }
   const apiKey = isAsked ? "none" : secretValue("apiKey", given, secrets);
@@ -151,7 +152,7 @@ function addressOf({ baseURL }: PlaceOptions, place: ServerPlace): Address {
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
     // Shows neither user nor query: both may hold a credential.
     const shown = given.replace(/^.*@/s, "").replace(/\?.*$/s, "");
-    throw new ProviderSettingsError(`the base URL is no URL: ${shown}; it begins with https:// or http://`);
+    throw new ProviderSettingsError(`the base URL is not a URL: ${shown}; it must begin with https:// or http://`);
   }
   const [user, password] = [url.username, url.password].map(decoded);
   if (!user && !password) return { address: given, basic: null };

@@ -32,7 +32,7 @@ export async function* serverEvents({ body, chunks }: Opened): AsyncGenerator<Se
         const data = told === "" ? undefined : jsonOf(told);
         // Google's servers put an error into a list.
         if (data !== undefined) for (const each of isJsonList(data) ? data : [data]) yield { event, data: each };
-        else if (told !== "" && !isKeepAlive(event)) throw new SyntaxError("an event of the stream is no JSON");
+        else if (told !== "" && !isKeepAlive(event)) throw new SyntaxError("an event of the stream is not JSON");
       }
     }
   } finally {

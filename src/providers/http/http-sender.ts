@@ -56,7 +56,7 @@ function setHeader(headers: Headers, name: string, value: string): void {
   try {
     headers.set(name, value);
   } catch {
-    const text = `the header ${JSON.stringify(name)} cannot be sent: its name or value has characters that HTTP does not take, such as a line break`;
+    const text = `the header ${JSON.stringify(name)} cannot be sent: its name or value has characters that HTTP does not allow, such as a line break`;
     throw new ProviderError(text, { kind: "invalid-request", outcome: "rejected" });
   }
 }

@@ -48,8 +48,9 @@ async function objectIn(answer: Response, { limits, deadline }: Reading): Promis
   const text = await textOf(body, deadline);
   const response = jsonOf(text);
   if (isJsonObject(response)) return response;
-  const isStreamed = isEventStream(text.trimStart()) ? "; it streams: read it with postStream" : "";
-  const what = text.trim() === "" ? "an empty body" : `what is no JSON object: ${text.slice(0, 200)}${isStreamed}`;
+  const isStreamed = isEventStream(text.trimStart()) ? "; it is a stream: read it with postStream" : "";
+  const what =
+    text.trim() === "" ? "an empty body" : `text that is not a JSON object: ${text.slice(0, 200)}${isStreamed}`;
   throw new ProviderError(`the provider answered with ${what}`, {
     ...{ kind: "server-error", outcome: "unknown", status: answer.status, body: text },
   });

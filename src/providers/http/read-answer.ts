@@ -203,7 +203,7 @@ export function notAResponse({ status, headers, url }: Response, body: string): 
   const { message } = readErrorBody(body);
   const said = message ?? body.trim().slice(0, 200);
   const advice = isHtmlPage(said) ? `; ${addressAdvice(url)}` : "";
-  const what = body.trim() === "" ? "an empty body" : `what is no response: ${said}${advice}`;
+  const what = body.trim() === "" ? "an empty body" : `something that is not a response: ${said}${advice}`;
   return new ProviderError(`the provider answered with ${what}`, { ...failure, outcome: "unknown", body });
 }
 

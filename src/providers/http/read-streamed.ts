@@ -60,7 +60,7 @@ async function* partsByLine(opened: Opened, answer: Response): AsyncGenerator<Se
     const data = jsonOf(line);
     if (isJsonObject(data)) yield { event: null, data };
     else if (first) yield { event: null, data: await wholeOf(line, lines, answer) };
-    else throw new SyntaxError("a line of the answer is no JSON object");
+    else throw new SyntaxError("a line of the answer is not a JSON object");
     first = false;
   }
 }

@@ -30,7 +30,7 @@ const saysNothing = /^(the provider answered HTTP \d+|(404 )?(page )?not[ _]foun
 /** Leaves out the query, which may hold a key. */
 export function addressAdvice(url: string): string {
   const asked = URL.canParse(url) ? new URL(url) : null;
-  return `${asked === null ? "" : `${asked.origin}${asked.pathname} was asked: `}is the base URL that of the API?`;
+  return `${asked === null ? "" : `${asked.origin}${asked.pathname} was asked: `}is the base URL correct?`;
 }
 
 const isRedirect = (status: number): boolean => status >= 300 && status < 400;
@@ -40,7 +40,7 @@ function redirected({ status, headers }: Response): ProviderError {
   const location = headers.get("location") ?? "";
   const to = URL.canParse(location) ? new URL(location) : null;
   const where = to === null ? "" : ` to ${to.origin}${to.pathname}`;
-  const text = `the provider answered HTTP ${status}, a redirect${where}, which is not followed: give the address as baseURL`;
+  const text = `the provider answered HTTP ${status}, a redirect${where}, which turnlog does not follow: give that address as baseURL`;
   const requestId = requestIdOf(headers);
   return new ProviderError(text, { kind: "invalid-request", outcome: "rejected", status, requestId });
 }

@@ -56,10 +56,10 @@ async function keyOf(source: () => string | Promise<string>, deadline: Deadline)
   try {
     const key: unknown = await Promise.race([(async () => source())(), ended]);
     if (typeof key === "string" && key !== "") return key;
-    throw new TypeError(`it gave ${kindOf(key)}, and no text`);
+    throw new TypeError(`it returned ${kindOf(key)}, not a text`);
   } catch (cause) {
     const { message, kind } = interruption(deadline) ?? {
-      message: `there is no key for the request: ${cause instanceof ProviderSettingsError ? "" : "the function that gives keys failed: "}${messageOf(cause)}`,
+      message: `there is no key for the request: ${cause instanceof ProviderSettingsError ? "" : "the function that returns keys failed: "}${messageOf(cause)}`,
       kind: "authentication",
     };
     throw new ProviderError(`${message}; nothing was sent`, { kind, outcome: "rejected", cause });

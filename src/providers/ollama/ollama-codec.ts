@@ -49,8 +49,9 @@ function toolFor(tool: JsonValue): JsonValue {
 function adjust(settings: Settings, adjustments: Adjustments): Settings {
   const { model, instructions, temperature, topP, maxOutputTokens, output, ...others } = adjustments;
   const { reasoningEffort, parallelToolCalls, toolChoice } = others;
-  if (toolChoice !== undefined && toolChoice !== "auto") throw unknown("toolChoice", "its models choose by themselves");
-  if (parallelToolCalls === false) throw unknown("parallelToolCalls", "its models call as many tools as they like");
+  if (toolChoice !== undefined && toolChoice !== "auto")
+    throw unknown("toolChoice", "its models decide that themselves");
+  if (parallelToolCalls === false) throw unknown("parallelToolCalls", "its models decide how many tools they call");
   const options = definedMembers({ temperature, top_p: topP, num_predict: maxOutputTokens });
   const before = objectOf(settings["options"]);
   return {
@@ -64,7 +65,7 @@ function adjust(settings: Settings, adjustments: Adjustments): Settings {
 function thinkingOf(effort: string): JsonValue {
   if (effort === "none") return false;
   if (efforts.has(effort)) return effort;
-  throw new TypeError(`Ollama knows no reasoningEffort '${effort}': give none, ${[...efforts].join(", ")}`);
+  throw new TypeError(`Ollama has no reasoningEffort '${effort}': give none, ${[...efforts].join(", ")}`);
 }
 
 const efforts: ReadonlySet<string> = new Set(["low", "medium", "high", "max"]);

@@ -9,7 +9,7 @@ export function advised(error: unknown): unknown {
   if (model !== undefined)
     return withMessage(
       error,
-      `model '${model}' not found: run 'ollama pull ${model}', or give one that 'ollama list' shows`,
+      `model '${model}' not found: run 'ollama pull ${model}', or give a model that 'ollama list' shows`,
     );
   if (error.kind === "context-length-exceeded")
     return withMessage(

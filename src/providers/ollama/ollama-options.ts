@@ -100,11 +100,11 @@ export function addressOf(given: string): { readonly address: string; readonly q
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !["http:", "https:"].includes(url.protocol))
     throw new ProviderSettingsError(
-      `the base URL of ollama is ${kindOf(given)}, and no URL: give one such as http://127.0.0.1:11434`,
+      `the base URL of ollama is ${kindOf(given)}, not a URL: give one such as http://127.0.0.1:11434`,
     );
   if (url.username !== "" || url.password !== "")
     throw new ProviderSettingsError(
-      "the base URL of ollama holds a user or password: give headers.authorization instead",
+      "the base URL of ollama contains a user or password: give headers.authorization instead",
     );
   // The port 80 reads as an empty port.
   if (!hasScheme && !/:\d+(\/|$)/.test(text)) url.port = "11434";

@@ -36,7 +36,7 @@ export function azureResponses(options: AzureResponsesOptions): OpenaiResponses 
   checkAzureNames(where, options);
   if (options.background === true && options.store === false)
     throw new ProviderSettingsError(
-      `${where} has background with store: false: Azure makes a response in the background only where it is stored`,
+      `${where} has background with store: false, but Azure makes background responses only if they are stored: leave one of the two out`,
     );
   // The cast is safe: OpenAI's types lack what Azure accepts in two settings, but all settings are checked by name and sent unchanged.
   const rest = others as OpenaiResponsesOptions;

@@ -108,5 +108,5 @@ const isFailedResponse = (body: ProviderError["body"]): boolean =>
 function lost(cause: ProviderError): ProviderError {
   const { message, status, providerCode, body } = cause;
   const told = { kind: "lost-response", outcome: "unknown", status, providerCode, body, cause } as const;
-  return new ProviderError(`the response that was made in the background is gone: ${message}`, told);
+  return new ProviderError(`the server no longer has the background response: ${message}`, told);
 }

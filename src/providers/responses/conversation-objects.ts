@@ -24,7 +24,7 @@ export function conversationObjects({ sender, limits, timeoutMs }: Calls): Conve
       const { id } = await call({ method: "POST", path: "/conversations", bodyText: "{}" }, signal);
       if (typeof id === "string") return id;
       const told = { kind: "provider-failed", outcome: "unknown" } as const;
-      throw new ProviderError("the server made a conversation and did not say its id", told);
+      throw new ProviderError("the server made a conversation without returning its id", told);
     },
     async newestItems(id, { limit, signal }) {
       const { data } = await call({ method: "GET", path: `${objectPath(id)}/items?order=desc&limit=${limit}` }, signal);

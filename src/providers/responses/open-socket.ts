@@ -87,7 +87,7 @@ async function refused(answer: IncomingMessage, maxBytes: number): Promise<Provi
   if (kind === "rate-limited" || kind === "authentication") return new ProviderError(message, { ...said, kind });
   // A server error may pass; missing WebSocket support is permanent.
   if (status >= 500 && status !== 501) return new ProviderError(message, { ...said, kind: "connection" });
-  const text = `the endpoint opens no WebSocket: HTTP ${status}: ${message}`;
+  const text = `the endpoint did not open a WebSocket: HTTP ${status}: ${message}`;
   return new ProviderError(text, { ...said, kind: "transport-unavailable" });
 }
 

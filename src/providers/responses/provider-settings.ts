@@ -36,9 +36,9 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 const refusals: ReadonlyMap<string, string> = new Map([
   [
     "conversation",
-    "the engine makes and keeps conversation objects itself: give createEngine mode 'conversation'; importConversation reads one that there is",
+    "the engine makes conversation objects itself: give createEngine mode 'conversation'; importConversation reads an existing one",
   ],
-  ["prompt", "a stored prompt brings items that turnlog does not see; give instructions instead"],
+  ["prompt", "a stored prompt adds items that turnlog does not see; give instructions instead"],
 ]);
 
 const words: OptionWords = {
@@ -51,10 +51,10 @@ const words: OptionWords = {
 function checkFrame(settings: JsonObject): void {
   const own = ["type", "stream_id", "generate"].find((name) => Object.hasOwn(settings, name));
   if (own !== undefined)
-    throw new ProviderSettingsError(`extraBody.${own} is no setting: over WebSocket every frame says it`);
+    throw new ProviderSettingsError(`extraBody.${own} is not a setting: every WebSocket frame has it`);
   if (settings["background"] === true)
     throw new ProviderSettingsError(
-      'the setting background cannot go with transport "websocket": responses are made in the background over HTTP only; give transport "sse"',
+      'the setting background cannot go with transport "websocket": background responses need HTTP; give transport "sse"',
     );
 }
 
@@ -70,7 +70,7 @@ function checkCredentials({ tools }: JsonObject): void {
         .map(([name]) => `headers.${name}`),
     ];
     if (open.length === 0) continue;
-    const text = `tools[${index}].${open.join(" and ")} would be recorded: write secret("NAME") there, and give the value in secrets`;
+    const text = `tools[${index}].${open.join(" and ")} would be recorded: write secret("NAME") instead, and give the value in secrets`;
     throw new ProviderSettingsError(text);
   }
 }

@@ -170,6 +170,6 @@ function pageOf(answer: JsonObject): InputItemsPage {
 }
 
 const notRead = (what: string, body: JsonObject): ProviderError =>
-  new ProviderError(`the provider answered with no ${what}`, {
+  new ProviderError(`the provider answered without a ${what}`, {
     ...{ kind: "unknown", outcome: "unknown", body },
   });

@@ -210,14 +210,15 @@ export class ResponsesSocket {
     const isError = type === "error";
     if (this.hasLanes === null && (typeof lane === "string" || !isError)) this.#learnLanes(typeof lane === "string");
     this.#hasHeard = true;
-    if (typeof lane === "string" && !this.#lanes.has(lane))
-      this.#break(malformed(`its lane is ${lane}, which is none`));
+    if (typeof lane === "string" && !this.#lanes.has(lane)) this.#break(malformed(`it has the unknown lane ${lane}`));
     else if (typeof lane === "string") this.#give(lane, frame, bytes.byteLength);
     else if (this.#replies.size < 2) for (const only of this.#replies.keys()) this.#give(only, frame, bytes.byteLength);
     // The frame names no lane, and several are in progress: it cannot be assigned.
     else
       this.#break(
-        isError ? nameless(frame) : malformed(`an event without stream_id while ${this.#replies.size} were awaited`),
+        isError
+          ? nameless(frame)
+          : malformed(`an event without stream_id while ${this.#replies.size} requests were waiting`),
       );
   }
 
@@ -226,9 +227,10 @@ export class ResponsesSocket {
     if (reply === undefined) return;
     const id = responseIdOf(frame);
     const began = reply.responseId ?? id;
-    if (id !== null && id === this.#answered.get(lane)) this.#break(malformed(`the response ${id} came already`));
+    if (id !== null && id === this.#answered.get(lane))
+      this.#break(malformed(`the response ${id} has already arrived`));
     else if (id === null || id === began) reply.take(frame, bytes);
-    else this.#break(malformed(`it is of the response ${id}, and the answer had begun as ${began}`));
+    else this.#break(malformed(`it belongs to the response ${id}, but the answer began as ${began}`));
   }
 
   /** Without lanes, the connection belongs to the one request that it answers now; it remembers nothing of earlier refused ones. */
@@ -280,7 +282,7 @@ const closed = (code: number, reason: string): ProviderError => {
 };
 
 const malformed = (what: string): ProviderError =>
-  new ProviderError(`a frame of the WebSocket is none of the protocol's: ${what.slice(0, 200)}`, unknown);
+  new ProviderError(`a frame of the WebSocket does not follow the protocol: ${what.slice(0, 200)}`, unknown);
 
 function nameless(frame: JsonObject): ProviderError {
   const { error } = frame;

@@ -104,7 +104,7 @@ async function retrieved(
   try {
     const response = await retrieve(id, { include, signal });
     if (idUnfinished(response) === null) return response;
-    const text = `${id} is not finished (${textOrEmpty(response["status"])}): import it when it is`;
+    const text = `${id} is not complete (${textOrEmpty(response["status"])}): import it when it is`;
     throw new ProviderError(text, { kind: "invalid-request", outcome: "rejected", body: response });
   } catch (error) {
     if (!isFirst && error instanceof ProviderError && error.status === 404) return null;

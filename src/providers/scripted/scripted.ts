@@ -82,7 +82,7 @@ export function scripted(
   }: InferenceRequest): Promise<InferenceResponse> {
     const number = requests.length;
     const body = jsonOf(bodyText);
-    if (!isJsonObject(body)) throw providerError({ status: 400, body: "the body of a request is a JSON object" });
+    if (!isJsonObject(body)) throw providerError({ status: 400, body: "the body of a request must be a JSON object" });
     requests.push(body);
     readings.push(emptyContext);
     refuseWhenAborted(signal, []);
@@ -182,7 +182,7 @@ function answerOf(
   if (typeof answers === "function") return answers(question);
   const answer = answers[question.requestNumber];
   if (answer !== undefined) return typeof answer === "function" ? answer(question) : answer;
-  const text = `the script has ${answers.length} answers, and this is request ${question.requestNumber + 1}: give it more`;
+  const text = `the script has ${answers.length} answers, but this is request ${question.requestNumber + 1}: give it more`;
   throw new ProviderError(text, { kind: "invalid-request", outcome: "rejected" });
 }
 

@@ -63,7 +63,7 @@ export function maskedProvider<Given extends Provider>(
     infer: (request) => saying(masks, (mask) => infer(provider, filledRequest(request, secrets()), mask)),
     waitFor: (responseId, options) =>
       saying(masks, async (mask) => {
-        if (provider.waitFor === undefined) throw new TypeError("the provider waits for no responses");
+        if (provider.waitFor === undefined) throw new TypeError("the provider cannot wait for responses");
         const parts = new HeldParts(options.onDelta ?? (() => undefined), mask);
         const answer = await provider.waitFor(responseId, { ...options, onDelta: (delta) => parts.take(delta) });
         parts.tellRest();

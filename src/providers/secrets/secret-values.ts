@@ -39,9 +39,9 @@ export function filledRequest<Request extends Fillable>(request: Request, secret
   const filled = bodyOf((name) => secretValue("a setting", secretReference(name), secrets));
   const problem =
     bodyOf(secretReference) !== bodyText
-      ? "the body was changed on its way, so nothing says where its secrets stand"
+      ? "the body was changed after encoding, so the places of its secrets are unknown"
       : filled.includes(mark)
-        ? "a secret stands within a text of the body: let it be the whole value of a setting"
+        ? "a secret is part of a longer text in the body: make it the whole value of a setting"
         : null;
   if (problem !== null)
     throw new ProviderError(`${problem}; nothing was sent`, { kind: "invalid-request", outcome: "rejected" });
@@ -109,7 +109,7 @@ export function checkSecrets(settings: JsonObject, secrets: Secrets): void {
     if (value === undefined) continue;
     checkLength(name, value);
     if (!written.includes(JSON.stringify(value).slice(1, -1))) continue;
-    const text = `the settings hold the value of the secret ${name}, and would be recorded: write secret("${name}") in its place`;
+    const text = `the settings contain the value of the secret ${name}, which would be recorded: write secret("${name}") instead`;
     throw new ProviderSettingsError(text);
   }
 }
@@ -119,7 +119,7 @@ function checkLength(name: string, value: unknown): void {
     throw new ProviderSettingsError(`the secret ${name} is ${kindOf(value)}: give its value as a text`);
   }
   if (value.length >= secretLengthMin) return;
-  const text = `the secret ${name} has ${value.length} characters: it takes at least ${secretLengthMin}, because a shorter one cannot be told from ordinary words where the provider repeats it`;
+  const text = `the secret ${name} has ${value.length} characters: give at least ${secretLengthMin}, because turnlog cannot tell a shorter one from ordinary words in an answer`;
   throw new ProviderSettingsError(text);
 }
 
@@ -135,5 +135,5 @@ function checkNamed(settings: JsonObject, secrets: Secrets): void {
 export function refuseSecretsIn(settings: JsonObject, names: readonly string[]): void {
   for (const name of names)
     if (namesIn(settings[name]).size > 0)
-      throw new ProviderSettingsError(`${name} hold a secret, which a message cannot carry: give a text without it`);
+      throw new ProviderSettingsError(`${name} contain a secret, which a message cannot carry: give a text without it`);
 }

@@ -49,7 +49,7 @@ export function answerLimits(given: Partial<AnswerLimits> = {}): AnswerLimits {
 /** The error of an answer that exceeded a limit. The server has acted; `partial` has the items that were complete. */
 export function limitError(limit: Exclude<keyof AnswerLimits, "errorBytes">, limits: AnswerLimits): ProviderError {
   const { kind, what, unit } = told[limit];
-  const raise = `raise limits.${limit} if it may`;
+  const raise = `raise limits.${limit} to allow it`;
   return new ProviderError(`${what} ${limits[limit]} ${unit}: ${raise}`, { kind, outcome: "unknown" });
 }
 
@@ -66,5 +66,5 @@ const told: Readonly<
   },
   itemBytes: { kind: "item-too-large", what: "an item of the provider's answer is larger than", unit: "bytes" },
   streamBytes: { kind: "stream-too-large", what: "the provider's event stream is larger than", unit: "bytes" },
-  idleMs: { kind: "answer-stalled", what: "nothing more came of the provider's answer within", unit: "ms" },
+  idleMs: { kind: "answer-stalled", what: "the provider sent nothing more of its answer within", unit: "ms" },
 };

@@ -45,7 +45,7 @@ export function checkedSettings(given: object, words: OptionWords): Settings {
   for (const [name, value] of Object.entries(extraMembers(extraBody))) {
     checkSetting(name, value, words);
     if (Object.hasOwn(table, name)) {
-      throw new ProviderSettingsError(`extraBody.${name} is an option of its own: give ${name} beside extraBody`);
+      throw new ProviderSettingsError(`extraBody.${name} is an option of turnlog: give ${name} beside extraBody`);
     }
     if (value !== undefined) setMember(settings, name, settingJson(value, `extraBody.${name}`));
   }
@@ -96,21 +96,21 @@ function nearOption(name: string, words: OptionWords): string | null {
 
 /** Where members that are not options belong. */
 function restOf(words: OptionWords): string {
-  if (hasOption(words, "extraBody")) return "what else belongs in the body of requests goes under extraBody";
-  if (hasOption(words, "providerOptions")) return "what else the model's provider takes goes under providerOptions";
+  if (hasOption(words, "extraBody")) return "other members of the request body go under extraBody";
+  if (hasOption(words, "providerOptions")) return "other options of the model's provider go under providerOptions";
   return `it takes ${Object.keys({ ...words.settings, ...words.connection }).join(", ")}`;
 }
 
 function checkSetting(name: string, value: unknown, { refusals, decided }: OptionWords): void {
   const refusal = value !== undefined && value !== null && value !== false ? refusals.get(name) : undefined;
   if (refusal !== undefined) throw new ProviderSettingsError(`the setting ${name} is not supported: ${refusal}`);
-  if (decided.has(name)) throw new ProviderSettingsError(`${name} is no setting: every request decides it anew`);
+  if (decided.has(name)) throw new ProviderSettingsError(`${name} is not a setting: turnlog sets it for each request`);
 }
 
 function extraMembers(extraBody: unknown): object {
   if (extraBody === undefined) return {};
   if (typeof extraBody === "object" && extraBody !== null && !Array.isArray(extraBody)) return extraBody;
-  throw new ProviderSettingsError(`extraBody is ${kindOf(extraBody)}: give an object of members of the request's body`);
+  throw new ProviderSettingsError(`extraBody is ${kindOf(extraBody)}: give an object with members of the request body`);
 }
 
 /** A setting as frozen JSON, so that what is recorded is what is sent. */

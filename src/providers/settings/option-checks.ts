@@ -32,14 +32,14 @@ export const functionOf = (wanted: string): ValueCheck<never> =>
 /** Instructions for the model: some wires accept more than a text. */
 export const instructions: ValueCheck<never> = checkOf(
   (given): given is never => typeof given !== "number" && typeof given !== "boolean",
-  "what the model is told, as a text",
+  "the text for the model",
 );
 
 export const headers: ValueCheck<never> = (what, given) => {
   if (!isJsonObject(given))
     throw new ProviderSettingsError(`${what} is ${kindOf(given)}: give an object such as { "x-team": "search" }`);
   const wrong = Object.keys(given).find((name) => !headerName.test(name));
-  if (wrong !== undefined) throw new ProviderSettingsError(`${what} has '${wrong}', which names no header`);
+  if (wrong !== undefined) throw new ProviderSettingsError(`${what} has '${wrong}', which is not a header name`);
   // The cast is safe: the values are checked where they are filled in.
   return given as never;
 };

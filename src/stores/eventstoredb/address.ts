@@ -26,7 +26,7 @@ export const isEventStoreDbAddress = (url: string): boolean => schemePattern.tes
  */
 export function parseAddress(url: string, deadlineMs?: number): Address {
   const scheme = schemePattern.exec(url);
-  if (scheme === null) throw refusal("it begins with esdb://, esdb+discover://, kurrentdb:// or kdb://");
+  if (scheme === null) throw refusal("it must begin with esdb://, esdb+discover://, kurrentdb:// or kdb://");
   const [authority = "", ...queries] = url.slice(scheme[0].length).split("?");
   const at = authority.lastIndexOf("@");
   const hosts = authority.slice(at + 1).replace(/\/$/, "");
@@ -36,7 +36,7 @@ export function parseAddress(url: string, deadlineMs?: number): Address {
   }
   const settings = parseSettings(queries.join("?"));
   const namespace = settings.get("turnlogNamespace") ?? "";
-  if (!namespacePattern.test(namespace)) throw refusal("turnlogNamespace is of letters, digits and _");
+  if (!namespacePattern.test(namespace)) throw refusal("turnlogNamespace may have letters, digits and _");
   // `defaultDeadline` is the client's name for it, which addresses for other programs also use.
   const limitMs = deadlineMs ?? Number(settings.get("deadlineMs") ?? settings.get("defaultDeadline") ?? 10_000);
   const silenceMs = {
@@ -94,12 +94,12 @@ function parseSettings(query: string): Map<string, string> {
     const [name = "", ...rest] = part.split("=");
     const value = rest.join("=");
     const key = keys.find((known) => known.toLowerCase() === name.toLowerCase());
-    if (key === undefined) throw refusal(`it knows no setting ${name}; there are ${keys.join(", ")}`);
+    if (key === undefined) throw refusal(`there is no setting ${name}; the settings are ${keys.join(", ")}`);
     if (key === "tlsVerifyCert" && value !== "true") {
       throw refusal("tlsVerifyCert=false is not supported; name the certificate authority's file: tlsCAFile=…");
     }
-    if (numberKeys.includes(key) && !/^-?\d+$/.test(value)) throw refusal(`${key} is a whole number`);
-    if (positiveKeys.includes(key) && Number(value) <= 0) throw refusal(`${key} is greater than 0`);
+    if (numberKeys.includes(key) && !/^-?\d+$/.test(value)) throw refusal(`${key} must be a whole number`);
+    if (positiveKeys.includes(key) && Number(value) <= 0) throw refusal(`${key} must be greater than 0`);
     if (value === "") throw refusal(`${key} has no value`);
     settings.set(key, value);
   }
@@ -174,7 +174,7 @@ export function createNames(namespace: string): ParameterNames {
         stream === "" ||
         (before === "" && stream.startsWith("$"))
       ) {
-        throw new RangeError(`${JSON.stringify(stream)} is reserved, and no name for a stream`);
+        throw new RangeError(`${JSON.stringify(stream)} is a reserved name: give the stream another name`);
       }
       return `${before}${stream}`;
     },

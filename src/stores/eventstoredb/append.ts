@@ -90,7 +90,7 @@ export function createAppends(session: Session): Appends {
       if (isReadable && !isConflictWith(result, expected)) return result;
       // The server compares with what it has written, which may become readable, or be lost with its leader. So ask again.
       await patience.wait(
-        new EsdbFailure("passing", `revision ${current} of ${stream} is there, and cannot be read yet`),
+        new EsdbFailure("passing", `revision ${current} of ${stream} exists, but cannot be read yet`),
       );
     }
   }
@@ -113,7 +113,7 @@ export function createAppends(session: Session): Appends {
     const head = headOf(envelopes);
     if (head?.revision !== revision) {
       throw new StoreCorruptedError(
-        `${stream} went on at revision ${revision} instead of ${head?.revision ?? "none"}: it was deleted by another program; restore it from a copy`,
+        `${stream} continued at revision ${revision} instead of ${head?.revision ?? "none"}: another program deleted it; restore it from a copy`,
       );
     }
     heads.acknowledge(stream, revision, position);

@@ -17,7 +17,8 @@ const encoder = new TextEncoder();
 /** Id, type, stream, revision and position are the server's own members; the rest of an envelope is metadata. */
 export function serverEventOf(envelope: Envelope): EsdbMessage {
   const { id, type, data } = envelope;
-  if (!uuidPattern.test(id)) throw new RangeError(`${id} is no UUID in small letters: EventStoreDB takes no other id`);
+  if (!uuidPattern.test(id))
+    throw new RangeError(`${id} is not a lower-case UUID: EventStoreDB accepts only those as ids`);
   return { id, type, data: encoder.encode(data), metadata: encoder.encode(metadataText(envelope)) };
 }
 
@@ -55,7 +56,7 @@ export function envelopeOf(event: EsdbEvent, stream: string): StoredEnvelope | n
   const { revision } = event;
   const { turnlog, version, at, actor, encoding, dataDigest, digest } = metadata;
   if (typeof turnlog === "number" && turnlog > formatVersion) {
-    throw new StoreTooNewError(`event ${revision} of ${stream} was written by a newer turnlog: update turnlog`);
+    throw new StoreTooNewError(`a newer turnlog wrote event ${revision} of ${stream}: update turnlog`);
   }
   const isWhole = typeof version === "number" && typeof at === "string" && encoding === "json" && isJsonObject(actor);
   if (!isWhole || typeof dataDigest !== "string" || typeof digest !== "string") {

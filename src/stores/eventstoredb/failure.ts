@@ -71,7 +71,7 @@ export function portError(failure: EsdbFailure, shown: string, request: AccessRe
     case "behind":
     case "replaced":
       return new StoreReplacedError(
-        `${shown} is not the store that was opened here (${message}): nothing was written; open it again, and make anew what was made of events that are gone`,
+        `${shown} is not the store that was opened here (${message}): nothing was written; open it again, and rebuild what was made from the lost events`,
         options,
       );
     case "setting":
@@ -87,14 +87,14 @@ export function portError(failure: EsdbFailure, shown: string, request: AccessRe
     }
     case "too-large":
       return new EventTooLargeError(
-        `${shown} takes less than turnlog sends (${message}): raise its MaxAppendSize to 1048576 or more`,
+        `${shown} accepts less than turnlog sends (${message}): raise its MaxAppendSize to 1048576 or more`,
         options,
       );
     case "deleted":
       return new StoreCorruptedError(`${request.stream} was deleted at ${shown}: restore it from a copy`, options);
     case "position":
       return new StoreCorruptedError(
-        `${shown} has no such place in its log (${message}): it is another store's, or the log was restored to an earlier time; read from the beginning, and make anew what was made of it`,
+        `${shown} has no such place in its log (${message}): it is of another store, or the log was restored to an earlier time; read from the beginning, and rebuild what was made from the log`,
         options,
       );
     case "invalid":
@@ -169,9 +169,9 @@ const advices: readonly (readonly [RegExp, string])[] = [
     /self[- ]signed certificate|unable to (verify|get)|certificate (has expired|is not yet valid)|CERT_|unable to get local issuer/i,
     "its certificate is not trusted; name the certificate authority's file in the address (tlsCAFile=ca.crt), or in NODE_EXTRA_CA_CERTS",
   ],
-  [/Hostname\/IP does not match/i, "its certificate is for another host; use the name that stands in it"],
+  [/Hostname\/IP does not match/i, "its certificate is for another host; use the host name in the certificate"],
   [/wrong version number|packet length too long|EPROTO/i, "it does not speak TLS; add tls=false to the address"],
-  [/Name resolution failed|ENOTFOUND|EAI_AGAIN/i, "its host is not known; correct the host in the address"],
+  [/Name resolution failed|ENOTFOUND|EAI_AGAIN/i, "its host is unknown; correct the host in the address"],
   [
     /HTTP status code: 401|UNAUTHENTICATED/i,
     "it refused the user name or password; correct user:password in the address (percent-encoded)",

@@ -151,7 +151,7 @@ async function keepUp(session: Session, { taps, begun, left }: Subscription): Pr
     }
     if (isOver()) break;
     await patience.wait(failure);
-    if (!isLost) session.warn(`lost the connection to ${address.shown}, and tries again: ${String(failure)}`);
+    if (!isLost) session.warn(`lost the connection to ${address.shown}, retrying: ${String(failure)}`);
     isLost = true;
   }
   begun.reject(new EsdbFailure("passing", "the reading was aborted"));

@@ -24,7 +24,7 @@ export async function openIdentity(session: Session, mustExist: boolean): Promis
     for await (const [event] of readServerStream(session, range, { patience, signal: closing }))
       if (event !== undefined) return storeIdOf(event, address.shown);
     if (mustExist) throw new StoreNotFoundError(`there is no turnlog store at ${address.shown}`);
-    let failure: unknown = new EsdbFailure("passing", "its first event is there, and cannot be read yet");
+    let failure: unknown = new EsdbFailure("passing", "its first event exists, but cannot be read yet");
     try {
       await connection.appends.send(
         connection.messages.append(names.identity, null, [created]),

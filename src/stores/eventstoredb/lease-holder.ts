@@ -53,7 +53,7 @@ export async function startHolder(task: LeaseTask, { closing, onTrouble }: Holdi
   });
   thread.on("error", (error: unknown) => lose(messageOf(error)));
   thread.once("exit", (code) => lose(`its thread ended with code ${code}`));
-  const late = setTimeout(() => lose("its thread does not start"), task.address.deadlineMs + startMs);
+  const late = setTimeout(() => lose("its thread did not start"), task.address.deadlineMs + startMs);
   const waiting = innerSignal(closing);
   try {
     await Promise.race([begun.promise, rejectionOf(waiting.signal)]);
@@ -82,6 +82,7 @@ function threadFile(): string {
   const name = import.meta.filename.endsWith(".ts") ? "lease-thread.ts" : "lease-thread.js";
   const files = ["../stores/eventstoredb", "."].map((folder) => join(import.meta.dirname, folder, name));
   const file = files.find((each) => existsSync(each));
-  if (file === undefined) throw new Error(`${name} is not beside turnlog's other files: it is a program of its own`);
+  if (file === undefined)
+    throw new Error(`${name} is missing beside turnlog's other files: keep it there, because it is a separate program`);
   return file;
 }

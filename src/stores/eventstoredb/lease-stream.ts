@@ -58,7 +58,7 @@ export async function createLeaseStream(
           return;
         }
         if (answer.current <= (last ?? -1))
-          throw new EsdbFailure("behind", `renewal ${last ?? 0} is gone, which it had acknowledged`);
+          throw new EsdbFailure("behind", `renewal ${last ?? 0}, which it had acknowledged, is missing`);
         // An earlier try had succeeded after all.
         last = answer.current;
       }

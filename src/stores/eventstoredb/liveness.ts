@@ -40,18 +40,18 @@ export function createLiveness(session: Session, pace: LeasePace): EventStoreDbL
             if (kind === "lost") forget();
             const what =
               kind === "lost"
-                ? `nothing at ${address.shown} shows any more that this process lives`
-                : `for ${seconds} s nothing at ${address.shown} showed that this process lives`;
+                ? `nothing at ${address.shown} shows any longer that this process is alive`
+                : `for ${seconds} s nothing at ${address.shown} showed that this process is alive`;
             session.warn(
-              `${what} (${reason}): other processes may take up its open runs, and the next append of a run that was taken is refused`,
+              `${what} (${reason}): other processes may take over its open runs, and the next append of a run that was taken over is rejected`,
             );
           },
         },
       );
     } catch (error) {
       forget();
-      const what = `nothing could be written at ${address.shown} to show that this process lives`;
-      const follows = "so other machines and containers wait for takeoverAfterMs before they take up its runs";
+      const what = `this process could write nothing at ${address.shown} to show that it is alive`;
+      const follows = "so other machines and containers wait for takeoverAfterMs before they take over its runs";
       // The next run tries again.
       if (!hasWarned && !closing.aborted) session.warn(`${what}, ${follows}: ${messageOf(error)}`);
       hasWarned = true;

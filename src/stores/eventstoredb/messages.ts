@@ -212,7 +212,7 @@ const maxDigits = 20;
 function parsePosition(text: string): { readonly commit: string; readonly prepare: string } {
   const [, commit, prepare] = positionPattern.exec(text) ?? [];
   if (commit === undefined || prepare === undefined) {
-    throw new StoreCorruptedError(`${text} is not a position of an EventStoreDB: it is another store's`);
+    throw new StoreCorruptedError(`${text} is not a position of EventStoreDB: it comes from another store`);
   }
   return { commit, prepare: BigInt(prepare).toString() };
 }

@@ -156,6 +156,6 @@ export function ownEnvelope(event: EsdbEvent, stream: string): StoredEnvelope {
   const envelope = envelopeOf(event, stream);
   if (envelope !== null) return envelope;
   throw new StoreCorruptedError(
-    `event ${event.revision} of ${stream} was written by another program: keep other programs off turnlog's streams, or give turnlog names of its own (turnlogNamespace=… in the address)`,
+    `another program wrote event ${event.revision} of ${stream}: keep other programs off turnlog's streams, or give turnlog its own names (turnlogNamespace=… in the address)`,
   );
 }

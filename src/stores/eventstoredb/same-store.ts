@@ -57,7 +57,7 @@ export function createSameStore(
   }
 
   async function checkNewest(seen: SeenEvent, silenceMs: number): Promise<void> {
-    const gone = `event ${seen.id}, which was at ${seen.position}, is gone`;
+    const gone = `event ${seen.id}, which was at ${seen.position}, is missing`;
     let found: EsdbEvent | null;
     try {
       found = await first(connection.messages.eventAt(seen.position), silenceMs);
@@ -67,8 +67,7 @@ export function createSameStore(
       if (error.kind === "denied") return;
       throw error.kind === "position" ? new EsdbFailure("replaced", gone, { cause: error.cause }) : error;
     }
-    if (found === null)
-      throw new EsdbFailure("behind", `its log ends before ${seen.position}, which it has shown before`);
+    if (found === null) throw new EsdbFailure("behind", `its log ends before ${seen.position}, which it had before`);
     // A scavenge may have removed the event, and then the server returns a later one.
     if (comparePositions(found.position, seen.position) === 0 && found.id !== seen.id)
       throw new EsdbFailure("replaced", gone);

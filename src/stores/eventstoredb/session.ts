@@ -50,8 +50,8 @@ export function createSession(options: Pick<Session, "address" | "connection" | 
     warnOfForeign({ type, name }) {
       const isDeletion = type === "$streamDeleted";
       const warning = isDeletion
-        ? `${name} at ${address.shown} was deleted for ever by another program: restore it from a copy under another name`
-        : `${name} at ${address.shown} holds events of another program, which are left out of the log: give turnlog names of its own (turnlogNamespace=… in the address)`;
+        ? `another program deleted ${name} at ${address.shown} for ever: restore it from a copy under another name`
+        : `${name} at ${address.shown} holds events of another program, which turnlog leaves out of the log: give turnlog its own names (turnlogNamespace=… in the address)`;
       const about = isDeletion ? name : "";
       if (!warned.has(about)) warn(warning);
       warned.add(about);

@@ -8,13 +8,13 @@ export function storeIdOf(event: EsdbEvent, shown: string): string {
   const [data, metadata] = [parse(event.data), parse(event.metadata)];
   const version = objectOf(metadata)["turnlog"];
   if (typeof version === "number" && version > formatVersion) {
-    throw new StoreTooNewError(`${shown} was written by a newer turnlog (format ${version}): update turnlog`);
+    throw new StoreTooNewError(`a newer turnlog wrote ${shown} (format ${version}): update turnlog`);
   }
   const storeId = objectOf(data)["storeId"];
   // It becomes part of a file name.
   if (version !== undefined && typeof storeId === "string" && /^[0-9a-f-]{36}$/.test(storeId)) return storeId;
   throw new StoreCorruptedError(
-    `${shown} has a stream turnlog-store that turnlog did not write: give turnlog names of its own (turnlogNamespace=… in the address)`,
+    `${shown} has a stream turnlog-store that turnlog did not write: give turnlog its own names (turnlogNamespace=… in the address)`,
   );
 }
 

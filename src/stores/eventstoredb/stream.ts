@@ -47,7 +47,7 @@ export async function* readOwnStream(
     }
     if (!isShort) return;
     await checkStreamSettings(session, stream, part);
-    await patience.wait(new EsdbFailure("passing", `revision ${due} of ${stream} is there, and cannot be read yet`));
+    await patience.wait(new EsdbFailure("passing", `revision ${due} of ${stream} exists, but cannot be read yet`));
     signal.throwIfAborted();
   }
 }

@@ -76,9 +76,12 @@ function openFile(path: string): DatabaseSync {
   try {
     if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw new StoreUnavailableError(`${dirname(path)} cannot be made: name another file for views (viewsPath)`, {
-      cause,
-    });
+    throw new StoreUnavailableError(
+      `the folder ${dirname(path)} cannot be created: name another file for views (viewsPath)`,
+      {
+        cause,
+      },
+    );
   }
   try {
     return openDatabase(path, { kind: "views" }).database;
@@ -86,7 +89,7 @@ function openFile(path: string): DatabaseSync {
     if (!(error instanceof StoreCorruptedError || error instanceof StoreTooNewError)) throw error;
     if (!isFileOfViews(path)) {
       throw new StoreUnavailableError(
-        `${path} is no file of turnlog's views, and stays as it is: name another file (viewsPath), or delete it`,
+        `${path} is not a file of turnlog's views, so turnlog leaves it unchanged: name another file (viewsPath), or delete it`,
         { cause: error },
       );
     }

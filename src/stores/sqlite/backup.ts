@@ -76,9 +76,9 @@ function copyOver(source: string, name: string, { force, whenOpen }: Over): Writ
   const kind = kindAt(target);
   if (kind === "folder") throw new TurnlogError("file-exists", `${name} is a folder: name a file in it`);
   if (kind === "stream")
-    throw new TurnlogError("file-exists", `${name} is a pipe or a device, and a store needs a file: name one`);
+    throw new TurnlogError("file-exists", `${name} is a pipe or a device, but a store needs a file: name a file`);
   if (isOneFile(source, target))
-    throw new TurnlogError("file-exists", `${source} and ${name} are one file: name another`);
+    throw new TurnlogError("file-exists", `${source} and ${name} are the same file: name another`);
   if (kind === "file" && !force) throw exists(name);
   const { temporary, checked } = copyWhole(source, target);
   let old: OldStore | null = null;
@@ -106,7 +106,7 @@ function isOneFile(left: string, right: string): boolean {
 const companions = ["-wal", "-shm", "-journal"];
 
 const exists = (path: string): TurnlogError =>
-  new TurnlogError("file-exists", `${path} is there already: name another file, or replace it with --force`);
+  new TurnlogError("file-exists", `${path} already exists: name another file, or replace it with --force`);
 
 /** A compact copy beside `target`, including what is only in the source's log, and checked. */
 function copyWhole(source: string, target: string): { readonly temporary: string; readonly checked: CheckedFile } {

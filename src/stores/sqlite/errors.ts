@@ -37,7 +37,7 @@ export const isNotWritable = (error: unknown): boolean =>
 
 /** Rows and snapshots are in pages of the same file, but a copy contains only the events. */
 export const wayOut =
-  "restore it from a copy, or, where only what is made of the events is damaged, copy the events (`turnlog copy --to sqlite:other.db`)";
+  "restore it from a copy, or, if the events are undamaged, copy them (`turnlog copy --to sqlite:other.db`)";
 
 const isOneOf = (error: unknown, codes: readonly number[]): boolean =>
   error instanceof Error && "errcode" in error && codes.includes(primary(Number(error.errcode)));
@@ -69,7 +69,7 @@ function unavailableReason(errcode: number, path: string): string | null {
     case resultCodes.permission:
       return notWritableReason;
     case resultCodes.full:
-      return "cannot grow, the disk is full: free some space";
+      return "cannot grow because the disk is full: free some space";
     case resultCodes.inputOutput:
       return "cannot be read or written: check the disk, then open the store again";
     case resultCodes.cannotOpen:
@@ -81,13 +81,13 @@ function unavailableReason(errcode: number, path: string): string | null {
 
 function cannotOpenReason(path: string): string {
   const file = linkedFile(path);
-  if (file === null) return "goes by a link that leads back to itself: point the link at a file, or name another path";
+  if (file === null) return "is a link that leads back to itself: point the link at a file, or name another path";
   const folder = dirname(file);
   if (!existsSync(folder)) {
-    if (file !== path) return `is a link to ${file}, which cannot be created: make the folder ${folder} first`;
+    if (file !== path) return `is a link to ${file}, which cannot be created: create the folder ${folder} first`;
     const isLink = lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink() === true;
     if (isLink) return `cannot be created: the folder ${folder} is a link to nothing; point it at a folder`;
-    return `cannot be created: make the folder ${folder} first`;
+    return `cannot be created: create the folder ${folder} first`;
   }
   if (!statSync(folder).isDirectory()) return `cannot be created: ${folder} is not a folder`;
   if (existsSync(path) && statSync(path).isDirectory()) return "is a folder: name a file in it";

@@ -50,7 +50,7 @@ export function createHeadsBeside(database: DatabaseSync, { path, storeId }: Hea
   }
 
   function saveAll(): void {
-    if (isOthers(file)) throw new Error(`${file} is a file of another program`);
+    if (isOthers(file)) throw new Error(`${file} belongs to another program`);
     // Read before the heads, which may then be newer: the next call adds events after this end.
     const end = log.end();
     const temporary = createBeside(file);

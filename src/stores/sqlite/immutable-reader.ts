@@ -35,7 +35,7 @@ export function openImmutable(path: string): ImmutableFile | null {
     version,
     confirm() {
       if (version() === opened) return;
-      throw new StoreUnavailableError(`${path} is being written by another process: do this again`);
+      throw new StoreUnavailableError(`another process is writing ${path}: try again`);
     },
   };
 }

@@ -73,8 +73,8 @@ function tryToHold(store: string, warn: (message: string) => void): Lease | null
     }
     throw new Error(`other processes took ${maxTries} of them away`);
   } catch (error) {
-    const what = `no file beside ${store} could be locked to show that this process lives`;
-    warn(`${what}, so other containers wait for takeoverAfterMs before they take up its runs: ${messageOf(error)}`);
+    const what = `this process could lock no file beside ${store} to show that it is alive`;
+    warn(`${what}, so other containers wait for takeoverAfterMs before they take over its runs: ${messageOf(error)}`);
     return null;
   }
 }

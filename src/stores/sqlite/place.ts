@@ -29,7 +29,7 @@ export function createPlaceCheck(path: string, { isReadOnly = false } = {}): Pla
     }
     if (!isReadOnly && !isSameFile(lookAt(log), openedLog)) {
       throw new StoreReplacedError(
-        `${path} has lost its log (${log}) while it was open here: nothing was ${doing}; open the store again`,
+        `${path} lost its log (${log}) while it was open here: nothing was ${doing}; open the store again`,
       );
     }
   };

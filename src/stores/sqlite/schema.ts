@@ -53,7 +53,7 @@ function setPragmas(database: DatabaseSync, path: string): void {
   const shown = [`journal ${String(journal)}`, ...wrong.map(({ name, found }) => `${name} ${String(found)}`)].join(
     ", ",
   );
-  throw new StoreUnavailableError(`${path} cannot be kept safe (${shown}): choose a path on a local disk`);
+  throw new StoreUnavailableError(`${path} cannot be written durably (${shown}): choose a path on a local disk`);
 }
 
 /**
@@ -96,7 +96,7 @@ export function checkSchema(database: DatabaseSync, path: string, kind: FileKind
   const version = isOurs ? Number(read("schemaVersion")) : Number.NaN;
   if (version > schemaVersion) {
     throw new StoreTooNewError(
-      `${path} was written by a newer turnlog (schema ${version}, this one knows ${schemaVersion}): update turnlog`,
+      `a newer turnlog wrote ${path} (schema ${version}, this one knows ${schemaVersion}): update turnlog`,
     );
   }
   const storeId = isOurs ? read("storeId") : undefined;
@@ -105,7 +105,7 @@ export function checkSchema(database: DatabaseSync, path: string, kind: FileKind
   }
   const lacking = tableNames.find((name) => !isThere(name));
   if (lacking !== undefined) {
-    throw new StoreCorruptedError(`${path} is damaged, its table ${lacking} is gone: restore it from a copy`);
+    throw new StoreCorruptedError(`${path} is damaged, its table ${lacking} is missing: restore it from a copy`);
   }
   return storeId;
 }

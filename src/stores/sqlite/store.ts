@@ -191,7 +191,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       warn(
-        `heads could not be saved beside ${path}, so verify cannot tell whether its newest events are lost: ${reason}`,
+        `turnlog could not save heads beside ${path}, so verify cannot tell whether its newest events are lost: ${reason}`,
       );
     }
   }

@@ -239,7 +239,7 @@ test.each<readonly [object, string]>([
   expect(() => createEngine({ provider: scripted([]), compact })).toThrow(message);
 });
 
-test("no policy stands in the log of a run whose engine has none", async () => {
+test("the log of a run has no policy if its engine has none", async () => {
   const { conversation, ...workshop } = createWorkshop();
   await conversation.append("hello");
   await conversation.run(workshop.scripted(["hello"]).engine);

@@ -99,7 +99,7 @@ describe.each(noJson)("an effect that gives %s", (_, gives) => {
     await dieAt(first, beforeRequest(0));
     const { conversation, engine } = scene.process();
     await conversation.run(engine);
-    const message: unknown = expect.stringMatching(/^the effect retrieve gave what is no JSON: ./);
+    const message: unknown = expect.stringMatching(/^the effect retrieve returned a value that is not JSON: ./);
     expect(failures).toMatchObject([0, 1].map(() => ({ name: "EffectFailedError", message })));
     expect(dataOf(await eventsOf(conversation), "EffectFinished")).toMatchObject([
       { answer: { outcome: "error", message } },

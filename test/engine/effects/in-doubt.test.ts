@@ -64,7 +64,7 @@ describe("a call in doubt", () => {
     expect(charge.runs).toHaveLength(2);
   });
 
-  test("is settled by the app's handler, which is told what it was begun with", async () => {
+  test("is settled by the app's handler, which gets the arguments that it began with", async () => {
     const told: unknown[] = [];
     const { result, charge } = await parked({
       onInDoubt: (doubt) => {
@@ -83,7 +83,7 @@ describe("a call in doubt", () => {
     const { conversation, result } = await parked();
     const before = await eventsOf(conversation);
     const settling = conversation.settle(result.inDoubt[0]?.blockId ?? "", outputOf(gives()));
-    await expect(settling).rejects.toThrow(/is no JSON: ./);
+    await expect(settling).rejects.toThrow(/is not JSON: ./);
     expect(await eventsOf(conversation)).toHaveLength(before.length);
   });
 
@@ -93,7 +93,7 @@ describe("a call in doubt", () => {
       const { conversation, scene } = await cutOff();
       const before = await eventsOf(conversation);
       const { engine } = scene.process({ onInDoubt: () => outputOf(gives()) });
-      await expect(conversation.run(engine)).rejects.toThrow(/the output that settles charge is no JSON: ./);
+      await expect(conversation.run(engine)).rejects.toThrow(/the output that settles charge is not JSON: ./);
       expect(await eventsOf(conversation)).toHaveLength(before.length);
       const ledger = scene.process({ onInDoubt: () => ({ how: "result", output: "found in the ledger" }) });
       expect(await ledger.conversation.run(ledger.engine)).toMatchObject({ status: "completed", text: "an answer" });
@@ -160,7 +160,7 @@ describe("a call in doubt", () => {
   });
 });
 
-test("a result that a person knew stands where its call's would, also when the run fails in the end", async () => {
+test("a result that a person gave takes the place of the call's own, also if the run fails later", async () => {
   const charge = counted("charge", false);
   const lookUp = counted("look-up", true);
   const refusal = { error: { message: "no more" } };
@@ -177,7 +177,7 @@ test("a result that a person knew stands where its call's would, also when the r
   expect(results.map(({ text }) => text)).toEqual(["charged, says the bank", "look-up done", "look-up done"]);
 });
 
-test("a call of a tool that never was there is told so again, and waits for nobody", async () => {
+test("a call of an unknown tool gets the same error again, and waits for no person", async () => {
   const lookUp = counted("look-up", true);
   const scene = createScene([calling(["no-such-tool", "{}"]), "an answer"], { tools: [lookUp.tool] });
   const first = scene.process();
@@ -265,7 +265,7 @@ describe("a layer's effect", () => {
     }).process();
     await conversation.append("hello");
     const failure = await rejectionOf(conversation.run(engine));
-    expect(String(failure)).toContain(`the effect wait may take ${timeoutMs} ms`);
+    expect(String(failure)).toContain(`the limit of the effect wait is ${timeoutMs} ms`);
     expect(typesOf(await eventsOf(conversation))).not.toContain("EffectStarted");
   });
 });

@@ -23,8 +23,8 @@ test("a tool of which several calls are in doubt does not name one", () => {
 test.each<[string, ReadonlyMap<BlockId, string>, string]>([
   ["chrage", inDoubt, "'chrage' is not in doubt: did you mean 'charge'?"],
   ["weather", new Map([[id(1), "charge"]]), `'weather' is not in doubt: give 'charge' or '${id(1)}'`],
-  ["charge", new Map(), "'charge' is not in doubt: resume the run to see what is"],
-])("what is not in doubt is told with what is (%s)", (wanted, known, message) => {
+  ["charge", new Map(), "'charge' is not in doubt: resume the run to see which calls are"],
+])("an error about a call that is not in doubt lists those that are (%s)", (wanted, known, message) => {
   const refused = (): unknown => idInDoubt(wanted, known);
   expect(refused).toThrow(expect.objectContaining({ code: "not-in-doubt" }));
   expect(refused).toThrow(message);

@@ -25,7 +25,7 @@ test.each([
   ["throws", throwing],
   ["gives", returning],
   ["promises", later],
-])("an error that a tool %s is told by its message, without stack and cause", async (_, charge) => {
+])("the model reads the message of an error that a tool %s, without stack and cause", async (_, charge) => {
   const { turn, events } = await run([calling(["charge", "{}"]), "done"], { tools: [charge] });
   expect(resultsOf(turn)).toEqual(["Error: no account"]);
   expect(dataOf(events, "ToolFinished")).toMatchObject([{ outcome: "error" }]);
@@ -35,7 +35,7 @@ test.each([
 test.each([
   ["throws", throwing],
   ["gives", returning],
-])("the app says what the model is told of an error that a tool %s", async (_, charge) => {
+])("the app chooses what the model reads about an error that a tool %s", async (_, charge) => {
   const seen: unknown[] = [];
   const onToolError = (error: unknown): string => {
     seen.push(error);
@@ -66,7 +66,7 @@ test.each<[string, () => unknown]>([
   ["throws", () => user([undefined as never])],
   ["gives no text", () => undefined],
   ["gives a promise", () => Promise.reject(new Error("late"))],
-])("where the app's own word %s, the model is told nothing of the error, and the run goes on", async (_, say) => {
+])("if the app's onToolError %s, the model reads nothing of the error, and the run continues", async (_, say) => {
   const onToolError = say as () => string;
   const { turn, outcome } = await run([calling(["charge", "{}"]), "done"], { tools: [throwing], onToolError });
   expect(resultsOf(turn)).toEqual(["Error: the tool failed, and onToolError gave no text for it"]);

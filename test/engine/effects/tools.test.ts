@@ -17,7 +17,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("the model is told of each tool by the JSON Schema of its input", async () => {
+test("a request offers each tool with the JSON Schema of its input", async () => {
   const { provider } = await run(["done"]);
   expect(provider.requests[0]?.["tools"]).toMatchObject([
     {
@@ -55,7 +55,7 @@ test.each([
   [[{ type: "text", text: "a", lang: "en" }]],
   [[image(url), { type: "row" }]],
   [{ type: "text", text: "a" }],
-])("data that is no list of parts is told as JSON: %j", async (data) => {
+])("data that is not a list of parts is sent as JSON: %j", async (data) => {
   const look = tool({ name: "look", description: "Looks.", inputSchema: z.object({}), execute: () => data });
   const { turn } = await run([calling(["look", "{}"]), "done"], { tools: [look] });
   expect(resultsOf(turn)).toEqual([JSON.stringify(data)]);
@@ -66,7 +66,7 @@ test.each([
   ["arguments that are no JSON", "add", '{"left": ', /^Error: invalid arguments: not JSON/],
   ["a tool that is not there", "subtract", "{}", /^Error: there is no tool named subtract/],
   ["a tool that throws", "fail", "{}", /^Error: the tool's own trouble/],
-] as const)("the model is told of %s, and the run goes on", async (_, name, given, told) => {
+] as const)("the model reads of %s, and the run continues", async (_, name, given, told) => {
   const fail = tool({
     name: "fail",
     description: "Fails.",
@@ -90,7 +90,7 @@ const giving = (gives: () => unknown, timeoutMs = 1_000): Tool => ({
   run: async () => await gives(),
 });
 
-test.each(noJson)("the model is told that a tool gave %s, and the run goes on", async (_, gives) => {
+test.each(noJson)("the model reads that a tool gave %s, and the run continues", async (_, gives) => {
   const { conversation, events, outcome, provider } = await run([calling(["give", "{}"]), "done"], {
     tools: [giving(gives)],
   });
@@ -106,7 +106,7 @@ test("a tool may throw what has no text", async () => {
     tools: [giving(throwNothing)],
   });
   expect(outcome).toMatchObject({ status: "completed" });
-  expect(resultsOf(turn)).toEqual(["Error: something was thrown that has no text"]);
+  expect(resultsOf(turn)).toEqual(["Error: the thrown value has no message"]);
 });
 
 test.each(noJson)("a tool that was given up and gives %s later is recorded with its error", async (_, gives) => {
@@ -145,7 +145,7 @@ test("parallel calls run at the same time", async () => {
   expect({ maxRunning, results: resultsOf(turn) }).toEqual({ maxRunning: 3, results: ["met", "met", "met"] });
 });
 
-test("a tool that takes too long is given up, the model is told, and what it says later is recorded", async () => {
+test("a tool that takes too long is abandoned, the model learns of it, and a later result is recorded", async () => {
   const finish = Promise.withResolvers<string>();
   let heard: AbortSignal | null = null;
   const slow = tool({
@@ -236,7 +236,7 @@ test("a custom tool call gets its input as text and a result of its kind", async
   });
 });
 
-test("a layer runs a call once, whoever asks for it again", async () => {
+test("a layer runs a call once, however often it is asked for", async () => {
   let runs = 0;
   const count = tool({
     name: "count",
@@ -289,11 +289,11 @@ test.each<[string, (timeoutMs: number) => Partial<EngineConfig>]>([
   const create = (timeoutMs: number) => (): unknown =>
     createEngine({ provider: scripted([]), takeoverAfterMs: 10_000, ...config(timeoutMs) });
   expect(create(10_001)).toThrow(RangeError);
-  expect(create(10_001)).toThrow(`${what} may take 10001 ms`);
+  expect(create(10_001)).toThrow(`the limit of ${what} is 10001 ms`);
   expect(create(10_000)).not.toThrow();
-  for (const odd of [0, -1, Number.NaN]) expect(create(odd)).toThrow(`${what} may take ${odd} ms: a limit is from 1`);
+  for (const odd of [0, -1, Number.NaN]) expect(create(odd)).toThrow(`the limit of ${what} is ${odd} ms: give 1`);
   const endless = (): unknown => createEngine({ provider: scripted([]), takeoverAfterMs: 2 ** 40, ...config(2 ** 31) });
-  expect(endless).toThrow(`${what} may take ${2 ** 31} ms`);
+  expect(endless).toThrow(`the limit of ${what} is ${2 ** 31} ms`);
 });
 
 test("a tool call names its tool as the log's actor, and its key is the same for both events", async () => {

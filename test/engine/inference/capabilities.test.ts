@@ -135,7 +135,7 @@ describe("an endpoint that says what it continues from and leaves the context ou
     expect(lesson?.reason).toMatch(/^it counted \d+ tokens, where what it was asked to continue from had \d+$/);
   });
 
-  test("is told of as a loss of the run, and its answer is never continued from", async () => {
+  test("is reported as a loss of the run, and its answer is never continued from", async () => {
     const talk = await talkTo(lying);
     await talk.say("one ".repeat(60));
     await talk.workshop.conversation.append("two");
@@ -159,7 +159,7 @@ describe("an endpoint that says what it continues from and leaves the context ou
     expect(await learnt(talk)).toEqual([]);
   });
 
-  test("is believed where reasoning stands in the context, which servers may leave out", async () => {
+  test("is believed if the context has reasoning, which servers may leave out", async () => {
     const talk = await talkTo({ ...lying, answer: () => ({ output: [reasoning(), message("word ".repeat(40))] }) });
     await talk.say("one ".repeat(60));
     await talk.say("two");

@@ -158,7 +158,7 @@ async function play(seed: number, { server, draw }: Awaited<ReturnType<typeof co
     if (output.some(({ wire }) => wire?.compacts === true)) tally.compactions += 1;
 }
 
-test("whatever is edited, a model reads the outgoing Turn: as it is, or as what a compaction item stands for", async () => {
+test("after any edit a model reads the outgoing Turn: as it is, or as a compaction item that replaces it", async () => {
   const played = await compactingServer();
   const tally = newTally();
   for (let seed = firstSeed; seed < firstSeed + cases(14, 5_000, 30); seed += 1) await play(seed, played, tally);

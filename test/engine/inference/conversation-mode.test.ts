@@ -205,7 +205,7 @@ test("an object that is busy is waited for, and one that is gone is made anew", 
   expect(dataOf(await eventsOf(conversation), "AnchorInvalidated")).toMatchObject([{ anchor: { id: first } }]);
 });
 
-test("an item that stays busy is asked for as often as the policy says, and the next run goes on from what is there", async () => {
+test("a busy item is retried as often as the policy says, and the next run continues from what is there", async () => {
   const server = await startServer();
   let [hidden, isBusy, refused] = ["", false, 0];
   const hide = defineMiddleware(
@@ -233,7 +233,7 @@ test("an item that stays busy is asked for as often as the policy says, and the 
   expect(objectIn(server)).toBe(object);
 });
 
-test("modes change in mid-conversation, and each goes on from what it can", async () => {
+test("modes change in mid-conversation, and each continues from what it can", async () => {
   const server = await startServer();
   const { conversation, asks, store } = talkTo(server);
   const modes = ["conversation", "chained", "conversation", "stateless", "conversation"] as const;
@@ -288,7 +288,7 @@ test("an endpoint that does as if it did not see the object is found out, and se
 test.each<readonly [string, Partial<EngineConfig>]>([
   ["says that there are conversations", {}],
   ["wants no other way", { chain: { onRefused: "throw" } }],
-])("a caller who %s is told that the endpoint has none, and nothing is learnt", async (_, config) => {
+])("a caller who %s gets an error that the endpoint has none, and nothing is learnt", async (_, config) => {
   const server = await startServer({ hasConversations: false });
   const capabilities = config.chain === undefined ? { conversations: true } : {};
   const provider = openaiResponses({ model: "m", baseURL: server.baseUrl, apiKey: "key", capabilities });

@@ -108,7 +108,7 @@ test("a run that was cut off fails over as its log says, whatever else is still 
   expect(resumed).toEqual(resumed.map(() => ({ said: "small says so", asksAgain: false })));
 });
 
-test("a failure that stood stands in a run that is taken up, although its router would have another one today", async () => {
+test("a recorded failure stays in a resumed run, although its router would choose another provider today", async () => {
   const { ended, log, resumed } = await cutOffAnywhere(
     ({ large }) =>
       () =>
@@ -120,7 +120,7 @@ test("a failure that stood stands in a run that is taken up, although its router
   expect(resumed).toEqual(resumed.map(() => ({ said: "", asksAgain: false })));
 });
 
-test("what a router throws ends the run with its words, which the log has for whoever takes it up", async () => {
+test("an error that a router throws ends the run, and the log keeps its message for a resumption", async () => {
   const failing: Choice =
     ({ large }) =>
     ({ failed }) => {
@@ -128,9 +128,9 @@ test("what a router throws ends the run with its words, which the log has for wh
       return large;
     };
   const { ended, log, resumed } = await cutOffAnywhere(failing, {});
-  const why = "the router did not say who is asked: out of models";
+  const why = "the router did not choose a provider: out of models";
   expect(ended).toMatch(
-    /failed \(route-failed\): the router did not say who is asked: out of models; .* had failed: no$/,
+    /failed \(route-failed\): the router did not choose a provider: out of models; .* had failed: no$/,
   );
   expect(dataOf(log, "InferenceFailed").map(({ next }) => next)).toEqual([{ error: why }]);
   expect(resumed.map(({ said }) => said?.replace(/run_\w+/, ""))).toEqual(

@@ -23,11 +23,11 @@ describe.each<[string, Provider["infer"], string]>([
     },
     bug.message,
   ],
-  ["throws what has no text", throwNothing, "something was thrown that has no text"],
+  ["throws what has no text", throwNothing, "the thrown value has no message"],
   [
     "gives no response",
     async () => ({}) as InferenceResponse,
-    "the provider gave no response: infer has to give { response }, a JSON object",
+    "the provider gave no response: infer must return { response }, a JSON object",
   ],
 ])("a provider that %s", (_, infer, message) => {
   test("has failed: the request is answered so, and the run ends by it", async () => {
@@ -110,7 +110,7 @@ test("a provider that lets the abort through was aborted", async () => {
   ]);
 });
 
-test("a provider that fails to fetch a response has it cancelled: nobody waits for it any more", async () => {
+test("a provider that fails to fetch a response cancels it, because no caller waits any more", async () => {
   const cancelled: string[] = [];
   const provider: Provider = {
     ...doing(async ({ onStarted }) => {

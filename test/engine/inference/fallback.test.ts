@@ -107,7 +107,7 @@ test("a lost response whose reasoning comes back as ciphertext costs one resend 
   expect(statuses(talk.server)).toEqual([200, 400, 200]);
 });
 
-test("a server that lost everything, keys and all, is told everything without what it cannot read", async () => {
+test("a server that lost everything, keys included, is sent everything that it can still read", async () => {
   const [first, second] = [await startServer({ seed: "first" }), await startServer({ seed: "second" })];
   let now = first;
   // One address, behind which another server stands from some day on.

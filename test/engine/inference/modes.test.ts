@@ -57,7 +57,7 @@ test("what the caller says of store is kept in a stateless run, and what is made
   }
 });
 
-test("a run may be of another mode than its engine, and the next one goes on from what servers hold", async () => {
+test("a run may have another mode than its engine, and the next one continues from what servers hold", async () => {
   const server = await startServer();
   const { conversation, engine, store } = createWorkshop();
   const asks = engine({ provider: providerOf(server) });

@@ -19,7 +19,7 @@ test("a Turn of which nothing can be sent fails the run by name, and no request 
   expect(provider.requests).toEqual([]);
 });
 
-test("nobody is made to say more behind a Turn of which nothing is sent", async () => {
+test("no user message is added to a Turn of which nothing is sent", async () => {
   await using server = await startReferenceServer();
   const provider = anthropic({ model: "claude-sonnet-5", apiKey: "none", baseURL: server.url });
   await using store = new TurnlogStore(createMemoryStore());

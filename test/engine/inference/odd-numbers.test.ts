@@ -43,7 +43,7 @@ test.each([
   },
 );
 
-test("what a provider has rounded stands in the log as JavaScript writes it, and is no failure", async () => {
+test("a number that a provider rounded is logged as JavaScript writes it, and is not a failure", async () => {
   const { conversation, engine, store } = createWorkshop();
   const model = scripted([
     { items: [{ type: "message", role: "assistant", content: "hi", serial: 2 ** 60, angle: -0 }] },

@@ -17,7 +17,7 @@ async function counted(mode: Mode, middleware: readonly Layer[] = []) {
 }
 
 test.each(["chained", "stateless", "conversation"] as const)(
-  "%s: what the server has read and said before comes from its cache, and is told as such",
+  "%s: what the server has read and said before comes from its cache, and is reported as cached",
   async (mode) => {
     const [first, ...later] = await counted(mode);
     expect(first?.cached).toBe(0);

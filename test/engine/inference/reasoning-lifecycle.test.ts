@@ -75,7 +75,7 @@ test("the process is warned of old reasoning once for an engine", async () => {
     talk.clock.now += 24 * hourMs;
   }
   await new Promise(setImmediate);
-  expect(warnings).toEqual([expect.stringContaining("reasoning.keepForMs leaves old reasoning out")]);
+  expect(warnings).toEqual([expect.stringContaining("reasoning.keepForMs leaves out old reasoning")]);
 });
 
 test("the age from which it warns is the caller's", async () => {

@@ -77,7 +77,7 @@ describe("a request that the server did not act on", () => {
     expect([hurried.waits, statusesOf(hurried)]).toEqual([[], [429]]);
   });
 
-  test("is sent again when nobody listened at the address", async () => {
+  test("is sent again when no server listened at the address", async () => {
     const talk = await talkTo();
     let calls = 0;
     const route: typeof fetch = (url, init) => {
@@ -134,7 +134,7 @@ describe("a request that the server did not act on", () => {
     expect(talk.waits).toEqual([retryInMs - 5_000]);
   });
 
-  test("is the same attempt again when the run is executed again, and nobody waits", async () => {
+  test("is the same attempt again when the run is executed again, without a wait", async () => {
     const talk = await talkTo(refusal(429));
     const engine = talk.engineWith({});
     await talk.conversation.run(engine);

@@ -46,7 +46,7 @@ async function story(conversation: Conversation): Promise<readonly unknown[]> {
   return told;
 }
 
-test("a router says who answers each request, and whoever is asked again goes on from what it holds", async () => {
+test("a router chooses the provider of each request, and a provider that is asked again continues from what it holds", async () => {
   await using store = new TurnlogStore(createMemoryStore());
   const conversation = store.conversation();
   const models = two();
@@ -83,7 +83,7 @@ test("the result of a run and its stream say who answered, and who is asked", as
   ]);
 });
 
-test("a router is told the Turn, the step, what was used and who failed", async () => {
+test("a router gets the Turn, the step, the usage and the failed providers", async () => {
   await using store = new TurnlogStore(createMemoryStore());
   const asked: Omit<RouteQuestion, "turn">[] = [];
   const models = two({ large: [refused], small: [{ calls: [{ name: "look", arguments: {} }] }, "done"] });
@@ -112,7 +112,7 @@ test("a router is told the Turn, the step, what was used and who failed", async 
   ]);
 });
 
-test("a failure stands where the router has nobody else, and the Turn is as it was", async () => {
+test("a failure stays if the router has no other provider, and the Turn is unchanged", async () => {
   await using store = new TurnlogStore(createMemoryStore());
   const conversation = store.conversation();
   const models = two({ large: [refused, "large again"] });
@@ -167,7 +167,7 @@ test("a run that is taken up asks whom its log says, whatever the router says by
   expect(await story(next)).toEqual([["large", "full"], "interrupted", ["large", "full"]]);
 });
 
-test("a router is told the step of the run, also of one that is taken up", async () => {
+test("a router gets the step of the run, also of a resumed one", async () => {
   const events = createMemoryStore();
   const look = tool({
     ...{ name: "look", description: "Looks.", inputSchema: z.object({}), idempotent: true },
@@ -210,10 +210,10 @@ test("what a provider cannot be asked is refused when the run begins, and a stra
   await conversation.append("hi");
   const engine = createEngine({ provider: small, otherProviders: { plain }, route: () => null });
   await expect(conversation.run(engine, { temperature: 1 })).rejects.toThrow(
-    /scripted takes no settings of a run \(temperature\)/,
+    /scripted does not support settings of a run \(temperature\)/,
   );
   const astray = createEngine({ provider: small, otherProviders: { plain }, route: () => large });
-  await expect(conversation.run(astray)).rejects.toThrow(/route gave an object.*give provider, plain, or null/s);
-  expect(() => createEngine({ provider: small, otherProviders: { plain } })).toThrow(/never asked without a route/);
+  await expect(conversation.run(astray)).rejects.toThrow(/route returned an object.*return provider, plain, or null/s);
+  expect(() => createEngine({ provider: small, otherProviders: { plain } })).toThrow(/otherProviders need a route/);
   expect(() => createEngine({ provider: small, route: () => null })).toThrow(/otherProviders is undefined/);
 });

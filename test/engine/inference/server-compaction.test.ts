@@ -144,7 +144,7 @@ test("what the instructions say of the Turn is in no window, and stays where it 
   expect(typesSent(server.requests.at(-1)?.body)).toEqual(["user", "user", "compaction", "user"]);
 });
 
-test("what the server's compaction cost stands in its event, is told where usage is told, and is counted in a budget", async () => {
+test("the cost of the server's compaction is in its event, in every report of usage, and in a budget", async () => {
   const { conversation, store, engine, provider, of, window } = await windowed();
   const costs = async () => {
     const { rows } = (await eventsOf(conversation)).reduce(usage.apply, usage.initial(""));

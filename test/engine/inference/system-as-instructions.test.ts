@@ -91,7 +91,7 @@ test("what is more than text, and a Turn of nothing else, stay in the input", as
   expect(pictured.provider.reading(0).map((item) => item["role"])).toEqual(["system", "system", "user"]);
 });
 
-test("a layer is told the settings with what its Turn says, and what no server has seen", async () => {
+test("a layer gets the settings with what its Turn says, and what no server has seen", async () => {
   const seen: unknown[] = [];
   const looking = defineMiddleware({ name: "looking", version: "1.0.0" }, (next) => (turn, ctx) => {
     seen.push(ctx.settings["instructions"], turn.blocks.filter(({ id }) => id !== null && ctx.unsent.has(id)).length);

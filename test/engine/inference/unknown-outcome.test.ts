@@ -103,7 +103,7 @@ test.each<[string, () => unknown, RegExp]>([
   [
     "hosted tools",
     () => createEngine({ provider: openaiResponses({ model: "m", tools: [{ type: "web_search" }], ...key }), retry }),
-    /the provider openai-responses may do more than answer: it offers a tool that is no function \(web_search\)/,
+    /the provider openai-responses may do more than answer: it offers a tool that is not a function \(web_search\)/,
   ],
   [
     "another wire's hosted tools",
@@ -131,7 +131,7 @@ test.each<[string, () => unknown, RegExp]>([
   [
     "tools that the model runs by itself",
     () => createEngine({ provider: claudeCli({ model: "m" }), retry }),
-    /the model runs its tools by itself/,
+    /the model runs its own tools/,
   ],
 ])("with %s it is refused by name", (_, make, words) => {
   expect(make).toThrow(TypeError);

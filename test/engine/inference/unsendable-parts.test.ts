@@ -97,7 +97,7 @@ test("a message that a codec sends whole or not at all ends the run, too, where 
   await using _ = front;
   await conversation.append("And?");
   await expect(conversation.run(engine)).rejects.toThrow(
-    /: block blk_\S+ cannot be sent to the provider toy: the toy takes texts, and images of the user; take it out/,
+    /: block blk_\S+ cannot be sent to the provider toy: the toy takes texts, and images of the user; remove it/,
   );
   expect(front.requests).toHaveLength(0);
 });

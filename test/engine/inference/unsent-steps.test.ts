@@ -30,7 +30,7 @@ const showing = defineMiddleware({ name: "showing", version: "1.0.0" }, (next) =
 
 type Choosing = (question: RouteQuestion) => "small" | "large";
 
-/** An engine of two models whose router tells of which steps it was asked. */
+/** An engine of two models whose router records the steps for which it was called. */
 function engineThat(choose: Choosing, config: Partial<EngineConfig> = {}) {
   const small = scripted(() => "small says so", { prefix: "small" });
   const large = scripted(() => "large says so", { prefix: "large" });
@@ -76,7 +76,7 @@ async function cutOffAnywhere(choose: Choosing, otherwise: Choosing) {
   return { ended, log, resumed };
 }
 
-test("whom a router chose for a request that never was is in the log, and who takes the run up asks nobody else", async () => {
+test("the router's choice for a request that was never sent is in the log, and a resumption asks the same provider", async () => {
   const { ended, log, resumed } = await cutOffAnywhere(
     () => "large",
     () => "small",
@@ -102,13 +102,13 @@ test("what a router threw for a step that a layer goes on without is in the log,
     () => "small",
   );
   expect(ended).toBe("large says so");
-  const why = "the router did not say who is asked: out of models";
+  const why = "the router did not choose a provider: out of models";
   expect(dataOf(log, "StepRouted")).toEqual([{ error: why }]);
   expect(dataOf(log, "EffectFinished")).toMatchObject([{ answer: { value: `TurnlogError: ${why}` } }]);
   for (const { isChoiceKnown, asked } of resumed) if (isChoiceKnown) expect(asked).not.toContain(0);
 });
 
-test("whom a router chose stands before what is asked of that server to make room for the request", async () => {
+test("the router's choice is recorded before the requests that make room at that server", async () => {
   await using server = await startReferenceServer({ answer: () => ({ output: [message("ok")] }) });
   const own = { model: "m", baseURL: server.baseUrl, apiKey: "key", transport: "json" } as const;
   const [provider, kept] = [openaiResponses(own), openaiResponses({ ...own, organization: "kept" })];

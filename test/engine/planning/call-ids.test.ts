@@ -82,13 +82,13 @@ describe.each(names)("on the wire of %s", (name) => {
   });
 });
 
-test("a codec that gives one id to different calls is told so", () => {
+test("a codec that gives one id to different calls is an error", () => {
   const codec = defineCodec({
     ...{ name: "one-id/1", callIdFor: () => "one", encodeRequest: () => "", writeAnswer: () => ({}) },
     readAnswer: () => ({ id: null, status: null, isComplete: true, blocks: [], rest: {} }),
   });
   const turn = recorded(user("Go."), call("a"), result("a"), call("b"), result("b"));
-  expect(() => planned(turn, codec)).toThrow("callIdFor has to keep them apart");
+  expect(() => planned(turn, codec)).toThrow("callIdFor must return different ids");
 });
 
 test("a conversation of another provider's ids is accepted by a server that takes none of them", async () => {
@@ -118,7 +118,7 @@ test("a developer who is the system's is one on record, where the wire has no de
   expect(rules(chatCodecs.openai)).toEqual([]);
 });
 
-test("what the model said behind a call stands before it in its message: that is on record", () => {
+test("text that the model said after a call comes before it in its message, and that is recorded", () => {
   const wire = (index: number) => ({ scope: fullRequest.scope, group: { id: "inf_1", index, size: 2, stored: false } });
   const turn = recorded(user("Go."), call("a").withWire(wire(0)), assistant("Looking.").withWire(wire(1)), result("a"));
   expect(planned(turn, chatCodecs.openai).repairs).toEqual([

@@ -165,7 +165,7 @@ function isContinuable(context: ServerContext, request: Planned["request"]): boo
   return shapedBlocks(turn, context.length, shape(turn, context.length, options), options).length > 0;
 }
 
-/** Whether a block is a compaction, and what it was made of is not what stands before it. */
+/** Whether a block is a compaction that was made of other blocks than those before it. */
 function isMoved({ contexts, turn }: Planned["request"], { wire }: Block, index: number): boolean {
   if (wire?.compacts !== true || wire.group === undefined) return false;
   const made = contexts.ofInference(wire.group.id);

@@ -57,7 +57,7 @@ test("each of several late results names its own call, by what it was called wit
   ]);
 });
 
-test("its parts stand behind what names the call, data is its JSON, and long arguments are shortened", () => {
+test("its parts follow the text that names the call, data is its JSON, and long arguments are shortened", () => {
   const after = (output: JsonValue, more: Record<string, string> = {}) =>
     lastSaid(turnOf(asks(), response("a", [fc("call_a", more)]), asks(), gave("call_a", output)));
   const chart = image("https://charts.example/1.png");
@@ -74,7 +74,7 @@ test("what only its provider has a form for is left out as before, for no messag
   expect(sent(turn)).toMatch(/:aborted user$/);
 });
 
-test("a result in time stays a result, and so does one that a result without a call stands before", () => {
+test("a result in time stays a result, also after a result without a call", () => {
   const turn = turnOf(asks(), response("a", [fc("call_a")]), result("call_z"), result("call_a"), asks());
   expect(sent(turn)).toBe("user function_call:fc_call_a:call_a function_call_output:call_a user");
 });

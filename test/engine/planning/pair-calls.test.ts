@@ -21,7 +21,7 @@ describe("calls and results", () => {
     );
   });
 
-  test("stand together where the server wants that: what a result came before is outside, and the others are answered there", () => {
+  test("are kept together if the server requires it: a message that came before a result is moved out, and the others are answered there", () => {
     const [one, two, three] = response("b", [fc("call_a"), fc("call_b"), fc("call_c")]);
     const split = turnOf(
       asks(),
@@ -79,7 +79,7 @@ describe("calls and results", () => {
     expect(sent(turnOf(asks(), blocks, result("call_a")))).toBe("user assistant");
   });
 
-  test("of one call id are told apart: the later pair gets another id, and its group goes without ids", () => {
+  test("of one call id stay distinct: the later pair gets another id, and its group is sent without ids", () => {
     const again = response("b", [rs(2), { ...fc("call_a"), id: "fc_2" }]);
     const turn = turnOf(response("a", [fc("call_a")]), result("call_a"), again, result("call_a"));
     expect(sent(turn)).toBe(
@@ -130,7 +130,7 @@ describe("calls and results", () => {
     );
   });
 
-  test("of an app, which no response groups, stand together while only a model speaks", () => {
+  test("of an app, which no response groups, stay together while only a model speaks", () => {
     const [a, b] = [typedCall("call_a"), typedCall("call_b")];
     expect(sent(turnOf(a, b, result("call_a"), result("call_b")))).not.toContain("aborted");
     const c = typedCall("call_c");

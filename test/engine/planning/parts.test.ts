@@ -99,7 +99,7 @@ const ofChat = {
 const ofAiSdk = allBut("image under an id", "file under an id", "refusal", "video");
 const ofOllama = only("text", "image of data");
 
-/** What each wire can say, as docs/HANDOFF.md has it. A part of a type that nobody knows may be one of OpenAI's own. */
+/** What each wire can say, as docs/HANDOFF.md has it. A part of an unknown type may be one of OpenAI's own. */
 const sayable: Readonly<Record<Wire, Readonly<Record<Speaker, ReadonlySet<PartName>>>>> = {
   responses: {
     ...{ user: allBut("refusal"), assistant: only("text", "refusal", "video"), system: allBut("refusal") },
@@ -196,7 +196,7 @@ const saysAsText: ReadonlySet<Wire> = new Set([
   "ollama",
 ]);
 
-/** A text as it stands within a JSON text. */
+/** A text in the form that it has within JSON. */
 const quoted = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 describe.each(wires)("on the wire of %s", (wire) => {
@@ -255,7 +255,7 @@ describe("a file that a server keeps under an id", () => {
       expect(first?.parts).toEqual(stored.parts.filter((part) => codecs[to].unsendablePart?.(part, stored) === null));
   });
 
-  test.each(keeperNames)("goes to whoever is asked on the wire of %s while nobody has answered", (to) => {
+  test.each(keeperNames)("goes to every provider of the wire %s until one has answered", (to) => {
     const [first] = sentTo(to, keepers[to], recorded(stored));
     expect(first?.parts).toContainEqual(parts["file under an id"]);
   });
@@ -270,7 +270,7 @@ describe("a file that a server keeps under an id", () => {
     ]);
   });
 
-  test("of a block that was taken in from an endpoint is that endpoint's, whoever answers", () => {
+  test("of a block that came from an endpoint belongs to that endpoint, whichever endpoint answers", () => {
     const imported = Turn.of([stored.withId(freshBlockId()).withWire({ scope: keepers.anthropic })]);
     expect(sentTo("responses", keepers.responses, imported)[0]?.parts).toEqual([text("Read.")]);
     expect(sentTo("anthropic", keepers.anthropic, imported)[0]?.parts).toEqual(stored.parts);

@@ -73,7 +73,7 @@ describe("a request is full", () => {
     expect(at(minute + 1)).toMatchObject({ strategy: "full", reason: "expired", rejected: { reason: "expired" } });
   });
 
-  test("because the response is of a time that is still to come: a clock has jumped, and nobody knows its age", () => {
+  test("because the response is dated in the future: a clock has jumped, and its age is unknown", () => {
     const at = (ms: number) => plan(asked(second, known, { now: later(ms) }));
     expect(at(-minute)).toMatchObject({ strategy: "chained" });
     expect(at(-minute - 1)).toMatchObject({ strategy: "full", reason: "expired", rejected: { reason: "expired" } });

@@ -88,7 +88,7 @@ describe("a response's items", () => {
 });
 
 describe("a compaction trigger", () => {
-  test("stands last, behind the answers to open calls", () => {
+  test("comes last, after the answers to open calls", () => {
     expect(sent(turnOf(typedCall("call_a"), trigger))).toBe(
       "function_call:call_a function_call_output:call_a:aborted compaction_trigger",
     );

@@ -128,7 +128,7 @@ test("an abort in the middle of a stream keeps what was seen with the failure, a
   expect(told(await workshop.conversation.turn())).toEqual(["user hello"]);
 });
 
-test("a run that was aborted before it began leaves no trace, and is told as cancelled", async () => {
+test("a run that was aborted before it began leaves no trace, and counts as cancelled", async () => {
   const { workshop, outcome } = await runInto({ provider: gated([], () => undefined) }, AbortSignal.abort("why"));
   expect(outcome).toMatchObject({ code: "run-cancelled", cause: "why" });
   expect((await eventsOf(workshop.conversation)).map(({ event }) => event.type)).toEqual([
@@ -166,39 +166,36 @@ test.each<[string, (life: Life, signal: AbortSignal) => Promise<unknown>]>([
 test.each([
   ["before its first step", 0],
   ["between two steps", 1],
-])(
-  "a run that is aborted while its log is gone through again (%s) is told as cancelled, and stays",
-  async (_, passes) => {
-    const scene = createScene([call("count", "c0"), "a lost answer", "an answer"]);
-    const { tool: count, runs } = counted("count", false);
-    const abort = new AbortController();
-    const lives = { now: 0 };
-    let passed = 0;
-    const aborting = layer("aborting", (turn, next) => {
-      if (lives.now === 2 && passed++ === passes) abort.abort(new Error("the user has gone"));
-      return next(turn);
-    });
-    const process = (): Life => {
-      lives.now += 1;
-      return scene.process({ tools: [count], middleware: [aborting] });
-    };
-    const first = process();
-    await first.conversation.append("hello");
-    // Two requests and a tool are in the log.
-    await dieAt(first, ({ kind, phase }) => kind === "inference" && phase === "after" && asked(scene.provider) === 2);
-    const life = process();
-    const before = await eventsOf(life.conversation);
-    const running = life.conversation.run(life.engine, { signal: abort.signal });
-    expect(await rejectionOf(running)).toMatchObject({
-      code: "run-cancelled",
-      cause: { message: "the user has gone" },
-    });
-    expect(await eventsOf(life.conversation)).toEqual(before);
-    const last = process();
-    expect(await last.conversation.run(last.engine)).toMatchObject({ status: "completed", resumed: true });
-    expect(runs).toHaveLength(1);
-  },
-);
+])("a run that is aborted while its log is replayed (%s) counts as cancelled, and stays open", async (_, passes) => {
+  const scene = createScene([call("count", "c0"), "a lost answer", "an answer"]);
+  const { tool: count, runs } = counted("count", false);
+  const abort = new AbortController();
+  const lives = { now: 0 };
+  let passed = 0;
+  const aborting = layer("aborting", (turn, next) => {
+    if (lives.now === 2 && passed++ === passes) abort.abort(new Error("the user has gone"));
+    return next(turn);
+  });
+  const process = (): Life => {
+    lives.now += 1;
+    return scene.process({ tools: [count], middleware: [aborting] });
+  };
+  const first = process();
+  await first.conversation.append("hello");
+  // Two requests and a tool are in the log.
+  await dieAt(first, ({ kind, phase }) => kind === "inference" && phase === "after" && asked(scene.provider) === 2);
+  const life = process();
+  const before = await eventsOf(life.conversation);
+  const running = life.conversation.run(life.engine, { signal: abort.signal });
+  expect(await rejectionOf(running)).toMatchObject({
+    code: "run-cancelled",
+    cause: { message: "the user has gone" },
+  });
+  expect(await eventsOf(life.conversation)).toEqual(before);
+  const last = process();
+  expect(await last.conversation.run(last.engine)).toMatchObject({ status: "completed", resumed: true });
+  expect(runs).toHaveLength(1);
+});
 
 const lost: ScriptedAnswer = {
   error: { message: "Previous response not found.", code: "previous_response_not_found", status: 400 },

@@ -19,7 +19,7 @@ function chargingShop() {
   return { conversation, store, watched, workshop, engine, provider, charge };
 }
 
-test("a message that is delivered twice is answered once: nobody is asked, no tool runs and nothing is written", async () => {
+test("a message that is delivered twice is answered once: no model is asked, no tool runs and nothing is written", async () => {
   const { conversation, engine, provider, charge, watched } = chargingShop();
   const deliver = async () => {
     const { isNew } = await conversation.append("charge me", { key: "message-1" });
@@ -190,7 +190,7 @@ test("another run that was wanted and failed leaves the answer that there was", 
   expect(await conversation.run(engine)).toMatchObject({ isNew: false, text: "an answer" });
 });
 
-test("a cut-off run is finished by whoever asks next, and by that alone", async () => {
+test("only the next caller of run finishes a run that was cut off", async () => {
   const charge = counted("charge", true);
   const scene = createScene([calling(["charge", "{}"]), "paid", "never asked for"], { tools: [charge.tool] });
   const first = scene.process();

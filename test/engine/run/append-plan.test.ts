@@ -35,7 +35,7 @@ test.each(storeKinds)("a step with tools that finish together costs three append
   ]);
 });
 
-test("a result is durable while a slower tool still runs, and stands in the order of the calls all the same", async () => {
+test("a result is durable while a slower tool still runs, and results keep the order of the calls", async () => {
   const slow = Promise.withResolvers<string>();
   const { conversation, watched, ...workshop } = createWorkshop();
   const tools = [answering("slow", () => slow.promise), answering("fast", () => "fast result")];

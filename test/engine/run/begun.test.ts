@@ -12,10 +12,10 @@ test.each<[unknown, string]>([
   [{}, "name, scope, codec, capabilities, transport, settings, infer"],
   [{ ...scripted([]), infer: undefined }, "infer"],
   [{ ...scripted([]), capabilities: null }, "capabilities"],
-])("an engine is not made with a provider that is none (%#)", (provider, lacking) => {
+])("createEngine rejects an invalid provider (%#)", (provider, lacking) => {
   const create = (): unknown => createEngine(given(provider));
   expect(create).toThrow(TypeError);
-  expect(create).toThrow(`createEngine: provider is no provider, it lacks ${lacking}: `);
+  expect(create).toThrow(`createEngine: provider is not a provider, it lacks ${lacking}: `);
 });
 
 test("a provider may be an object of a class", () => {
@@ -34,7 +34,7 @@ test("a provider may be an object of a class", () => {
   expect(() => createEngine({ provider: new Mine() })).not.toThrow();
 });
 
-test("what keeps a run from beginning is told as it is, and nothing is written", async () => {
+test("an error that keeps a run from beginning is passed on unchanged, and nothing is written", async () => {
   const { conversation, ...workshop } = createWorkshop();
   await conversation.append("hello");
   const before = await eventsOf(conversation);

@@ -129,7 +129,8 @@ test("of an answer that cannot be stored what can be is kept with the failure", 
   expect(JSON.stringify(failed?.partial)).toContain("an answer");
 });
 
-const tooDeep = "what the effect dig gave cannot be stored: it has more than 256 levels of lists and objects";
+const tooDeep =
+  "the effect dig returned a value that cannot be stored: it has more than 256 levels of lists and objects";
 
 test.each<[string, number, object, string]>([
   ["as deep as is stored", 256, { outcome: "ok" }, "RunCompleted"],

@@ -9,7 +9,7 @@ import { beforeRequest, counted, createScene, dieAt } from "../../support/run/sc
 import { calling } from "../../support/run/tool-runs.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 
-test("a conversation that has used its tokens asks nobody any more, and goes on where the budget is raised", async () => {
+test("a conversation that has used its tokens asks no model any more, and continues when the budget is raised", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const lookUp = counted("look-up", true);
   const { engine, provider } = workshop.scripted([calling(["look-up", "{}"]), "an answer"], { tools: [lookUp.tool] });
@@ -76,7 +76,7 @@ test("a request of a Turn that was counted as too long is not sent; a revert mak
   expect(await conversation.run(engine, { budget })).toMatchObject({ text: "three" });
 });
 
-test("a budget that only warns is told, and the run goes on", async () => {
+test("a budget that only warns is reported, and the run continues", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const parts: RunPart[] = [];
   const { engine } = workshop.scripted([calling(["look-up", "{}"]), "an answer"], {

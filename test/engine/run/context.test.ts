@@ -61,7 +61,7 @@ test("a run that was cut off wants its context again, and says so before anythin
     const error = await rejectionOf(missing());
     expect(error).toMatchObject({ code: "context-missing" });
     expect(messageOf(error)).toMatch(
-      /^run run_\S+ was begun with a context, which no log has: to resume it, give that/,
+      /^run run_\S+ began with a context, which is not in the log: to resume it, give the context/,
     );
   }
   expect(await eventsOf(conversation)).toEqual(before);

@@ -26,7 +26,7 @@ test.each<[string, readonly Layer[], string]>([
     ],
     "layer hasty: trouble",
   ],
-  ["throws what has no text", [layer("odd", throwNothing)], "layer odd: something was thrown that has no text"],
+  ["throws what has no text", [layer("odd", throwNothing)], "layer odd: the thrown value has no message"],
   [
     "does not look at an effect that failed",
     [

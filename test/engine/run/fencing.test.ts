@@ -52,7 +52,7 @@ async function takeElsewhere(conversation: Conversation): Promise<string> {
   return runId;
 }
 
-test("an owner from whom its run was taken while it waited writes nothing more, and is told", async () => {
+test("an owner whose run was taken over while it waited writes nothing more, and gets an error", async () => {
   const scene = createScene(["late"]);
   const { conversation, engine } = scene.process();
   await conversation.append("hello");

@@ -122,7 +122,7 @@ test("a second call of next while one is open is refused, and names the layer", 
   expect(textsOf(turn)).toEqual(["hello", "answer"]);
 });
 
-test("next after its run has ended is a warning of the process, and asks nobody", async () => {
+test("next after its run has ended is a warning of the process, and asks no model", async () => {
   const leaked: Next[] = [];
   const leaking = layer("leaking", (next) => (turn) => {
     leaked.push(next);

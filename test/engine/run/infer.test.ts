@@ -41,7 +41,7 @@ describe("a layer that asks the model beside the conversation", () => {
     expect(provider.requests[1]).toMatchObject({ model: "scripted" });
   });
 
-  test("does not break the chain of the conversation, which goes on from none of its answers", async () => {
+  test("does not break the chain of the conversation, which continues from none of its answers", async () => {
     const { provider, first, second } = await talk(onTurn);
     const [, asked, , next] = provider.requests;
     expect(asked).not.toHaveProperty("previous_response_id");
@@ -66,7 +66,7 @@ describe("a layer that asks the model beside the conversation", () => {
     expect(provider.reading(2)).toHaveLength(5);
   });
 
-  test("costs what the run costs, and is told as what it was", async () => {
+  test("counts towards the cost of the run, and is reported as a question of a layer", async () => {
     const { first } = await talk(short);
     expect(first.steps).toHaveLength(1);
     expect(first.asides).toMatchObject([{ frame: "0.a0", decision: { reason: "aside", strategy: "full" } }]);
@@ -97,7 +97,7 @@ describe("a layer that asks the model beside the conversation", () => {
     expect(asked?.edits).toHaveLength(1);
   });
 
-  test("may ask what it was given as it stands", async () => {
+  test("may ask the Turn that it was given unchanged", async () => {
     const asIs = judge(async (ctx, turn) => (await ctx.infer({ input: turn })).text);
     const { conversation, provider, events } = await talk(asIs);
     expect(provider.reading(0)).toMatchObject([{ role: "user" }]);
@@ -137,7 +137,7 @@ describe("a layer that asks the model beside the conversation", () => {
     expect(bigger.difference).toMatchObject({ frame: "0.a0", field: "settingsDigest" });
   });
 
-  test("is told by the log in words: who asks what, and what was answered", async () => {
+  test("is described in the log: who asks what, and what was answered", async () => {
     const { conversation } = await talk(onTurn);
     const words: string[] = [];
     for await (const { frame, words: said } of conversation.walk()) if (frame === "0.a0") words.push(said);
@@ -212,7 +212,7 @@ describe("a layer that asks the model beside the conversation", () => {
     expect((await reexecute(conversation, engine)).difference).toBeNull();
   });
 
-  test("is told of a refusal, and may go on without an answer; the log then refuses the same", async () => {
+  test("learns of a refusal, and may continue without an answer; the log then refuses the same", async () => {
     const brave = judge((ctx) =>
       ctx.infer({ input: "Safe?" }).then(
         ({ text }) => text,
@@ -256,7 +256,7 @@ describe("a layer that asks the model beside the conversation", () => {
 
 test.each([
   [{ input: "Safe?", modl: "small" }, /^ctx\.infer has no option 'modl': did you mean 'model'\?$/],
-  [{ input: [] }, /^ctx\.infer: input is a list without blocks: say what is asked$/],
+  [{ input: [] }, /^ctx\.infer: input is a list without blocks: give what to ask$/],
   [{ input: "Safe?", temperature: "hot" }, /^ctx\.infer: temperature is a text/],
   [{ input: "Safe?", toolChoice: "none" }, /^ctx\.infer has no option 'toolChoice'/],
 ])("%j is refused before anything is asked", async (request: object, message) => {

@@ -60,7 +60,7 @@ test("the request after a cancelled run tells the model, and what had arrived is
   expect(note?.actor).toEqual({ kind: "engine" });
 });
 
-test("nothing is told unless the engine is to, and what it is to say is what is said", async () => {
+test("no note is added unless the engine has one, and the note has the given text", async () => {
   const off = createChat();
   await off.conversation.append("one");
   await off.interrupt();
@@ -76,11 +76,11 @@ test("nothing is told unless the engine is to, and what it is to say is what is 
 test.each([0, "", {}])("createEngine refuses %j as a note", (interruptionNote) => {
   const config: object = { provider: scripted([]), interruptionNote };
   expect(() => createEngine({ provider: scripted([]), ...config })).toThrow(
-    /^createEngine: interruptionNote is .*: give true, false, or what the model is to be told$/,
+    /^createEngine: interruptionNote is .*: give true, false, or the text for the model$/,
   );
 });
 
-test("a request that its server refused interrupted nobody; an answer that was cut off is told as an error", async () => {
+test("a request that its server refused interrupted no answer; an answer that was cut off is noted as an error", async () => {
   const { conversation, engine, provider } = createChat(true, ({ requestNumber }) => {
     if (requestNumber === 0) return { error: { status: 400, message: "no" } };
     return requestNumber === 1 ? { error: { status: 500, message: "oh" } } : "fine";
@@ -95,7 +95,7 @@ test("a request that its server refused interrupted nobody; an answer that was c
   expect(await textsOf(conversation)).toEqual(["one", cutOff, "fine"]);
 });
 
-test("a run that was cancelled before it asked interrupted nobody", async () => {
+test("a run that was cancelled before it asked interrupted no answer", async () => {
   const { conversation, engine, provider } = createChat(true);
   await conversation.append("one");
   const abort = new AbortController();
@@ -109,7 +109,7 @@ test("a run that was cancelled before it asked interrupted nobody", async () => 
   expect(await textsOf(conversation)).toEqual(["one", `${longAnswer}0`]);
 });
 
-test("retries that broke off, too, are told once in a row, and once more after something else was said", async () => {
+test("retries that broke off are noted once in a row, and once more after another message", async () => {
   const { conversation, engine, interrupt } = createChat(true);
   await conversation.append("one");
   for (let n = 0; n < 3; n += 1) await interrupt();
@@ -151,7 +151,7 @@ test("a message is answered once, whether its first run was interrupted or not",
   expect(provider.requests).toHaveLength(asked);
 });
 
-test("a fork is told of what broke off before it, or in the middle of which it begins; each branch once", async () => {
+test("a fork notes an interruption before it, or a run that it begins in, once for each branch", async () => {
   const { conversation, engine, interrupt } = createChat(true);
   await conversation.append("one");
   await interrupt();
@@ -170,7 +170,7 @@ test("a fork is told of what broke off before it, or in the middle of which it b
   expect((await textsOf(later)).filter((text) => text === interrupted)).toHaveLength(1);
 });
 
-test("who goes back to before the interruption is told nothing of it", async () => {
+test("a revert to before the interruption leaves no note of it", async () => {
   const { conversation, engine, interrupt } = createChat(true);
   await conversation.append("one");
   const { text } = await conversation.run(engine);
@@ -182,7 +182,7 @@ test("who goes back to before the interruption is told nothing of it", async () 
   expect((await textsOf(conversation)).slice(0, 3)).toEqual(["one", text, "three"]);
 });
 
-test("a summary that broke off is no answer that did, and none is told of before one", async () => {
+test("an interrupted summary is not an interrupted answer, and no note comes before a summary", async () => {
   const { conversation, engine } = createChat(true);
   for (const text of ["one", "two"]) {
     await conversation.append(text);
@@ -200,7 +200,7 @@ test("a summary that broke off is no answer that did, and none is told of before
   expect(await textsOf(conversation)).not.toContain(interrupted);
 });
 
-test("another process knows from a snapshot that the model is still to be told", async () => {
+test("another process knows from a snapshot that the note is still due", async () => {
   const path = temporaryFolder().file("turnlog.db");
   const before = createChat(true, talkative, { events: await openSqliteStore(path) });
   await before.conversation.append("one");

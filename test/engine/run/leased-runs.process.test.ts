@@ -33,7 +33,7 @@ function renewals(server: EventStoreDbServer): number {
 
 const lastOf = async (owner: Aside, line: RegExp): Promise<string | undefined> => (await owner.readTo(line)).at(-1);
 
-test("an owner on another machine keeps its run while its event loop stands still", async () => {
+test("an owner on another machine keeps its run while its event loop is blocked", async () => {
   const { server, conversation, store } = await leased(patient, "block");
   const before = renewals(server);
   const refused = await rejectionOf(conversation.run(answering()));
@@ -60,7 +60,7 @@ test("who begins where a killed process ended resumes what that left, and waits 
   expect(resumed).toMatchObject([{ id: conversation.id, result: { text: "an answer" }, error: null }]);
 });
 
-test("looks that are told at once find a killed owner out as well, without a run that waits", async () => {
+test("callers that are rejected at once also discover a killed owner, without a run that waits", async () => {
   const { conversation, owner } = await leased(hasty);
   await owner.kill();
   const run = () => conversation.run(answering(), { whileRunning: "throw" });
@@ -101,7 +101,7 @@ test("an owner whose lease cannot be renewed is warned, and one whose run was ta
   const { server, conversation, owner } = await leased(hasty);
   const lost = server.inject({ on: "append", stream: "turnlog-lease-", everySince: true, outcome: "access-denied" });
   await lost.struck;
-  expect(await lastOf(owner, /^warned/)).toMatch(/for 1 s nothing at .*other processes may take up its open runs/);
+  expect(await lastOf(owner, /^warned/)).toMatch(/for 1 s nothing at .*other processes may take over its open runs/);
   expect(await conversation.run(answering())).toMatchObject({ text: "an answer", resumed: true });
   const events = typesOf(await eventsOf(conversation));
   expect(await lastOf(owner, /^(ended|completed)/)).toBe("ended run-taken-over");

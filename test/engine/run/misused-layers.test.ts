@@ -28,33 +28,33 @@ const turnsOfTheLoop = async (): Promise<void> => {
   for (let turns = 0; turns < 5; turns += 1) await new Promise(setImmediate);
 };
 
-const noHandler = "and not a function: write (next) => async (turn, ctx) => next(turn)";
+const noHandler = "not a function: write (next) => async (turn, ctx) => next(turn)";
 const shortOf = (next: Next) => next(odd(undefined));
 
 test.each<[string, (next: Next) => unknown, string]>([
   [
     "an async function of the Turn",
     async () => Promise.reject(new Error("too early")),
-    `layer bad gave a promise for next, ${noHandler}`,
+    `layer bad returned a promise for next, ${noHandler}`,
   ],
-  ["a function of nothing", () => undefined, `layer bad gave undefined for next, ${noHandler}`],
-  ["its Turn", () => ({}), `layer bad gave an object for next, ${noHandler}`],
+  ["a function of nothing", () => undefined, `layer bad returned undefined for next, ${noHandler}`],
+  ["its Turn", () => ({}), `layer bad returned an object for next, ${noHandler}`],
   [
     "next without a Turn",
     (next) => () => shortOf(next),
-    "layer bad called next with undefined, and not a Turn: write next(turn)",
+    "layer bad called next with undefined, not a Turn: write next(turn)",
   ],
   [
     "next with a list of blocks",
     (next) => (turn: Turn) => next(odd([...turn.blocks])),
-    "layer bad called next with a list, and not a Turn: write next(turn)",
+    "layer bad called next with a list, not a Turn: write next(turn)",
   ],
   [
     "nothing returned",
     (next) => async (turn: Turn) => {
       await next(turn);
     },
-    "layer bad returned undefined, and not a Turn: return what next(turn) gives",
+    "layer bad returned undefined, not a Turn: return the result of next(turn)",
   ],
 ])("a layer that is made of %s fails the run by name", async (_, handle, message) => {
   expect(await outcomeOf(idle, layer("bad", handle))).toMatchObject({ code: "run-failed", cause: { message } });
@@ -66,7 +66,7 @@ test.each<[string, unknown, string]>([
   ["a number", 42, "42"],
   ["nothing", undefined, "undefined"],
   ["null", null, "null"],
-])("%s that a layer throws is told with its name", async (_, thrown, told) => {
+])("an error about %s that a layer throws names the layer", async (_, thrown, told) => {
   const bad = layer("bad", () => async () => throwing(thrown));
   const outcome = await outcomeOf(
     idle,
@@ -77,7 +77,7 @@ test.each<[string, unknown, string]>([
   expect(outcome).toHaveProperty("message", expect.stringMatching(`: layer bad: ${told}$`));
 });
 
-test("of two layers that throw the same text each is told for its own", async () => {
+test("of two layers that throw the same text each is named for its own error", async () => {
   const inner = layer("inner", () => async () => throwing("no luck"));
   const outer = layer("outer", (next) => async (turn: Turn) => {
     await next(turn).catch(() => undefined);
@@ -127,7 +127,7 @@ test("a call of next that is refused fails a layer that does not look at it", as
     void shortOf(next);
     return turn;
   });
-  const message = "layer bad called next with undefined, and not a Turn: write next(turn)";
+  const message = "layer bad called next with undefined, not a Turn: write next(turn)";
   expect(await outcomeOf(bad)).toMatchObject({ code: "run-failed", cause: { message } });
 });
 

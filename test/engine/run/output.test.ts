@@ -44,7 +44,7 @@ describe("an answer that is wanted as a schema has it", () => {
   });
 
   test.each([
-    ["no JSON", "Sunny.", [], /^the answer is no JSON: /],
+    ["no JSON", "Sunny.", [], /^the answer is not JSON: /],
     ["of another shape", '{"city":"Paris"}', ["degrees"], /number/],
   ] as const)("that is %s has completed all the same: reading it as such says why", async (_, text, path, message) => {
     const { result, conversation } = await asking(text);
@@ -128,8 +128,8 @@ test("the output of a run without a schema has no type to speak of", async () =>
 });
 
 test.each([
-  [z.string(), /^run: output is no object, and models give no other: wrap it in z\.object/],
-  [{ type: "object" }, /^run: output is an object, and no schema: give z\.object/],
+  [z.string(), /^run: output is not an object, and models return only objects: wrap it in z\.object/],
+  [{ type: "object" }, /^run: output is an object, not a schema: give z\.object/],
 ])("%j is refused as an output", async (output: unknown, message) => {
   const { conversation, ...workshop } = createWorkshop();
   await conversation.append("hello");

@@ -51,7 +51,7 @@ test("two processes that run the same conversations never both proceed", async (
 
 type ProviderCall = { readonly began: bigint; readonly ended: bigint };
 
-/** The provider calls of a conversation, whoever made them, in the order in which they began. */
+/** The provider calls of a conversation, of all processes, in the order in which they began. */
 function callsOf(lines: readonly string[], id: string): readonly ProviderCall[] {
   const times = (word: string): readonly bigint[] =>
     lines

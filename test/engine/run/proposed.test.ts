@@ -34,7 +34,7 @@ async function asLogged(events: EventStore) {
 }
 
 test.each(["before it was written", "after it was written"])(
-  "a run whose append fails %s is gone on with as its log has it, in the same process",
+  "a run whose append fails %s continues from its log, in the same process",
   async (when) => {
     const events = createMemoryStore();
     let isDown = true;

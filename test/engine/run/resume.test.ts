@@ -62,7 +62,7 @@ describe("a run that was cut off", () => {
     expect(await textsOf(conversation)).toEqual(["hello", "one", "and me?", "two"]);
   });
 
-  test("is told where the caller wants to look first, and nothing is written", async () => {
+  test("is reported if the caller wants to look first, and nothing is written", async () => {
     const scene = createScene(["one"]);
     const first = scene.process();
     await first.conversation.append("hello");
@@ -88,7 +88,7 @@ describe("a run that was cut off", () => {
     expect(charge.runs).toEqual([]);
   });
 
-  test("shows nothing again that was shown, and begins with where it stands", async () => {
+  test("shows nothing twice, and begins with its current state", async () => {
     const parts: RunPart[] = [];
     const lookUp = counted("look-up", true);
     const scene = createScene([calling(["look-up", "{}"]), "an answer"], { tools: [lookUp.tool] });
@@ -340,7 +340,7 @@ describe("what cannot be taken up", () => {
     const { conversation, engine } = scene.process();
     const error = await rejectionOf(conversation.run(engine));
     expect(error).toMatchObject({ code: "replay-diverged", frame: "0.0", field: "name", layer: "moody" });
-    expect(String(error)).toContain("guess was begun in the place of fetch");
+    expect(String(error)).toContain("guess was started instead of fetch");
     await unchanged();
   });
 

@@ -37,7 +37,7 @@ test("runs of one conversation wait for each other, in the order in which they w
   expect(order).toEqual(["1 second true", "2 second false"]);
 });
 
-test("a caller who does not want to wait is told, and one who waits may give up", async () => {
+test("a caller that does not want to wait gets an error, and one that waits may give up", async () => {
   const { conversation, engine, first, letGo } = await runningShop(["first"]);
   expect(await rejectionOf(conversation.run(engine, { whileRunning: "throw" }))).toMatchObject({
     code: "run-in-progress",

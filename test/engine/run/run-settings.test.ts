@@ -78,7 +78,7 @@ test.each([
   [{ toolChoice: "always" }, /^run: toolChoice is 'always': /],
   [{ toolChoice: { tool: "wether" } }, /^run: there is no tool 'wether': did you mean 'weather'\?$/],
   [{ toolChoice: { name: "weather" } }, /^run: toolChoice.tool is undefined: give the name of a tool$/],
-  [{ temperature: "hot" }, /^run: temperature is a text: give a number from 0 on$/],
+  [{ temperature: "hot" }, /^run: temperature is a text: give a number of at least 0$/],
   [{ maxOutputTokens: 0 }, /^run: maxOutputTokens is 0: give a whole number of at least 1$/],
   [{ maxSteps: 1.5 }, /^run: maxSteps is 1.5: /],
   [{ model: "" }, /^run: model is an empty text/],
@@ -100,6 +100,7 @@ test("a provider whose codec knows no settings of runs says so", async () => {
   const plain = workshop.engine({ provider: { ...provider, codec } });
   await conversation.append("hello");
   expect(await rejectionOf(conversation.run(plain, { model: "big" }))).toMatchObject({
-    message: "the provider scripted takes no settings of a run (model): its codec openai-responses/1 has no adjust",
+    message:
+      "the provider scripted does not support settings of a run (model): its codec openai-responses/1 has no adjust",
   });
 });

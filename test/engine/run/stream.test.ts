@@ -48,7 +48,7 @@ test("a stream gives deltas as they come, then the blocks, and ends with the res
   expect(last?.type === "run-end" && last.result.text).toBe("the whole answer");
 });
 
-test("what an answer has cost so far is told while it streams, where the endpoint says so, through all that stands between", async () => {
+test("the cost of an answer so far is reported while it streams, if the endpoint says so, through every wrapper", async () => {
   const response = { id: "resp_1", object: "response", status: "in_progress", output: [] };
   const item = { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text: "hello" }] };
   const usageOf = (output: number) => ({ input_tokens: 7, output_tokens: output });
@@ -74,7 +74,7 @@ test("what an answer has cost so far is told while it streams, where the endpoin
   expect(told).toEqual(["0 tokens", "text-delta", "3 tokens", "block", "5 tokens"]);
 });
 
-test("tool calls are told when they begin and when they end", async () => {
+test("a stream reports when tool calls begin and when they end", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const calls = [{ name: "echo", arguments: { say: "hi" } }];
   const { engine } = workshop.scripted([{ calls }, "done"], { tools: [echo] });
@@ -89,7 +89,7 @@ test("tool calls are told when they begin and when they end", async () => {
   expect(end).toMatchObject({ result: { text: "hi" }, outcome: "ok" });
 });
 
-test("what a request is told before it is sent says how it is sent, and how big it is", async () => {
+test("the part before a request is sent says how it is sent, and how big it is", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const { engine } = workshop.scripted(["one", "two"]);
   await conversation.append("hello");
@@ -183,7 +183,7 @@ test("a reader that throws aborts the run as well", async () => {
   expect(typesOf(await eventsOf(conversation)).at(-1)).toBe("RunCancelled");
 });
 
-test("a stream that nobody reads runs nothing", async () => {
+test("a stream without a reader runs nothing", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const { engine, provider } = workshop.scripted(["an answer"]);
   await conversation.append("hello");
@@ -221,7 +221,7 @@ test("a subject of RxJS is an observer", async () => {
   expect((await first).map(({ type }) => type)).toEqual(["run-start", "request-start"]);
 });
 
-test("changes are told once they are durable, in order, whoever makes them", async () => {
+test("a stream reports changes once they are durable, in order, with any author", async () => {
   const { conversation, store, ...workshop } = createWorkshop();
   const { engine } = workshop.scripted(["an answer"]);
   await conversation.append("before anybody looked");
@@ -235,7 +235,7 @@ test("changes are told once they are durable, in order, whoever makes them", asy
   expect(events.map(({ revision }) => revision)).toEqual([2, 3, 4, 5, 6, 7]);
 });
 
-test("what comes out of a transport without deltas is told as blocks", async () => {
+test("answers of a transport without deltas are reported as blocks", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const provider = scripted(["an answer"], { transport: "json" });
   await conversation.append("hello");
@@ -254,7 +254,7 @@ test("a stream takes a signal of its own", async () => {
   expect(await rejectionOf(reading)).toMatchObject({ code: "run-cancelled", cause: { message: "enough" } });
 });
 
-test("observers are told which conversation and run a part is of, and can tell those of two runs at once apart", async () => {
+test("observers get the conversation and run of each part, so they can distinguish two simultaneous runs", async () => {
   const { store, ...workshop } = createWorkshop();
   const texts = new Map<string, string>();
   const sequences = new Map<string, number[]>();

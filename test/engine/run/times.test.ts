@@ -29,7 +29,7 @@ test("time never runs backwards in a run, however long its appends take", async 
   expect(times).toEqual(times.toSorted());
 });
 
-test("layers are told no time before the newest event's, whatever the clock does", async () => {
+test("layers never see a time before the newest event's, whatever the clock does", async () => {
   const { conversation, clock, ...workshop } = createWorkshop();
   const told: string[] = [];
   const hurried = layer("hurried", async (turn, next, ctx) => {

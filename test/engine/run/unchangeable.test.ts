@@ -59,7 +59,7 @@ test.each<[string, (turn: Turn) => unknown]>([
   }
 });
 
-test.each(["the Turn", "a result's Turn", "the Turn that was read anew"])("nobody can change %s", async (which) => {
+test.each(["the Turn", "a result's Turn", "the Turn that was read anew"])("%s cannot be changed", async (which) => {
   const workshop = createWorkshop();
   const { engine } = workshop.scripted(["ok"]);
   await workshop.conversation.append("hello");
@@ -81,7 +81,7 @@ test.each(["the Turn", "a result's Turn", "the Turn that was read anew"])("nobod
 test.each<[string, (past: PastConversation) => Promise<Turn>]>([
   ["its Turn with all contents", (past) => past.content()],
   ["its Turn when all was loaded", async (past) => (await past.load()).turn],
-])("nobody can change what a past shows: %s", async (_what, turnOf) => {
+])("what a past shows cannot be changed: %s", async (_what, turnOf) => {
   const { conversation } = createWorkshop();
   await conversation.append("hello");
   const { blocks, exchanges } = await turnOf(await conversation.at(-1));
@@ -89,7 +89,7 @@ test.each<[string, (past: PastConversation) => Promise<Turn>]>([
   expect([exchanges, exchanges[0], exchanges[0]?.blocks].map(Object.isFrozen)).toEqual([true, true, true]);
 });
 
-test("nobody can change contents that are read for a past of which a list was saved", async () => {
+test("contents that are read for a past with a saved list cannot be changed", async () => {
   const { conversation } = createWorkshop();
   await conversation.append(Array.from({ length: 1_000 }, (_, n) => user(`Message ${n}.`)));
   const past = await conversation.at(-1);

@@ -53,7 +53,7 @@ function draw(random: Random): Plan {
   return { steps, stop: { how, step, call }, hasFilter: random.chance(0.4), hasVeil: random.chance(0.4) };
 }
 
-/** the rule "Runs that do not complete", told anew: every step that was gone on from, its results in the order of its calls, and nothing else. */
+/** A second implementation of the rule "Runs that do not complete": every step that a later one continued, its results in the order of its calls, and nothing else. */
 function expected({ steps, stop, hasFilter }: Plan): readonly string[] {
   const whole = stop.how === "aborted in a tool" ? stop.step + 1 : stop.step;
   const lines = ["user hello"];

@@ -49,7 +49,7 @@ test.each([
   expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-failed", layer: "odd", frame: "0.0" });
 });
 
-test("an error of the provider is nobody's of the layers", async () => {
+test("an error of the provider is not attributed to a layer", async () => {
   const { conversation, ...workshop } = createWorkshop();
   const { engine } = workshop.scripted([refused], { middleware: [layer("idle", (turn, next) => next(turn))] });
   await conversation.append("hello");
@@ -106,7 +106,7 @@ test("a layer that answers without calling next is recorded as one that did", as
   expect((await wordsOf(workshop)).at(-1)).toBe("run completed; cache answered by itself, without calling next");
 });
 
-test("what did not get through stands on the result and in the log", async () => {
+test("losses are on the result and in the log", async () => {
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const half = {

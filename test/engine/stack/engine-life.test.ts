@@ -44,7 +44,7 @@ test("an engine that was disposed of runs nothing, and says so", async () => {
   await conversation.append("hello");
   expect(await rejectionOf(conversation.run(used))).toMatchObject({
     code: "engine-disposed",
-    message: "this engine was disposed of; make another one with createEngine",
+    message: "this engine was disposed of; make a new one with createEngine",
   });
   expect(typesOf(await eventsOf(conversation))).toEqual(["ConversationStarted", "BlockAppended"]);
 });

@@ -33,7 +33,7 @@ test.each<[string, () => unknown, string]>([
 
 test("createEngine refuses a setting that is nested too deeply, by name", () => {
   const provider = scripted([], { settings: { model: "m", metadata: nested(257) } });
-  const message = "createEngine: provider.settings.metadata is no JSON: it is nested too deeply, or in a circle";
+  const message = "createEngine: provider.settings.metadata is not JSON: it is nested too deeply or contains itself";
   expect(() => createEngine({ provider })).toThrow(new TypeError(message));
 });
 

@@ -113,7 +113,7 @@ test("a call of a tool that the settings offer, and the engine does not have, is
   expect(await conversation.run(engine)).toMatchObject({ status: "completed", text: "approved" });
 });
 
-test("a call of a tool that nobody offered is told to the model as its error", async () => {
+test("a call of a tool that was not offered returns an error to the model", async () => {
   const { outcome, turn } = await run([calling(["made-up", "{}"]), "sorry"]);
   expect(outcome).toMatchObject({ status: "completed", text: "sorry" });
   expect(resultsOf(turn)).toEqual(["Error: there is no tool named made-up"]);

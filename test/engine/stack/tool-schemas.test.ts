@@ -32,7 +32,7 @@ const ofArktype = tool({
   execute: ({ city, days }) => `${city} for ${days}`,
 });
 
-/** A library that nobody knows, and that takes its time. */
+/** An unknown library that validates asynchronously. */
 const ofItsOwn: StandardSchema<unknown, { readonly city: string }> = {
   "~standard": {
     version: 1,

@@ -50,7 +50,7 @@ test("reads back what it wrote, keys that look like references included", () => 
   );
 });
 
-test("reads back what it wrote when as much of it as can be stands beside it", () => {
+test("reads back what it wrote when as much as possible is stored beside it", () => {
   const long = fc.string({ unit: "binary", minLength: 300, maxLength: 400 }).map((text) => text.repeat(20));
   // Short data is never looked at: it always fits.
   const padding = "x".repeat(70_000);
@@ -129,7 +129,7 @@ test("writes a secret by its name and reads it as a secret", () => {
   expect(encodeData(data, plenty).text).toBe(text);
 });
 
-test("makes a blob of a string over 64 KiB of UTF-8, wherever it stands", () => {
+test("makes a blob of a string over 64 KiB of UTF-8, anywhere in the data", () => {
   const limit = "é".repeat(32 * 1024);
   const over = `${limit}x`;
   const { text, blobs } = encodeData({ limit, list: [{ over }, over] }, plenty);
@@ -154,7 +154,7 @@ test("makes blobs of the longest strings left until the rest fits, and of no mor
   expect(escapedBytes(text)).toBeLessThanOrEqual(200_000);
 });
 
-test("counts a string as often as it stands there", () => {
+test("counts a string as often as it occurs", () => {
   const twice = "t".repeat(50_000);
   const { blobs } = encodeData({ twice, again: twice, once: "o".repeat(49_000) }, () => 50_000);
   expect(blobs.map((blob) => blob.text[0])).toEqual(["t"]);

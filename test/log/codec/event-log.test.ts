@@ -72,7 +72,7 @@ test("reads a range, in both directions", async () => {
   expect(await revisions({ direction: "backwards", limit: 1 })).toEqual([8]);
 });
 
-test("keeps time from running back, whoever wrote the event before", async () => {
+test("keeps time from running back, also after another writer's event", async () => {
   const store = createMemoryStore();
   const later = createEventLog(store, { ...sources(), clock: () => Date.UTC(2030, 0, 1) });
   await later.append(stream, null, [declared({})]);

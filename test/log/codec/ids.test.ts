@@ -9,7 +9,7 @@ test("draws UUIDs of version 7 that carry their time", () => {
   expect(newEventId()).toBe("01923456-789a-7001-8000-0123456789ab");
 });
 
-test("draws greater and greater ids from a clock that stands still, goes back and jumps", () => {
+test("draws greater and greater ids from a clock that stops, goes back and jumps", () => {
   const times = [5, 5, 4, 5, 6, 1, 1_000_000, 3];
   let call = 0;
   const newEventId = createEventIds({ clock: () => times[Math.trunc(call++ / 3_000)] ?? 0, randomUuid });

@@ -80,7 +80,7 @@ describe.each(Object.entries(damages))("of an event with %s", (_what, damage) =>
     expect(followed).toEqual(expected);
   });
 
-  test("a walk tells of it without a problem, and of what it names with what it changed", async () => {
+  test("a walk shows it without a problem, and shows the events that it names with their changes", async () => {
     const all = await talk();
     const { conversation, revision } = await skippedIn(all, damage);
     const walked = [];

@@ -92,7 +92,7 @@ test("verify folds a fork on its ancestors, and names one that is not what it wa
   );
   const problem = (await problems(other)).get(forked);
   expect(problem).toMatchObject({ kind: "fold", revision: 0 });
-  expect(problem?.message).toContain("it was forked from another event than cnv_workshop@4 is now");
+  expect(problem?.message).toContain("the event cnv_workshop@4 that it was forked from has changed");
 });
 
 test("a fork whose parent is not in the store says which conversation is missing", async () => {
@@ -106,7 +106,7 @@ test("a fork whose parent is not in the store says which conversation is missing
   for (const work of [alone.conversation(fork.id).turn(), alone.conversation(fork.id).append("two")]) {
     const error = await rejectionOf(work);
     expect(error).toMatchObject({ code: "conversation-damaged", stream: `conversation-${fork.id}`, revision: 0 });
-    expect(String(error)).toContain("cnv_workshop@1, which this store does not hold: copy that conversation too");
+    expect(String(error)).toContain("cnv_workshop@1, which this store does not have: copy that conversation too");
   }
 });
 
@@ -170,7 +170,7 @@ test("a sound event counts although somebody wrote that it was skipped", async (
   expect((await createWorkshop({ events: store.events }).conversation.turn()).length).toBe(2);
 });
 
-test("what cannot be compared is told by what would do", async () => {
+test("an error about what cannot be compared says what can", async () => {
   const { conversation, store } = createWorkshop();
   await conversation.append("hello");
   const past = await conversation.at(-1);

@@ -1,9 +1,13 @@
 import { expect, onTestFinished, test } from "vitest";
+import * as z from "zod";
 import { verification } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
+import type { Provider } from "../../../src/engine/stack/provider.ts";
+import { tool } from "../../../src/engine/stack/tool.ts";
+import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
@@ -38,6 +42,12 @@ async function revisionOf(conversation: Conversation, text: string): Promise<num
   for await (const { event, revision } of conversation.events())
     if (event.type === "BlockAppended" && JSON.stringify(event.data.block).includes(`"${text}"`)) return revision;
   throw new Error(`nobody said ${text}`);
+}
+
+async function typesIn(events: EventStore, name: string): Promise<readonly string[]> {
+  const types: string[] = [];
+  for await (const { type } of events.readStream(name)) types.push(type);
+  return types;
 }
 
 test("a conversation object whose exchange was skipped is cut before the next request goes on in it", async () => {
@@ -120,4 +130,82 @@ test("a message does not end the run of a conversation whose first event was ski
   });
   expect((await conversation.run(createEngine({ provider }))).text).toBe("an answer");
   expect(await textsOf(conversation)).toEqual(["one", "an answer", "by the way"]);
+});
+
+const lookUp = tool({
+  name: "look-up",
+  description: "Looks up.",
+  inputSchema: z.object({}),
+  execute: () => "found",
+});
+
+const call = { calls: [{ name: "look-up", arguments: "{}" }] };
+
+test("a run of a fork ends when an event that its Turn depends on is skipped in the parent, and records nothing more", async () => {
+  const { events, open, conversation, skip } = scene();
+  await conversation.append("one");
+  const fork = await conversation.fork(-1, { id: "cnv_fork" });
+  await fork.append("two");
+  const one = await revisionOf(conversation, "one");
+  const provider = gated([call, "an answer"], (number) => (number === 0 ? undefined : skip(one)));
+  const ended = await fork.run(createEngine({ provider, tools: [lookUp] })).catch((error: unknown) => error);
+  expect(ended).toMatchObject({ code: "conversation-damaged", stream: "conversation-cnv_fork" });
+  const types = await typesIn(events, "conversation-cnv_fork");
+  expect(types.at(-1)).toBe("InferenceRequested");
+  const started = types.indexOf("RunStarted");
+  await open().conversation("cnv_fork").skipEvent(started, "it began before the skip", { allThatFollow: true });
+  const { text } = await fork.run(createEngine({ provider: scripted(["another answer"]) }));
+  expect([text, await textsOf(fork)]).toEqual(["another answer", ["two", "another answer"]]);
+  expect(await textsOf(open().conversation("cnv_fork"))).toEqual(["two", "another answer"]);
+  expect((await verification(events, { codecs })).problems).toEqual([]);
+});
+
+test("a run of a fork goes on when what is skipped in the parent changes nothing that it began with", async () => {
+  const { events, open, conversation, skip } = scene();
+  await conversation.append("one");
+  const fork = await conversation.fork(-1, { id: "cnv_fork" });
+  await fork.append("two");
+  const provider = gated([call, "an answer"], (number) => (number === 0 ? skip(0) : undefined));
+  expect((await fork.run(createEngine({ provider, tools: [lookUp] }))).text).toBe("an answer");
+  expect((await textsOf(fork)).at(-1)).toBe("an answer");
+  expect(await textsOf(open().conversation("cnv_fork"))).toEqual(await textsOf(fork));
+  expect((await verification(events, { codecs })).problems).toEqual([]);
+});
+
+test("a run of a fork declares its settings again when their declaration is skipped in the parent", async () => {
+  const { events, conversation, skip } = scene();
+  const engineOf = (provider: Provider) => createEngine({ provider, tools: [lookUp] });
+  await conversation.append("one");
+  await conversation.run(engineOf(scripted(["first"], { prefix: "parent_" })));
+  const fork = await conversation.fork(-1, { id: "cnv_fork" });
+  await fork.append("two");
+  const declared = (await typesIn(events, stream)).indexOf("SettingsDeclared");
+  const provider = gated([call, "an answer"], (number) => (number === 0 ? skip(declared) : undefined));
+  expect((await fork.run(engineOf(provider))).text).toBe("an answer");
+  const types = (await typesIn(events, "conversation-cnv_fork")).slice(-4);
+  expect(types).toEqual(["SettingsDeclared", "InferenceRequested", "ResponseReceived", "RunCompleted"]);
+});
+
+test("a run of a fork reads what its parent records meanwhile once, however often the run appends", async () => {
+  const { events, conversation } = scene();
+  await conversation.append("one");
+  let read = 0;
+  const counted: EventStore = {
+    ...events,
+    async *readStream(name, options) {
+      for await (const envelope of events.readStream(name, options)) {
+        if (name === stream) read += 1;
+        yield envelope;
+      }
+    },
+  };
+  const store = new TurnlogStore({ ...counted, close: async () => undefined });
+  const fork = await store.conversation("cnv_skip").fork(-1, { id: "cnv_fork" });
+  await fork.append("two");
+  const provider = gated([call, call, call, call, "an answer"], async (number) => {
+    if (number === 0) read = 0;
+    await conversation.append(`meanwhile ${number}`);
+  });
+  expect((await fork.run(createEngine({ provider, tools: [lookUp] }))).text).toBe("an answer");
+  expect(read).toBe(5);
 });

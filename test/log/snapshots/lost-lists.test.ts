@@ -33,7 +33,7 @@ const losses: readonly (readonly [what: string, (snapshots: SnapshotStore) => Sn
   ],
 ];
 
-test.each(losses)("lists of names %s keep nobody from appending with a key, nor from running", async (_what, lose) => {
+test.each(losses)("lists of names %s prevent neither appends with a key nor runs", async (_what, lose) => {
   const memory = await talk();
   let snapshots = snapshotsOf(memory);
   const current: SnapshotStore = {

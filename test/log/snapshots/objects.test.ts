@@ -20,7 +20,7 @@ import { viewDigest } from "../../support/view-digest.ts";
 
 const tally = { conversations: 0, fromSnapshots: 0, inObjects: 0, wentOn: 0 };
 
-test("what is known of conversation objects is the same from a snapshot as from all events, at every revision, and is gone on with", {
+test("a snapshot knows the same of conversation objects as all events do, at every revision, and is continued from", {
   timeout: 3_600_000,
 }, async () => {
   for (const seed of seeds(3, 500, 8)) {

@@ -56,7 +56,7 @@ test("of settings of which a line changes in every run, only what differs is rec
   await mustBeSound(store, "cnv_1");
 });
 
-test("a fork goes on from what its parent declared", async () => {
+test("a fork continues from what its parent declared", async () => {
   const store = new TurnlogStore(createMemoryStore());
   const engine = changingEngine();
   const parent = store.conversation("cnv_1");

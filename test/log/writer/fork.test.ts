@@ -138,7 +138,7 @@ test("a fork from the middle of a run has what would be left, every call answere
   expect(ran).toBe(2);
 });
 
-test("what waits for the end of a run stands in a fork from its middle", async () => {
+test("a fork from the middle of a run has the messages that wait for its end", async () => {
   const workshop = createWorkshop();
   const { conversation } = workshop;
   const forks: Conversation[] = [];

@@ -7,7 +7,7 @@ test("another thread of this process, or another copy of turnlog in it, is alive
   expect([lifeOf(thisProcess), lifeOf(other), isDead(other)]).toEqual(["alive", "alive", false]);
 });
 
-test("an owner in another pid namespace, on another boot or another machine is nobody that can be looked for here", () => {
+test("an owner in another pid namespace, boot or machine cannot be looked for here", () => {
   // No process has this number, in any namespace.
   const gone = { ...thisProcess, processId: "prc_gone", pid: 2 ** 30 };
   expect(lifeOf(gone)).toBe("dead");

@@ -39,7 +39,7 @@ async function hangingRun(type: string) {
   return { store, damage, conversation, other, workshop, provider, running, answer };
 }
 
-test("a skipped event frees the open run that it stood in, whoever owns that", async () => {
+test("a skip of an event of the open run ends that run, also if another process owns it", async () => {
   const { store, damage, other, workshop, running, answer } = await hangingRun("InferenceRequested");
   expect(await rejectionOf(other.turn())).toMatchObject({ code: "conversation-damaged", revision: damage.revision });
   await other.skipEvent(damage.revision, "a newer turnlog wrote it");

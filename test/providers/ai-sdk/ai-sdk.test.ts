@@ -108,7 +108,7 @@ describe.each(["json", "sse"] as const)("a model of the AI SDK by %s", (transpor
     expect(usage).toMatchObject({ inputTokens: 12, cachedInputTokens: 8, outputTokens: 5, reasoningTokens: 2 });
   });
 
-  test("keeps what nobody here understands, and sends back what prompts have a form for", async () => {
+  test("keeps unknown content, and sends back what prompts have a form for", async () => {
     const { model, asked } = sdkModel([
       {
         content: [
@@ -188,7 +188,7 @@ describe("a model of the AI SDK that fails", () => {
       cause: Object.assign(new Error(code), { code }),
     });
 
-  test("is asked again where nobody listened: nothing was sent", async () => {
+  test("is asked again if no server listened, because nothing was sent", async () => {
     const { model, asked } = sdkModel([broken("ECONNREFUSED"), five]);
     expect((await talk(model)).last).toMatchObject({ text: "It is five." });
     expect(asked).toHaveLength(2);
@@ -251,7 +251,7 @@ describe("a model of the AI SDK that fails", () => {
   });
 });
 
-describe("a mistake is told when it is made", () => {
+describe("a mistake is an error when it is made", () => {
   const { model } = sdkModel([]);
   const other = sdkModelV3([]).model;
   test.each([
@@ -263,7 +263,7 @@ describe("a mistake is told when it is made", () => {
       () => aiSdk({ model, ...{ maxTokens: 5 } }),
       /no option 'maxTokens': did you mean 'maxOutputTokens'/,
     ],
-    ["effort at V3", () => aiSdk({ model: other, reasoning: "high" }), /V3 take no reasoning.*providerOptions/],
+    ["effort at V3", () => aiSdk({ model: other, reasoning: "high" }), /V3 have no reasoning.*providerOptions/],
   ])("%s", (_, make, message) => {
     expect(make).toThrow(message);
   });
@@ -273,7 +273,7 @@ describe("a mistake is told when it is made", () => {
     await conversation.append("hello");
     await expect(conversation.run(used, { model: "fake-2" })).rejects.toThrow(/make another provider for fake-2/);
     const old = engine({ provider: aiSdk({ model: other }) });
-    await expect(conversation.run(old, { reasoningEffort: "high" })).rejects.toThrow(/V3 take no reasoning/);
+    await expect(conversation.run(old, { reasoningEffort: "high" })).rejects.toThrow(/V3 have no reasoning/);
   });
 });
 

@@ -97,7 +97,7 @@ test("a stream that is cut is an error, with what had come", async () => {
   });
 });
 
-test("an error in a stream that a proxy does not call one is told with what it says", async () => {
+test("an error in a stream that a proxy does not mark as one is reported with its message", async () => {
   const data = { error: { type: "overloaded_error", message: "Try another route" } };
   const { failing } = await endpoint(
     answering(`${eventsOf(...begun)}data: ${JSON.stringify(data)}\n\n`, 200, eventStream),
@@ -175,7 +175,7 @@ test.each<[string, number, string, string | null, JsonObject]>([
   const headers = new Headers({ "request-id": "req_1", "retry-after": "3" });
   const failed = messagesError({ status, body, headers });
   // Of a model that there is not, what to do is said, too.
-  const message = `${text}${text.startsWith("model: ") ? "; give the provider, or the run, a model that this server has" : ""}`;
+  const message = `${text}${text.startsWith("model: ") ? "; give the provider or the run a model that this server has" : ""}`;
   expect(failed).toMatchObject({ kind, status, message, param, providerCode: code ?? type, requestId: "req_1" });
   expect(failed.retryAfterMs).toBe(3000);
   expect(failed.outcome).toBe(status === 500 ? "unknown" : "rejected");
@@ -265,10 +265,10 @@ test.each<[string, Record<string, unknown>, string]>([
   ["no key", { apiKey: "" }, "there is no API key: set ANTHROPIC_API_KEY, or give apiKey"],
   ["system", { system: "x" }, "turnlog calls it instructions"],
   ["a name of another API", { max_output_tokens: 3 }, "did you mean 'max_tokens'?"],
-  ["messages", { messages: [] }, "messages is no setting"],
+  ["messages", { messages: [] }, "messages is not a setting"],
   ["a key that changes", { apiKey: () => "k" }, "give credentialsOwner"],
-  ["instructions of images", { instructions: [{ type: "image" }] }, "instructions are a text, or a list of blocks"],
-  ["an open credential", { mcp_servers: [{ authorization_token: "abc" }] }, 'write secret("NAME") there'],
+  ["instructions of images", { instructions: [{ type: "image" }] }, "instructions must be a text, or a list of blocks"],
+  ["an open credential", { mcp_servers: [{ authorization_token: "abc" }] }, 'write secret("NAME") instead'],
 ])("options are refused: %s", (_, options, text) => {
   const given: AnthropicOptions = { model: "m", apiKey: "k", ...options };
   expect(() => anthropic(given)).toThrow(text);

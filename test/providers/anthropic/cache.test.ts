@@ -111,7 +111,7 @@ test("thinking is never marked, and marks that a block came with give way to tur
   ]);
 });
 
-test("marks are the caller's where a setting has one, and nobody's in threads or beside the conversation", async () => {
+test("cache breakpoints are the caller's if a setting has one, and absent in threads and outside the conversation", async () => {
   const mark = { type: "ephemeral" } as const;
   for (const own of [
     { cache_control: mark },
@@ -119,10 +119,10 @@ test("marks are the caller's where a setting has one, and nobody's in threads or
     { threads: true },
   ]) {
     expect(anthropic({ ...asked, ...own }).settings).not.toHaveProperty("cache");
-    expect(() => anthropic({ ...asked, ...own, cache: true })).toThrow(/cache does not go together with/);
+    expect(() => anthropic({ ...asked, ...own, cache: true })).toThrow(/cache cannot go with/);
   }
   // @ts-expect-error: so long it keeps nothing.
-  expect(() => anthropic({ ...asked, cache: { ttl: "2h" } })).toThrow('{ ttl: "5m" } or "1h"');
+  expect(() => anthropic({ ...asked, cache: { ttl: "2h" } })).toThrow('{ ttl: "5m" } or { ttl: "1h" }');
   const { server, conversation, provider } = await started();
   const aside = defineMiddleware({ name: "aside", version: "1.0.0" }, (next) => async (turn, ctx) => {
     await ctx.infer({ input: turn });

@@ -95,7 +95,7 @@ test.each<[Settings, boolean]>([
   expect(messagesCodec.mayPause?.({ ...settings, ...more })).toBe(mayPause);
 });
 
-test("roles are merged, results stand first in the message behind their calls, and leading system blocks go to the top", () => {
+test("roles are merged, results come first in the message after their calls, and leading system blocks go to the top", () => {
   const blocks = [
     ...[system("Be brief."), system("Be kind."), user("Weather?"), user("In Paris.")],
     ...[
@@ -299,8 +299,10 @@ test("temperature and topP are taken by the older version of the API, and refuse
   };
   expect(adjusted("2023-06-01")).toMatchObject({ model: "m", temperature: 0, top_p: 0.5 });
   for (const version of [undefined, "2026-10-21", "2027-01-01"])
-    expect(() => adjusted(version)).toThrow(/takes no temperature since its version 2026-10-21.*version: "2023-06-01"/);
+    expect(() => adjusted(version)).toThrow(
+      /does not accept temperature since its version 2026-10-21.*version: "2023-06-01"/,
+    );
   const { codec, settings } = anthropic({ model: "m", apiKey: "k" });
-  expect(() => codec.adjust?.(settings, { topP: 1 })).toThrow("takes no topP");
+  expect(() => codec.adjust?.(settings, { topP: 1 })).toThrow("does not accept topP");
   expect(codec.adjust?.(settings, { maxOutputTokens: 9 })).toMatchObject({ max_tokens: 9 });
 });

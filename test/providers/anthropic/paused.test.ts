@@ -128,7 +128,7 @@ test("a run asks no more often than it may; the next one leaves out what was sti
   const engine = createEngine({ provider, maxSteps: 2 });
   const error = await rejectionOf(conversation.run(engine));
   expect(error).toMatchObject({ kind: "iteration-limit" });
-  expect(String(error)).toMatch(/the server had still paused its answer after 2 requests; raise maxSteps/);
+  expect(String(error)).toMatch(/the server still paused its answer after 2 requests; raise maxSteps/);
   await conversation.append("And tomorrow?");
   expect((await conversation.run(engine)).text).toBe("Nothing more.");
   expect(saidIn(bodies()).at(-1)).toEqual(["text", "text", "text"]);
@@ -168,7 +168,7 @@ test("a run that was cut off between a pause and what follows it goes on there",
     expect({ stop, said }).toEqual({ stop, said: "I look.It is sunny." });
     const received = dataOf(await eventsOf(conversation), "ResponseReceived").map(({ status }) => status);
     expect({ stop, received }).toEqual({ stop, received: ["pause_turn", "pause_turn", "end_turn"] });
-    // Of what was lost with the process nobody knows what came of it: one request at most.
+    // The outcome of what was lost with the process is unknown: one request at most.
     expect(bodies().length).toBeLessThanOrEqual(4);
     expect((await replayed(store, conversation)).difference).toBeNull();
     expect((await reexecute(conversation, engine)).difference).toBeNull();
@@ -240,7 +240,7 @@ test("the container that code runs in is named until the user speaks, beside the
   }
 });
 
-test("a thread is gone on with behind a pause by a request that says nothing", async () => {
+test("a request without new input continues a thread after a pause", async () => {
   const { provider, bodies } = modelThat(threeParts, { threads: true });
   const { store, conversation, result } = await runOf(provider);
   expect(result.text).toBe("I look.It is sunny.");

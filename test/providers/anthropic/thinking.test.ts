@@ -40,7 +40,7 @@ const edit = (place: number): Layer =>
     return turn.append(...(await next(edited)).after(edited.length));
   });
 
-test("thinking that stands behind an edit is left out before the server would refuse it, and the rest stays", async () => {
+test("thinking after an edit is left out before the server would reject it, and the rest stays", async () => {
   const { server, conversation, say } = await started();
   expect(await say("One?")).toEqual([]);
   expect(await say("Two?")).toEqual(["thought 0"]);

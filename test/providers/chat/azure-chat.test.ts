@@ -57,7 +57,7 @@ describe("requests go", () => {
   });
 });
 
-test("what was answered belongs to the resource, whoever asks, and OpenAI's own endpoint is another", () => {
+test("an answer belongs to the resource, for any user, and OpenAI's own endpoint is another one", () => {
   const endpoint = "https://r.openai.azure.com";
   const scopes = [azure({ endpoint }), azure({ endpoint, apiKey: "azure-key-2" })].map(({ scope }) => scope);
   expect(new Set(scopes)).toEqual(
@@ -81,7 +81,7 @@ test.each([
   [{ endpoint: "https://r.example", token: () => "t" }, /has both an apiKey and a token/],
   [
     { endpoint: "https://r.example", apiVersion: "2024-10-21" },
-    /has the apiVersion '2024-10-21', of the API before v1/,
+    /has the apiVersion '2024-10-21', which is older than v1/,
   ],
   [
     { endpoint: "https://r.example", baseURL: "https://x.example" },

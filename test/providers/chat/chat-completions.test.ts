@@ -44,28 +44,25 @@ async function opened(given: Partial<ChatCompletionsOptions> = {}, options: Refe
 
 test.each(
   chatDialectNames.flatMap((dialect) => (["sse", "json"] as const).map((transport) => [dialect, transport] as const)),
-)(
-  "%s, %s: an agent calls a tool, is told what was cached, and every request is made again",
-  async (dialect, transport) => {
-    await using world = await opened({ dialect, transport, instructions: "Be brief." });
-    const { conversation, engine, store, server } = world;
-    const { text, steps, usage } = await conversation.run(engine);
-    expect([text, steps.length]).toEqual(["It is found.", 2]);
-    expect(server.requests.map(({ status }) => status)).toEqual([200, 200]);
-    expect(usage.cachedInputTokens).toBeGreaterThan(0);
-    await conversation.append("And now?");
-    await conversation.run(engine);
-    expect(await store.verify()).toMatchObject({ isSound: true, requests: 3 });
-    const events = await eventsOf(conversation);
-    const bodies = server.requests.map(({ bodyText }) => bodyText);
-    expect(bodies.every((body) => body.startsWith('{"model":"m",'))).toBe(true);
-    expect(dataOf(events, "InferenceRequested").map(({ decision }) => decision.strategy)).toEqual([
-      "full",
-      "full",
-      "full",
-    ]);
-  },
-);
+)("%s, %s: an agent calls a tool, learns what was cached, and every request is rebuilt", async (dialect, transport) => {
+  await using world = await opened({ dialect, transport, instructions: "Be brief." });
+  const { conversation, engine, store, server } = world;
+  const { text, steps, usage } = await conversation.run(engine);
+  expect([text, steps.length]).toEqual(["It is found.", 2]);
+  expect(server.requests.map(({ status }) => status)).toEqual([200, 200]);
+  expect(usage.cachedInputTokens).toBeGreaterThan(0);
+  await conversation.append("And now?");
+  await conversation.run(engine);
+  expect(await store.verify()).toMatchObject({ isSound: true, requests: 3 });
+  const events = await eventsOf(conversation);
+  const bodies = server.requests.map(({ bodyText }) => bodyText);
+  expect(bodies.every((body) => body.startsWith('{"model":"m",'))).toBe(true);
+  expect(dataOf(events, "InferenceRequested").map(({ decision }) => decision.strategy)).toEqual([
+    "full",
+    "full",
+    "full",
+  ]);
+});
 
 test("a stream that is cut anywhere fails the run with what had come, and the next run goes on", async () => {
   const { server: whole, ...first } = await opened({ dialect: "vllm" });
@@ -103,7 +100,7 @@ test.each([
   ["vllm", { models: ["other"] }, "invalid-request"],
   ["ollama", { models: ["other"] }, "invalid-request"],
   ["mistral", { models: ["other"] }, "invalid-request"],
-] as const)("%s, %j: the refusal is told as %s, and nothing is lost", async (dialect, options, kind) => {
+] as const)("%s, %j: the refusal is reported as %s, and nothing is lost", async (dialect, options, kind) => {
   await using world = await opened({ dialect }, options);
   const { conversation, engine } = world;
   await expect(conversation.run(engine)).rejects.toMatchObject({ cause: { kind, outcome: "rejected" } });
@@ -129,17 +126,17 @@ test.each([
   [{ max_output_tokens: 9 }, "did you mean 'max_completion_tokens'?"],
   [{ dialect: "deepsek" }, "dialect is 'deepsek': did you mean 'deepseek'?"],
   [{ transport: "websocket" }, "transport is 'websocket': give 'json' or 'sse'"],
-  [{ messages: [] }, "messages is no setting: every request decides it anew"],
-  [{ n: 2 }, "the setting n is not supported: one answer is read of a response"],
-  [{ baseURL: "localhost" }, "the base URL is no URL: localhost"],
-  [{ instructions: secret("A"), secrets: { A: "12345678" } }, "instructions hold a secret"],
+  [{ messages: [] }, "messages is not a setting: turnlog sets it for each request"],
+  [{ n: 2 }, "the setting n is not supported: turnlog reads one answer of a response"],
+  [{ baseURL: "localhost" }, "the base URL is not a URL: localhost"],
+  [{ instructions: secret("A"), secrets: { A: "12345678" } }, "instructions contain a secret"],
 ])("refuses %j at once", (given, text) => {
   // As JavaScript and configuration files give them.
   const options = { model: "m", apiKey: "none", ...given } as ChatCompletionsOptions;
   expect(() => chatCompletions(options)).toThrow(text);
 });
 
-test("a missing key is named by the variable of the dialect; servers of one's own ask for none", async () => {
+test("an error about a missing key names the dialect's variable; self-hosted servers need no key", async () => {
   for (const [dialect, variable] of [
     ["openai", "OPENAI_API_KEY"],
     ["deepseek", "DEEPSEEK_API_KEY"],

@@ -137,7 +137,7 @@ const body = claudeCliCodec.encodeRequest({ settings: {}, input: [], anchor: nul
 const failing = (mode: string, options: ClaudeCliOptions = {}) =>
   failureOf(ask(cliIn(mode, options), { bodyText: body }));
 
-describe("one clear error is told, and no process is left, when the CLI", () => {
+describe("there is one clear error, and no process is left, when the CLI", () => {
   test("is not there", async () => {
     const failure = await failing("well", { command: ["no-such-claude"] });
     expect(failure).toMatchObject({ kind: "invalid-request", outcome: "rejected" });
@@ -148,13 +148,13 @@ describe("one clear error is told, and no process is left, when the CLI", () => 
 
   test("is to work in a folder that is not there", async () => {
     const failure = await failing("well", { cwd: join(home, "gone") });
-    expect(failure.message).toMatch(/: cwd is \S+gone, which is not there; make it, or give another$/);
+    expect(failure.message).toMatch(/: the folder cwd \(\S+gone\) does not exist; create it, or give another$/);
   });
 
   test("is no program", async () => {
     const failure = await failing("well", { command: [home] });
     expect(failure).toMatchObject({ kind: "invalid-request", outcome: "rejected" });
-    expect(failure.message).toMatch(/EACCES\): check that command is a program, and may be run$/);
+    expect(failure.message).toMatch(/EACCES\): check that command is a program that this user may execute$/);
   });
 
   test("dies", async () => {
@@ -174,7 +174,7 @@ describe("one clear error is told, and no process is left, when the CLI", () => 
   test("prints nonsense", async () => {
     const failure = await failing("nonsense");
     expect(failure).toMatchObject({ kind: "server-error", outcome: "unknown" });
-    expect(failure.message).toBe("the Claude CLI printed what is no JSON object: Segmentation fault");
+    expect(failure.message).toBe("the Claude CLI printed a line that is not a JSON object: Segmentation fault");
     expect(failure.partial).toHaveLength(2);
   });
 
@@ -236,7 +236,7 @@ describe("one clear error is told, and no process is left, when the CLI", () => 
   });
 });
 
-test("an answer is told block by block", async () => {
+test("an answer is reported block by block", async () => {
   const { deltas } = await ask(cliIn("well"), { bodyText: body });
   expect(textOf(deltas, "reasoning-delta")).toBe("Hm.");
   expect(textOf(deltas, "tool-call-delta")).toBe('{"path":"file 0"}');
@@ -259,7 +259,7 @@ test("a file is no image: it is left out of its message, and says so where nothi
     content: [{ type: "input_file", file_url: "https://example.com/a.pdf" }],
   });
   await expect(conversation.run(createEngine({ provider: cliIn("well") }))).rejects.toThrow(
-    'none of the Turn\'s 1 blocks can be sent to this endpoint (of the last one: the Claude CLI takes texts and images, and no part of type "file"); append a message that it takes',
+    'none of the Turn\'s 1 blocks can be sent to this endpoint (of the last one: the Claude CLI takes texts and images, and no part of type "file"); append a message that it accepts',
   );
   await conversation.append({
     role: "user",
@@ -278,7 +278,7 @@ test("a file is no image: it is left out of its message, and says so where nothi
 test("tools of the engine are refused by name: it runs its own", () => {
   const own = tool({ name: "look-up", description: "Looks up.", inputSchema: z.object({}), execute: () => "" });
   expect(() => createEngine({ provider: cliIn("well"), tools: [own] })).toThrow(
-    /^the Claude CLI runs its own tools, and cannot be offered 'look-up'/,
+    /^the Claude CLI runs only its own tools, not 'look-up'/,
   );
 });
 
@@ -286,7 +286,9 @@ test("what every request decides is no argument", () => {
   expect(() => claudeCli({ args: "--verbose" as never })).toThrow(/args is a text: give a list of texts/);
   expect(() => claudeCli({ command: "" })).toThrow(/command is empty/);
   expect(claudeCli({ command: "claude" }).scope).toBe(claudeCli().scope);
-  expect(() => claudeCli({ args: ["--resume", "x"] })).toThrow(/^args has --resume: every request decides it anew/);
+  expect(() => claudeCli({ args: ["--resume", "x"] })).toThrow(
+    /^args has --resume, which turnlog sets for each request/,
+  );
 });
 
 const line = (type: string, content: readonly JsonObject[]): JsonObject => ({ type, message: { role: type, content } });

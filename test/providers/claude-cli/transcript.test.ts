@@ -4,7 +4,7 @@ import { claudeCli } from "../../../src/providers/claude-cli/claude-cli.ts";
 import { claudeCliCodec, invocationOf } from "../../../src/providers/claude-cli/claude-cli-codec.ts";
 import { claudeCliStandIn, message, startReferenceServer } from "../../../src/reference-server/server.ts";
 
-test("what a new session is told of a conversation has its images beside the text, each where it was shown", async () => {
+test("the transcript for a new session has its images beside the text, each where it was shown", async () => {
   const server = await startReferenceServer({
     seed: "images",
     answer: () => ({ output: [message("A dog and a cat.")] }),

@@ -152,7 +152,7 @@ test("ids that the server gave go with the call and with its result", () => {
   expect(JSON.stringify(contents).match(/"id":"abc"/g)?.length).toBe(2);
 });
 
-test("results stand by themselves, before what the user says next", () => {
+test("results are a message of their own, before the user's next message", () => {
   const blocks = received([signed(call(1, { id: "abc" }))]);
   const contents = contentsOf([user("Go."), ...blocks, toolResult({ callId: "abc", output: "one" }), user("And?")]);
   expect(isJsonList(contents) ? contents.map((each) => (isJsonObject(each) ? each["role"] : null)) : []).toEqual([
@@ -163,7 +163,7 @@ test("results stand by themselves, before what the user says next", () => {
   ]);
 });
 
-test("images and files that a tool gave stand beside its texts", () => {
+test("images and files that a tool gave are sent beside its texts", () => {
   const blocks = received([signed(call(1, { id: "abc" }))]);
   const output = [text("See."), image("data:image/png;base64,AA=="), image("https://here.example/a.png")];
   const contents = contentsOf([user("Go."), ...blocks, toolResult({ callId: "abc", output })]);
@@ -231,7 +231,7 @@ describe("a call without a signature of this endpoint", () => {
   });
 });
 
-test("what Gemini cannot be told is left out by shaping, with why", () => {
+test("shaping leaves out what Gemini cannot read, with the reason", () => {
   const reasons = [
     toolCall({ callId: "x", name: "f", arguments: "[1]" }),
     toolCall({ callId: "x", name: "f", arguments: "{" }),

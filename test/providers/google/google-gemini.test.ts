@@ -57,7 +57,7 @@ const failureOf = async (answer: Promise<unknown>): Promise<ProviderError> => {
 };
 
 describe("googleGemini", () => {
-  test("sends the body as it stands to the model's address, with its key, and streams by default", async () => {
+  test("sends the body unchanged to the model's address, with its key, and streams by default", async () => {
     const server = await served(answering(eventsOf(said("Hel", {}), said("lo.")), 200, sse));
     const provider = googleGemini({ model: "gemini-3-flash", apiKey, baseURL: server.baseURL });
     const { answer, deltas, bodyText } = ask(provider);
@@ -101,7 +101,7 @@ describe("googleGemini", () => {
     const overloaded = { error: { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" } };
     const broken = await asked(eventsOf(said("Hel", {}), overloaded), sse);
     expect([broken.kind, broken.outcome, broken.partial]).toEqual(["server-error", "unknown", [{ text: "Hel" }]]);
-    expect((await asked({ hello: 1 })).message).toMatch(/no response/);
+    expect((await asked({ hello: 1 })).message).toMatch(/not a response/);
     const malformed = await asked(said("", { finishReason: "MALFORMED_FUNCTION_CALL" }));
     expect(malformed.message).toMatch(/MALFORMED_FUNCTION_CALL/);
   });
@@ -132,7 +132,7 @@ describe("googleGemini", () => {
   test("refuses options that it does not have, and says what to do", () => {
     const make = (options: object) => () => googleGemini({ model: "m", apiKey, ...options });
     expect(make({ cachedContent: "x" })).toThrow(/cachedContent is not supported/);
-    expect(make({ extraBody: { contents: [] } })).toThrow(/contents is no setting/);
+    expect(make({ extraBody: { contents: [] } })).toThrow(/contents is not a setting/);
     expect(make({ modle: "x" })).toThrow(/did you mean 'model'/);
     expect(make({ baseURL: "ftp://x" })).toThrow(/https:\/\//);
     expect(make({ apiKey: "" })).toThrow(/GEMINI_API_KEY/);

@@ -110,8 +110,8 @@ describe("the codec", () => {
       ...{ model: "m", generation_config: { seed: 1, tool_choice: "any" } },
       response_format: { type: "text", mime_type: "application/json", schema: { type: "object" } },
     });
-    expect(() => adjust({ reasoningEffort: "xhigh" })).toThrow(/takes? minimal, low, medium, high$/);
-    expect(() => adjust({ parallelToolCalls: false })).toThrow(/parallelToolCalls: Gemini has no setting/);
+    expect(() => adjust({ reasoningEffort: "xhigh" })).toThrow(/accepts? minimal, low, medium, high$/);
+    expect(() => adjust({ parallelToolCalls: false })).toThrow(/parallelToolCalls: Gemini has no such setting/);
     expect(() => adjust({ toolChoice: "some" })).toThrow(/toolChoice is 'some'/);
   });
 });

@@ -61,7 +61,7 @@ test("without credentials Vertex is asked with a token of the machine, which is 
   expect(asked.filter((url) => url.includes("/token"))).toHaveLength(1);
 });
 
-test("credentials that cannot be read are told in one error, and nothing is sent", async () => {
+test("unreadable credentials are one error, and nothing is sent", async () => {
   vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", join(home, "none.json"));
   await using server = await startReferenceServer();
   const provider = googleVertex({

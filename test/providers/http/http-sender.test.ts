@@ -59,7 +59,7 @@ test.each(all.filter(([name]) => name !== "google" && name !== "interactions" &&
   },
 );
 
-test("the query of a call stands behind that of the base URL, with all that it repeats", async () => {
+test("the query of a call follows that of the base URL, with all that it repeats", async () => {
   await using server = await refusing();
   const provider = openaiResponses({ model: "m", apiKey: "k", baseURL: `${server.baseURL}?api-version=1` });
   await failureOf(provider.retrieve("resp_1", { include: ["a.b", "c.d"] }));

@@ -67,9 +67,7 @@ test("a codec that is no codec is refused where it is defined", () => {
     "defineCodec has no option 'encodeReqest': did you mean 'encodeRequest'?",
   );
   const whole = { ...given, readAnswer: () => ({ id: null, status: null, isComplete: true, blocks: [], rest: {} }) };
-  expect(() => defineCodec({ ...whole, name: "mine" })).toThrow(
-    /^defineCodec: name is 'mine': end it with the version/,
-  );
+  expect(() => defineCodec({ ...whole, name: "mine" })).toThrow(/^defineCodec: name is 'mine': end it with a version/);
 });
 
 test("a codec that does not say how runs ask otherwise takes a model and instructions, and names what it lacks", () => {
@@ -80,11 +78,11 @@ test("a codec that does not say how runs ask otherwise takes a model and instruc
     ...{ model: "m-2", tools: [], instructions: "Be brief." },
   });
   expect(() => codec.adjust?.(settings, { temperature: 1, topP: 1 })).toThrow(
-    "the codec mine/1 does not say how a request is asked with another temperature, topP: give defineCodec an adjust(settings, adjustments)",
+    "the codec mine/1 cannot adjust temperature, topP for one request: give defineCodec an adjust(settings, adjustments)",
   );
 });
 
-test("an answer that pauses for too long is told as that, and not as nonsense", async () => {
+test("an answer that pauses for too long is reported as a timeout, not as nonsense", async () => {
   await using server = await serve((response) => void response.write('{"id":"1","text":"and so'));
   const asked = postJson(
     server.baseURL,

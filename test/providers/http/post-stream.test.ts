@@ -145,5 +145,5 @@ test.each([
 
 test("postJson says of a stream how to read it", async () => {
   await using server = await saying('data: {"say":"a"}\n\n');
-  await expect(postJson(server.baseURL, asked)).rejects.toThrow(/; it streams: read it with postStream$/);
+  await expect(postJson(server.baseURL, asked)).rejects.toThrow(/; it is a stream: read it with postStream$/);
 });

@@ -59,7 +59,7 @@ test.each(streamed.flatMap((name) => Object.entries(fillers).map(([what, filler]
   },
 );
 
-test.each(streamed)("%s: a stream ends with [DONE], whatever blanks stand around it", async (name) => {
+test.each(streamed)("%s: a stream ends with [DONE], with any blanks around it", async (name) => {
   untidy((stream) => `${stream.replace(/data: \[DONE\]\n\n$/, "")}data:  [DONE] \n\ndata: no JSON\n\n`);
   expect(await answerOf(name)).toBe("It is sunny, and stays so.");
 });

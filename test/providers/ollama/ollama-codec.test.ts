@@ -151,7 +151,7 @@ describe("settings", () => {
   test.each([
     [{ toolChoice: "required" }, /^Ollama has no counterpart of toolChoice/],
     [{ parallelToolCalls: false }, /^Ollama has no counterpart of parallelToolCalls/],
-    [{ reasoningEffort: "xhigh" }, /^Ollama knows no reasoningEffort 'xhigh': give none, low/],
+    [{ reasoningEffort: "xhigh" }, /^Ollama has no reasoningEffort 'xhigh': give none, low/],
   ] as const)("that it has no counterpart of are refused by name: %j", (adjustments, message) => {
     expect(() => adjust(adjustments)).toThrow(message);
   });

@@ -29,7 +29,7 @@ afterEach(() => {
 });
 
 describe("an answer", () => {
-  test("that comes line by line is the one that would have come whole, and is told as it comes", async () => {
+  test("that comes line by line equals the whole one, and is reported as it comes", async () => {
     await using server = await serve(answering(ndjson(...lines)));
     const { response, deltas } = await ask(providerAt(server), { bodyText: '{"model":"m"}' });
     expect(response).toEqual(whole);
@@ -48,7 +48,7 @@ describe("an answer", () => {
     expect((await ask(providerAt(server))).response).toEqual(whole);
   });
 
-  test("that comes whole is told as well", async () => {
+  test("that comes whole is reported as well", async () => {
     await using server = await serve(answering(whole));
     const { response, deltas } = await ask(providerAt(server, { transport: "json" }));
     expect(response).toEqual(whole);
@@ -70,15 +70,13 @@ const failures = [
     "<html>",
     {
       kind: "unknown",
-      message: expect.stringMatching(
-        /HTML page; http:\S+\/api\/chat was asked: is the base URL that of the API\?$/,
-      ) as string,
+      message: expect.stringMatching(/HTML page; http:\S+\/api\/chat was asked: is the base URL correct\?$/) as string,
     },
   ],
   ["is empty", "", { kind: "stream-cut", partial: [] }],
 ] as const;
 
-describe("an error is told, with what had come until then and that the server may have acted: an answer that", () => {
+describe("an error says what had come until then and that the server may have acted: an answer that", () => {
   test.each(failures)("%s", async (_, body, told) => {
     await using server = await serve(answering(body));
     expect(await failureOf(ask(providerAt(server)))).toMatchObject({ outcome: "unknown", ...told });
@@ -86,7 +84,12 @@ describe("an error is told, with what had come until then and that the server ma
 });
 
 const refusals = [
-  [404, "model 'm' not found", { kind: "invalid-request" }, /^model 'm' not found: run 'ollama pull m', or give one/],
+  [
+    404,
+    "model 'm' not found",
+    { kind: "invalid-request" },
+    /^model 'm' not found: run 'ollama pull m', or give a model/,
+  ],
   [400, '"m" does not support tools', { kind: "invalid-request" }, /^"m" does not support tools$/],
   [
     ...[400, "the input length exceeds the context length", { kind: "context-length-exceeded" }],
@@ -145,12 +148,12 @@ const mistakes = [
   [{ model: "" }, /^ollama: model is an empty text/],
   [{ model: "m", num_ctx: 1 }, /^ollama has no option 'num_ctx': did you mean options: \{ num_ctx \}\?/],
   [{ model: "m", kep_alive: 1 }, /^ollama has no option 'kep_alive': did you mean 'keep_alive'\?/],
-  [{ model: "m", truncate: true }, /^truncate is no setting: every request decides it anew$/],
-  [{ model: "m", extraBody: { shift: true } }, /^shift is no setting/],
-  [{ model: "m", extraBody: { think: true } }, /^extraBody.think is an option of its own/],
+  [{ model: "m", truncate: true }, /^truncate is not a setting: turnlog sets it for each request$/],
+  [{ model: "m", extraBody: { shift: true } }, /^shift is not a setting/],
+  [{ model: "m", extraBody: { think: true } }, /^extraBody.think is an option of turnlog/],
   [{ model: "m", options: { seed: Number.NaN } }, /^the setting options/],
-  [{ model: "m", baseURL: "ftp://x" }, /^the base URL of ollama is .* and no URL/],
-  [{ model: "m", baseURL: "http://u:p@x" }, /^the base URL of ollama holds a user or password/],
+  [{ model: "m", baseURL: "ftp://x" }, /^the base URL of ollama is .*, not a URL/],
+  [{ model: "m", baseURL: "http://u:p@x" }, /^the base URL of ollama contains a user or password/],
 ] as const;
 
 test.each(mistakes)("%j is refused where it is given", (options, message) => {

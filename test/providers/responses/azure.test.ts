@@ -151,7 +151,7 @@ describe("who asks", () => {
     given = 0;
   });
 
-  test("may be told by tokens that are asked for anew with each request", async () => {
+  test("may be tokens that are fetched anew for each request", async () => {
     const provider = azure({ token: async () => tokens() });
     await ask(provider, provider);
     expect(server.requests.map(({ headers }) => headers["authorization"])).toEqual([
@@ -180,7 +180,7 @@ describe("who asks", () => {
 
   test.each([
     ["throws", () => Promise.reject(new Error("no managed identity")), /failed: no managed identity; nothing was sent/],
-    ["gives nothing", async () => "", /gave an empty text, and no text; nothing was sent/],
+    ["gives nothing", async () => "", /returned an empty text, not a text; nothing was sent/],
     ["never ends", () => new Promise<string>(() => undefined), /did not answer in time; nothing was sent/],
   ])("ends the run where the source of tokens %s", async (_, source, message) => {
     const failure = await failureOf(() => ask(azure({ token: source, timeoutMs: 50 })));
@@ -220,9 +220,9 @@ test.each<[string, JsonObject, RegExp]>([
   [
     "a background that stores nothing",
     { model: "m", endpoint: "https://r.openai.azure.com", apiKey: key, background: true, store: false },
-    /background with store: false: Azure makes a response in the background only where it is stored/,
+    /background with store: false, but Azure makes background responses only if they are stored/,
   ],
-  ["an address that is none", { model: "m", endpoint: "r.openai.azure.com", apiKey: key }, /the base URL is no URL/],
+  ["an address that is none", { model: "m", endpoint: "r.openai.azure.com", apiKey: key }, /the base URL is not a URL/],
 ])("a provider with %s is refused, in words that say what to do", (_, options, message) => {
   expect(() => azureResponses(options as unknown as AzureResponsesOptions)).toThrow(message);
 });
@@ -233,7 +233,7 @@ const listed = {
 };
 
 describe("content filters", () => {
-  test("stand on the result and in its steps, by category", async () => {
+  test("are on the result and in its steps, by category", async () => {
     const [result] = await ask(azure());
     expect(result?.contentFilters.map(({ source, blocked }) => [source, blocked])).toEqual([
       ["prompt", false],

@@ -121,7 +121,7 @@ describe("a stream that breaks off while the response is made in the background"
   const paths = (server: ReferenceServer) =>
     fetches(server).map(({ path }) => decodeURIComponent(path).replace(/.*\?/, ""));
 
-  test("goes on after the last event that came: nothing is told twice, and nothing is missed", async () => {
+  test("continues after the last event that came: nothing is reported twice, and nothing is missed", async () => {
     await using unbroken = await opened();
     const { deltas: whole } = await ask(unbroken.provider, { bodyText });
     let resumptions = 0;
@@ -161,7 +161,7 @@ describe("a stream that breaks off while the response is made in the background"
     expect(paths(world.server)).toHaveLength(7);
   });
 
-  test("is read by another process from where the first one was told of it", async () => {
+  test("is read by another process from where the first one learned of it", async () => {
     await using world = await opened();
     let begun: { readonly id: string; readonly cursor: number | undefined } | undefined;
     const { deltas } = await ask(world.provider, {
@@ -200,7 +200,7 @@ describe("a response that takes its time", () => {
     expect(textOf((await asked).deltas, "text-delta")).toBe("At last.");
   });
 
-  test("can be cancelled, and whoever waits is told", async () => {
+  test("can be cancelled, and the waiting caller learns of it", async () => {
     await using world = await slow();
     const started = Promise.withResolvers<string>();
     const asked = ask(world.provider, {
@@ -217,7 +217,7 @@ describe("a response that takes its time", () => {
     expect(world.server.response(id)).toMatchObject({ status: "cancelled" });
   });
 
-  test("is not waited for when nobody wants it", async () => {
+  test("is not waited for without a caller", async () => {
     await using world = await slow();
     const controller = new AbortController();
     const asked = ask(world.provider, { bodyText, signal: controller.signal });
@@ -263,7 +263,7 @@ const waiting = () => ({
 });
 
 async function waited(provider: Provider, id: string) {
-  if (provider.waitFor === undefined) throw new Error("this provider waits for no responses");
+  if (provider.waitFor === undefined) throw new Error("this provider cannot wait for responses");
   return { ...(await provider.waitFor(id, waiting())), deltas: [] };
 }
 
@@ -290,7 +290,7 @@ test.each<[status: number, fetches: number]>([
   expect(made).toBe(fetches);
 });
 
-test("an answer that the server has only queued is fetched until it is there, although nobody asked for that", async () => {
+test("an answer that the server has only queued is fetched until it is there, although background was not requested", async () => {
   const asked: string[] = [];
   const statuses = ["queued", "in_progress", "completed"];
   const fetch = async (address: string | URL | Request, init?: RequestInit): Promise<Response> => {

@@ -103,7 +103,7 @@ function ask(provider: ReturnType<typeof providerOn>, conversation = "conversati
   });
 }
 
-/** Nobody knows whether the server has acted, and a person can read what it did. */
+/** It is unknown whether the server has acted, and a person can read what it did. */
 function expectUnknown(failure: unknown, words: RegExp): void {
   expect(failure).toMatchObject({ kind: "stream-cut", outcome: "unknown" });
   expect(messageOf(failure)).toMatch(words);
@@ -111,7 +111,7 @@ function expectUnknown(failure: unknown, words: RegExp): void {
 
 const idOf = ({ response: { id } }: InferenceResponse): unknown => id;
 
-describe("an answer that nobody waits for any more", () => {
+describe("an answer without a waiting caller", () => {
   test("is not taken for the next one, though it comes again", async () => {
     const server = await hostile((webSocket, connection) =>
       onRequest(webSocket, (lane, number) => {
@@ -123,7 +123,7 @@ describe("an answer that nobody waits for any more", () => {
     const provider = providerOn(server);
     expect(idOf(await ask(provider))).toBe("resp_1");
     const failure = await rejectionOf(ask(provider));
-    expectUnknown(failure, /resp_1 came already/);
+    expectUnknown(failure, /resp_1 has already arrived/);
     expect(idOf(await ask(provider))).toBe("resp_2");
     expect(server.opened()).toBe(2);
   });
@@ -143,7 +143,7 @@ describe("an answer that nobody waits for any more", () => {
     expect(server.opened()).toBe(2);
   });
 
-  test("ends as another response than it began as: then nobody knows what it is", async () => {
+  test("ends as another response than it began as, so its content is unknown", async () => {
     const server = await hostile((webSocket) =>
       onRequest(webSocket, (lane) => {
         const [created] = framesOf("resp_mine", lane);
@@ -155,14 +155,14 @@ describe("an answer that nobody waits for any more", () => {
   });
 });
 
-test("a frame of a lane that nobody has is no frame of the protocol", async () => {
+test("a frame of an unknown lane violates the protocol", async () => {
   const server = await hostile((webSocket) =>
     onRequest(webSocket, () => send(webSocket, ...framesOf("resp_1", { stream_id: "another" }))),
   );
   expect(await rejectionOf(ask(providerOn(server)))).toMatchObject({ kind: "stream-cut", outcome: "unknown" });
 });
 
-test("two answers at once without lanes cannot be told apart: both are of unknown fate", async () => {
+test("two answers at once without lanes cannot be distinguished: both have an unknown outcome", async () => {
   const server = await hostile((webSocket) =>
     onRequest(webSocket, (lane, number) => {
       if (number === 1) send(webSocket, ...framesOf("resp_1", lane));

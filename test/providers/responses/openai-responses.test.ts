@@ -51,7 +51,7 @@ test("gives a JSON answer whole, members in their order", async () => {
   ]);
 });
 
-test("repeats nothing by itself: what a 500 says of retries is told, and it is asked once", async () => {
+test("repeats nothing by itself: what a 500 says about retries is reported, and it is asked once", async () => {
   await using server = await serve(answering("oh", 500, { "x-should-retry": "true" }));
   expect(await failureOf(ask(provider(server)))).toMatchObject({
     kind: "server-error",
@@ -100,7 +100,7 @@ test.each([
     "nothing",
     { error: { message: "Not Found" } },
     404,
-    /^Not Found; http:\S+\/responses was asked: is the base URL that of the API\?$/,
+    /^Not Found; http:\S+\/responses was asked: is the base URL correct\?$/,
   ],
   [
     "a page",
@@ -124,12 +124,12 @@ test.each([
 test.each([
   ["an HTML page", "<html><title>Welcome</title></html>", /HTML page: Welcome/],
   ["an empty body", "", /empty body/],
-  ["half a document", '{"id":"resp_1","outp', /no response/],
-  ["nothing of use", "[]", /no response: \[\]$/],
+  ["half a document", '{"id":"resp_1","outp', /not a response/],
+  ["nothing of use", "[]", /not a response: \[\]$/],
   [
     "a page of somebody else's",
     "<html></html>",
-    /HTML page; http:\S+\/responses was asked: is the base URL that of the API\?$/,
+    /HTML page; http:\S+\/responses was asked: is the base URL correct\?$/,
   ],
 ])("%s with status 200 is no response", async (_, body, text) => {
   await using server = await serve(answering(body));
@@ -193,7 +193,7 @@ test("a stream that stops in the middle is over when the time is up", async () =
   expect(failure).toMatchObject({ kind: "connection", outcome: "unknown", partial: [message] });
 });
 
-test("a connection that nobody takes was never sent anything", async () => {
+test("a refused connection was never sent anything", async () => {
   const gone = await serve(answering(response));
   await gone[Symbol.asyncDispose]();
   const failure = await failureOf(ask(provider(gone)));

@@ -195,7 +195,7 @@ test("an error after a part of the answer says that the server has acted", async
   expect(await failureOf(ask(provider(server)))).toMatchObject({ outcome: "unknown", partial: [thought] });
 });
 
-test("whoever listens and throws is heard", async () => {
+test("an error of a listener is reported", async () => {
   await using server = await streaming(eventsOf(done(0, message), completed));
   const onDelta = (): never => {
     throw new Error("a bug of the listener");
@@ -246,7 +246,7 @@ test("loses none of the streamed items to a terminal event whose output holds on
   expect((await ask(provider(server))).response["output"]).toEqual([message]);
 });
 
-test("what the answer has cost so far is told while it comes, by a server that says so", async () => {
+test("the cost of an answer so far is reported while it comes, by a server that says so", async () => {
   const usage = { input_tokens: 7, output_tokens: 2, output_tokens_details: { reasoning_tokens: 1 } };
   const counted = { type: "response.in_progress", response: { usage } };
   await using server = await streaming(eventsOf(counted, ...hello, completed));

@@ -47,7 +47,7 @@ test("what the official clients take, by their types, can be given here, and a t
   expect(create(told).settings).toEqual({ model: "m", ...told });
 });
 
-test("a secret may stand for any text that is no choice, however deep", () => {
+test("a secret may replace any text that is not a choice, at any depth", () => {
   const tools = [
     { type: "mcp", server_label: "crm", authorization: secret("CRM"), headers: { a: secret("A") } },
   ] as const;
@@ -71,8 +71,8 @@ test.each(Object.entries(decided))(
     expectTypeOf<Pick<OpenaiResponsesOptions, keyof typeof decided>>().toEqualTypeOf<{
       readonly [Name in keyof typeof decided]?: never;
     }>();
-    expect(() => create({ [name]: value })).toThrow(new RegExp(`${name} is (no setting|not supported)`));
-    expect(() => create({ extraBody: { [name]: value } })).toThrow(new RegExp(`${name} is (no setting|not supported)`));
+    expect(() => create({ [name]: value })).toThrow(new RegExp(`${name} is not (a setting|supported)`));
+    expect(() => create({ extraBody: { [name]: value } })).toThrow(new RegExp(`${name} is not (a setting|supported)`));
   },
 );
 
@@ -80,5 +80,5 @@ test("further members go under extraBody, and nowhere else", () => {
   expectTypeOf<OpenaiResponsesOptions>().not.toHaveProperty("top_k");
   expect(create({ extraBody: { top_k: 1 } }).settings).toEqual({ model: "m", top_k: 1 });
   // @ts-expect-error: no option of that name.
-  expect(() => create({ top_k: 1 })).toThrow("What else belongs in the body of requests goes under extraBody");
+  expect(() => create({ top_k: 1 })).toThrow("Other members of the request body go under extraBody");
 });

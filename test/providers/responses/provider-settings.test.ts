@@ -33,7 +33,7 @@ describe("settings", () => {
   });
 
   test.each([
-    ["apikey", /^openaiResponses has no option 'apikey': did you mean 'apiKey'\? What else .* goes under extraBody$/],
+    ["apikey", /^openaiResponses has no option 'apikey': did you mean 'apiKey'\? Other members .* go under extraBody$/],
     ["api_key", /did you mean 'apiKey'\?/],
     ["baseUrl", /did you mean 'baseURL'\?/],
     ["baseurl", /did you mean 'baseURL'\?/],
@@ -44,8 +44,8 @@ describe("settings", () => {
     ["response_format", /did you mean 'text'\?/],
     ["extra_body", /did you mean 'extraBody'\?/],
     ["top_k", /^openaiResponses has no option 'top_k': /],
-    ["guided_decoding_backend", /^openaiResponses has no option 'guided_decoding_backend'; what else/],
-  ])("that are none are refused: %s", (name, message) => {
+    ["guided_decoding_backend", /^openaiResponses has no option 'guided_decoding_backend'; other members/],
+  ])("that do not exist are rejected: %s", (name, message) => {
     for (const value of ["x", undefined, null]) {
       expect(() => create({ [name]: value })).toThrow(ProviderSettingsError);
       expect(() => create({ [name]: value })).toThrow(message);
@@ -53,10 +53,10 @@ describe("settings", () => {
   });
 
   test.each([
-    [{ temperature: 1 }, "extraBody.temperature is an option of its own: give temperature beside extraBody"],
-    [{ stream: true }, "stream is no setting"],
+    [{ temperature: 1 }, "extraBody.temperature is an option of turnlog: give temperature beside extraBody"],
+    [{ stream: true }, "stream is not a setting"],
     [{ conversation: "conv_1" }, "conversation is not supported"],
-    [{ at: new Date(0) }, "extraBody.at is no JSON"],
+    [{ at: new Date(0) }, "extraBody.at is not JSON"],
     ["top_k=1", "extraBody is a text: give an object"],
   ])("of a server's own are refused where they are none: %j", (extraBody, message) => {
     expect(() => create({ extraBody: extraBody as never })).toThrow(message);
@@ -69,12 +69,12 @@ describe("settings", () => {
       /conversation is not supported: .* give createEngine mode 'conversation'; importConversation reads/,
     ],
     ["prompt", { id: "pmpt_1" }, /prompt is not supported: .* instructions instead/],
-    ["input", [], /input is no setting/],
-    ["previous_response_id", "resp_1", /previous_response_id is no setting/],
-    ["stream", true, /stream is no setting/],
-    ["tools", [{ execute: () => 1 }], /tools\[0\]\.execute is no JSON/],
-    ["metadata", { at: new Date(0) }, /metadata\.at is no JSON/],
-    ["temperature", Number.NaN, /temperature is no JSON/],
+    ["input", [], /input is not a setting/],
+    ["previous_response_id", "resp_1", /previous_response_id is not a setting/],
+    ["stream", true, /stream is not a setting/],
+    ["tools", [{ execute: () => 1 }], /tools\[0\]\.execute is not JSON/],
+    ["metadata", { at: new Date(0) }, /metadata\.at is not JSON/],
+    ["temperature", Number.NaN, /temperature is not JSON/],
   ])("refuse %s", (name, value, message) => {
     expect(() => create({ [name]: value })).toThrow(ProviderSettingsError);
     expect(() => create({ [name]: value })).toThrow(message);
@@ -135,14 +135,16 @@ describe("the scope", () => {
   });
 });
 
-test("a missing key is told with what to do", () => {
+test("an error about a missing key says what to do", () => {
   expect(() => openaiResponses({ model: "m" })).toThrow("there is no API key: set OPENAI_API_KEY, or give apiKey");
 });
 
-test("a base URL that is none is told", () => {
-  expect(() => create({ baseURL: "localhost" })).toThrow(/base URL is no URL: localhost; it begins with https:\/\//);
+test("an invalid base URL is an error", () => {
+  expect(() => create({ baseURL: "localhost" })).toThrow(
+    /base URL is not a URL: localhost; it must begin with https:\/\//,
+  );
   expect(() => create({ baseURL: "me:password@localhost/v1?key=4711" })).toThrow(
-    /^the base URL is no URL: localhost\/v1; /,
+    /^the base URL is not a URL: localhost\/v1; /,
   );
 });
 

@@ -122,7 +122,7 @@ describe.each(["sse", "json"] as const)("against the reference server, by %s", (
     // xAI says its code beside the text that is its error.
     const providerCode = name === "previous-unusable-xai" ? "not-found" : code;
     // Of a model that there is not, what to do is said, too.
-    const message = `${row.message}${name === "model-not-found" ? "; give the provider, or the run, a model that this server has" : ""}`;
+    const message = `${row.message}${name === "model-not-found" ? "; give the provider or the run a model that this server has" : ""}`;
     expect(failure).toMatchObject({ status, param, providerCode, message });
     expect(failure.outcome).toBe(name === "server-error" ? "unknown" : "rejected");
   });

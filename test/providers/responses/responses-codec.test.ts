@@ -64,7 +64,7 @@ describe("any item", () => {
     );
   });
 
-  test("is sent without bookkeeping, nulls and ids that nobody asked for", () => {
+  test("is sent without bookkeeping, nulls and unneeded ids", () => {
     fc.assert(
       fc.property(anyItem, (item) => {
         const block = decode(item);
@@ -128,7 +128,7 @@ describe("a payload", () => {
     );
   });
 
-  test("keeps annotations, names and what nobody knows", () => {
+  test("keeps annotations, names and unknown members", () => {
     const content = [{ type: "output_text", text: "hi", annotations: [{ type: "url_citation", url: "u" }], extra: 1 }];
     const { payload } = decode({ type: "message", role: "assistant", name: "n", mood: "good", content });
     expect(payload).toEqual({ role: "assistant", name: "n", mood: "good", content: [{ ...content[0], type: "text" }] });

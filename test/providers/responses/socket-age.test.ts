@@ -4,7 +4,7 @@ import { message, type ReferenceServerOptions } from "../../../src/reference-ser
 import { engineOn, expectSound, say, shapesOf, startServer } from "../../support/providers/over-socket.ts";
 import { createWorkshop } from "../../support/workshop.ts";
 
-test("a connection that the server ends for its age is left for another, and nobody is told", async () => {
+test("a connection that the server ends for its age is replaced silently", async () => {
   let now = 0;
   const server = await startServer({ now: () => now });
   const workshop = createWorkshop();

@@ -83,7 +83,7 @@ describe("where there is no WebSocket", () => {
     await say(conversation, engine, "one");
     const learned = dataOf(await eventsOf(conversation), "CapabilityLearned");
     expect(learned).toMatchObject([{ capability: "websocket", value: false }]);
-    expect(learned[0]?.reason).toMatch(/opens no WebSocket: HTTP 426/);
+    expect(learned[0]?.reason).toMatch(/did not open a WebSocket: HTTP 426/);
     await say(conversation, engine, "two");
     await say(workshop.store.conversation("cnv_other"), engine, "of the same engine");
     await say(conversation, engineOn(server, workshop, { store: true }), "of another process");
@@ -105,7 +105,7 @@ describe("where there is no WebSocket", () => {
     await expectSound(workshop);
   });
 
-  test("or that there is none: then nobody looks", async () => {
+  test("or that there is none, and then turnlog does not look", async () => {
     const server = await startServer();
     const workshop = createWorkshop();
     await say(workshop.conversation, engineOn(server, workshop, { capabilities: { websocket: false } }), "one");
@@ -162,7 +162,7 @@ describe("an answer that does not come to its end", () => {
     ],
   ] as const;
 
-  test.each(cases)("%s: nobody asks again, and what came is on record", async (_, fault, kind) => {
+  test.each(cases)("%s: the request is not sent again, and what came is recorded", async (_, fault, kind) => {
     const server = await startServer({
       answer: () => ({ output: [reasoning({ summary: "thought" }), message("word ".repeat(400))] }),
     });

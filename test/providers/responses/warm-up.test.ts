@@ -163,7 +163,7 @@ test("an edit behind it has everything sent, as behind every other context", asy
 });
 
 describe("a warm-up that fails", () => {
-  test("is told and recorded, and the next run does without", async () => {
+  test("is reported and recorded, and the next run does without", async () => {
     const server = await startServer();
     const workshop = createWorkshop();
     const { conversation } = workshop;
@@ -251,5 +251,5 @@ test("is refused where there is nothing to warm", async () => {
   const workshop = createWorkshop();
   const engine = engineOn(server, workshop, { transport: "sse" });
   const refusal = await rejectionOf(workshop.conversation.warmUp(engine));
-  expect(messageOf(refusal)).toMatch(/the provider openai-responses keeps no connections.*transport: "websocket"/);
+  expect(messageOf(refusal)).toMatch(/the provider openai-responses does not keep connections.*transport: "websocket"/);
 });

@@ -252,7 +252,7 @@ test("an engine that is disposed of closes its connections", async () => {
 
 test.each([
   [{ background: true }, /background cannot go with transport "websocket".*give transport "sse"/],
-  [{ extraBody: { stream_id: "mine" } }, /extraBody\.stream_id is no setting/],
+  [{ extraBody: { stream_id: "mine" } }, /extraBody\.stream_id is not a setting/],
 ] as const)("refuses what no frame can say: %j", (options, message) => {
   const make = () => openaiResponses({ model: "m", apiKey: "key", transport: "websocket", ...options });
   expect(make).toThrow(message);

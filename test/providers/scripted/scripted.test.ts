@@ -107,7 +107,7 @@ describe("a scripted provider", () => {
 
   test("says so when the script is over", async () => {
     const failure = await failureOf(send(scripted([]), { input: [] }));
-    expect(failure.message).toBe("the script has 0 answers, and this is request 1: give it more");
+    expect(failure.message).toBe("the script has 0 answers, but this is request 1: give it more");
   });
 
   test("stops when it is aborted, and keeps what had come", async () => {

@@ -238,7 +238,7 @@ test("a body in which a secret is a part of a text is refused, and so is one tha
   expect(await failureOf(within)).toMatchObject({ kind: "invalid-request", outcome: "rejected" });
   const changed = provider.infer({ ...request, bodyText: "{}", bodyWith: (given) => JSON.stringify(given) });
   expect((await failureOf(changed)).message).toBe(
-    "the body was changed on its way, so nothing says where its secrets stand; nothing was sent",
+    "the body was changed after encoding, so the places of its secrets are unknown; nothing was sent",
   );
 });
 
@@ -247,7 +247,7 @@ test("a masked provider has all members of the one within, and what they give is
   expect([provider.name, provider.timeoutMs, provider.codec]).toEqual(["own", 18_000, wire]);
   await expect(provider.delete("resp_1")).rejects.toThrow("http://127.0.0.1:9 knows no resp_1 of [secret KEY]");
   expect(() => masked(new Client("http://x"), { secrets: {} })).toThrow("the secret PROMPT has no value");
-  expect(() => masked(new Client("http://x"), { secrets: { ...secrets, X: "short" } })).toThrow("takes at least 8");
+  expect(() => masked(new Client("http://x"), { secrets: { ...secrets, X: "short" } })).toThrow("give at least 8");
   // @ts-expect-error: a misspelt option.
   expect(() => masked(new Client("http://x"), { secret: {} })).toThrow("did you mean 'secrets'?");
 });

@@ -54,7 +54,7 @@ test("what looks like a secret in the input, or is an object of the caller's own
 test("a secret in a message is refused, for it would be sent by its name", () => {
   const parts = [{ type: "text", text: secret("CRM") }];
   expect(() => new Block({ id: null, kind: "user", payload: { role: "user", content: parts }, wire: null })).toThrow(
-    "a block's payload.content[0].text is a secret: those stand in a provider's settings, headers or key only",
+    "a block's payload.content[0].text is a secret: give secrets only in a provider's settings, headers or key",
   );
   expect(() => secret("")).toThrow('secret takes the name of a secret, not an empty text: secret("CRM")');
 });
@@ -99,17 +99,17 @@ describe("refused before anything is sent:", () => {
     ],
     ["a key that is none", { apiKey: 4711 as never }, /^apiKey is 4711: give a text/],
     ["a key without a value", { apiKey: secret("KEY") }, /^the secret KEY has no value/],
-    ["a short secret", { tools, secrets: { CRM: "1234567" } }, /^the secret CRM has 7 characters: it takes at least 8/],
+    ["a short secret", { tools, secrets: { CRM: "1234567" } }, /^the secret CRM has 7 characters: give at least 8/],
     ["a short secret that nothing names", { secrets: { X: "" } }, /^the secret X has 0 characters/],
     [
       "an open credential of a tool",
       { tools: [mcp, { ...mcp, authorization: "tok", headers: { "x-api-key": "key", "x-plain": "blue" } }] },
-      /^tools\[1\]\.authorization and headers\.x-api-key would be recorded: write secret\("NAME"\) there/,
+      /^tools\[1\]\.authorization and headers\.x-api-key would be recorded: write secret\("NAME"\) instead/,
     ],
     [
       "the value of a secret among the settings",
       { secrets, instructions: `Say ${value}.` },
-      /^the settings hold the value of the secret CRM, and would be recorded: write secret\("CRM"\) in its place$/,
+      /^the settings contain the value of the secret CRM, which would be recorded: write secret\("CRM"\) instead$/,
     ],
   ])("%s", (_, options, message) => {
     expect(() => create(options)).toThrow(ProviderSettingsError);

@@ -109,7 +109,7 @@ test.each([301, 302, 303, 307, 308])("a redirect is not followed, and told (%i)"
   const failure = await failureOf(ask(provider({}, server.baseURL)));
   expect(failure).toMatchObject({ kind: "invalid-request", outcome: "rejected", status });
   expect(failure.message).toBe(
-    `the provider answered HTTP ${status}, a redirect to ${other.baseURL}/elsewhere, which is not followed: give the address as baseURL`,
+    `the provider answered HTTP ${status}, a redirect to ${other.baseURL}/elsewhere, which turnlog does not follow: give that address as baseURL`,
   );
   expect(other.received).toEqual([]);
 });

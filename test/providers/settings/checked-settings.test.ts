@@ -61,7 +61,7 @@ describe.each(Object.keys(makers))("%s", (provider) => {
   test.each([
     [{ timeoutMs: "x" }, "timeoutMs is a text: give milliseconds"],
     [{ timeoutMs: null }, "timeoutMs is null: give milliseconds"],
-    [{ instructions: 5 }, "instructions is 5: give what the model is told, as a text"],
+    [{ instructions: 5 }, "instructions is 5: give the text for the model"],
   ])("refuses %j when it is made", (options, text) => {
     expect(refusalOf(provider, options)).toContain(`${provider}: ${text}`);
   });
@@ -73,7 +73,7 @@ describe.each(Object.keys(makers).filter((name) => !["aiSdk", "claudeCli"].inclu
     [{ model: undefined }, "model is undefined: give the name of a model"],
     [{ fetch: 5 }, "fetch is 5: give a function"],
     [{ transport: "ssee" }, "transport is 'ssee': "],
-    [{ headers: { "bad header": "x" } }, "headers has 'bad header', which names no header"],
+    [{ headers: { "bad header": "x" } }, "headers has 'bad header', which is not a header name"],
     [{ headers: "x" }, "headers is a text: give an object"],
   ])("refuses %j when it is made", (options, text) => {
     expect(refusalOf(provider, options)).toContain(`${provider}: ${text}`);
@@ -83,9 +83,7 @@ describe.each(Object.keys(makers).filter((name) => !["aiSdk", "claudeCli"].inclu
     expect(refusalOf(provider, { limits: { idleMS: 4 } })).toBe(
       "limits has no option 'idleMS': did you mean 'idleMs'?",
     );
-    expect(refusalOf(provider, { zzz: 1 })).toMatch(
-      /; what else belongs in the body of requests goes under extraBody$/,
-    );
+    expect(refusalOf(provider, { zzz: 1 })).toMatch(/; other members of the request body go under extraBody$/);
     expect(refusalOf(provider, { extraBody: { zzz: 1 } })).toBe("taken");
   });
 });
@@ -103,7 +101,7 @@ test.each([
   ["openaiResponses", { reasoning_effort: "low" }, "reasoning: { effort }"],
   ["openaiResponses", { verbosity: "low" }, "text: { verbosity }"],
   ["aiSdk", { max_tokens: 1 }, "'maxOutputTokens'"],
-])("%s: what stands within an option is told with it: %j", (provider, options, meant) => {
+])("%s: an error about a nested option names its path: %j", (provider, options, meant) => {
   expect(refusalOf(provider, options)).toContain(`: did you mean ${meant}? `);
 });
 
@@ -111,17 +109,21 @@ test.each([
   ["openaiResponses", { capabilities: { chains: true } }, "capabilities has no 'chains': did you mean 'chain'?"],
   ["anthropic", { capabilities: { chain: true } }, "capabilities has no 'chain': give 'reasoningPrefix'"],
   ["anthropic", { betas: "x" }, "anthropic: betas is a text: give a list of texts"],
-  ["chatCompletions", { input: [] }, "the setting input is not supported: messages are made of the conversation"],
-  ["googleGemini", { contents: [] }, "contents is no setting: every request decides it anew"],
-  ["googleGemini", { extraBody: { contents: [] } }, "contents is no setting: every request decides it anew"],
+  [
+    "chatCompletions",
+    { input: [] },
+    "the setting input is not supported: turnlog makes messages from the conversation",
+  ],
+  ["googleGemini", { contents: [] }, "contents is not a setting: turnlog sets it for each request"],
+  ["googleGemini", { extraBody: { contents: [] } }, "contents is not a setting: turnlog sets it for each request"],
   ["googleGemini", { systemInstruction: {} }, "systemInstruction is not supported: give it as instructions"],
-  ["googleGemini", { extraBody: { labels: {} } }, "extraBody.labels is an option of its own"],
+  ["googleGemini", { extraBody: { labels: {} } }, "extraBody.labels is an option of turnlog"],
   ["googleGemini", { baseURL: "somewhere" }, "baseURL is 'somewhere': give an address that begins with https:// or"],
   ["googleVertex", { credentials: 5 }, "googleVertex: credentials is 5: give a function"],
-  ["googleCodeAssist", { baseURL: "http://host" }, "ends with its host: give it with the version"],
+  ["googleCodeAssist", { baseURL: "http://host" }, "baseURL has no path: give it with the version"],
   ["ollama", { options: { num_ctxx: 1 } }, "ollama: options has no 'num_ctxx': did you mean 'num_ctx'?"],
   ["ollama", { apiKey: 5 }, "ollama: apiKey is 5: give a text"],
-  ["aiSdk", { apiKey: "x" }, "apiKey is not supported: give it to the package of the AI SDK that makes the model"],
+  ["aiSdk", { apiKey: "x" }, "apiKey is not supported: set it in the AI SDK package that makes the model"],
   ["claudeCli", { cwd: 5 }, "claudeCli: cwd is 5: give a text"],
   ["claudeCli", { extraBody: {} }, "claudeCli has no option 'extraBody'; it takes model, instructions, args, command"],
   ["claudeCli", { model: "" }, "claudeCli: model is an empty text: give the name of a model"],

@@ -50,7 +50,7 @@ test("a model gives its answer whole, and in parts of a stream", async () => {
   ]);
 });
 
-test("what the model reads is told in the lines of every dialect", async () => {
+test("what the model reads is shown in the lines of every dialect", async () => {
   await using server = await startReferenceServer({ seed: "ai-sdk" });
   const prompt = [{ role: "system", content: "Be brief." }, user, call("c1"), result("c1")];
   await languageModel(server.baseUrl).doGenerate({ prompt });

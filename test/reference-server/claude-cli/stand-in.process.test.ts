@@ -36,7 +36,7 @@ const output = [
   message("So."),
 ];
 
-test("the stand-in for the CLI prints an answer block by block, and goes on with a session that it is told", async () => {
+test("the stand-in for the CLI prints an answer block by block, and continues a given session", async () => {
   await using server = await startReferenceServer({ answer: () => ({ output }) });
   const first = await runCli(server.url, [...words, "--model", "opus"], said("One?"));
   expect(first).toMatchObject({ code: 0, stderr: "" });
@@ -64,7 +64,7 @@ test("the stand-in for the CLI prints an answer block by block, and goes on with
   expect(readItems(items, rest)).toHaveLength(7);
 });
 
-test("what a new session is told of an earlier conversation is read as that conversation", async () => {
+test("the transcript of an earlier conversation is read as that conversation", async () => {
   await using server = await startReferenceServer();
   const lines = [
     { role: "user", text: "One?" },

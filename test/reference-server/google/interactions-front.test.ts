@@ -44,7 +44,7 @@ const result = (callId: string, more: JsonObject = {}): JsonObject => ({
 });
 const weather = () => functionCall("one", '{"a":1}', { callId: "c1" });
 
-test("an interaction is kept with all steps of its context, and continued as often as one likes", async () => {
+test("an interaction is kept with all steps of its context, and can be continued repeatedly", async () => {
   answer = { output: [reasoning({ summary: "Hm." }), weather()] };
   const first = await asked("Hi.", { system_instruction: "Be." });
   expect(first.body).toMatchObject({

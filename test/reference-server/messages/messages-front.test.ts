@@ -90,7 +90,7 @@ test.each<[string, readonly unknown[], object]>([
   ]);
 });
 
-test("an answer that was paused is gone on with as it stands, with the container that its code runs in", async () => {
+test("a paused answer is continued unchanged, with the container that its code runs in", async () => {
   const runs = { type: "server_tool_use", id: "srvtoolu_1", name: "bash_code_execution", input: {} };
   const { server } = await started({
     answer: () => ({ output: [hosted(runs)], status: "incomplete", incompleteDetails: { reason: "pause_turn" } }),

@@ -89,7 +89,7 @@ test.each<[string, Partial<AnthropicOptions>]>([
     { instructions: [{ type: "text", text: "x", cache_control: { type: "ephemeral" } }] },
   ],
 ])("a provider with threads and %s is refused", (name, options) => {
-  expect(() => anthropic({ ...asked, threads: true, ...options })).toThrow(`${name} does not go together with threads`);
+  expect(() => anthropic({ ...asked, threads: true, ...options })).toThrow(`${name} cannot go with threads`);
 });
 
 test("what is said in a row is sent once, and what a fork says, or what comes late, begins a thread of its own", async () => {

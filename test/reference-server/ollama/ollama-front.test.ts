@@ -114,7 +114,7 @@ test.each(refusals)("refuses %s", async (_, body, status, error) => {
   expect(await asked(body, { models: ["m"] })).toEqual({ status, lines: [{ error }] });
 });
 
-test("cuts the oldest messages of a request that is too long in silence, unless it is told not to", async () => {
+test("cuts the oldest messages of a request that is too long in silence, unless truncation is off", async () => {
   const long = { role: "user", content: "x".repeat(400) };
   const messages = [{ role: "system", content: "S" }, long, user];
   await using server = await start({ maxContextTokens: 60 });

@@ -49,10 +49,10 @@ describe("an address", () => {
     ["esdb://host?tls", "tls has no value"],
     ["esdb://host?ssl=true", "no setting ssl"],
     ["esdb://host?tlsVerifyCert=false", "tlsCAFile"],
-    ["esdb://host?defaultDeadline=soon", "defaultDeadline is a whole number"],
-    ["esdb://host?defaultDeadline=0", "defaultDeadline is greater than 0"],
-    ["esdb://host?deadlineMs=0", "deadlineMs is greater than 0"],
-    ["esdb://host?turnlogCommitTimeout=0", "turnlogCommitTimeout is greater than 0"],
+    ["esdb://host?defaultDeadline=soon", "defaultDeadline must be a whole number"],
+    ["esdb://host?defaultDeadline=0", "defaultDeadline must be greater than 0"],
+    ["esdb://host?deadlineMs=0", "deadlineMs must be greater than 0"],
+    ["esdb://host?turnlogCommitTimeout=0", "turnlogCommitTimeout must be greater than 0"],
     ["esdb://host?turnlogNamespace=a-b", "turnlogNamespace"],
     ["esdb://host?nodePreference=nearest", "leader"],
     ["esdb://host?tlsCAFile=/none/ca.crt", "certificate file"],
@@ -61,11 +61,11 @@ describe("an address", () => {
     await expect(opened(url)).rejects.toThrow(advice);
   });
 
-  test("of a kind that nobody knows is told without its password", async () => {
+  test("of an unknown kind is rejected without showing its password", async () => {
     await expect(openStore("esbd://me:secret@host")).rejects.toThrow(
       expect.objectContaining({ code: "unknown-store" }),
     );
-    await expect(openStore("esbd://me:secret@host")).rejects.toThrow("no store is kept at esbd://host");
+    await expect(openStore("esbd://me:secret@host")).rejects.toThrow("esbd://host is not the address of a store");
   });
 });
 

@@ -52,7 +52,7 @@ test("a call ends at its deadline, however its tries end, and a silent server ha
   expect(silent).toMatchObject({ atMs: 10_000, tries: 2 });
 });
 
-test("what a try that the deadline cut short would have said is not known: the one before it is told", async () => {
+test("the outcome of a try that the deadline cut short is unknown: the error is that of the try before", async () => {
   const { caught } = await given(1_000, (n, leftMs) =>
     n === 0 ? { tookMs: 900, error: refused } : { tookMs: leftMs, error: new TimeoutFailure(leftMs) },
   );

@@ -88,7 +88,7 @@ test("more readers that stall than a connection has calls do not hold up the oth
   for (const iterator of stalled) await iterator.next();
   expect((await appendPrepared(store, { stream: "conversation-other" })).result.status).toBe("appended");
   expect(await all(store.readStream("conversation-other"))).toHaveLength(1);
-  // Whoever comes back finds the rest.
+  // A reader that comes back finds the rest.
   let rest = 0;
   while ((await stalled[0]?.next())?.done === false) rest += 1;
   expect(rest).toBe(4 * 60 + 1 - 1);

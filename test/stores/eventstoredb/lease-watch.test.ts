@@ -61,7 +61,7 @@ test("a holder is dead when the reader itself saw its lease unrenewed for 45 s, 
   expect(await look("lse_1")).toBe("dead");
 });
 
-test("one renewal is enough to know that a holder lives, and then nobody looks any more", async () => {
+test("one renewal is enough to know that a holder lives, and then the watch ends", async () => {
   const { untilKnown, server, pass } = watching();
   const known = untilKnown("lse_1");
   await pass(8_000);
@@ -131,7 +131,7 @@ test("a holder that comes back after it was taken for dead is alive again", asyn
   expect(await look("lse_1")).toBe("alive");
 });
 
-test("a lease that was ended, or that there is none of, is dead at once", async () => {
+test("a lease that has ended or never existed is dead at once", async () => {
   const { look, untilKnown, server } = watching();
   await look("lse_1");
   for (const sight of ["ended", "none"] as const) {

@@ -66,7 +66,7 @@ test.each(["", "staging"])(
     expect((await all(store.readLog({ streamPrefix: "turnlog-lease-" }))).length).toBe(0);
     // Without a namespace the neighbours' streams are seen too, but neither their leases nor the stream that has their store's id.
     expect((await all(reader.store.readLog())).length).toBe(own.length);
-    await expect(appendPrepared(store, { stream: "turnlog-lease-mine" })).rejects.toThrow("is reserved");
+    await expect(appendPrepared(store, { stream: "turnlog-lease-mine" })).rejects.toThrow("is a reserved name");
     expect([...warnings, ...reader.warnings]).toEqual([]);
     const settings = server
       .events(`$$${stream}`)
@@ -75,14 +75,14 @@ test.each(["", "staging"])(
   },
 );
 
-test("a user who may not write has no lease, and is told what follows", async () => {
+test("a user who may not write has no lease, and a warning says what follows", async () => {
   const server = await startServer({ tls: true, users: { auditor: { password: "secret", mayWrite: false } } });
   await opened(server.connectionString);
   const { store, warnings } = await warning(server.connectionStringFor("auditor", "secret"), { mustExist: true });
   expect(await store.liveness.hold()).toBeNull();
   expect(warnings).toHaveLength(1);
   expect(warnings[0]).toMatch(
-    /nothing could be written at .* wait for takeoverAfterMs .*: the user in the address is not allowed to append/,
+    /this process could write nothing at .* wait for takeoverAfterMs .*: the user in the address is not allowed to append/,
   );
 });
 
@@ -113,14 +113,14 @@ test("a lease outlives a server that is away for longer than a holder may be sil
   expect([await reader.liveness.isAlive(held), await store.liveness.hold()]).toEqual([true, held]);
 });
 
-test("of a server that was set back nobody is told that owners live, and a lease that is gone there is lost", async () => {
+test("a server that was set back reports no owner as alive, and a lease that is missing there is lost", async () => {
   const server = await startServer();
   const { store, warnings } = await warning(server.connectionString, { pace: quick, deadlineMs: 1_500 });
   const held = (await store.liveness.hold()) ?? "";
   await appendPrepared(store, {});
   await server.setBack();
   await expect.poll(() => warnings, { timeout: 20_000 }).toHaveLength(1);
-  expect(warnings[0]).toMatch(/nothing at .* shows any more .*other processes may take up its open runs/);
+  expect(warnings[0]).toMatch(/nothing at .* shows any longer .*other processes may take over its open runs/);
   await expect(store.liveness.isAlive(held)).rejects.toThrow(StoreReplacedError);
 });
 

@@ -42,7 +42,7 @@ const changes: Readonly<Record<string, (world: World) => Promise<void>>> = {
 };
 
 describe.each(Object.entries(changes))("a server that holds %s", (_, change) => {
-  test("is told by every call, and is written nothing", async () => {
+  test("is reported by every call, and nothing is written there", async () => {
     const world = await written();
     const { server, store } = world;
     const head = await store.head(stream);
@@ -104,7 +104,7 @@ test.each(["readLog", "subscribe"] as const)("%s refuses a position beyond the e
   await expect(all(later[how]({ after, limit: 1 }))).rejects.toThrow(StoreReplacedError);
 });
 
-test("a server that was set back while nothing was asked of it is told by a user who may not read the whole log, too", async () => {
+test("a server that was set back while idle is also detected for a user who may not read the whole log", async () => {
   const server = await startServer({ tls: true, users: { writer: { password: "secret" } } });
   await opened(server.connectionString);
   const store = await opened(withSetting(server.connectionStringFor("writer", "secret"), quick));

@@ -107,7 +107,7 @@ test("stops at an event that another program wrote to a stream, and leaves it ou
   const read = async (): Promise<void> => {
     for await (const event of store.readStream(sent.stream)) seen.push(event.revision);
   };
-  await expect(read()).rejects.toThrow(`event 2 of ${sent.stream} was written by another program`);
+  await expect(read()).rejects.toThrow(`another program wrote event 2 of ${sent.stream}`);
   expect(seen).toEqual([0, 1]);
   await expect(store.append(prepared({ stream: sent.stream, expected: headAfter(sent) }))).rejects.toThrow(
     StoreCorruptedError,

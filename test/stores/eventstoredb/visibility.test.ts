@@ -81,7 +81,7 @@ describe("what the index has not taken in yet", () => {
 });
 
 describe("what is not replicated yet", () => {
-  test("is repeated without an answer, and stands once", async () => {
+  test("is repeated without an answer, and stored once", async () => {
     const server = await startServer({ writeTimeoutMs: 100 });
     const store = await opened(withSetting(server.connectionString, quick));
     const { sent } = await appendPrepared(store, {});
@@ -199,7 +199,7 @@ test.each(["readLog", "subscribe"] as const)("%s names a position that the serve
 describe("a stream that another program removed", () => {
   const deleted = { ...anEvent("$metadata"), data: Buffer.from('{"$tb":9223372036854775807}') };
 
-  test("softly is told to the process that wrote it, and not read as if nothing had been there", async () => {
+  test("softly is an error for the process that wrote it, and not read as if nothing had been there", async () => {
     const server = await startServer();
     const store = await opened(server.connectionString);
     const { sent } = await appendPrepared(store, { count: 2 });
@@ -208,7 +208,7 @@ describe("a stream that another program removed", () => {
     await expect(all(store.readStream(sent.stream))).rejects.toThrow("or was deleted");
   });
 
-  test("for ever is told by appends and reads, and named where the log is read", async () => {
+  test("for ever is an error of appends and reads, and a warning when the log is read", async () => {
     const server = await startServer();
     const warnings: string[] = [];
     const store = await opened(server.connectionString, { warn: (message) => warnings.push(message) });
@@ -220,7 +220,7 @@ describe("a stream that another program removed", () => {
     await expect(all(store.readStream(sent.stream))).rejects.toThrow(StoreCorruptedError);
     expect(await all(store.readLog())).toHaveLength(2);
     expect(warnings).toEqual([expect.stringContaining(`${sent.stream} at `)]);
-    expect(warnings[0]).toContain("was deleted for ever");
+    expect(warnings[0]).toContain("for ever: restore it");
   });
 
   test("in part, while an acknowledgement was lost, is not taken for a conflict", async () => {

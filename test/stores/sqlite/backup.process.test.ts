@@ -128,7 +128,7 @@ test("a store takes the place of a later one: positions go on from the backup, w
   restoreStore(file("backup.db"), file("store.db"), { force: true });
   expect(await logOf(file("store.db"))).toMatchObject({ storeId, events });
   const next = await grow();
-  // Whoever had seen the lost event finds another one at its position.
+  // A reader that had seen the lost event finds another one at its position.
   expect(next?.position).toBe(lost?.position);
   expect(next?.id).not.toBe(lost?.id);
 });
@@ -193,7 +193,7 @@ test("refuses to copy a store over itself, whatever name it goes by, and leaves 
     for (const work of [backUpStore, restoreStore]) {
       const copy = () => work(file("store.db"), file(name), { force: true });
       expect(copy, name).toThrow(expect.objectContaining({ code: "file-exists" }));
-      expect(copy, name).toThrow("are one file: name another");
+      expect(copy, name).toThrow("are the same file: name another");
     }
   }
   await appendPrepared(store, { stream: sent.stream, expected: headAfter(sent), count: 2 });

@@ -29,7 +29,7 @@ async function verified(path: string) {
 async function killedStore(savedBy: "verify" | "close") {
   const { file } = temporaryFolder();
   await using store = await openSqliteStore(file("store.db"));
-  // A reader of how it was keeps what comes after in the log, whoever closes the store meanwhile.
+  // A reader of an earlier state keeps what comes after in the log, whichever process closes the store meanwhile.
   using reader = new DatabaseSync(file("store.db"));
   reader.exec("BEGIN; SELECT * FROM events");
   for (let round = 0; round < 4; round += 1) {
@@ -93,7 +93,7 @@ test.each(["verify", "close"] as const)(
   },
 );
 
-test("a loss is told until somebody has accepted it, whatever is written after it", async () => {
+test("a loss is reported until it is accepted, whatever is written after it", async () => {
   const { log, copyWith } = await killedStore("verify");
   const path = copyWith(log.subarray(0, log.length - 1));
   const reopened = async (work: (store: SqliteStore) => Promise<unknown>): Promise<unknown> => {

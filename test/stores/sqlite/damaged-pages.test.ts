@@ -63,7 +63,7 @@ test.each(["view_rows", "snapshots"])(
   },
 );
 
-test("a backup deletes the unfinished copies that a killed one left, and tells of them", async () => {
+test("a backup deletes and reports the unfinished copies that a killed backup left", async () => {
   const { file, path: folder } = temporaryFolder();
   await createSoundStore(file("turnlog.db"));
   const uuid = "01a20a0b-b60b-7002-a3fb-14d64e14aeb2";

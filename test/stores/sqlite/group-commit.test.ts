@@ -52,7 +52,7 @@ test("goes on with what the answers to a transaction bring in, without a turn of
   expect({ turns, commits: commits() }).toEqual({ turns: 0, commits: 6 });
 });
 
-test("lets the event loop turn under a writer who never pauses, once the time is over for which it may stand still", async () => {
+test("lets the event loop turn under a writer that never pauses, once its time slice is over", async () => {
   const { group, commits } = await openGroup({ time: clock(maxStandStillMs / 4) });
   const seen: number[] = [];
   const look = (): void => {

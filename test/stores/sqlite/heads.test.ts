@@ -76,7 +76,7 @@ test("heads of another store that stood here say nothing of this one, and give w
   expect(savedIn(file("store.db"))).toMatchObject({ storeId: store.storeId, heads });
 });
 
-test("a file of that name that is not turnlog's stays as it is, and that is told", async () => {
+test("a file of that name that is not turnlog's stays unchanged, with a warning", async () => {
   const path = temporaryFolder().file("store.db");
   writeFileSync(`${path}.heads`, "notes");
   const told: string[] = [];
@@ -84,7 +84,7 @@ test("a file of that name that is not turnlog's stays as it is, and that is told
   await appendPrepared(store, {});
   expect(await store.savedHeads?.()).toEqual(new Map());
   await store.close();
-  expect(told.join()).toMatch(/heads could not be saved beside .*store\.db.*heads is a file of another program/);
+  expect(told.join()).toMatch(/turnlog could not save heads beside .*store\.db.*heads belongs to another program/);
   restoreStore(path, path.replace("store.db", "copy.db"));
   expect(readFileSync(`${path}.heads`, "utf8")).toBe("notes");
 });

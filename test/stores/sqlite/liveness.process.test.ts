@@ -61,7 +61,7 @@ test("a process that is stopped, as a suspended machine's are, is alive", async 
   child.kill("SIGCONT");
 });
 
-test("who runs next removes the files of those that were killed, and of nobody else", async () => {
+test("the next process that runs removes the files of killed processes, and no others", async () => {
   const folder = temporaryFolder();
   const path = folder.file("store.db");
   await using store = await openSqliteStore(path);
@@ -101,7 +101,7 @@ test("no lease is left by a closed store, by readers, or in a backup", async () 
   expect(readdirSync(folder.file(".")).filter((name) => name.includes(".alive-"))).toEqual([]);
 });
 
-test("a lease has the mode of its store, so that whoever may write the one can ask for the other", async () => {
+test("a lease has the mode of its store, so that every user who may write the store can check the lease", async () => {
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path);
   const leaseId = await store.liveness?.hold();

@@ -85,7 +85,7 @@ test("a store that is closed while it waits for a lock still writes what it was 
   expect(await all(again.readLog())).toHaveLength(1);
 });
 
-test("a lock that is not let go is told, for appends and for everything else", async () => {
+test("a lock that is not released is an error, for appends and for everything else", async () => {
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path, { deadlineMs: 20 });
   const { release } = lock(path);

@@ -81,7 +81,7 @@ asReader("a store that may only be read is backed up (skipped where the system h
   const [backup] = await readAs(path, [`store backup ${elsewhere.file("backup.db")}`]);
   expect(backup).toMatchObject({ code: 0 });
   // An erasure names backups that are on record; who may only read cannot write that.
-  expect(backup?.stderr).toMatch(/^the backup is not on record in the store: [^\n]+\n$/);
+  expect(backup?.stderr).toMatch(/^the store did not record the backup: [^\n]+\n$/);
   expect(backup?.stdout).toContain("66 events");
 });
 
@@ -156,7 +156,7 @@ test("what is read without locks is taken back when somebody has written meanwhi
   await appendPrepared(other, { stream: sent.stream, expected: headAfter(sent), count: 1 });
   const refused = (): void => {
     expect(() => settled?.confirm()).toThrow(StoreUnavailableError);
-    expect(() => settled?.confirm()).toThrow("is being written by another process");
+    expect(() => settled?.confirm()).toThrow("another process is writing");
   };
   refused();
   await other.close();

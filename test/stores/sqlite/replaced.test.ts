@@ -31,7 +31,7 @@ const harms: readonly (readonly [string, string, (file: (name: string) => string
   ],
   [
     "without its log",
-    "has lost its log",
+    "lost its log",
     (file) => {
       rmSync(file("store.db-wal"));
     },
@@ -39,7 +39,7 @@ const harms: readonly (readonly [string, string, (file: (name: string) => string
 ];
 
 test.each(harms)(
-  "a store that is %s under a running process is told at the next append, and at the next reading",
+  "a store that is %s under a running process is an error at the next append, and at the next read",
   async (_, told, harm) => {
     const { file } = temporaryFolder();
     await (await openSqliteStore(file("other.db"))).close();
@@ -72,7 +72,7 @@ test("a store that was moved away and back again goes on", async () => {
   await appendPrepared(store, {});
 });
 
-test("a store behind a link is told when the link leads to another one", async () => {
+test("a store behind a link is an error when the link leads to another one", async () => {
   const { file } = temporaryFolder();
   for (const name of ["left", "right"]) mkdirSync(file(name));
   symlinkSync(file("left"), file("current"));
@@ -84,7 +84,7 @@ test("a store behind a link is told when the link leads to another one", async (
   await expect(appendPrepared(store, {})).rejects.toThrow("was replaced by another file");
 });
 
-test("a conversation is told at once that its store is gone, and not tried again", async () => {
+test("a conversation fails at once when its store is gone, without a retry", async () => {
   const { file } = temporaryFolder();
   await using store = await openStore(`sqlite:${file("store.db")}`);
   const conversation = store.conversation();

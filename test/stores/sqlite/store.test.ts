@@ -106,7 +106,7 @@ test("reads on beside a damaged number, so that the event can be named", async (
 });
 
 test.each(["{", "null", '{"kind":"\\u0061pp"}'])(
-  "reads on beside an actor that became %s, and nobody takes it for one",
+  "reads past an actor that became %s, and attributes nothing to it",
   async (text) => {
     const path = temporaryFolder().file("store.db");
     await using store = await openSqliteStore(path);
@@ -172,7 +172,7 @@ test("a subscription of few streams looks at what others write once, however lon
   await events.return?.();
 });
 
-test("a subscription that sleeps is told of a file that cannot be read any more", async () => {
+test("a sleeping subscription learns that its file cannot be read any more", async () => {
   const path = temporaryFolder().file("store.db");
   await using store = await openSqliteStore(path, { pollMs: 5 });
   const next = store.subscribe()[Symbol.asyncIterator]().next();
@@ -205,7 +205,7 @@ test("what SQLite says of a statement is a bug of turnlog, and not told as damag
   await expect(refused).rejects.toThrow("no such table: snapshots");
   await expect(refused).rejects.not.toHaveProperty("code");
   await expect(openSqliteStore(path)).rejects.toThrow(StoreCorruptedError);
-  await expect(openSqliteStore(path)).rejects.toThrow("its table snapshots is gone");
+  await expect(openSqliteStore(path)).rejects.toThrow("its table snapshots is missing");
 });
 
 test("refuses the store of a newer turnlog and says what to do", async () => {
@@ -220,7 +220,7 @@ test("says what to do when the file cannot be created", async () => {
   const folder = temporaryFolder();
   mkdirSync(folder.file("folder"));
   writeFileSync(folder.file("file"), "");
-  const paths = { "none/store.db": "make the folder", folder: "is a folder", "file/store.db": "is not a folder" };
+  const paths = { "none/store.db": "create the folder", folder: "is a folder", "file/store.db": "is not a folder" };
   for (const [name, advice] of Object.entries(paths)) {
     await expect(openSqliteStore(folder.file(name))).rejects.toThrow(StoreUnavailableError);
     await expect(openSqliteStore(folder.file(name))).rejects.toThrow(advice);
@@ -293,6 +293,6 @@ test.each(["fullfsync", "checkpoint_fullfsync", "synchronous"])("a SQLite that f
   const path = temporaryFolder().file("store.db");
   using database = new Forgetful(path);
   expect(() => setUp(database, { path, kind: "store", mustExist: false })).toThrow(
-    `store.db cannot be kept safe (journal wal, ${name} 0): choose a path on a local disk`,
+    `store.db cannot be written durably (journal wal, ${name} 0): choose a path on a local disk`,
   );
 });

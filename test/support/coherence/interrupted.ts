@@ -1,6 +1,6 @@
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 
-/** What the model is told of a run that was cancelled, and of one that failed, unless the engine has words of its own (docs/RUNS.md). */
+/** The notes for the model about a run that was cancelled, and about one that failed, unless the engine has its own (docs/RUNS.md). */
 const told = {
   RunCancelled: "[Your last answer was interrupted before it was finished. It is not part of this conversation.]",
   RunFailed: "[Your last answer was cut off by an error before it was finished. It is not part of this conversation.]",

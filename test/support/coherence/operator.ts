@@ -22,8 +22,21 @@ export type Troubled = {
   readonly blame: (what: string) => void;
 };
 
-/** What came of a damaged event: whether it was skipped, and whether that ended the run that was open. */
-type Skip = { readonly hasSkipped: boolean; readonly hasEndedRun: boolean };
+type Skip = {
+  readonly hasSkipped: boolean;
+  /** Whether the skip ended the open run. */
+  readonly hasEndedRun: boolean;
+  /** Whether the operator skipped in an ancestor only, and the fork no longer follows from what is left. */
+  readonly leavesForkDamaged: boolean;
+};
+
+/** What the operator may do about a damaged event. */
+export type HowToSkip = {
+  /** Whether the operator may try to fork around the damage. */
+  readonly mayForkBefore: boolean;
+  /** Whether the operator may skip in an ancestor without looking at the fork. */
+  readonly mayLeaveFork: boolean;
+};
 
 type Place = { readonly revision: number; readonly type: string };
 type Stretch = { readonly stream: string; readonly places: readonly Place[] };
@@ -68,15 +81,14 @@ export class Operator {
   }
 
   /** Somewhere in what the conversation is read as, an event is damaged; who reads it is told, until it is skipped with all that follows. */
-  async damageAndSkip(
-    conversation: Conversation,
-    { mayForkBefore }: { readonly mayForkBefore: boolean },
-  ): Promise<Skip> {
+  async damageAndSkip(conversation: Conversation, { mayForkBefore, mayLeaveFork }: HowToSkip): Promise<Skip> {
     const random = this.#random;
-    const nothing: Skip = { hasSkipped: false, hasEndedRun: false };
+    const nothing: Skip = { hasSkipped: false, hasEndedRun: false, leavesForkDamaged: false };
     const lineage = await this.#lineage(conversation);
     if (lineage.length === 0) return nothing;
-    const of = random.pick(lineage);
+    // The conversation's own stretch is the last one.
+    const ancestors = mayLeaveFork ? lineage.slice(0, -1) : [];
+    const of = random.pick(ancestors.length > 0 && random.chance(0.5) ? ancestors : lineage);
     const type = random.pick([...new Set(of.places.map((each) => each.type))]);
     const { revision } = random.pick(of.places.filter((each) => each.type === type));
     const before = await this.openRunIn(conversation);
@@ -94,11 +106,27 @@ export class Operator {
       return nothing;
     }
     if (mayForkBefore && random.chance(0.3)) await this.#forkOfDamaged(reader, found);
+    const isOwn = of.stream === conversationStream(conversation.id);
+    if (isOwn) this.#of.tally.skips += 1;
+    else this.#of.tally.parentSkips += 1;
+    if (!isOwn && mayLeaveFork && random.chance(0.7)) {
+      await this.heal({ id: of.stream.slice("conversation-".length) });
+      if (await this.#isDamaged(conversation)) return { ...nothing, hasSkipped: true, leavesForkDamaged: true };
+    }
     await this.heal(conversation);
     const after = await this.openRunIn(conversation);
-    if (of.stream === conversationStream(conversation.id)) this.#of.tally.skips += 1;
-    else this.#of.tally.parentSkips += 1;
-    return { hasSkipped: true, hasEndedRun: before !== null && before !== after };
+    return { ...nothing, hasSkipped: true, hasEndedRun: before !== null && before !== after };
+  }
+
+  async #isDamaged({ id }: Conversation): Promise<boolean> {
+    await using reader = this.reader();
+    return await reader
+      .conversation(id)
+      .turn()
+      .then(
+        () => false,
+        (error: unknown) => error instanceof ConversationDamagedError,
+      );
   }
 
   /** The run that the log has open, for a process that has just begun. */
@@ -120,7 +148,7 @@ export class Operator {
   }
 
   /** The operator skips, one after another, what the conversation stops at. */
-  async heal({ id }: Pick<Conversation, "id">): Promise<void> {
+  async heal({ id }: { readonly id: string }): Promise<void> {
     for (let times = 0; times < 50; times += 1) {
       await using others = this.process();
       await using reader = this.reader();
@@ -140,7 +168,7 @@ export class Operator {
     this.#of.blame(`${id} is damaged still, whatever is skipped`);
   }
 
-  /** Of which model reasoning is whose settings were skipped nobody knows: it is left out, and with it what belongs to it. */
+  /** The model of reasoning whose settings were skipped is unknown: turnlog leaves it out, and with it what belongs to it. */
   async #noteUnknown(stream: string, skipped: readonly number[]): Promise<void> {
     for await (const { revision, type } of this.sound.readStream(stream))
       if (type === "SettingsDeclared" && skipped.includes(revision)) {

@@ -13,7 +13,7 @@ import { interruptions } from "./interrupted.ts";
 import { createRandom, type Random } from "./random.ts";
 import type { Said } from "./truth.ts";
 
-/** What the model is told of a tool that is not there, and of a call that a run left open when it failed. */
+/** The texts for the model about an unknown tool, and about a call that a run left open when it failed. */
 const engineSays = [
   "Error: there is no tool named no-such-tool",
   "aborted",

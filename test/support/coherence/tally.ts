@@ -47,6 +47,8 @@ export const emptyTally = () => ({
   skips: 0,
   parentSkips: 0,
   damagedForks: 0,
+  /** Forks that a skip in an ancestor left damaged during a run. */
+  leftForks: 0,
   incoherent: [] as string[],
 });
 

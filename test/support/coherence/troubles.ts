@@ -7,7 +7,7 @@ import { randomId } from "../../../src/log/codec/ids.ts";
 import { codecsWith } from "../../../src/providers/codecs.ts";
 import { untilAborted } from "../gates.ts";
 import { takeSnapshots } from "../log/take-snapshots.ts";
-import { Operator, type Troubled } from "./operator.ts";
+import { type HowToSkip, Operator, type Troubled } from "./operator.ts";
 import { createRandom, type Random } from "./random.ts";
 
 /** A message that somebody has been told is durable. */
@@ -26,6 +26,7 @@ export class Troubles {
   #saidMeanwhile: Acknowledged[] = [];
   #mayEnd = new Set<string>();
   #hasSkipped = false;
+  #isLeftDamaged = false;
   #hasSaid = false;
   #last: Promise<void> = Promise.resolve();
   readonly #isQuiet: boolean;
@@ -47,6 +48,11 @@ export class Troubles {
     return this.#hasSkipped;
   }
 
+  /** Whether a skip in an ancestor during the run left the fork damaged, so that the run cannot complete. */
+  get isLeftDamaged(): boolean {
+    return this.#isLeftDamaged;
+  }
+
   mayEndWith(code: unknown): boolean {
     return this.#mayEnd.has(String(code));
   }
@@ -57,15 +63,19 @@ export class Troubles {
     const random = this.#random;
     if (random.chance(0.3)) await this.#relabel(conversation);
     if (random.chance(0.3)) await this.#takeSnapshots(conversation);
-    if (random.chance(0.35)) await this.#damageAndSkip(conversation, { mayForkBefore: true });
+    if (random.chance(0.35)) await this.#damageAndSkip(conversation, { mayForkBefore: true, mayLeaveFork: false });
   }
 
-  async #damageAndSkip(conversation: Conversation, how: { readonly mayForkBefore: boolean }): Promise<void> {
+  /** Returns whether the conversation is a fork that the skip left damaged. */
+  async #damageAndSkip(conversation: Conversation, how: HowToSkip): Promise<boolean> {
     // Until the skip nobody goes on, the run that is open neither.
     this.#mayEnd.add("conversation-damaged");
-    const { hasSkipped, hasEndedRun } = await this.operator.damageAndSkip(conversation, how);
+    const { hasSkipped, hasEndedRun, leavesForkDamaged } = await this.operator.damageAndSkip(conversation, how);
     this.#hasSkipped ||= hasSkipped;
+    if (leavesForkDamaged) this.#of.tally.leftForks += 1;
+    this.#isLeftDamaged ||= leavesForkDamaged;
     if (hasEndedRun) this.#mayEnd.add("run-taken-over");
+    return leavesForkDamaged;
   }
 
   /** Whether the conversation goes on in a fork of it: more often than in other worlds. */
@@ -79,6 +89,7 @@ export class Troubles {
     this.#hasSaid = false;
     this.#mayEnd = new Set();
     this.#hasSkipped = false;
+    this.#isLeftDamaged = false;
   }
 
   /** In the middle of a run of this process; one after another, where tools run side by side. */
@@ -89,7 +100,7 @@ export class Troubles {
   }
 
   async #during(conversation: Conversation, signal: AbortSignal): Promise<void> {
-    if (signal.aborted || !this.#random.chance(0.4)) return;
+    if (signal.aborted || this.#isLeftDamaged || !this.#random.chance(0.4)) return;
     const random = this.#random;
     await using others = this.operator.process();
     const other = others.conversation(conversation.id);
@@ -100,7 +111,7 @@ export class Troubles {
       else if (what < 9) await this.#finishLate(other);
       else if (what < 10) await this.#askToEnd(other, signal);
       else if (what < 14) await this.#take(other);
-      else await this.#damageAndSkip(conversation, { mayForkBefore: false });
+      else if (await this.#damageAndSkip(conversation, { mayForkBefore: false, mayLeaveFork: true })) return;
     }
   }
 
@@ -109,6 +120,7 @@ export class Troubles {
     // Tools of a run that was taken may be at it still.
     await this.#last;
     if (this.#isQuiet) return;
+    if (this.#isLeftDamaged) await this.operator.heal(conversation);
     await using others = this.operator.process();
     const other = others.conversation(conversation.id);
     if ((await other.at(-1)).run !== null) {
@@ -155,7 +167,7 @@ export class Troubles {
     const isUnknown = ({ kind, message }: (typeof problems)[number]): boolean =>
       this.operator.hasSkippedAny &&
       kind === "request" &&
-      /^its (settings .* were not declared|anchor .* is no response of this conversation|Turn has another number of blocks)$/.test(
+      /^its (settings .* were not declared|anchor .* is not a response of this conversation|Turn has a different number of blocks)$/.test(
         message,
       );
     const [problem] = problems.filter((each) => !isUnknown(each));

@@ -192,7 +192,7 @@ function intactResponses(said: readonly Said[], { hasIds }: Wire): ReadonlySet<n
 
 const roles: readonly Role[] = ["user", "system", "developer", "assistant"];
 
-/** The parts of a message that the wire says to this server; null where that is none. Nothing else has parts. */
+/** The parts of a message that the wire sends to this server; null if it sends none. Nothing else has parts. */
 export function partsTaken(
   said: readonly Said[],
   index: number,

@@ -72,7 +72,7 @@ class World {
   readonly #compacting: Random;
   /** Draws what is had ready before anybody asks, likewise. */
   readonly #warming: Random;
-  /** Draws which runs break off, what the model is told of that, which parts it must not miss, and at which server it is, likewise. */
+  /** Draws which runs break off, with which note for the model, which parts it must not miss, and at which server it is. */
   readonly #breaking: Random;
   /** Draws which calls are answered after the run that made them, and when, likewise. */
   readonly #answering: Random;
@@ -257,7 +257,7 @@ class World {
     return server === "first" ? url : url.replace("127.0.0.1", "localhost");
   }
 
-  /** The model is told of a run that broke off where it is to be, once, and of nothing else. */
+  /** The note about a run that broke off is in its place, once, and there are no other notes. */
   #compareNotes(
     before: Interruptions,
     { notes }: Interruptions,
@@ -278,6 +278,8 @@ class World {
     try {
       const result = await conversation.run(engine, options);
       if (options.again === true) this.#tally.again += 1;
+      if (this.#troubles.isLeftDamaged)
+        this.#judge.blame("a run of a fork completed behind a skip in its parent that left the fork damaged");
       if (!result.isNew && !this.#troubles.hasSkipped) this.#judge.blame("a run that somebody waits for was not made");
       return result;
     } catch (error) {

@@ -111,7 +111,7 @@ export class Faults {
   }
 }
 
-/** The refusal that an outcome stands for; null for those that are none. */
+/** The refusal that an outcome means; null if it is not a refusal. */
 export function failureOf(outcome: FaultOutcome, maxBytes: number): Failure | null {
   if (typeof outcome === "object") return { kind: "status", ...outcome };
   switch (outcome) {

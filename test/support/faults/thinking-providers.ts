@@ -65,7 +65,7 @@ const thinkingProviders: Readonly<Record<DialectName, (seed: number) => Thinking
         ...{ model: "thinking", apiKey: "AIza-of-nobody", baseURL, store: true, transport: "json", fetch },
       }),
     ),
-  // A failure of the CLI is one of which nobody knows what it did: it is not asked again.
+  // A failure of the CLI has an unknown outcome, so it is not asked again.
   "claude-cli": (seed) =>
     atFront(
       { seed, says: withResults, isEverBusy: false },

@@ -38,7 +38,7 @@ async function run(definition: object, infer?: unknown): Promise<void> {
 const reads = (answer: object | null) => () =>
   run({ readAnswer: (rest: object) => answer && { ...sound.readAnswer({}, odd({})), rest, ...answer } });
 
-const cannotRead = "the codec mine/1 cannot read the response: readAnswer gave";
+const cannotRead = "the codec mine/1 cannot read the response: readAnswer returned";
 
 /** Codecs and transports, as their authors get them wrong. */
 export const codecMistakes: readonly Mistake[] = [
@@ -60,7 +60,7 @@ export const codecMistakes: readonly Mistake[] = [
   [
     "defineCodec({ anchors: [] })",
     () => define({ anchors: ["thread"] }),
-    "defineCodec: anchors is a list: give what may be done with them by their kind, as { thread: { isLinear: true } }",
+    "defineCodec: anchors is a list: give the properties of each kind, such as { thread: { isLinear: true } }",
   ],
   [
     "defineCodec({ anchors: { thread: true } })",
@@ -80,12 +80,12 @@ export const codecMistakes: readonly Mistake[] = [
   [
     "a codec without defineCodec",
     () => createEngine({ provider: providerWith({ name: "mine/1", encodeRequest: sound.encodeRequest }) }),
-    "createEngine: provider.codec is no codec, it lacks family, readAnswer, writeAnswer, instruct, offer, offeredTools, anchors, pairs, unsendableReason: make it with defineCodec",
+    "createEngine: provider.codec is not a codec, it lacks family, readAnswer, writeAnswer, instruct, offer, offeredTools, anchors, pairs, unsendableReason: make it with defineCodec",
   ],
   [
     "encodeRequest that gives an object",
     () => run({ encodeRequest: () => ({}) }),
-    "the codec mine/1 cannot encode the request: encodeRequest gave an object: give the text of the body",
+    "the codec mine/1 cannot encode the request: encodeRequest returned an object: return the text of the body",
   ],
   [
     "encodeRequest that throws",
@@ -95,7 +95,7 @@ export const codecMistakes: readonly Mistake[] = [
           throw new Error("no audio here");
         },
       }),
-    "the codec mine/1 cannot encode the request: no audio here; what it cannot send is for unsendableReason and unsendablePart to say",
+    "the codec mine/1 cannot encode the request: no audio here; report what the codec cannot send in unsendableReason or unsendablePart",
   ],
   [
     "readAnswer that throws",
@@ -116,7 +116,7 @@ export const codecMistakes: readonly Mistake[] = [
   [
     "readAnswer with a text as a block",
     reads({ blocks: ["Hello."] }),
-    `${cannotRead} a text as blocks[0]: give what assistant, toolCall, reasoning and other make`,
+    `${cannotRead} a text as blocks[0]: give blocks made by assistant, toolCall, reasoning and other`,
   ],
   [
     "readAnswer with a block of no kind",
@@ -126,7 +126,7 @@ export const codecMistakes: readonly Mistake[] = [
   [
     "readAnswer without rest",
     reads({ rest: undefined }),
-    `${cannotRead} undefined as rest: give what the blocks do not tell, or {}`,
+    `${cannotRead} undefined as rest: give what the blocks do not hold, or {}`,
   ],
   [
     "readAnswer without isComplete",
@@ -173,12 +173,12 @@ export const codecMistakes: readonly Mistake[] = [
   [
     "infer that gives nothing",
     () => run({}, async () => undefined),
-    "the provider gave no response: infer has to give { response }, a JSON object",
+    "the provider gave no response: infer must return { response }, a JSON object",
   ],
   [
     "infer that gives the bare answer",
     () => run({}, async () => ({ said: "Hello." })),
-    "the provider gave no response: infer has to give { response }, a JSON object",
+    "the provider gave no response: infer must return { response }, a JSON object",
   ],
   [
     "postStream without a stream",

@@ -44,7 +44,7 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "append({ role, text })",
     () => append({ role: "user", text: "hello" }),
-    "append: 'text' is no part of a message of user: give 'role' or 'content'",
+    "append: 'text' is not a member of a message of user: give 'role' or 'content'",
   ],
   [
     "append({ role: 'tool', content })",
@@ -54,7 +54,7 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "append({ role: 'assistant', tool_calls: [{ name }] })",
     () => append({ role: "assistant", tool_calls: [{ name: "weather" }] }),
-    "append: tool_calls[0] is no call: give { id, function: { name, arguments } }, arguments as JSON text",
+    "append: tool_calls[0] is not a call: give { id, function: { name, arguments } }, with arguments as JSON text",
   ],
   [
     "append({ role, content: [null] })",
@@ -69,12 +69,12 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "append(…, { key: '' })",
     () => append("hello", { key: "" }),
-    "append: key is an empty text: give the message's own id, or none",
+    "append: key is an empty text: give the message's id, or leave it out",
   ],
   [
     "append(…, { key: 17 })",
     () => append("hello", { key: 17 }),
-    "append: key is 17: give the message's own id, or none",
+    "append: key is 17: give the message's id, or leave it out",
   ],
   ["append(…, { id })", () => append("hello", { id: "17" }), "append has no option 'id': give 'key' or 'actor'"],
   [
@@ -106,7 +106,7 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "append(…, { actor: { kind: 'user', name: 5 } })",
     () => append("hello", { actor: { kind: "user", name: 5 } }),
-    "append: actor.name is 5: give a text, or none",
+    "append: actor.name is 5: give a text, or leave it out",
   ],
   ["run()", () => run({}, null), "run takes an engine, not null: make one with createEngine({ provider })"],
   [
@@ -154,7 +154,7 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "settle('charge', …) without a run",
     async () => (await conversation()).settle("charge", { how: "rerun" }),
-    "'charge' is not in doubt: resume the run to see what is",
+    "'charge' is not in doubt: resume the run to see which calls are",
   ],
   [
     "relabel('title')",
@@ -169,12 +169,12 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "relabel({ labels: { size: 5 } })",
     async () => (await conversation()).relabel(odd({ labels: { size: 5 } })),
-    "relabel: labels.size is 5: a label's value is a text, or null to take it away",
+    "relabel: labels.size is 5: a label's value is a text, or null to remove it",
   ],
   [
     "relabel({ labels: { __proto__: … } })",
     async () => (await conversation()).relabel({ labels: Object.fromEntries([["__proto__", "mine"]]) }),
-    "relabel: a label cannot be called __proto__, which JavaScript reads as no name: choose another",
+    "relabel: a label cannot be named __proto__, which JavaScript reserves: choose another name",
   ],
   [
     "fork(-1, { actor: { kind: 'tool' } })",
@@ -184,7 +184,7 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "fork(-1, { id: 'my fork' })",
     async () => (await conversation()).fork(-1, { id: "my fork" }),
-    "'my fork' is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
+    "'my fork' is not a conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
   ],
   [
     "fork(-1, { name })",
@@ -229,9 +229,9 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "diff(0, 1, { of: 5 })",
     async () => (await conversation()).diff(0, 1, { of: odd(5) }),
-    "diff: of is 5: give the conversation that the second revision is of",
+    "diff: of is 5: give the conversation of the second revision",
   ],
-  ["request(1)", async () => (await conversation()).request(1), "nothing was asked in cnv_mistakes up to revision 1"],
+  ["request(1)", async () => (await conversation()).request(1), "cnv_mistakes has no request up to revision 1"],
   [
     "blame(0.5)",
     async () => (await conversation()).blame(0.5),
@@ -245,12 +245,12 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "settle('charge', 'rerun')",
     async () => (await conversation()).settle("charge", odd("rerun")),
-    'settling charge: this is a text: write { how: "rerun" }',
+    'settling charge: got a text: write { how: "rerun" }',
   ],
   [
     "run({ toolChoice: 'weather' })",
     () => run({ toolChoice: "weather" }, engine({ tools: [weather()] })),
-    'run: toolChoice is the name of a tool: write { tool: "weather" }',
+    `run: toolChoice is a tool's name: write { tool: "weather" }`,
   ],
   [
     "follow(0, { signal })",
@@ -270,21 +270,21 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "store.conversation('my talk')",
     async () => (await openStore("memory:")).conversation("my talk"),
-    "'my talk' is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
+    "'my talk' is not a conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
   ],
   [
     "store.conversation('')",
     async () => (await openStore("memory:")).conversation(""),
-    "an empty text is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
+    "an empty text is not a conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
   ],
   [
     "store.conversation(17)",
     async () => (await openStore("memory:")).conversation(odd(17)),
-    "17 is no conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
+    "17 is not a conversation id: give 1 to 128 letters, digits, _ or -, such as a UUID",
   ],
 ];
 
-/** Revisions that are none. */
+/** Invalid revisions. */
 export const revisionMistakes: readonly Mistake[] = [
   [
     "at('3')",

@@ -34,22 +34,22 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "createEngine({}) without provider",
     () => engine({ provider: undefined }),
-    "createEngine has no provider: give openaiResponses({ model }), scripted([…]), or one of your own",
+    "createEngine has no provider: give openaiResponses({ model }), scripted([…]), or your own provider",
   ],
   [
     "createEngine({ provider: openaiResponses })",
     () => engine({ provider: () => null }),
-    "createEngine: provider is a function: give openaiResponses({ model }), scripted([…]), or one of your own",
+    "createEngine: provider is a function: give openaiResponses({ model }), scripted([…]), or your own provider",
   ],
   [
     "createEngine({ provider: 'gpt' })",
     () => engine({ provider: "gpt" }),
-    "createEngine: provider is a text: give openaiResponses({ model }), scripted([…]), or one of your own",
+    "createEngine: provider is a text: give openaiResponses({ model }), scripted([…]), or your own provider",
   ],
   [
     "createEngine({ provider: { name } })",
     () => engine({ provider }),
-    "createEngine: provider is no provider, it lacks scope, codec, capabilities, transport, settings, infer: give openaiResponses({ model }), scripted([…]), or one of your own",
+    "createEngine: provider is not a provider, it lacks scope, codec, capabilities, transport, settings, infer: give openaiResponses({ model }), scripted([…]), or your own provider",
   ],
   [
     "createEngine({ tools: { weather } })",
@@ -69,42 +69,42 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "two tools of one name",
     () => engine({ tools: [weather(), weather()] }),
-    "createEngine: two tools are named 'weather': give one another name, so that the model tells them apart",
+    "createEngine: two tools are named 'weather': rename one, so that the model can tell them apart",
   ],
   [
     "a tool's name with blanks",
     () => engine({ tools: [weather({ name: "the weather" })] }),
-    "createEngine: tools[0] is named 'the weather', and models take names of 1 to 64 letters, digits, _ and -",
+    "createEngine: tools[0] is named 'the weather', but models accept only names of 1 to 64 letters, digits, _ and -",
   ],
   [
     "a tool's name of 65 letters",
     () => engine({ tools: [weather({ name: "w".repeat(65) })] }),
-    "createEngine: tools[0] is named 'wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww', and models take names of 1 to 64 letters, digits, _ and -",
+    "createEngine: tools[0] is named 'wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww', but models accept only names of 1 to 64 letters, digits, _ and -",
   ],
   [
     "a tool without description",
     () => engine({ tools: [weather({ description: undefined })] }),
-    "createEngine: tools[0], 'weather': description is undefined: tell the model what it is for",
+    "createEngine: tools[0], 'weather': description is undefined: give a text that tells the model what the tool is for",
   ],
   [
     "a tool's time limit that is none",
     () => engine({ tools: [weather({ timeoutMs: Number.NaN })] }),
-    "tool weather may take NaN ms: a limit is from 1 to 2147483647 ms",
+    "the limit of tool weather is NaN ms: give 1 to 2147483647 ms",
   ],
   [
     "a tool's time limit as a text",
     () => engine({ tools: [weather({ timeoutMs: "60" })] }),
-    "tool weather may take a text: give milliseconds",
+    "the limit of tool weather is a text: give milliseconds",
   ],
   [
     "tools beside a toolLoop",
     () => engine({ tools: [weather()], middleware: [toolLoop([])] }),
-    "createEngine: tools is given beside a toolLoop in middleware: give it to the toolLoop",
+    "createEngine: tools has no effect beside a toolLoop in middleware: give it to the toolLoop",
   ],
   [
     "maxSteps beside a toolLoop",
     () => engine({ maxSteps: 3, middleware: [toolLoop([weather()])] }),
-    "createEngine: maxSteps is given beside a toolLoop in middleware: give it to the toolLoop",
+    "createEngine: maxSteps has no effect beside a toolLoop in middleware: give it to the toolLoop",
   ],
   [
     "createEngine({ middleware: logging() })",
@@ -114,22 +114,22 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "createEngine({ middleware: [logging] })",
     () => engine({ middleware: [layer] }),
-    "createEngine: middleware[0] is a function: call it if it makes a layer, or make one of it with defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)",
+    "createEngine: middleware[0] is a function: call it if it returns a layer, or turn it into one with defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)",
   ],
   [
     "createEngine({ middleware: [undefined] })",
     () => engine({ middleware: [undefined] }),
-    "createEngine: middleware[0] is undefined, and no layer: make one with defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)",
+    "createEngine: middleware[0] is undefined, not a layer: make one with defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)",
   ],
   [
     "createEngine({ middleware: [[layer]] })",
     () => engine({ middleware: [[layer()]] }),
-    "createEngine: middleware[0] is a list, and no layer: make one with defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)",
+    "createEngine: middleware[0] is a list, not a layer: make one with defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)",
   ],
   [
     "createEngine({ middleware: [{ name, handle }] })",
     () => engine({ middleware: [{ name: "x", handle: () => null }] }),
-    "createEngine: middleware[0] is an object, and no layer: make one with defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)",
+    "createEngine: middleware[0] is an object, not a layer: make one with defineMiddleware({ name, version }, (next) => async (turn, ctx) => …)",
   ],
   [
     "a layer's version that is none",
@@ -139,12 +139,12 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "a layer without name",
     () => engine({ middleware: [{ ...layer(), name: "" }] }),
-    "createEngine: middleware[0]: name is an empty text: give the name that the log tells the layer by",
+    "createEngine: middleware[0]: name is an empty text: give the layer's name in the log",
   ],
   [
     "two layers of one name",
     () => engine({ middleware: [layer(), layer()] }),
-    "createEngine: two layers are named 'mine': give one another name, so that the log tells them apart",
+    "createEngine: two layers are named 'mine': rename one, so that the log can tell them apart",
   ],
   [
     "createEngine({ chain: 'atuo' })",
@@ -219,12 +219,12 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "createEngine({ layerTimeoutMs: NaN })",
     () => engine({ layerTimeoutMs: Number.NaN }),
-    "a layer may take NaN ms: a limit is from 1 to 2147483647 ms",
+    "the limit of a layer is NaN ms: give 1 to 2147483647 ms",
   ],
   [
     "createEngine({ stuckAfterMs: '30 s' })",
     () => engine({ stuckAfterMs: "30 s" }),
-    "a re-execution that meets nothing may take a text: give milliseconds",
+    "the limit of an idle re-execution is a text: give milliseconds",
   ],
   [
     "createEngine({ takeoverAfterMs: Infinity })",
@@ -269,7 +269,7 @@ export const engineMistakes: readonly Mistake[] = [
   [
     "createEngine({ observers: [console.log] })",
     () => engine({ observers: [() => undefined] }),
-    "createEngine: observers[0] is a function, and no observer: give { next: (part) => … }, or an RxJS Subject",
+    "createEngine: observers[0] is a function, not an observer: give { next: (part) => … }, or an RxJS Subject",
   ],
   ["createEngine({ clock: Date.now() })", () => engine({ clock: 5 }), "createEngine: clock is 5: give a function"],
 ];

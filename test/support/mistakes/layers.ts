@@ -24,7 +24,7 @@ export const contextMistakes: readonly Mistake[] = [
         odd(undefined),
       ),
     ),
-    `${failed} (layer-failed): layer mine: ctx.effect: name is a function: give the name that the log has it by`,
+    `${failed} (layer-failed): layer mine: ctx.effect: name is a function: give the name to record in the log`,
   ],
   [
     "ctx.effect(name)",
@@ -46,7 +46,7 @@ export const contextMistakes: readonly Mistake[] = [
     inLayer((ctx) => {
       ctx.instructions(odd(undefined));
     }),
-    `${failed} (layer-failed): layer mine: ctx.instructions: text is undefined: give what the model is told`,
+    `${failed} (layer-failed): layer mine: ctx.instructions: text is undefined: give the text for the model`,
   ],
   [
     "ctx.onAcknowledged(text)",
@@ -63,22 +63,22 @@ export const contextMistakes: readonly Mistake[] = [
   [
     "ctx.tool(a call of its own)",
     inLayer((ctx) => ctx.tool(toolCall({ callId: "c", name: "weather", arguments: "{}" }))),
-    `${failed} (layer-failed): layer mine: ctx.tool: no answer of this run made the call: give one for which ctx.canRun(call) is true`,
+    `${failed} (layer-failed): layer mine: ctx.tool: no answer of this run made the call: give a call for which ctx.canRun(call) is true`,
   ],
   [
     "turn.append(text)",
     inLayer((_, turn) => turn.append(odd("hello"))),
-    `${failed} (layer-failed): layer mine: a Turn is made of blocks, and a text is none: ${noBlock}`,
+    `${failed} (layer-failed): layer mine: a Turn is made of blocks, but this is a text: ${noBlock}`,
   ],
   [
     "turn.append({ role, content })",
     inLayer((_, turn) => turn.append(odd({ role: "user", content: "hello" }))),
-    `${failed} (layer-failed): layer mine: a Turn is made of blocks, and an object is none: ${noBlock}`,
+    `${failed} (layer-failed): layer mine: a Turn is made of blocks, but this is an object: ${noBlock}`,
   ],
   [
     "turn.map() that gives nothing",
     inLayer((_, turn) => turn.map(odd(() => undefined))),
-    `${failed} (layer-failed): layer mine: a Turn is made of blocks, and undefined is none: ${noBlock}`,
+    `${failed} (layer-failed): layer mine: a Turn is made of blocks, but this is undefined: ${noBlock}`,
   ],
   [
     "turn.replaceEach() that gives a text",
@@ -88,7 +88,7 @@ export const contextMistakes: readonly Mistake[] = [
         odd(() => "hello"),
       ),
     ),
-    `${failed} (layer-failed): layer mine: a Turn is made of blocks, and a text is none: ${noBlock}`,
+    `${failed} (layer-failed): layer mine: a Turn is made of blocks, but this is a text: ${noBlock}`,
   ],
   ...(["effect", "infer", "id", "random", "next"] as const).map((asked): Mistake => {
     const name = asked === "next" ? "next" : `ctx.${asked}`;
@@ -103,7 +103,7 @@ export const contextMistakes: readonly Mistake[] = [
     return [
       `${name} within an effect`,
       inLayer((ctx, turn, next) => ctx.effect("outer", async () => odd(await ask(ctx, turn, next)))),
-      `${failed} (effect-failed): layer mine: ${name} was called within the effect 'outer', whose work no replay does again: call it before the effect, or after it`,
+      `${failed} (effect-failed): layer mine: ${name} was called inside the effect 'outer', which a replay does not repeat: call it before or after the effect`,
     ];
   }),
 ];

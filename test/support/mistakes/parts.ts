@@ -53,22 +53,22 @@ export const partMistakes: readonly Mistake[] = [
   [
     "tool() without a schema",
     () => weather({ inputSchema: undefined }),
-    "tool 'weather': inputSchema is undefined, and no schema: give z.object({ … }), or a schema of another library that speaks Standard Schema",
+    "tool 'weather': inputSchema is undefined, not a schema: give z.object({ … }), or a schema of another library that supports Standard Schema",
   ],
   [
     "tool() with a JSON Schema",
     () => weather({ inputSchema: { type: "object" } }),
-    "tool 'weather': inputSchema is an object, and no schema: give z.object({ … }), or a schema of another library that speaks Standard Schema",
+    "tool 'weather': inputSchema is an object, not a schema: give z.object({ … }), or a schema of another library that supports Standard Schema",
   ],
   [
     "tool() with a schema of no JSON",
     () => weather({ inputSchema: z.object({ at: z.date() }) }),
-    "tool 'weather': inputSchema has no JSON Schema that a model could be told: Date cannot be represented in JSON Schema",
+    "tool 'weather': inputSchema cannot be described to a model as JSON Schema: Date cannot be represented in JSON Schema",
   ],
   [
     "tool() with a schema that says no JSON Schema",
     () => weather({ inputSchema: v.object({ city: v.string() }) }),
-    "tool 'weather': inputSchema is a schema of valibot that says no JSON Schema: give one beside it, as jsonSchema",
+    "tool 'weather': inputSchema is a schema of valibot without a JSON Schema: give one beside it, as jsonSchema",
   ],
   [
     "tool() with a text for its JSON Schema",
@@ -93,12 +93,12 @@ export const partMistakes: readonly Mistake[] = [
   [
     "a tool whose input is a text",
     () => engine({ tools: [weather({ inputSchema: z.string() })] }),
-    "createEngine: tools[0], 'weather': its input is no object, and models take no other: wrap it in z.object({ … })",
+    "createEngine: tools[0], 'weather': its input is not an object, and models accept only objects: wrap it in z.object({ … })",
   ],
   [
     "a tool whose input is a union",
     () => engine({ tools: [weather({ inputSchema: z.union([z.object({}), z.object({ a: z.string() })]) })] }),
-    "createEngine: tools[0], 'weather': its input is no object, and models take no other: wrap it in z.object({ … })",
+    "createEngine: tools[0], 'weather': its input is not an object, and models accept only objects: wrap it in z.object({ … })",
   ],
   [
     "toolLoop({ weather })",
@@ -137,7 +137,7 @@ export const partMistakes: readonly Mistake[] = [
   [
     "defineMiddleware({ name: '' })",
     () => layer({ name: "" }),
-    "defineMiddleware: name is an empty text: give the name that the log tells the layer by",
+    "defineMiddleware: name is an empty text: give the layer's name in the log",
   ],
   [
     "defineMiddleware({ version: 1 })",
@@ -152,7 +152,7 @@ export const partMistakes: readonly Mistake[] = [
   [
     "defineMiddleware({ config: NaN })",
     () => layer({ config: { limit: Number.NaN } }),
-    "defineMiddleware: config.limit is no JSON: NaN",
+    "defineMiddleware: config.limit is not JSON: NaN",
   ],
   [
     "defineMiddleware(…, (turn, next) => …)",
@@ -177,22 +177,22 @@ export const partMistakes: readonly Mistake[] = [
           odd(async (turn: unknown) => turn),
         ),
       ),
-    "run run_0000000000000001 failed (not-a-handler): layer mine gave a promise for next, and not a function: write (next) => async (turn, ctx) => next(turn)",
+    "run run_0000000000000001 failed (not-a-handler): layer mine returned a promise for next, not a function: write (next) => async (turn, ctx) => next(turn)",
   ],
   [
     "a layer that returns nothing",
     () => run(defineMiddleware(named, forgetful)),
-    "run run_0000000000000001 failed (not-a-turn): layer mine returned undefined, and not a Turn: return what next(turn) gives",
+    "run run_0000000000000001 failed (not-a-turn): layer mine returned undefined, not a Turn: return the result of next(turn)",
   ],
   [
     "a layer that calls next()",
     () => run(defineMiddleware(named, (next) => () => next(odd(undefined)))),
-    "run run_0000000000000001 failed (not-a-turn): layer mine called next with undefined, and not a Turn: write next(turn)",
+    "run run_0000000000000001 failed (not-a-turn): layer mine called next with undefined, not a Turn: write next(turn)",
   ],
   [
     "a layer that does not await next",
     () => run(defineMiddleware(named, hasty)),
-    "run run_0000000000000001 failed (next-not-awaited): layer mine returned before its call of next had: await next, and give back what it gives, or throw",
+    "run run_0000000000000001 failed (next-not-awaited): layer mine returned before its call of next did: await next and return its result, or throw",
   ],
   [
     "a layer that throws a text",
@@ -208,12 +208,12 @@ export const partMistakes: readonly Mistake[] = [
   [
     "lens({ hide: async })",
     () => run(lens({ ...named, hide: odd(async () => user("hidden")) })),
-    "run run_0000000000000001 failed (layer-failed): layer mine: lens 'mine': hide gave a promise, and has to give a block at once: write block.withText(…)",
+    "run run_0000000000000001 failed (layer-failed): layer mine: lens 'mine': hide returned a promise, but must return a block synchronously: write block.withText(…)",
   ],
   [
     "lens({ hide }) that gives a text",
     () => run(lens({ ...named, hide: odd(() => "hidden") })),
-    "run run_0000000000000001 failed (layer-failed): layer mine: lens 'mine': hide gave a text, and has to give a block at once: write block.withText(…)",
+    "run run_0000000000000001 failed (layer-failed): layer mine: lens 'mine': hide returned a text, but must return a block synchronously: write block.withText(…)",
   ],
   [
     "logging({ wirte })",
@@ -230,7 +230,7 @@ export const partMistakes: readonly Mistake[] = [
   [
     "ephemeral(['it is noon'])",
     () => ephemeral(odd(["it is noon"])),
-    'ephemeral: item 0 is a text, and no block: write user("…")',
+    'ephemeral: item 0 is a text, not a block: write user("…")',
   ],
   [
     "ephemeral([…], { at: 'begin' })",
@@ -260,17 +260,17 @@ export const partMistakes: readonly Mistake[] = [
   [
     "a provider's setting that is NaN",
     () => engine({ provider: scripted([], { settings: { temperature: Number.NaN } }) }),
-    "createEngine: provider.settings.temperature is no JSON: NaN",
+    "createEngine: provider.settings.temperature is not JSON: NaN",
   ],
   [
     "a provider's setting that is a function",
     () => engine({ provider: scripted([], { settings: odd({ tools: [() => null] }) }) }),
-    "createEngine: provider.settings.tools[0] is no JSON: function",
+    "createEngine: provider.settings.tools[0] is not JSON: function",
   ],
   [
     "openaiResponses({ apikey })",
     () => openaiResponses(odd({ model: "any", apikey: "none" })),
-    "openaiResponses has no option 'apikey': did you mean 'apiKey'? What else belongs in the body of requests goes under extraBody",
+    "openaiResponses has no option 'apikey': did you mean 'apiKey'? Other members of the request body go under extraBody",
   ],
   ["user(undefined)", () => user(odd(undefined)), "user: content is undefined: give a text or a list of parts"],
   ["user([null])", () => user([odd(null)]), 'user: content[0] is null: give a part such as { type: "text", text }'],

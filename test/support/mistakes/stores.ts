@@ -27,24 +27,24 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "openStore('./turnlog.db')",
     () => openStore("./turnlog.db"),
-    "no store is kept at ./turnlog.db: did you mean sqlite:./turnlog.db?",
+    "./turnlog.db is not the address of a store: did you mean sqlite:./turnlog.db?",
   ],
   [
     "openStore('file:./turnlog.db')",
     () => openStore("file:./turnlog.db"),
-    "no store is kept at file:./turnlog.db: did you mean sqlite:./turnlog.db?",
+    "file:./turnlog.db is not the address of a store: did you mean sqlite:./turnlog.db?",
   ],
   [
     "openStore('C:\\turnlog.db')",
     () => openStore("C:\\turnlog.db"),
-    "no store is kept at C:\\turnlog.db: did you mean sqlite:C:\\turnlog.db?",
+    "C:\\turnlog.db is not the address of a store: did you mean sqlite:C:\\turnlog.db?",
   ],
   [
     "openStore('redis://host')",
     () => openStore("redis://me:secret@host"),
-    "no store is kept at redis://host: use sqlite:PATH, esdb://HOST:PORT, or memory: for work that need not last",
+    "redis://host is not the address of a store: use sqlite:PATH, esdb://HOST:PORT, or memory: for tests and temporary work",
   ],
-  ["openStore('memory')", () => openStore("memory"), "no store is kept at memory: did you mean memory:?"],
+  ["openStore('memory')", () => openStore("memory"), "memory is not the address of a store: did you mean memory:?"],
   [
     "openStore(…, { mustexist })",
     () => openStore("memory:", odd({ mustexist: true })),
@@ -59,12 +59,12 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "search('')",
     () => search(""),
-    'search: text is an empty text: give words to look for, or a phrase in double quotes: weather "in Paris"',
+    'search: text is an empty text: give words, or a phrase in double quotes: weather "in Paris"',
   ],
   [
     "search(' \"\" ')",
     () => search(' "" '),
-    'search: text holds no word: give words to look for, or a phrase in double quotes: weather "in Paris"',
+    'search: text has no words: give words, or a phrase in double quotes: weather "in Paris"',
   ],
   [
     "search('a', { limit: -1 })",
@@ -115,14 +115,14 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "list({ after: 'cnv_a' })",
     () => list({ after: "cnv_a" }),
-    "list: after is no place in a list: give `next` of the page before, or leave it out",
+    "list: after is not a place in a list: give `next` of the page before, or leave it out",
   ],
   ["list({ sort: 'lastat' })", () => list({ sort: "lastat" }), "list: sort is 'lastat': did you mean 'lastAt'?"],
   ["list({ order: 'asc' })", () => list({ order: "asc" }), "list: order is 'asc': give 'ascending' or 'descending'"],
   [
     "list({ since: 'yesterday' })",
     () => list({ since: "yesterday" }),
-    "list: since is no time: give a Date, or ISO text such as 2026-09-01T12:30:00Z",
+    "list: since is not a time: give a Date, or ISO text such as 2026-09-01T12:30:00Z",
   ],
   ["list({ state: 'runing' })", () => list({ state: "runing" }), "list: state is 'runing': did you mean 'running'?"],
   ["list({ losses: false })", () => list({ losses: false }), "list: losses is a boolean: give true, or leave it out"],
@@ -161,12 +161,12 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "replayFolds(store)",
     async () => replayFolds(odd((await answered()).store)),
-    "replayFolds takes a conversation, and is given an object: write store.conversation(id)",
+    "replayFolds takes a conversation, not an object: write store.conversation(id)",
   ],
   [
     "replayFolds(conversation, { codecs: [] })",
     async () => replayFolds((await answered()).made, { codecs: odd([]) }),
-    "replayFolds: codecs is a list: give those of a store, or none for the conversation's",
+    "replayFolds: codecs is a list: give a store's codecs, or leave it out for the conversation's",
   ],
   [
     "reexecute(…, { too })",
@@ -181,7 +181,7 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "whatIf(store.log, …)",
     async () => whatIf(odd((await answered()).store.log), engine()),
-    "whatIf takes a conversation, and is given an object: write store.conversation(id)",
+    "whatIf takes a conversation, not an object: write store.conversation(id)",
   ],
   [
     "copyConversations(store.events, …)",

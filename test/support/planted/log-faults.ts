@@ -129,6 +129,13 @@ export const logFaults: readonly PlantedFault[] = [
     suite: "coherence/troubled",
   },
   {
+    of: "a run of a fork goes on with what an operator has skipped in its parent since the run began",
+    file: "log/writer/conversation-writer.ts",
+    find: "Math.max(this.#learned(stream), this.#searched.get(stream) ?? -1)",
+    put: "Number.MAX_SAFE_INTEGER",
+    suite: "log/history/skip-reaches",
+  },
+  {
     of: "what others say while a run is open is lost when it ends",
     file: "projections/client-turn.ts",
     find: "view.committed = result.append(...run.pending);",
@@ -173,7 +180,7 @@ export const logFaults: readonly PlantedFault[] = [
   {
     of: "an emptied event counts as sound although no order erased it",
     file: "audit/erasure-check.ts",
-    find: 'return isNamed ? null : "it was emptied, and no order of this store says so";',
+    find: 'return isNamed ? null : "it was emptied without an order of erasure in this store";',
     put: "return isNamed ? null : null;",
     suite: "erasure/erase",
   },

@@ -54,7 +54,7 @@ const typed = fc.record({
   ...bookkeeping,
 });
 
-/** Any item, as JSON.parse gives it: of known and unknown types, with members nobody knows, in any order. */
+/** Any item, as JSON.parse gives it: of known and unknown types, with unknown members, in any order. */
 export const anyItem: fc.Arbitrary<JsonObject> = fc
   .tuple(fc.oneof(message, typed, jsonObject), jsonObject, fc.integer())
   .map(([item, others, seed]) => shuffled({ ...others, ...item }, seed));

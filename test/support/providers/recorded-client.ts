@@ -64,7 +64,7 @@ async function isContinued(conversation: Conversation, exchange: Exchange): Prom
   return aligned(blocks, blocksOf(exchange)).some(({ wire }) => wire?.group !== undefined);
 }
 
-/** A parent from before the recording: it answered something that nobody knows. */
+/** A parent from before the recording, whose answer is unknown. */
 async function holdParent(conversation: Conversation, exchange: Exchange): Promise<void> {
   const id = parentOf(exchange);
   const { blocks } = await conversation.turn();

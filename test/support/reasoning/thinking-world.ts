@@ -22,7 +22,7 @@ import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { createRandom, type Random } from "../coherence/random.ts";
 import { dataOf, eventsOf } from "../workshop.ts";
 
-/** A request of a random conversation: what turnlog tells of its reasoning, and the reference server's refusal, where it refused. */
+/** A request of a random conversation: what turnlog says about its reasoning, and the reference server's refusal, if it refused. */
 export type Thought = { readonly report: ReasoningReport; readonly refusal: string | null };
 
 export type ThinkingServer = ReferenceServer & {

@@ -106,7 +106,7 @@ export type Body = {
 
 /** A body that the engine made. */
 export function bodyOf(text: string): Body {
-  // The engine's encoder writes these members, and whoever changed the text kept them.
+  // The engine's encoder writes these members, and every change of the text kept them.
   return JSON.parse(text) as Body;
 }
 

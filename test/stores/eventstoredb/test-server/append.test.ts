@@ -130,7 +130,7 @@ describe.each(appendPaths)("the test server, by the %s way of appending", (path:
     expect(server.events(stream)[0]?.id).toBe(id);
   });
 
-  test("appends nothing without complaint, and says where the stream stands", async () => {
+  test("accepts an empty append, and returns the head of the stream", async () => {
     await using server = await startEventStoreDbServer();
     await using bare = connect(server.connectionString, path);
     server.write(stream, [anEvent("A"), anEvent("B")]);

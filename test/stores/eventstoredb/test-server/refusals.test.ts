@@ -35,7 +35,7 @@ test("refuses reads of nothing, from the end forwards, and of a stream without a
   expect(String(await failureOf(await read(messages.readStream({ ...stream, name: "" }))))).toContain("UNKNOWN");
 });
 
-test("says nothing to a read of nothing of the whole log, and refuses a filter without a window and a place that is none", async () => {
+test("answers an empty read of the whole log with nothing, and rejects a filter without a window and an invalid position", async () => {
   const { server, messages, read } = await rawConnection();
   const nothing = messages.endOfLog();
   nothing.getOptions()?.setCount("0");

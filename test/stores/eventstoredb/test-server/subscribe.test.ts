@@ -118,7 +118,7 @@ test("tells a checkpoint every so many events looked at, which may lag a page an
   expect(await story(bare, START, 4)).toEqual(["A", `${at}/${at}`, `${matching?.end}/0`, `${others[3]?.end}/0`]);
 });
 
-test("goes on from any checkpoint without repeating or leaving out an event", async () => {
+test("continues from any checkpoint without repeating or leaving out an event", async () => {
   await using server = await startEventStoreDbServer();
   await using bare = connect(server.connectionString);
   for (let index = 0; index < 9; index += 1) {

@@ -23,7 +23,7 @@ describe("a filtered subscription that matched nothing before the end", () => {
   test.each([
     [true, beyond],
     [false, null],
-  ])("with the fault %s is told the checkpoint %s", async (checkpointBeyondEnd, told) => {
+  ])("with the fault %s gets the checkpoint %s", async (checkpointBeyondEnd, told) => {
     await using server = await startEventStoreDbServer({ unkindness: { checkpointBeyondEnd } });
     await using bare = connect(server.connectionString);
     const checkpoints: bigint[] = [];
