@@ -112,13 +112,23 @@ const settings = all(
   named("instructions", "metadata", "reasoning", "text", "tool_choice", "tools[].name"),
 );
 
-const usage = kept(...["inputTokens", "cachedInputTokens", "outputTokens", "reasoningTokens"]);
+const tokens = all(
+  kept("input", "cacheRead", "output", "reasoning"),
+  kept("cacheWritten.5m", "cacheWritten.30m", "cacheWritten.1h", "cacheWritten.12h", "cacheWritten.any"),
+);
+
+const usage = all(
+  kept("inputTokens", "cachedInputTokens", "outputTokens", "reasoningTokens"),
+  under("counts", tokens),
+  kept("counts.served", "counts.tier", "counts.usd", "counts.iterations[].type", "counts.iterations[].model"),
+  under("counts.iterations[]", tokens),
+);
 
 /** Names and levels, without any content. */
 const filtered = kept("contentFilters[].source", "contentFilters[].blocked", "contentFilters[].results");
 
 const answered = all(
-  kept("inferenceId", "responseId", "status", "isComplete", "isMasked", "echoed[]", "requestId"),
+  kept("inferenceId", "responseId", "status", "isComplete", "isMasked", "echoed[]", "requestId", "firstMs"),
   under("output[]", block),
   under("usage", usage),
   kept("anchor.kind", "anchor.id", "anchor.unusable", "echo.anchor", "failure.code"),
@@ -131,6 +141,7 @@ const answered = all(
 const failed = all(
   kept("inferenceId", "kind", "outcome", "status", "code", "retryAfterMs", "shouldRetry", "retryInMs", "requestId"),
   kept("next", "next.route"),
+  under("usage", usage),
   filtered,
   named("message", "param", "body", "partial", "next.error"),
 );
