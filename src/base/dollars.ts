@@ -1,5 +1,5 @@
 /** Amounts of money as whole numbers of 10⁻¹² dollars, so that sums are exact. In JSON they are decimal text: `"0.025265"`. */
-type Picodollars = bigint;
+export type Picodollars = bigint;
 
 const digits = 12;
 const perDollar: Picodollars = 10n ** BigInt(digits);
@@ -23,4 +23,4 @@ export function dollarText(amount: Picodollars): string {
   return `${amount / perDollar}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-const divideHalfUp = (value: bigint, by: bigint): bigint => (2n * value + by) / (2n * by);
+export const divideHalfUp = (value: bigint, by: bigint): bigint => (2n * value + by) / (2n * by);
