@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from "../../base/json.ts";
-import type { ReportedUsage } from "../../domain/events/shared.ts";
+import { isJsonObject, jsonCopy } from "../../base/json.ts";
+import { type ReportedUsage, usageSchema } from "../../domain/events/shared.ts";
 import { recordedUsage } from "../planning/recorded-usage.ts";
 import type { AnswerContext, Codec } from "../stack/codec.ts";
 import type { ProviderError, StreamDelta } from "../stack/provider.ts";
@@ -32,22 +32,28 @@ export class ArrivingAnswer {
     const failed = usageOfFailed(error, codec, asked);
     if (failed !== null || this.#usage?.reported === undefined) return failed;
     const { usage, reported } = this.#usage;
-    return recordedUsage({ ...usage, reported }, codec, {});
+    return soundUsage(() => recordedUsage({ ...usage, reported }, codec, {}));
   }
 }
 
 /** The usage of a failed response, which the error has as its body; null if the body is something else. */
 export function usageOfFailed({ body }: ProviderError, codec: Codec, asked: AnswerContext): ReportedUsage | null {
   if (!isJsonObject(body)) return null;
-  const usage = readUsage(body, codec, asked);
-  return usage === undefined ? null : recordedUsage(usage, codec, body);
+  return soundUsage(() => {
+    const { usage } = codec.readAnswer(body, asked);
+    return usage === undefined ? null : recordedUsage(usage, codec, body);
+  });
 }
 
-/** Error bodies have any form, and the codec of another author may not expect one. */
-function readUsage(body: JsonObject, codec: Codec, asked: AnswerContext) {
+/**
+ * What is read, if an event can hold it. Error bodies have any form, and the codec of another author may not expect one: the failure
+ * itself has to be recorded all the same.
+ */
+function soundUsage(read: () => ReportedUsage | null): ReportedUsage | null {
   try {
-    return codec.readAnswer(body, asked).usage;
+    const parsed = usageSchema.safeParse(jsonCopy(read()));
+    return parsed.success ? parsed.data : null;
   } catch {
-    return undefined;
+    return null;
   }
 }
