@@ -45,11 +45,11 @@ export function benchBill(): Promise<readonly BenchRow[]> {
   });
 }
 
-/** Three exchanges in each, on days of their own, with two models. */
+/** Two exchanges in each, on days of their own, with two models. */
 async function filled(events: EventStore): Promise<TurnlogStore> {
   let now = Date.UTC(2026, 2, 1);
   const store = new TurnlogStore(events, { clock: () => now });
-  for (let day = 0; day < 3; day += 1) {
+  for (let day = 0; day < 2; day += 1) {
     now = Date.UTC(2026, 2, 1 + day);
     const settings = { model: day === 1 ? "model-b" : "model-a", instructions: "Be brief." };
     const engine = createEngine({ provider: scripted(() => "Hello.", { settings }), clock: () => now });
@@ -74,7 +74,7 @@ async function rowSize({ events }: TurnlogStore): Promise<BenchRow> {
     bytes += Buffer.byteLength(JSON.stringify(view));
     count += 1;
   }
-  const name = "row of a bill, on average: a conversation on three days, with two models";
+  const name = "row of a bill, on average: a conversation on two days, with two models";
   return { name, value: bytes / count / 1_024, unit: "KiB", bound: 4, kind: "at most" };
 }
 

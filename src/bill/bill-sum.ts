@@ -38,7 +38,7 @@ export type BillCost = {
 };
 
 /** Tokens of one model and class without a price. */
-type NotPriced = {
+export type NotPriced = {
   readonly model: string | null;
   readonly tier: string | null;
   /** `uncached`, `read`, `written 5m` and so on, `output`, `reasoning`. */

@@ -4,7 +4,7 @@ import { addCell, type BillCost, costOf, emptySum, type Sum } from "./bill-sum.t
 import type { PriceFile } from "./price-file.ts";
 import { priceOfCell } from "./price-of-cell.ts";
 
-type BillRow = BillCost & { readonly name: string };
+export type BillRow = BillCost & { readonly name: string };
 
 /** The costs of some conversations. The rows and the rest add up to the total. */
 export type Bill = {

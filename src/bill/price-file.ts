@@ -9,7 +9,7 @@ import type { PriceEntry } from "./price-entry.ts";
 import { vendorOf } from "./vendors.ts";
 
 /** The names of entries for models that the file has under another name, such as deployments of Azure. */
-export type PriceAs = Readonly<Record<string, string>>;
+type PriceAs = Readonly<Record<string, string>>;
 
 /** A price file that was read, and how to find a model in it. */
 export type PriceFile = {

@@ -4,7 +4,7 @@ import { anything, kindOf, meant, optionsOf, textOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type Bill, billRows } from "../bill/bill.ts";
 import { type BillBy, billKinds, isBillBy } from "../bill/bill-by.ts";
-import { type PriceAs, type PriceFile, readPriceFile } from "../bill/price-file.ts";
+import { type PriceFile, readPriceFile } from "../bill/price-file.ts";
 import { type ConversationId, checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { isErased } from "../log/codec/erased.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
@@ -27,7 +27,7 @@ export type BillOptions = {
   /** The path of a price file: LiteLLM's `model_prices_and_context_window.json`, or models.dev's `api.json`. */
   readonly prices?: string;
   /** The names of entries in the price file, by the name of a model that it does not know, such as a deployment of Azure. */
-  readonly priceAs?: PriceAs;
+  readonly priceAs?: Readonly<Record<string, string>>;
   /** Called with the number of events read so far, while the bill reads events that it has not seen. */
   readonly onProgress?: (events: number) => void;
 };
