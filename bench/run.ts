@@ -1,4 +1,5 @@
 import { benchAppend } from "./append.ts";
+import { benchBill } from "./bill.ts";
 import { benchEventStoreDb } from "./eventstoredb.ts";
 import { benchForeign } from "./foreign.ts";
 import { benchForks } from "./forks.ts";
@@ -35,6 +36,7 @@ const parts = {
   "time-travel": benchTimeTravel,
   opening: benchOpening,
   list: benchList,
+  bill: benchBill,
   looking: benchLooking,
   forks: benchForks,
   foreign: benchForeign,

@@ -6,6 +6,9 @@
 
 export type { JsonObject, JsonValue } from "./base/json.ts";
 export { TurnlogError, type TurnlogErrorCode } from "./base/turnlog-error.ts";
+export type { Bill } from "./bill/bill.ts";
+export type { BillBy } from "./bill/bill-by.ts";
+export type { BillOptions } from "./conversation/bill.ts";
 export type { Conversation } from "./conversation/conversation.ts";
 export type { ActorOption, Appended, AppendOptions, ConversationLabels } from "./conversation/conversation-options.ts";
 export type { DeletedStored, DeleteStoredOptions } from "./conversation/delete-stored.ts";

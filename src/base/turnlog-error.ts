@@ -47,6 +47,7 @@ export const turnlogErrorCodes = [
   "not-in-doubt",
   "nothing-to-send",
   "output-mismatch",
+  "prices-unusable",
   "projection-outdated",
   "provider-failed",
   "provider-settings",

@@ -74,6 +74,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["usage", { exitCode: exitCodes.usage }],
   ["unknown-store", { exitCode: exitCodes.usage }],
   ["provider-settings", { exitCode: exitCodes.usage }],
+  ["prices-unusable", { exitCode: exitCodes.usage }],
   ["not-found", { exitCode: exitCodes.notFound }],
   ["layer-not-found", { exitCode: exitCodes.notFound }],
   ["store-not-found", { exitCode: exitCodes.notFound, advice: "`turnlog demo` creates one, --store names another" }],

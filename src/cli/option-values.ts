@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
+import { type BillBy, billKinds, isBillBy } from "../bill/bill-by.ts";
 import type { Settlement } from "../domain/events/tool-events.ts";
 
 /*
@@ -76,6 +77,12 @@ export function labelOption(
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError("Expected NAME=VALUE, such as user=ann.");
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
+/** By what `bill` lists costs. */
+export function billedBy(text: string): BillBy {
+  if (isBillBy(text)) return text;
+  throw new InvalidArgumentError(`Expected ${billKinds.join(", ")} or label:NAME.`);
 }
 
 const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;

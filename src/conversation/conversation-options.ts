@@ -5,11 +5,13 @@ import {
   kindOf,
   type OptionSchema,
   optionsOf,
+  required,
   textOf,
   type ValueCheck,
 } from "../base/options.ts";
 import { type Actor, actorSchema } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
+import { checkedConversationId } from "../domain/ids.ts";
 import type { CancelOptions } from "../engine/run/cancel.ts";
 import { maxTimerMs } from "../engine/stack/limits.ts";
 
@@ -124,3 +126,10 @@ export function checkedCancel(options: CancelOptions): CancelOptions {
   const { actor } = options;
   return actor === undefined ? options : { ...options, actor: checkedActor("cancel", actor) };
 }
+
+export const planErasureOptions = optionsOf<{ readonly conversations: readonly string[] }>({
+  conversations: required((what, given) => {
+    if (Array.isArray(given)) return given.map(checkedConversationId);
+    throw new TypeError(`${what} is ${kindOf(given)}: give a list of ids`);
+  }),
+});

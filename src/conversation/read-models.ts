@@ -1,10 +1,12 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
+import { billOf } from "../projections/bill.ts";
 import { conversationList } from "../projections/conversation-list.ts";
 import type { Projection } from "../projections/projection.ts";
 import { rowsOfStream, searchTexts } from "../projections/search-texts.ts";
 import { usage } from "../projections/usage.ts";
+import { answerCounts } from "../providers/answer-counts.ts";
 import { type CatchUpOptions, createRowProjector, type RowProjector } from "../read-models/row-projector.ts";
 import { createMemoryViews } from "../stores/memory/views.ts";
 
@@ -14,10 +16,14 @@ export type AnyProjector = Pick<
   "name" | "status" | "catchUp" | "rebuild" | "retry" | "read" | "degraded" | "mismatchedRow" | "orphanRows"
 >;
 
-/** The projections over the whole log: two with one row a conversation, and the search index, which has many. */
+/** Requests, tokens and told money, a row for each conversation. */
+export const billing = billOf(answerCounts);
+
+/** The projections over the whole log: three with one row a conversation, and the search index, which has many. */
 export const readModels = (events: EventStore): readonly AnyProjector[] => [
   createRowProjector(events, conversationList),
   createRowProjector(events, usage),
+  createRowProjector(events, billing),
   createRowProjector(events, searchTexts),
 ];
 
@@ -28,7 +34,9 @@ export const rowsOfConversation = (id: ConversationId, events: number): readonly
 };
 
 /** The projections whose rows of a conversation have those keys. */
-export const rowsKept: ReadonlySet<string> = new Set([conversationList.name, usage.name, searchTexts.name]);
+export const rowsKept: ReadonlySet<string> = new Set([
+  ...[conversationList.name, usage.name, billing.name, searchTexts.name],
+]);
 
 /**
  * Reads from rows that have all events. If rows cannot be saved (a file that may only be read, a full disk) or cannot be read (damage),

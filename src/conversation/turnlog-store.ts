@@ -1,5 +1,6 @@
 import type { StoreVerifyOptions, Verification } from "../audit/verify.ts";
-import { kindOf, optionsOf, required } from "../base/options.ts";
+import { optionsOf } from "../base/options.ts";
+import type { Bill } from "../bill/bill.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { resumeConversation } from "../engine/run/begin.ts";
@@ -18,8 +19,9 @@ import type { EventStore } from "../log/ports/event-store.ts";
 import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { readOwn } from "../log/writer/read-conversation.ts";
 import { codecsWith } from "../providers/codecs.ts";
+import type { BillOptions } from "./bill.ts";
 import { Conversation } from "./conversation.ts";
-import { waitMs } from "./conversation-options.ts";
+import { planErasureOptions, waitMs } from "./conversation-options.ts";
 import type { ImportedConversation, ImportStoredOptions } from "./import-stored.ts";
 import type { ConversationPage, ListOptions } from "./list.ts";
 import { type ResumeAllOptions, type ResumedConversation, resumeAll } from "./resume-all.ts";
@@ -39,12 +41,6 @@ export type CloseOptions = {
   readonly graceMs?: number;
 };
 
-const planOptions = optionsOf<{ readonly conversations: readonly string[] }>({
-  conversations: required((what, given) => {
-    if (Array.isArray(given)) return given.map(checkedConversationId);
-    throw new TypeError(`${what} is ${kindOf(given)}: give a list of ids`);
-  }),
-});
 const closeOptions = optionsOf<CloseOptions>({ graceMs: waitMs });
 
 /** Conversations over an event store. */
@@ -145,6 +141,16 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
+   * Adds up what conversations cost: requests, tokens by price class and, with a price file, money (docs/COSTS.md).
+   * @example const { rows, total } = await store.bill({ by: "label:user", since: "2026-09-01", prices: "./prices.json" });
+   * @throws {TurnlogError} `not-found`; `prices-unusable` for a price file of another form.
+   */
+  async bill(options: BillOptions = {}): Promise<Bill> {
+    const { billConversations } = await import("./bill.ts");
+    return billConversations(this.events, options);
+  }
+
+  /**
    * Searches all titles and texts of the store: messages, tool results, and texts that layers wrote. It ignores case and matches parts
    * of words; languages without spaces need none. If you give several words, one text has to contain all of them, in any order; a text
    * between double quotes is searched for unchanged.
@@ -217,7 +223,7 @@ export class TurnlogStore implements AsyncDisposable {
    * @throws {ConversationErasedError} for a conversation that was erased.
    */
   async planErasure(options: { readonly conversations: readonly string[] }): Promise<ErasurePlan> {
-    planOptions.check("planErasure", options);
+    planErasureOptions.check("planErasure", options);
     const { conversations } = options;
     const [{ planErasure }, { countStored }] = await Promise.all([
       import("../erasure/plan.ts"),

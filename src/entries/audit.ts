@@ -1,4 +1,5 @@
 /** Audits of conversations: who changed what, what was sent and why, and whether the log is complete (docs/AUDIT.md). */
+
 export type { StreamProblem } from "../audit/stream-check.ts";
 export type {
   ReadModel,
@@ -9,6 +10,8 @@ export type {
   VerifiedStreamName,
   VerifyOptions,
 } from "../audit/verify.ts";
+export type { BillRow } from "../bill/bill.ts";
+export type { BillCost, NotPriced } from "../bill/bill-sum.ts";
 export type { BlamedBlock, BlameReport, BlockStory, RemovedBlock } from "../conversation/blame-report.ts";
 export type { ContextCandidate } from "../conversation/candidates.ts";
 export { compareConversations, type MergeBase, type TurnDeparture } from "../conversation/compare.ts";

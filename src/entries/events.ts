@@ -19,5 +19,5 @@ export {
   type SkippedBy,
 } from "../domain/events/recorded.ts";
 export type { Owner, RunStatus } from "../domain/events/run-events.ts";
-export type { Compaction } from "../domain/events/shared.ts";
+export type { Compaction, Counts } from "../domain/events/shared.ts";
 export type { Exchange } from "../domain/exchanges.ts";

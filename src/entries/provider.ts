@@ -6,7 +6,7 @@ export type { Anchor, AnchorId } from "../domain/anchor.ts";
 export { Block, type BlockKind, type Wire } from "../domain/block.ts";
 export type { ContentFilter, Withheld } from "../domain/events/inference-events.ts";
 export type { Adjustments } from "../domain/events/run-events.ts";
-export type { ReportedUsage } from "../domain/events/shared.ts";
+export type { Counts, ReportedUsage } from "../domain/events/shared.ts";
 export {
   assistant,
   audio,

@@ -41,6 +41,28 @@ export async function foldKey<View>(
   return state;
 }
 
+/**
+ * The view of a stream from its events alone, for a reader who may not read rows, or who asks what they do not hold. Null if there is no
+ * such stream; `erased` if its conversation was erased.
+ */
+export async function foldStreamNow<View>(
+  store: EventStore,
+  projection: Projection<View>,
+  stream: string,
+): Promise<ViewState<View> | "erased" | null> {
+  let state: ViewState<View> | null = null;
+  for await (const envelope of store.readStream(stream)) {
+    if (isErased(envelope)) return "erased";
+    state = await takeNext(store, projection, {
+      key: stream,
+      state,
+      envelope,
+      reading: await tryToRead(store, envelope),
+    });
+  }
+  return state;
+}
+
 /** The views of a stream's keys, up to a checkpoint, one after another: the events of each key are contiguous. */
 export async function* foldStream<View>(
   { store }: Work,

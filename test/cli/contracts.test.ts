@@ -20,6 +20,12 @@ const lines = {
   // It goes on until it is interrupted: a test of its process reads its document.
   "reference-server": [],
   ls: ["ls", "ls -n 0 --all"],
+  bill: [
+    "bill",
+    "bill DEMO cnv_fork --by conversation",
+    "bill --by run --since 2026-01-01T12:30",
+    "bill --by label:user --prices FILE:prices.json --price-as demo=gpt-5.4",
+  ],
   log: [
     "log DEMO",
     "log DEMO@10..12",
@@ -131,6 +137,7 @@ beforeAll(async () => {
   await here(`export cnv_fork -o ${file("bundle.jsonl")}`);
   await here(`store backup ${file("backup.db")}`);
   const talk = { id: "one", messages: [{ role: "user", content: "Hello" }] };
+  writeFileSync(file("prices.json"), JSON.stringify({ "gpt-5.4": { litellm_provider: "openai" } }));
   writeFileSync(file("talks.jsonl"), `${JSON.stringify(talk)}\nno json\n`);
 });
 

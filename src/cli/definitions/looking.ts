@@ -1,5 +1,5 @@
 import type { CommandGroup } from "../command.ts";
-import { labelOption, numberIn, oneMore, option, someText, timeBefore } from "../option-values.ts";
+import { billedBy, labelOption, numberIn, oneMore, option, someText, timeBefore } from "../option-values.ts";
 
 const revision = "<conversation[@r]>";
 
@@ -53,6 +53,30 @@ export const lookAtConversations: CommandGroup = {
         ).argParser(labelOption),
       ],
       load: async () => (await import("../commands/search.ts")).search,
+    },
+    {
+      name: "bill",
+      arguments: "[conversation...]",
+      summary: "add up requests, tokens and, with a price file, money",
+      example: "bill --by label:user --since 7d --prices prices.json",
+      options: [
+        option("--by <what>", "list by model, conversation, provider, day, run or label:NAME")
+          .argParser(billedBy)
+          .default("model"),
+        option(
+          "--since <time>",
+          "only requests since then: 2026-09-01T12:30 (UTC), or how long ago: 30m, 2h, 3d",
+        ).argParser(timeBefore(Date.now)),
+        option(
+          "--prices <file>",
+          "a price file: LiteLLM's model_prices_and_context_window.json, or models.dev's api.json",
+        ),
+        option(
+          "--price-as <model=entry>",
+          "price a model that the file does not know as this entry (may be repeated)",
+        ).argParser(labelOption),
+      ],
+      load: async () => (await import("../commands/bill.ts")).bill,
     },
     {
       name: "log",

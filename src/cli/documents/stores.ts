@@ -46,6 +46,45 @@ export const lsDocument = z.strictObject({
   next: z.string().nullable(),
 });
 
+const dollars = z.string().regex(/^\d+(\.\d+)?$/);
+
+const billCost = {
+  requests: count,
+  bytes: count,
+  tokens: z.strictObject({ uncached: count, read: count, written: count, output: count, reasoning: count }),
+  untold: z.strictObject({ requests: count, contradictory: count, cache: count }),
+  money: z.strictObject({ total: dollars.nullable(), told: dollars.nullable(), priced: dollars.nullable() }),
+  notPriced: list(
+    z.strictObject({
+      model: z.string().nullable(),
+      tier: z.string().nullable(),
+      class: z.string(),
+      tokens: count,
+      why: z.enum(["no-prices", "no-entry", "ambiguous", "no-price"]),
+    }),
+  ),
+};
+
+/** `turnlog bill` */
+export const billDocument = z.strictObject({
+  by: z.string(),
+  since: at.nullable(),
+  prices: z
+    .strictObject({
+      file: z.string(),
+      sha256: sha256Schema,
+      format: z.enum(["litellm", "models.dev"]),
+      entries: list(z.strictObject({ model: z.string(), endpoint: z.string().nullable(), entry: z.string() })),
+    })
+    .nullable(),
+  rows: list(z.strictObject({ name: z.string(), ...billCost })),
+  rest: z.strictObject(billCost),
+  total: z.strictObject(billCost),
+  skipped: count,
+  erased: count.nullable(),
+  damaged: count,
+});
+
 /** `turnlog projections status` */
 export const statusDocument = z.strictObject({
   projections: list(

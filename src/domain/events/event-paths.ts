@@ -141,13 +141,24 @@ const settings = all(
   facts("tools[].name"),
 );
 
-const usage = all(kept("inputTokens", "cachedInputTokens", "outputTokens", "reasoningTokens"), facts("reported"));
+const tokens = all(
+  kept("input", "cacheRead", "output", "reasoning"),
+  kept("cacheWritten.5m", "cacheWritten.30m", "cacheWritten.1h", "cacheWritten.12h", "cacheWritten.any"),
+);
+
+const usage = all(
+  kept("inputTokens", "cachedInputTokens", "outputTokens", "reasoningTokens"),
+  under("counts", tokens),
+  kept("counts.served", "counts.tier", "counts.usd", "counts.iterations[].type", "counts.iterations[].model"),
+  under("counts.iterations[]", tokens),
+  facts("reported", "counts"),
+);
 
 /** Names and levels, without any content. */
 const filtered = kept("contentFilters[].source", "contentFilters[].blocked", "contentFilters[].results");
 
 const answered = all(
-  kept("inferenceId", "responseId", "status", "isComplete", "isMasked", "echoed[]", "requestId"),
+  kept("inferenceId", "responseId", "status", "isComplete", "isMasked", "echoed[]", "requestId", "firstMs"),
   under("output[]", block),
   under("usage", usage),
   kept("anchor.kind", "anchor.id", "anchor.unusable", "echo.anchor", "failure.code"),
@@ -161,6 +172,7 @@ const answered = all(
 const failed = all(
   kept("inferenceId", "kind", "outcome", "status", "code", "retryAfterMs", "shouldRetry", "retryInMs", "requestId"),
   kept("next", "next.route"),
+  under("usage", usage),
   filtered,
   named("message", "param", "body", "partial", "next.error"),
 );

@@ -179,6 +179,8 @@ export const responseReceived = z.strictObject({
     echoed: z.array(z.string()),
     /** The provider's id of the request. */
     requestId: z.exactOptional(z.string()),
+    /** How long after the request the first part of a streamed answer came, in milliseconds. */
+    firstMs: z.exactOptional(z.number().nonnegative()),
   }),
 });
 export type ResponseReceivedData = z.infer<typeof responseReceived>["data"];
@@ -195,6 +197,8 @@ const failure = {
   /** The error body as received, or the response that reports the failure. */
   body: z.exactOptional(jsonValueSchema),
   partial: z.array(jsonObjectSchema),
+  /** The usage that the provider had reported until then. */
+  usage: z.exactOptional(usageSchema),
   /** What the server's content filters found, if they are the reason. */
   contentFilters: z.exactOptional(z.array(contentFilterSchema)),
   /** How long the server asked the client to wait. */

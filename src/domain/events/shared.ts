@@ -21,12 +21,44 @@ export const layerTimingSchema = z.strictObject({
 });
 export type LayerTiming = z.infer<typeof layerTimingSchema>;
 
+/** A count of tokens. A count that the provider did not report is absent, never 0. */
+const tokens = z.exactOptional(z.int().nonnegative());
+
+const classCounts = {
+  /** All input: also what was read from a cache or written to it, at every provider. */
+  input: tokens,
+  cacheRead: tokens,
+  /** By lifetime: `5m`, `30m`, `1h`, `12h`, or `any` if the provider names none. */
+  cacheWritten: z.exactOptional(z.record(z.string(), z.int().nonnegative())),
+  /** All output, reasoning included. */
+  output: tokens,
+  reasoning: tokens,
+};
+
+/** Tokens by price class, as the provider reported them, and what else their price depends on. */
+export const countsSchema = z.strictObject({
+  ...classCounts,
+  /** The model that answered, as the provider names it. */
+  served: z.exactOptional(z.string()),
+  /** The service tier, as the provider names it; also a speed or region with a price of its own. */
+  tier: z.exactOptional(z.string()),
+  /** The model calls within the answer, if the provider lists them. The counts above include all of them. */
+  iterations: z.exactOptional(
+    z.array(z.strictObject({ ...classCounts, type: z.string(), model: z.exactOptional(z.string()) })),
+  ),
+  /** What the provider itself says that the request cost, in dollars, as decimal text. */
+  usd: z.exactOptional(z.string()),
+});
+export type Counts = Readonly<z.infer<typeof countsSchema>>;
+
 /** Tokens as the provider counted them; 0 for counts that it did not report. */
 export const usageSchema = z.strictObject({
   inputTokens: z.number(),
   cachedInputTokens: z.number(),
   outputTokens: z.number(),
   reasoningTokens: z.number(),
+  /** The same by price class, without the counts that were not reported; absent in answers of older versions. */
+  counts: z.exactOptional(countsSchema),
   /** The provider's own report. */
   reported: jsonValueSchema,
 });

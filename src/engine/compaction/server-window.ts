@@ -7,8 +7,8 @@ import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { changeTurn } from "../../log/writer/revert.ts";
-import { noUsage } from "../../projections/usage.ts";
 import { splitTurn } from "../planning/instruction-blocks.ts";
+import { recordedUsage } from "../planning/recorded-usage.ts";
 import type { Provider } from "../stack/provider.ts";
 import { compacted } from "./record-compaction.ts";
 
@@ -72,7 +72,7 @@ function readWindow({ provider, window, of, model }: ServerWindow): {
   const { codec, scope, settings, capabilities } = provider;
   const { id, blocks, usage, rest } = codec.readAnswer(window, { inferenceId: "window", settings, capabilities });
   const asked = [model, window["model"], settings["model"]].find((name) => typeof name === "string");
-  const cost = usage === undefined ? {} : { usage: { ...noUsage, ...usage } };
+  const cost = usage === undefined ? {} : { usage: recordedUsage(usage, codec, window) };
   return {
     // The items are sent without their ids: they belong to no answer, so they have no group.
     drafts: blocks.map(({ kind, payload, wire }) => new Block({ id: null, kind, payload, wire: { ...wire, scope } })),

@@ -16,6 +16,7 @@ import {
   type StreamDelta,
 } from "../stack/provider.ts";
 import { acknowledge } from "./acknowledgements.ts";
+import { ArrivingAnswer } from "./arriving-answer.ts";
 import { failureOf } from "./failure-data.ts";
 import type { FollowUp } from "./follow-up.ts";
 import type { Prepared } from "./prepare-request.ts";
@@ -45,6 +46,7 @@ export async function ask(
   const { decision, requestBytes, attempt, route = null } = request;
   run.emit({ type: "request-start", frame, attempt, route, decision, requestBytes });
   const { provider } = session.engine;
+  const arriving = new ArrivingAnswer(session.engine.clock, { isTimed: decision.transport !== "json" });
   let isUnderWay = false;
   const answer = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
     responseOf(session, scope.signal, (call) =>
@@ -55,7 +57,7 @@ export async function ask(
         transport: decision.transport,
         ...(provider.connection === undefined ? {} : { connection: connectionOf(run, decision) }),
         signal: call.signal,
-        onDelta: tellDeltas(session, frame, call),
+        onDelta: tellDeltas(session, frame, { call, arriving }),
         onStarted: async (responseId, told) => {
           if (!call.isOpen()) return;
           isUnderWay = true;
@@ -65,7 +67,7 @@ export async function ask(
     ),
   );
   return recordAnswer(session, frame, prepared, {
-    answer,
+    ...{ answer, arriving },
     // The server has acted on a response that it began in the background, even if waiting for it failed.
     retryInMs: (error) =>
       isUnderWay ? null : retryDelayMs(session, { error, frame, retries, settings: prepared.settings }),
@@ -106,6 +108,8 @@ export async function answeredBefore(
   }
   const { provider, onLostResponse } = session.engine;
   const { request, bodyText } = prepared;
+  // The time of the request was in another process, so that of the first part is not measured.
+  const arriving = new ArrivingAnswer(session.engine.clock, { isTimed: false });
   // It is unknown whether the server acted. It is asked again unless the caller wants to look first.
   const recording = {
     retryInMs: ({ kind }: ProviderError) =>
@@ -119,16 +123,16 @@ export async function answeredBefore(
       responseOf(session, scope.signal, async (call) => {
         if (provider.waitFor === undefined) throw new TypeError("this provider cannot wait for responses");
         const { responseId, cursor } = started;
-        const onDelta = tellDeltas(session, frame, call);
+        const onDelta = tellDeltas(session, frame, { call, arriving });
         const place = cursor === undefined ? {} : { cursor };
         return provider.waitFor(responseId, { signal: call.signal, settings: prepared.settings, onDelta, ...place });
       }),
     );
-    return recordAnswer(session, frame, prepared, { answer: fetched, ...recording });
+    return recordAnswer(session, frame, prepared, { answer: fetched, arriving, ...recording });
   }
   const message = "the process that asked ended before the answer came; the server may have answered";
   const interrupted = new ProviderError(message, { kind: "interrupted", outcome: "unknown" });
-  return recordAnswer(session, frame, prepared, { answer: interrupted, ...recording });
+  return recordAnswer(session, frame, prepared, { answer: interrupted, arriving, ...recording });
 }
 
 const connectionOf = ({ stream }: LiveRun, { lives, details }: Decision): RequestConnection => ({
@@ -138,9 +142,16 @@ const connectionOf = ({ stream }: LiveRun, { lives, details }: Decision): Reques
 });
 
 const tellDeltas =
-  (session: RunSession, frame: string, call: ProviderCall) =>
+  (
+    session: RunSession,
+    frame: string,
+    { call, arriving }: { readonly call: ProviderCall; readonly arriving: ArrivingAnswer },
+  ) =>
   (delta: StreamDelta): void => {
-    if (delta.type !== "item-done" && call.isOpen()) session.run.emit({ ...delta, frame });
+    if (!call.isOpen()) return;
+    arriving.take(delta);
+    if (delta.type === "usage") session.run.emit({ type: delta.type, frame, usage: delta.usage });
+    else if (delta.type !== "item-done") session.run.emit({ ...delta, frame });
   };
 
 /** Calls the provider. Returns failures as values, because each has its own consequence. */

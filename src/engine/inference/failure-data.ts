@@ -6,10 +6,11 @@ import {
   contentFilterSchema,
   type InferenceFailedData,
 } from "../../domain/events/inference-events.ts";
+import type { ReportedUsage } from "../../domain/events/shared.ts";
 import { failureKinds, ProviderError } from "../stack/provider.ts";
 
 /** The part of a failure that can be recorded: its provider may have been written without types. */
-export function failureData(error: ProviderError) {
+export function failureData(error: ProviderError, usage: ReportedUsage | null) {
   const body = asJson(error.body);
   const partial = asJson([...error.partial]);
   const contentFilters = contentFiltersOf(error);
@@ -23,6 +24,7 @@ export function failureData(error: ProviderError) {
     param: textOrNull(error.param),
     ...(body === null ? {} : { body }),
     partial: Array.from(objectsOf(partial)),
+    ...(usage === null ? {} : { usage }),
     ...(contentFilters.length === 0 ? {} : { contentFilters }),
     ...(retryAfterMs === null ? {} : { retryAfterMs }),
     ...(typeof error.shouldRetry === "boolean" ? { shouldRetry: error.shouldRetry } : {}),

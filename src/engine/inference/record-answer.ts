@@ -2,11 +2,13 @@ import { messageOf } from "../../base/error-message.ts";
 import { isNestedDeeper, type JsonObject, maxNesting } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
+import type { ReportedUsage } from "../../domain/events/shared.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { decodeResponse } from "../planning/response.ts";
 import { newBlockId, type RunSession, record } from "../session/session.ts";
 import type { Codec } from "../stack/codec.ts";
 import { type InferenceResponse, ProviderError } from "../stack/provider.ts";
+import type { ArrivingAnswer } from "./arriving-answer.ts";
 import { failureData } from "./failure-data.ts";
 import { type FollowUp, toldOf } from "./follow-up.ts";
 import type { Prepared } from "./prepare-request.ts";
@@ -26,6 +28,8 @@ export type Failed = {
 
 type Answered = {
   readonly answer: InferenceResponse | ProviderError;
+  /** What had come before the answer was complete. */
+  readonly arriving: ArrivingAnswer;
   /** The delay before the same request is sent again; null if it is not. */
   readonly retryInMs: (error: ProviderError) => number | null;
   /** Decides what follows a failure after which it is not. */
@@ -39,26 +43,35 @@ export async function recordAnswer(
   session: RunSession,
   frame: string,
   { request, settings }: Pick<Prepared, "request" | "settings">,
-  { answer, retryInMs, otherwise, prove }: Answered,
+  { answer, arriving, retryInMs, otherwise, prove }: Answered,
 ): Promise<Received | Failed> {
   const { provider } = session.engine;
   const { inferenceId } = request;
+  const fail = (failed: Omit<Failed, "failedAt">): Failed => {
+    const { capabilities } = request.decision;
+    const usage = arriving.usageOf(failed.error, provider.codec, { inferenceId, settings, capabilities });
+    return recordFailure(session, frame, { inferenceId, usage, ...failed });
+  };
   if (answer instanceof ProviderError) {
     const again = retryInMs(answer);
     const followUp = again === null ? await otherwise(answer) : ({ how: "retry", retryInMs: again } as const);
-    return recordFailure(session, frame, request, { error: answer, followUp });
+    return fail({ error: answer, followUp });
   }
   const newId = (): BlockId => newBlockId(session.run, frame);
   const decoded = tryToDecode(answer.response, {
     ...{ request, settings, provider, newBlockId: newId, lives: answer.lives },
     isMasked: answer.isMasked === true,
   });
-  if (decoded instanceof ProviderError) {
-    return recordFailure(session, frame, request, { error: decoded, followUp: await otherwise(decoded) });
-  }
+  if (decoded instanceof ProviderError) return fail({ error: decoded, followUp: await otherwise(decoded) });
   prove();
   const { blocks } = decoded;
-  const data = typeof answer.requestId === "string" ? { ...decoded.data, requestId: answer.requestId } : decoded.data;
+  const { requestId } = answer;
+  const { firstMs } = arriving;
+  const data = {
+    ...decoded.data,
+    ...(typeof requestId === "string" ? { requestId } : {}),
+    ...(firstMs === null ? {} : { firstMs }),
+  };
   const at = session.run.clock.deliveredNow();
   const actor = { kind: "provider", name: provider.name, inferenceId } as const;
   record(session.run, { type: "ResponseReceived", version: 1, data }, actor, frame, at);
@@ -88,11 +101,18 @@ function nestedTooDeeply(response: JsonObject, codec: Codec): ProviderError {
 function recordFailure(
   session: RunSession,
   frame: string,
-  { inferenceId }: InferenceRequestedData,
-  { error, followUp }: Omit<Failed, "failedAt">,
+  {
+    inferenceId,
+    usage,
+    error,
+    followUp,
+  }: Omit<Failed, "failedAt"> & {
+    readonly inferenceId: InferenceRequestedData["inferenceId"];
+    readonly usage: ReportedUsage | null;
+  },
 ): Failed {
   const { engine } = session;
-  const data = { inferenceId, ...failureData(error), ...toldOf(followUp) };
+  const data = { inferenceId, ...failureData(error, usage), ...toldOf(followUp) };
   const actor = { kind: "provider", name: engine.provider.name, inferenceId } as const;
   record(session.run, { type: "InferenceFailed", version: 1, data }, actor, frame);
   return { error, followUp, failedAt: engine.clock() };

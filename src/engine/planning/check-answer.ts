@@ -1,6 +1,7 @@
 import { isJsonList, isJsonObject } from "../../base/json.ts";
 import { kindOf, meant } from "../../base/options.ts";
 import { blockKinds } from "../../domain/block.ts";
+import { countsSchema } from "../../domain/events/shared.ts";
 
 /**
  * Rejects an answer that the log could not hold. The codec's author may have written it without types, and a violation of the
@@ -41,11 +42,15 @@ const isFailure = (given: unknown): boolean =>
 
 function checkUsage(usage: unknown): void {
   if (!isJsonObject(usage)) refuse(usage, "usage", "{ inputTokens, outputTokens, reported }, or leave it out");
-  const { reported, ...counts } = usage;
+  const { reported, counts: byClass, ...counts } = usage;
   if (reported === undefined) refuse(reported, "usage.reported", "what the server reported, or null");
+  if (byClass !== undefined && !countsSchema.safeParse(byClass).success)
+    refuse(byClass, "usage.counts", "{ input, cacheRead, cacheWritten, output, reasoning, … }, or leave it out");
   for (const [name, count] of Object.entries(counts)) {
     if (!tokenNames.has(name))
-      throw new TypeError(`readAnswer returned ${name} in usage: give ${[...tokenNames].join(", ")} and reported`);
+      throw new TypeError(
+        `readAnswer returned ${name} in usage: give ${[...tokenNames].join(", ")}, counts and reported`,
+      );
     if (count !== undefined && !Number.isFinite(count)) refuse(count, `usage.${name}`, "a number, or leave it out");
   }
 }

@@ -1,12 +1,5 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
-import {
-  definedMembers,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  setMember,
-  withLiterals,
-} from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, setMember, withLiterals } from "../../base/json.ts";
 import { Block } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
@@ -14,6 +7,7 @@ import type { BlockId } from "../../domain/ids.ts";
 import type { Answer, Codec } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 import { checkAnswer } from "./check-answer.ts";
+import { recordedUsage } from "./recorded-usage.ts";
 
 type Decoding = {
   readonly request: InferenceRequestedData;
@@ -46,22 +40,13 @@ export function decodeResponse(
     ...(echo === undefined ? {} : { echo }),
     ...(failure === undefined ? {} : { failure }),
     output: blocks.map(blockToJson),
-    ...(usage === undefined ? {} : { usage: told(usage) }),
+    ...(usage === undefined ? {} : { usage: recordedUsage(usage, codec, given) }),
     ...(withheld === undefined || withheld.length === 0 ? {} : { withheld: [...withheld] }),
     ...(contentFilters.length === 0 ? {} : { contentFilters: [...contentFilters] }),
     ...separateEchoes(rest, settings),
   };
   return { data, blocks };
 }
-
-/** Counts that the server did not report are 0. */
-const told = ({ reported, ...counts }: NonNullable<Answer["usage"]>) => ({
-  ...nothingUsed,
-  ...definedMembers(counts),
-  reported,
-});
-
-const nothingUsed = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
 
 /** Where an answer came from. */
 type ReceivedFrom = Pick<Decoding, "newBlockId"> & {

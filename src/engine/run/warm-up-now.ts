@@ -5,6 +5,7 @@ import { randomId } from "../../log/codec/ids.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
 import { RunInProgressError } from "../../log/writer/owner.ts";
 import { type ConversationView, warmUpTurn } from "../../projections/conversation-view.ts";
+import { usageOfFailed } from "../inference/arriving-answer.ts";
 import { failureData } from "../inference/failure-data.ts";
 import { type BuiltRequest, buildRequest, newRequest } from "../planning/build-request.ts";
 import { chosenPolicy } from "../planning/choose-mode.ts";
@@ -186,7 +187,9 @@ async function recordAnswer(
   const { inferenceId } = data;
   const actor = { kind: "provider", name: provider.name, inferenceId } as const;
   if (answer instanceof ProviderError) {
-    const failed = { type: "WarmUpFailed", version: 1, data: { inferenceId, ...failureData(answer) } } as const;
+    const { settings, capabilities } = request;
+    const usage = usageOfFailed(answer, provider.codec, { inferenceId, settings, capabilities });
+    const failed = { type: "WarmUpFailed", version: 1, data: { inferenceId, ...failureData(answer, usage) } } as const;
     await committed(stream, [{ event: failed, actor }]);
     return;
   }

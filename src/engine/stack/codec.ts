@@ -3,7 +3,7 @@ import type { Anchor } from "../../domain/anchor.ts";
 import type { Block, Wire } from "../../domain/block.ts";
 import type { ContentFilter, Withheld } from "../../domain/events/inference-events.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
-import type { ReportedUsage } from "../../domain/events/shared.ts";
+import type { Counts, ReportedUsage } from "../../domain/events/shared.ts";
 import { toolResult } from "../../domain/make-block.ts";
 
 /**
@@ -121,6 +121,12 @@ export interface Codec {
   mayPause?(settings: Settings): boolean;
   /** Decodes an answer: its blocks in the order in which the model made them. */
   readAnswer(response: JsonObject, asked: AnswerContext): Answer;
+  /**
+   * The tokens by price class in a usage report, and what their price depends on in the other members of its answer. A count that the
+   * report lacks is absent, unless the wire leaves out zeros. It also reads answers that were recorded without `counts`. Absent: the
+   * answer's `usage` has them, or nothing more is known than its four counts.
+   */
+  countsIn?(reported: JsonValue, answer: JsonObject): Counts;
   /** The response that an answer was decoded from: equal as JSON, except for the order of members (rule: Nothing is lost). */
   writeAnswer(answer: RecordedAnswer): JsonObject;
   /** The items of a response that cannot be read as a whole; absent if its items cannot be read on their own. */

@@ -48,8 +48,8 @@ export type StreamDelta =
   | { readonly type: "text-delta"; readonly outputIndex: number; readonly text: string }
   | { readonly type: "reasoning-delta"; readonly outputIndex: number; readonly text: string }
   | { readonly type: "tool-call-delta"; readonly outputIndex: number; readonly text: string }
-  /** The usage of the answer so far. */
-  | { readonly type: "usage"; readonly usage: Usage }
+  /** The usage of the answer so far, and the server's own report of it, which is recorded if the answer fails. */
+  | { readonly type: "usage"; readonly usage: Usage; readonly reported?: JsonValue }
   | { readonly type: "item-done"; readonly outputIndex: number; readonly item: JsonObject };
 
 /** The final response resource, from the terminal event or the JSON body. */

@@ -10,7 +10,9 @@ import {
   textOrNull,
 } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
+import type { Counts } from "../../domain/events/shared.ts";
 import type { Answer, AnswerContext, Codec, RecordedAnswer, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import { counts, countTold, nameTold, sumWritten, writtenByAnthropic, writtenTold } from "../answers/counts.ts";
 import { callIdIn, countSaid, failureOfCalls, usageOf } from "../answers/server-said.ts";
 import { defineCodec } from "../codec/define-codec.ts";
 import { outputFormat } from "../codec/output-format.ts";
@@ -30,8 +32,7 @@ export const aiSdkCodec: Codec = defineCodec({
   unsendableReason: refusalOf,
   unsendablePart: partRefusal,
   encodeRequest,
-  readAnswer,
-  writeAnswer,
+  ...{ readAnswer, writeAnswer, countsIn },
 });
 
 function encodeRequest({ settings, input }: RequestParts): string {
@@ -146,4 +147,21 @@ function tokensIn(usage: JsonValue) {
     outputTokens: countSaid(output["total"]),
     reasoningTokens: countSaid(output["reasoning"]),
   };
+}
+
+/** The counts of an answer by price class. `raw` is the provider's own report, which may have the lifetimes of what was written. */
+function countsIn(usage: JsonValue, { response }: JsonObject): Counts {
+  const told = objectOf(usage);
+  const input = objectOf(told["inputTokens"]);
+  const output = objectOf(told["outputTokens"]);
+  const written = countTold(input["cacheWrite"]);
+  const byLifetime = writtenByAnthropic(objectOf(told["raw"]));
+  return counts({
+    input: countTold(input["total"]),
+    cacheRead: countTold(input["cacheRead"]),
+    cacheWritten: written !== undefined && written === sumWritten(byLifetime) ? byLifetime : writtenTold(written),
+    output: countTold(output["total"]),
+    reasoning: countTold(output["reasoning"]),
+    served: nameTold(objectOf(response)["modelId"]),
+  });
 }

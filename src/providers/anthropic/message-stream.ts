@@ -44,7 +44,10 @@ export class MessageStream implements AnswerStream {
       case "error":
         throw this.#failure(event);
       case "message_start":
-        if (isJsonObject(message)) this.#set(message);
+        if (!isJsonObject(message)) break;
+        this.#set(message);
+        // The input is counted here: a stream that is cut off has nothing else of it.
+        if (isJsonObject(message["usage"])) this.#count({});
         break;
       case "content_block_start":
         if (isJsonObject(content)) this.#blocks.begin(index, content);
@@ -83,7 +86,7 @@ export class MessageStream implements AnswerStream {
   #count(usage: JsonObject): void {
     const all = countsOf(this.#message["usage"], usage);
     setMember(this.#message, "usage", all);
-    this.#onDelta({ type: "usage", usage: tokensIn(all) });
+    this.#onDelta({ type: "usage", usage: tokensIn(all), reported: all });
   }
 
   #grow(index: number, { type, citation, partial_json: json, ...members }: JsonObject): void {

@@ -21,6 +21,7 @@ import {
 } from "../answers/server-said.ts";
 import { asItCame, contentsOf, draftAsSaid, draftOfAll, inContainer, inputOf } from "./content-blocks.ts";
 import { isEmptyText } from "./content-parts.ts";
+import { countedIn } from "./message-counts.ts";
 import { asksForThreads } from "./threads.ts";
 
 /** Reads a message of the model. */
@@ -149,8 +150,8 @@ function failureIn({ message, type }: JsonObject): NonNullable<Answer["failure"]
 /** The usage that a message, or an event of its stream, reports. Input read from a cache or written to it counts as input. */
 export function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
-  const beside = objectsOf(told["iterations"]).filter(({ type }) => countedBeside.has(textOrEmpty(type)));
-  const sumOf = (name: string): number => [told, ...beside].reduce((sum, counts) => sum + countSaid(counts[name]), 0);
+  const parts = countedIn(told);
+  const sumOf = (name: string): number => parts.reduce((sum, counts) => sum + countSaid(counts[name]), 0);
   const details = objectOf(told["output_tokens_details"]);
   const cached = sumOf("cache_read_input_tokens");
   return {
@@ -160,6 +161,3 @@ export function tokensIn(usage: JsonValue) {
     reasoningTokens: countSaid(details["thinking_tokens"]),
   };
 }
-
-/** Model calls within the answer that the server lists, but leaves out of the totals above the list. */
-const countedBeside: ReadonlySet<string> = new Set(["advisor_message", "compaction"]);

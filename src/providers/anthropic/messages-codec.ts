@@ -9,6 +9,7 @@ import { cacheDetails } from "./cache-marks.ts";
 import { containerDetails, containerFor, hasServerTools } from "./container.ts";
 import { contentsOf, isSaidAsJson, partRefusalIn, refusalOf } from "./content-blocks.ts";
 import { isEmptyText } from "./content-parts.ts";
+import { countsIn } from "./message-counts.ts";
 import { readAnswer, writeAnswer } from "./messages-answer.ts";
 import { adjust, instruct } from "./messages-settings.ts";
 import { requestContent } from "./request-content.ts";
@@ -38,7 +39,7 @@ export const messagesCodec = defineCodec({
     const details = { ...cacheDetails(planned), ...containerDetails(planned) };
     return Object.keys(details).length === 0 ? undefined : details;
   },
-  ...{ encodeRequest, readAnswer, writeAnswer },
+  ...{ encodeRequest, readAnswer, writeAnswer, countsIn },
 });
 
 /** Ids of calls are letters, digits, `_` and `-` (Anthropic's API reference); those of other providers may have more. */

@@ -10,8 +10,10 @@ import {
   textOrNull,
 } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
+import type { Counts } from "../../domain/events/shared.ts";
 import { reasoning } from "../../domain/make-block.ts";
 import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import { cachedByOpenai, counts, countTold, nameTold, sumTold, usdOfRouter } from "../answers/counts.ts";
 import {
   callDraft,
   callIdIn,
@@ -128,13 +130,34 @@ function callsOf(
 /** The usage of an answer on this wire. */
 export function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
-  const prompt = objectOf(told["prompt_tokens_details"]);
   const completion = objectOf(told["completion_tokens_details"]);
   return {
     inputTokens: countSaid(told["prompt_tokens"]),
-    // DeepSeek has its own name for cached tokens.
-    cachedInputTokens: countSaid(prompt["cached_tokens"] ?? told["prompt_cache_hit_tokens"]),
+    cachedInputTokens: countSaid(cachedIn(told)),
     outputTokens: countSaid(told["completion_tokens"]),
     reasoningTokens: countSaid(completion["reasoning_tokens"]),
   };
+}
+
+/** Tokens read from a cache. DeepSeek and Mistral have names of their own for them, and Mistral another one for the details. */
+const cachedIn = (told: JsonObject): JsonValue | undefined =>
+  promptDetails(told)["cached_tokens"] ?? told["prompt_cache_hit_tokens"] ?? told["num_cached_tokens"];
+
+const promptDetails = (told: JsonObject): JsonObject =>
+  objectOf(told["prompt_tokens_details"] ?? told["prompt_token_details"]);
+
+/** The counts of a completion by price class. DeepSeek names hits and misses, and llama.cpp's older servers count in their timings. */
+export function countsIn(usage: JsonValue, { model, service_tier: tier, timings }: JsonObject): Counts {
+  const told = objectOf(usage);
+  const { prompt_cache_hit_tokens: hit, prompt_cache_miss_tokens: missed } = told;
+  return counts({
+    input: countTold(told["prompt_tokens"]) ?? sumTold(countTold(hit), countTold(missed)),
+    ...cachedByOpenai(promptDetails(told)),
+    cacheRead: countTold(cachedIn(told) ?? objectOf(timings)["cache_n"]),
+    output: countTold(told["completion_tokens"]),
+    reasoning: countTold(objectOf(told["completion_tokens_details"])["reasoning_tokens"]),
+    served: nameTold(model),
+    tier: nameTold(tier),
+    usd: usdOfRouter(told),
+  });
 }

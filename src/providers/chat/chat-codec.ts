@@ -12,7 +12,7 @@ import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts"
 import { defineCodec, offeredFunctions } from "../codec/define-codec.ts";
 import { keptByGoogle } from "../codec/google-files.ts";
 import { outputFormat } from "../codec/output-format.ts";
-import { readAnswer, writeAnswer } from "./chat-answer.ts";
+import { countsIn, readAnswer, writeAnswer } from "./chat-answer.ts";
 import { type ChatDialect, type ChatDialectName, chatDialects } from "./chat-dialects.ts";
 import { isSigned, unsigned } from "./chat-extras.ts";
 import { callIdFor, messagesOf, partRefusal, refusalOf, restated } from "./chat-messages.ts";
@@ -35,6 +35,7 @@ export const defineChatCodec = (dialect: ChatDialect): Codec =>
     unsendablePart: (part, block) =>
       keptByGoogle(part) ?? partRefusal(part, block, dialect.codec.replace(/\/[^/]*$/, "")),
     encodeRequest: (parts) => encodeRequest(parts, dialect),
+    countsIn,
     readAnswer: (response, asked) => readAnswer(response, asked, dialect),
     writeAnswer: (answer) => writeAnswer(answer, dialect),
   });

@@ -55,7 +55,8 @@ export class ChatStream implements AnswerStream {
   take(_: string | null, chunk: JsonObject): null {
     if ((chunk["error"] ?? null) !== null) throw this.failure(chunk);
     const { choices, ...members } = chunk;
-    if (isJsonObject(members["usage"])) this.#onDelta({ type: "usage", usage: tokensIn(members["usage"]) });
+    const { usage: reported } = members;
+    if (isJsonObject(reported)) this.#onDelta({ type: "usage", usage: tokensIn(reported), reported });
     for (const [name, value] of Object.entries(members))
       if (value !== undefined && value !== null)
         setMember(

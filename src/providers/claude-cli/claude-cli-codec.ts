@@ -12,10 +12,13 @@ import {
 } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
+import type { Counts } from "../../domain/events/shared.ts";
 import { assistant, other, reasoning, toolResult } from "../../domain/make-block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Answer, Codec, Draft, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import { dollars } from "../answers/counts.ts";
 import { callDraft, countSaid, plainDraft, usageOf } from "../answers/server-said.ts";
+import { countsIn as messageCounts } from "../anthropic/message-counts.ts";
 import { defineCodec } from "../codec/define-codec.ts";
 import { keptByGoogle } from "../codec/google-files.ts";
 
@@ -36,7 +39,7 @@ export const claudeCliCodec: Codec = defineCodec({
   unsendableReason,
   unsendablePart: (part, block) => (block.kind === "user" ? keptByGoogle(part) : null) ?? unsendablePart(part, block),
   encodeRequest,
-  readAnswer,
+  ...{ readAnswer, countsIn },
   writeAnswer: ({ rest }) => rest,
 });
 
@@ -165,17 +168,22 @@ const anchorOf = (id: string, isComplete: boolean) => ({
   ...(isComplete ? {} : { unusable: "incomplete" }),
 });
 
-const linesIn = ({ lines }: JsonObject): readonly JsonObject[] => objectsOf(lines);
+/** The lines of an answer. A failure has the result alone. */
+const linesIn = (response: JsonObject): readonly JsonObject[] =>
+  response["type"] === "result" ? [response] : objectsOf(response["lines"]);
 
 /** The blocks of a line: the model's output, and the results of its tools. The output of subagents is left out. */
-export function draftsOf({ type, message, parent_tool_use_id: parent }: JsonObject): readonly Draft[] {
-  if ((type !== "assistant" && type !== "user") || (parent ?? null) !== null || !isJsonObject(message)) return [];
+export function draftsOf(line: JsonObject): readonly Draft[] {
+  const { type, message } = line;
+  if ((type !== "assistant" && type !== "user") || isOfSubagent(line) || !isJsonObject(message)) return [];
   const { content } = message;
   const said: JsonValue = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? null);
   const parts = listOf(said);
   const drafts = parts.filter(isJsonObject).map((part) => (type === "user" ? resultDraft(part) : ownDraft(part)));
   return drafts.flatMap((draft) => draft ?? []);
 }
+
+const isOfSubagent = ({ parent_tool_use_id: parent }: JsonObject): boolean => (parent ?? null) !== null;
 
 function ownDraft(part: JsonObject): Draft {
   const { type, text, thinking, signature, id, name, input } = part;
@@ -206,6 +214,17 @@ function tokensIn(usage: JsonValue) {
     cachedInputTokens: cached,
     outputTokens: countSaid(told["output_tokens"]),
   };
+}
+
+/** The counts of an answer by price class, and the CLI's own estimate of its cost. */
+function countsIn(usage: JsonValue, response: JsonObject): Counts {
+  const lines = linesIn(response);
+  const { modelUsage: models, total_cost_usd: cost } = lines.findLast(({ type }) => type === "result") ?? {};
+  const [only, ...others] = Object.keys(objectOf(models));
+  const { message } = lines.findLast((line) => line["type"] === "assistant" && !isOfSubagent(line)) ?? {};
+  const model = objectOf(message)["model"] ?? (others.length === 0 ? only : undefined);
+  const usd = dollars(cost);
+  return { ...messageCounts(usage, model === undefined ? {} : { model }), ...(usd === undefined ? {} : { usd }) };
 }
 
 /** The invocation of the process that a body describes. */

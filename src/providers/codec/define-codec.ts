@@ -46,7 +46,7 @@ const members = optionsOf<CodecDefinition>({
   prompt: withFunctions("isNeeded"),
   ...{ detailsOf: hook, encodeRequest: required(hook) },
   ...allOf(hook, "restated", "lessonOf", "ownEffects", "mayPause"),
-  ...{ readAnswer: required(hook), writeAnswer: required(hook), itemsOf: hook },
+  ...{ readAnswer: required(hook), writeAnswer: required(hook), itemsOf: hook, countsIn: hook },
 });
 
 /**

@@ -1,6 +1,8 @@
 import { type JsonObject, type JsonValue, listOf, objectOf, textOrNull } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
+import type { Counts } from "../../domain/events/shared.ts";
 import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import { counts, countTold, nameTold, sumTold } from "../answers/counts.ts";
 import { countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { draftsOf, partsAsSaid, partsIn, unreadCalls } from "./gemini-parts.ts";
 
@@ -75,4 +77,19 @@ export function tokensIn(usage: JsonValue) {
     outputTokens: count("candidatesTokenCount") + count("thoughtsTokenCount"),
     reasoningTokens: count("thoughtsTokenCount"),
   };
+}
+
+/** The counts of a response by price class. Gemini leaves out the cached tokens if there are none. */
+export function countsIn(usage: JsonValue, { modelVersion: model }: JsonObject): Counts {
+  const told = objectOf(usage);
+  const count = (name: string): number | undefined => countTold(told[name]);
+  const prompt = count("promptTokenCount");
+  return counts({
+    input: prompt === undefined ? undefined : sumTold(prompt, count("toolUsePromptTokenCount")),
+    cacheRead: count("cachedContentTokenCount") ?? (prompt === undefined ? undefined : 0),
+    output: sumTold(count("candidatesTokenCount"), count("thoughtsTokenCount")),
+    reasoning: count("thoughtsTokenCount"),
+    served: nameTold(model),
+    tier: nameTold(told["serviceTier"]) ?? nameTold(told["trafficType"]),
+  });
 }

@@ -1,7 +1,7 @@
 import type { Block } from "../../domain/block.ts";
 import type { RequestParts, SignedPlace } from "../../engine/stack/codec.ts";
 import { defineCodec } from "../codec/define-codec.ts";
-import { readAnswer, writeAnswer } from "./gemini-answer.ts";
+import { countsIn, readAnswer, writeAnswer } from "./gemini-answer.ts";
 import { contentsOf } from "./gemini-contents.ts";
 import { isSigned, partRefusal, refusalOf, restatedRule } from "./gemini-parts.ts";
 import { adjust, bodySettings, checksSignatures, instruct, offeredTools } from "./gemini-settings.ts";
@@ -10,7 +10,7 @@ import { adjust, bodySettings, checksSignatures, instruct, offeredTools } from "
 export const geminiCodec = defineCodec({
   name: "google-gemini/1",
   resultsStandTogether: true,
-  ...{ adjust, instruct, offeredTools, standInRule, readAnswer, writeAnswer },
+  ...{ adjust, instruct, offeredTools, standInRule, readAnswer, writeAnswer, countsIn },
   restated: restatedRule,
   unsendableReason: refusalOf,
   unsendablePart: partRefusal,

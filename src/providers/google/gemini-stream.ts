@@ -55,7 +55,7 @@ export class GeminiStream {
       this.#takeCandidate(countSaid(index), candidate);
     }
     const { usageMetadata: usage } = members;
-    if (usage !== undefined) this.#onDelta({ type: "usage", usage: tokensIn(usage) });
+    if (usage !== undefined) this.#onDelta({ type: "usage", usage: tokensIn(usage), reported: usage });
   }
 
   #takeCandidate(index: number, { content, ...members }: JsonObject): void {

@@ -1,7 +1,9 @@
 import { isJsonList, type JsonObject, type JsonValue, objectOf, objectsOf, textOrNull } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
+import type { Counts } from "../../domain/events/shared.ts";
 import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import type { AnswerForm } from "../answers/answer-form.ts";
+import { counts, countTold, nameTold, sumTold } from "../answers/counts.ts";
 import { callIdIn, countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { draftOf, stepAsSaid } from "./interaction-steps.ts";
 
@@ -73,6 +75,20 @@ export function tokensIn(usage: JsonValue) {
     outputTokens: count("total_output_tokens") + count("total_thought_tokens"),
     reasoningTokens: count("total_thought_tokens"),
   };
+}
+
+/** The counts of an interaction by price class. */
+export function countsIn(usage: JsonValue, { model }: JsonObject): Counts {
+  const told = objectOf(usage);
+  const count = (name: string): number | undefined => countTold(told[name]);
+  const input = count("total_input_tokens");
+  return counts({
+    input: input === undefined ? undefined : sumTold(input, count("total_tool_use_tokens")),
+    cacheRead: count("total_cached_tokens"),
+    output: sumTold(count("total_output_tokens"), count("total_thought_tokens")),
+    reasoning: count("total_thought_tokens"),
+    served: nameTold(model),
+  });
 }
 
 /** How interactions look as answers. */

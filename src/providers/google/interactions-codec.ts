@@ -1,7 +1,7 @@
 import type { RequestParts } from "../../engine/stack/codec.ts";
 import { defineCodec } from "../codec/define-codec.ts";
 import { partRefusal, refusalOf, restatedRule } from "./gemini-parts.ts";
-import { readAnswer, writeAnswer } from "./interaction-answer.ts";
+import { countsIn, readAnswer, writeAnswer } from "./interaction-answer.ts";
 import { adjust, bodySettings, unstored } from "./interaction-settings.ts";
 import { isSaidAsJson, isSignedStep, stepsOf } from "./interaction-steps.ts";
 
@@ -10,7 +10,7 @@ export const interactionsCodec = defineCodec({
   name: "google-interactions/1",
   anchors: { interaction: {} },
   ...{ resultsStandTogether: true, namesCalls: true },
-  ...{ adjust, unstored, readAnswer, writeAnswer },
+  ...{ adjust, unstored, readAnswer, writeAnswer, countsIn },
   restated: (block) => (isSaidAsJson(block) ? "result-as-json" : restatedRule(block)),
   unsendableReason: refusalOf,
   unsendablePart: partRefusal,

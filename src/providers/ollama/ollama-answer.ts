@@ -1,7 +1,9 @@
 import { isFilledText, type JsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
+import type { Counts } from "../../domain/events/shared.ts";
 import { assistant, reasoning } from "../../domain/make-block.ts";
 import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import { counts, countTold, nameTold } from "../answers/counts.ts";
 import {
   callDraft,
   callIdIn,
@@ -62,7 +64,22 @@ function separateCounts(members: JsonObject): { readonly counts: JsonObject | un
 
 function tokensIn(usage: JsonValue) {
   const told = objectOf(usage);
-  return { inputTokens: countSaid(told["prompt_eval_count"]), outputTokens: countSaid(told["eval_count"]) };
+  return {
+    inputTokens: countSaid(told["prompt_eval_count"]),
+    cachedInputTokens: countSaid(told["prompt_eval_cached_count"]),
+    outputTokens: countSaid(told["eval_count"]),
+  };
+}
+
+/** The counts of an answer by price class. */
+export function countsIn(usage: JsonValue, { model }: JsonObject): Counts {
+  const told = objectOf(usage);
+  return counts({
+    input: countTold(told["prompt_eval_count"]),
+    cacheRead: countTold(told["prompt_eval_cached_count"]),
+    output: countTold(told["eval_count"]),
+    served: nameTold(model),
+  });
 }
 
 function wordsOf({ thinking, content }: JsonObject): readonly Draft[] {

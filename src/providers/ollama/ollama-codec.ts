@@ -2,7 +2,7 @@ import { definedMembers, isJsonList, isJsonObject, type JsonValue, objectOf } fr
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
 import { defineCodec, offeredFunctions } from "../codec/define-codec.ts";
-import { readAnswer, writeAnswer } from "./ollama-answer.ts";
+import { countsIn, readAnswer, writeAnswer } from "./ollama-answer.ts";
 import { messagesOf, partRefusal, refusalOf, restated } from "./ollama-messages.ts";
 
 /**
@@ -18,7 +18,7 @@ export const ollamaCodec: Codec = defineCodec({
   adjust,
   offeredTools: offeredFunctions,
   encodeRequest,
-  readAnswer,
+  ...{ readAnswer, countsIn },
   writeAnswer,
 });
 

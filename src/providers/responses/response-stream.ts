@@ -106,7 +106,7 @@ export class ResponseStream {
   /** Some servers report the usage while the answer comes; each report is the total so far. */
   #count(reported: JsonValue | undefined): void {
     if (!isJsonObject(reported)) return;
-    this.#onDelta({ type: "usage", usage: tokensIn(reported) });
+    this.#onDelta({ type: "usage", usage: tokensIn(reported), reported });
   }
 
   #speak(eventType: string, outputIndex: number, text: JsonValue | undefined): void {

@@ -12,7 +12,9 @@ import {
 } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Withheld } from "../../domain/events/inference-events.ts";
+import type { Counts } from "../../domain/events/shared.ts";
 import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
+import { cachedByOpenai, counts, countTold, nameTold, usdOfRouter } from "../answers/counts.ts";
 import { callDraft, callIdIn, countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { contentFiltersIn } from "../failures/content-filters.ts";
 import { callIn } from "./item-kinds.ts";
@@ -156,4 +158,18 @@ export function tokensIn(reported: JsonValue) {
     outputTokens: countSaid(told["output_tokens"]),
     reasoningTokens: countSaid(objectOf(told["output_tokens_details"])["reasoning_tokens"]),
   };
+}
+
+/** The counts of a response by price class. */
+export function countsIn(reported: JsonValue, { model, service_tier: tier }: JsonObject): Counts {
+  const told = objectOf(reported);
+  return counts({
+    input: countTold(told["input_tokens"]),
+    ...cachedByOpenai(objectOf(told["input_tokens_details"])),
+    output: countTold(told["output_tokens"]),
+    reasoning: countTold(objectOf(told["output_tokens_details"])["reasoning_tokens"]),
+    served: nameTold(model),
+    tier: nameTold(tier),
+    usd: usdOfRouter(told),
+  });
 }

@@ -21,7 +21,7 @@ import { callIn, idRequired, kindOfItem, membersOf, statusRequired, typesOf } fr
 import { contentFor, partRefusal, partsOf, thoughtsFor, thoughtsOf } from "./message-parts.ts";
 import { brokenGroupRule } from "./reasoning-groups.ts";
 import { encodeBody, encodeFrame } from "./request-body.ts";
-import { itemsOf, readAnswer, writeAnswer } from "./responses-answer.ts";
+import { countsIn, itemsOf, readAnswer, writeAnswer } from "./responses-answer.ts";
 import { adjust, anchors, capable, instruct, lessonOf, offer, readsReasoning, unstored } from "./responses-settings.ts";
 
 /**
@@ -40,6 +40,7 @@ export const responsesCodec = {
   brokenGroupRule,
   restated: (block: Block) => (isSaidAsJson(block) ? "result-as-json" : null),
   standsLast: ({ type }: Block) => type === "compaction_trigger",
+  countsIn,
   readAnswer: (response: JsonObject, asked: AnswerContext) => readAnswer(response, asked, { draftOf }),
   writeAnswer: (answer: RecordedAnswer) => writeAnswer(answer, { encodeItem }),
   ...{ encodeRequest, itemsOf, decodeItem, encodeItem, requestItem },

@@ -17,7 +17,8 @@ export class HeldParts {
 
   take(delta: StreamDelta): void {
     if (delta.type === "usage") {
-      this.#onDelta(delta);
+      const { reported } = delta;
+      this.#onDelta(reported === undefined ? delta : { ...delta, reported: this.#mask.json(reported) });
       return;
     }
     if (delta.type === "item-done") {

@@ -102,7 +102,11 @@ test("the usage of a stream is heard, and found where Groq tells it", () => {
   const usage = { prompt_tokens: 3, completion_tokens: 4, prompt_tokens_details: { cached_tokens: 2 } };
   const { deltas } = played([{ ...head, choices: [], usage }]);
   expect(deltas).toEqual([
-    { type: "usage", usage: { inputTokens: 3, cachedInputTokens: 2, outputTokens: 4, reasoningTokens: 0 } },
+    {
+      type: "usage",
+      usage: { inputTokens: 3, cachedInputTokens: 2, outputTokens: 4, reasoningTokens: 0 },
+      reported: usage,
+    },
   ]);
   const { stream } = played([{ ...chunk({ content: "A." }, "stop"), x_groq: { id: "req_1", usage } }]);
   expect(stream.end()).toMatchObject({ usage, x_groq: { id: "req_1" } });

@@ -76,7 +76,10 @@ describe("the codec of Ollama", () => {
   });
 
   test("counts what it read and wrote", () => {
-    expect(read(answers[0] ?? {}).usage).toEqual({ inputTokens: 9, outputTokens: 4, reported: counts });
+    expect(read(answers[0] ?? {}).usage).toEqual({
+      ...{ inputTokens: 9, cachedInputTokens: 0, outputTokens: 4 },
+      reported: counts,
+    });
     expect(read(answers[1] ?? {}).usage).toBeUndefined();
   });
 

@@ -252,6 +252,10 @@ test("the cost of an answer so far is reported while it comes, by a server that 
   await using server = await streaming(eventsOf(counted, ...hello, completed));
   const { deltas } = await ask(provider(server));
   expect(deltas.filter(({ type }) => type === "usage")).toEqual([
-    { type: "usage", usage: { inputTokens: 7, cachedInputTokens: 0, outputTokens: 2, reasoningTokens: 1 } },
+    {
+      type: "usage",
+      usage: { inputTokens: 7, cachedInputTokens: 0, outputTokens: 2, reasoningTokens: 1 },
+      reported: usage,
+    },
   ]);
 });

@@ -168,7 +168,21 @@ export const codecMistakes: readonly Mistake[] = [
   [
     "readAnswer with another's name for tokens",
     reads({ usage: { promptTokens: 3, reported: null } }),
-    `${cannotRead} promptTokens in usage: give inputTokens, cachedInputTokens, outputTokens, reasoningTokens and reported`,
+    `${cannotRead} promptTokens in usage: give inputTokens, cachedInputTokens, outputTokens, reasoningTokens, counts and reported`,
+  ],
+  [
+    "readAnswer with a fraction among its counts",
+    reads({ usage: { reported: null, counts: { input: 1.5 } } }),
+    `${cannotRead} an object as usage.counts: give { input, cacheRead, cacheWritten, output, reasoning, … }, or leave it out`,
+  ],
+  [
+    "countsIn that gives a number",
+    () =>
+      run({
+        readAnswer: (rest: object) => ({ ...sound.readAnswer({}, odd({})), rest, usage: { reported: null } }),
+        countsIn: () => 3,
+      }),
+    "the codec mine/1 cannot read the response: countsIn gave 3: give { input, cacheRead, cacheWritten, output, reasoning, … }, counts in whole numbers",
   ],
   [
     "infer that gives nothing",

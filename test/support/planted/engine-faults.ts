@@ -1,3 +1,4 @@
+import { billFaults } from "./bill-faults.ts";
 import { logFaults } from "./log-faults.ts";
 import { foldFaults, planningFaults } from "./planning-faults.ts";
 import type { PlantedFault } from "./planted-fault.ts";
@@ -11,4 +12,5 @@ export const engineFaults: readonly PlantedFault[] = [
   ...logFaults,
   ...askedFaults,
   ...providerFaults,
+  ...billFaults,
 ];
