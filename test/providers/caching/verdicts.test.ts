@@ -146,6 +146,67 @@ test("an entry at the end of a message that is no end any more is behind a moved
   expect(last?.foreseen).toBe("boundary-moved");
 });
 
+test("settings between the system prompt and the messages take no position of a lookback", () => {
+  const own = { lookback: 3 };
+  const settings = { cache: {}, instructions: "Be brief." };
+  const asked = { wire: "messages", own, settings, read: 0, input: 200 } as const;
+  const near = { ...asked, blocks: [user("a"), user("b")], details: { cache: [2] } };
+  const first = { ...asked, blocks: [user("x")], details: { cache: [1, 0] } };
+  expect(verdictsOf(first, { ...near, read: 50 })[1]?.foreseenRead?.tokens).toBeGreaterThan(0);
+  const far = { ...near, blocks: [user("a"), user("b"), user("c")], details: { cache: [3] } };
+  expect(verdictsOf(first, far)[1]?.foreseenRead?.tokens).toBe(0);
+});
+
+test("reading an entry begins its own lifetime again, and a mark for a shorter one does not end it", () => {
+  const asked = { wire: "messages", settings: { cache: {}, instructions: long("Be brief.") }, input: 200 } as const;
+  const hour = { ...asked, settings: { ...asked.settings, cache: { ttl: "1h" } } };
+  const said = (text: string) => ({ blocks: [user(text)], details: { cache: [1, 0] } });
+  const [, second, third] = verdictsOf(
+    { ...hour, ...said("a"), at: 0, read: 0 },
+    { ...asked, ...said("b"), at: 50 * minute, read: 190 },
+    { ...asked, ...said("c"), at: 100 * minute, read: 190 },
+  );
+  expect([second?.cause, third?.cause]).toEqual(["changed", "changed"]);
+  expect(third?.foreseenRead?.tokens).toBeGreaterThan(0);
+});
+
+test("a request that missed without a reason leaves open whether it refreshed the entry", () => {
+  const own = lasting(5 * minute, 60 * minute);
+  const asked = { own, blocks: [one], input: 100, read: 0 };
+  const times = [0, 4, 8].map((each) => ({ ...asked, at: each * minute }));
+  expect(verdictsOf(...times).map(({ cause }) => cause)).toEqual(["first", "unexplained", "maybe-expired"]);
+});
+
+test("an expired entry that is written again is readable once that answer begins", () => {
+  const own = lasting(5 * minute, 5 * minute);
+  const asked = { own, blocks: [one], input: 100, read: 0 };
+  const [, second, third] = verdictsOf(
+    { ...asked, at: 0 },
+    { ...asked, at: 10 * minute, answerAt: 12 * minute },
+    { ...asked, at: 11 * minute },
+  );
+  expect([second?.cause, third?.cause]).toEqual(["expired", "not-yet-readable"]);
+});
+
+test("settings have no tokens, so nothing is estimated for them", () => {
+  const settings = { instructions: "Be brief." };
+  const asked = { blocks: [one], input: 100, read: 0 };
+  expect(verdictsOf({ ...asked, settings }, { ...asked, settings: { instructions: "Be exact." } })[1]).toMatchObject({
+    ...{ cause: "changed", unit: { path: "instructions", kind: "system" }, shared: { tokens: 0, isAbout: false } },
+  });
+});
+
+test("a request names the lifetime of its entries", () => {
+  const lifetimes = {
+    default: { leastMs: minute, mostMs: minute },
+    "12h": { leastMs: 720 * minute, mostMs: 720 * minute },
+  };
+  const asked = { own: { lifetimes }, blocks: [one], input: 100, read: 100 };
+  const named = { ...asked, settings: { prompt_cache_options: { ttl: "12h" } } };
+  expect(verdictsOf({ ...named, at: 0 }, { ...named, at: 700 * minute })[1]?.foreseen).toBe("read");
+  expect(verdictsOf({ ...asked, at: 0 }, { ...asked, at: 700 * minute })[1]?.foreseen).toBe("expired");
+});
+
 test("ids, states and ciphertexts are no change, except of reasoning without a text", () => {
   const unitsOf = (...input: readonly JsonObject[]) => {
     const logged = {
