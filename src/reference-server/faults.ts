@@ -28,6 +28,12 @@ export type Fault =
   | { readonly kind: "duplicate-call" }
   /** Withholds the context's reasoning from the model, and says so in `input_transformations`. */
   | { readonly kind: "withhold"; readonly reason: string }
+  /** The caches have lost all entries before this request reads them. */
+  | { readonly kind: "evict" }
+  /** A machine without any cache entry answers this request, and no other. */
+  | { readonly kind: "cold-machine" }
+  /** The answer does not report what was cached. */
+  | { readonly kind: "untold" }
   /** An `error` frame in the stream instead of an answer: flat as the SDK types it, or nested as on the real wire. */
   | { readonly kind: "stream-error"; readonly error: JsonObject; readonly isNested: boolean }
   /** On a WebSocket, sends this frame in place of the rest, after this many frames of the answer, and nothing more. */

@@ -1,4 +1,5 @@
 import type { ScriptedAnswer } from "./answers.ts";
+import type { CacheUse } from "./cache/prompt-cache.ts";
 import type { Outgoing } from "./delivery.ts";
 import type { Fault } from "./faults.ts";
 import type { Reading, ReceivedRequest } from "./options.ts";
@@ -28,6 +29,8 @@ interface FrontRequest {
   readonly url: URL;
   readonly headers: ReceivedRequest["headers"];
   readonly fault: Fault | undefined;
+  /** Its index among all requests that the server received. */
+  readonly index: number;
 }
 
 /** An accepted request. */
@@ -35,6 +38,8 @@ export interface FrontCall {
   readonly body: JsonObject;
   /** Created on demand: the same content as items of the Responses API. */
   readonly reading: () => Reading;
+  /** What it reads from the prompt cache. */
+  readonly cache: CacheUse;
   /** Called once the script has answered or failed: other requests need no longer wait for this one. */
   readonly release?: () => void;
   /** The scripted items in the form of this dialect, or an error in the stream instead (`stream-error`). */

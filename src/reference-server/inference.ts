@@ -1,11 +1,13 @@
 import { compaction, type ScriptedAnswer } from "./answers.ts";
 import { checkAzureInput, contentFilters } from "./azure.ts";
+import type { CacheUse } from "./cache/prompt-cache.ts";
 import { isCompactedNow, uncompacted } from "./compacting.ts";
 import { admit, extend, itemsOf, type Link, tokensOf } from "./contexts.ts";
 import { continuedFrom } from "./continued-from.ts";
 import { addItems } from "./conversations.ts";
 import type { Fault } from "./faults.ts";
 import { keepingOf } from "./keeping.ts";
+import { headOfPrompt, inputTokens } from "./link-places.ts";
 import type { ConversationObject, HeldResponse, Memory } from "./memory.ts";
 import type { DialectOptions, Reading, ReferenceServerOptions } from "./options.ts";
 import { bindReasoning, checkReasoning, isWithheld, transformationsOf, type Withheld } from "./reasoning-check.ts";
@@ -38,7 +40,7 @@ interface OnSocket {
 export interface Inference {
   accept(body: JsonObject, fault: Fault | undefined, socket?: OnSocket): Accepted | { readonly refusal: Refusal };
   /** A response without output to continue from: its request gets no answer. */
-  warmUp(accepted: Accepted): HeldResponse;
+  warmUp(accepted: Accepted, arrival: number): HeldResponse;
   /** A response to be made in the background: from here on it can be fetched, and says that it is not ready. */
   queue(accepted: Accepted): HeldResponse;
   /** The response to an accepted request, held but not yet committed; a queued response keeps its id. */
@@ -94,8 +96,10 @@ export function createInference(memory: Memory, options: ReferenceServerOptions,
       memory.responses.set(held.head.id, queued);
       return queued;
     },
-    warmUp(request) {
-      const held = unanswered(request, { memory, options });
+    warmUp(request, index) {
+      const use = readPrompt(memory, request, { index, fault: undefined });
+      use.begin();
+      const held = { ...unanswered(request, { memory, options, use }), cache: use.verdict };
       memory.responses.set(held.head.id, { ...held, isStored: false });
       return held;
     },
@@ -127,13 +131,14 @@ export function createInference(memory: Memory, options: ReferenceServerOptions,
 /** A response without content, to a request that gets no answer, or none yet. */
 function unanswered(
   request: Accepted,
-  { memory, options }: { readonly memory: Memory; readonly options: ReferenceServerOptions },
+  given: { readonly memory: Memory; readonly options: ReferenceServerOptions; readonly use?: CacheUse },
 ): HeldResponse {
+  const { memory, options, use } = given;
   const { body, before, input } = request;
   const at = (options.now ?? Date.now)();
   const times = { createdAt: seconds(at), completedAt: seconds(at) };
   const nothing = { answered: { output: [] }, output: [], fault: undefined, isAzure: false };
-  const head = headOf({ memory, request, ...nothing, ...times });
+  const head = headOf({ memory, request, use, ...nothing, ...times });
   return { head, input, output: [], before, context: before, ...keepingOf(body, at) };
 }
 
@@ -151,7 +156,9 @@ async function respond(to: {
   const now = options.now ?? Date.now;
   const at = now();
   const createdAt = seconds(at);
+  const use = readPrompt(memory, request, { index: arrival, fault });
   const answered = await script.answer({ body, reading, arrival, fault });
+  use.begin();
   const isCompacted = options.compacts === true && isCompactedNow(body, before.tokens);
   const finished = memory.finish([...(isCompacted ? [compaction()] : []), ...answered.output]);
   const output = finished.map(({ item }) => item);
@@ -162,11 +169,11 @@ async function respond(to: {
   if (options.checksReasoning !== undefined) bindReasoning(memory.bindings, { before, output, body });
   const times = { createdAt, completedAt: seconds(now()) };
   const isAzure = options.azure !== undefined;
-  const head = headOf({ memory, request, answered, output, fault, id: queued?.head.id, isAzure, ...times });
-  memory.prompts.keep(context, promptSettings(body));
+  const head = headOf({ memory, request, use, answered, output, fault, id: queued?.head.id, isAzure, ...times });
+  use.cacheAnswer(memory.linkPlaces.of(context, headOfPrompt(memory.prompts, body)));
   const keeping = keepingOf(body, at);
   const isStored = keeping.isStored && options.neverStores !== true && fault?.kind !== "unstored";
-  const held = { head, input, output, before, context, ...keeping, isStored };
+  const held = { head, input, output, before, context, ...keeping, isStored, cache: use.verdict };
   if (queued === undefined) memory.responses.set(head.id, { ...held, isStored: false });
   return held;
 }
@@ -217,6 +224,7 @@ function asyncToolsOf(body: JsonObject): ReadonlySet<string> {
 function headOf(of: {
   readonly memory: Memory;
   readonly request: Accepted;
+  readonly use: CacheUse | undefined;
   readonly answered: ScriptedAnswer;
   readonly output: readonly JsonObject[];
   readonly fault: Fault | undefined;
@@ -225,14 +233,10 @@ function headOf(of: {
   readonly id?: string | undefined;
   readonly isAzure: boolean;
 }): HeldResponse["head"] {
-  const { request, answered, fault, output } = of;
+  const { request, use, answered, fault, output } = of;
   const { body } = request;
   const reasoning = output.filter((item) => item["type"] === "reasoning");
-  const said = tokensOf([{ instructions: body["instructions"] ?? "" }, ...objectsOf(body["tools"])]);
-  const input = request.before.tokens + said;
-  const known = of.memory.prompts.cachedTokens(request.before, promptSettings(body));
-  const cached = known === 0 ? 0 : known + said;
-  const tokens = { input, cached, output: tokensOf(output), reasoning: tokensOf(reasoning) };
+  const tokens = { input: inputTokens(request), use, output: tokensOf(output), reasoning: tokensOf(reasoning) };
   return {
     id: of.id ?? of.memory.nextId("resp"),
     body,
@@ -251,9 +255,13 @@ function headOf(of: {
   };
 }
 
-/** The beginning of a prompt, before its items. */
-const promptSettings = ({ model = null, instructions = null, tools = null }: JsonObject): string =>
-  JSON.stringify([model, instructions, tools]);
+function readPrompt(
+  { linkPlaces, prompts }: Memory,
+  { body, before }: Accepted,
+  asked: { readonly index: number; readonly fault: Fault | undefined },
+): CacheUse {
+  return prompts.use({ body, places: linkPlaces.of(before, headOfPrompt(prompts, body)), ...asked });
+}
 
 function seconds(milliseconds: number): number {
   return Math.floor(milliseconds / 1000);

@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import type { ScriptedItem } from "./answers.ts";
+import { type CachingOptions, PromptCache } from "./cache/prompt-cache.ts";
+import type { CacheVerdict } from "./cache/verdict.ts";
 import { type Ciphertexts, createCiphertexts } from "./ciphertext.ts";
 import type { Issued, Link } from "./contexts.ts";
-import { createPromptCache, type PromptCache } from "./prompt-cache.ts";
+import { LinkPlaces } from "./link-places.ts";
 import type { ReasoningBinding } from "./reasoning-check.ts";
 import type { ResponseHead } from "./response-body.ts";
 import { type JsonObject, stringOf, typeOf } from "./wire.ts";
@@ -13,6 +15,8 @@ export interface HeldResponse {
   /** Verbatim, with references resolved. */
   readonly input: readonly JsonObject[];
   readonly output: readonly JsonObject[];
+  /** What the prompt cache did for it, if the model was asked. */
+  readonly cache?: CacheVerdict;
   /** The context before it, and after it. */
   readonly before: Link | undefined;
   readonly context: Link;
@@ -48,6 +52,7 @@ export interface Memory {
   /** By item id, if the server checks reasoning. */
   readonly bindings: Map<string, ReasoningBinding>;
   readonly prompts: PromptCache;
+  readonly linkPlaces: LinkPlaces;
   /** The items that compaction items replace, by their ids, if the server itself makes them. */
   readonly compacted: Map<string, readonly JsonObject[]>;
   /** The same seed gives the same ids in the same order. */
@@ -88,7 +93,7 @@ const withCallId = new Set(
   "function_call custom_tool_call computer_call shell_call local_shell_call apply_patch_call program".split(" "),
 );
 
-export function createMemory(seed: string): Memory {
+export function createMemory(seed: string, caching: CachingOptions = {}): Memory {
   const ciphertexts = createCiphertexts(seed);
   const issued = new Map<string, Issued>();
   const responses = new Map<string, HeldResponse>();
@@ -103,7 +108,8 @@ export function createMemory(seed: string): Memory {
     issued,
     ciphertexts,
     bindings: new Map(),
-    prompts: createPromptCache(),
+    prompts: new PromptCache("responses", caching),
+    linkPlaces: new LinkPlaces(),
     compacted: new Map(),
     nextId,
     finish: (output) => output.map((scripted) => ({ ...scripted, item: withIds(scripted.item, nextId) })),

@@ -1,5 +1,7 @@
 import type { ScriptedAnswer } from "./answers.ts";
 import type { AzureOptions } from "./azure.ts";
+import { type CacheFront, type CacheOptions, cacheFronts, isCacheFact } from "./cache/facts.ts";
+import type { CacheVerdict } from "./cache/verdict.ts";
 import type { ChatServerDialect } from "./chat/dialects.ts";
 import type { Fault } from "./faults.ts";
 import type { Json, JsonObject } from "./wire.ts";
@@ -41,6 +43,8 @@ export interface ReceivedRequest {
   readonly at: number;
   /** The WebSocket that carried it, numbered from 0; undefined over HTTP. */
   readonly socket: number | undefined;
+  /** What the prompt cache did for it; undefined if the model was not asked. */
+  readonly cache: CacheVerdict | undefined;
   /** Whether an injected fault had an effect: loops over "cut after n bytes" end when it had none. */
   readonly hasFaultFired: boolean;
 }
@@ -100,6 +104,11 @@ export interface DialectOptions {
   readonly takesToken?: (token: string) => boolean;
   /** How its WebSockets differ. */
   readonly webSocket?: SocketOptions;
+  /**
+   * How the prompt caches of its fronts differ from the defaults. By default every front caches every prefix for good and to the token,
+   * except for Anthropic's, which cache at breakpoints for five minutes or an hour.
+   */
+  readonly caches?: { readonly [front in CacheFront]?: CacheOptions };
 }
 
 /** How the WebSockets of a server differ from OpenAI's. */
@@ -158,11 +167,10 @@ const optionNames: { readonly [Name in keyof ReferenceServerOptions]-?: true } =
     verifiesCiphertexts: true,
     chat: true,
     takesToken: true,
-    webSocket: true,
+    ...{ webSocket: true, caches: true },
   },
 };
 
-/**
 /**
  * Rejects a misspelt option: otherwise an unread script would be silently replaced by the default.
  *
@@ -174,4 +182,15 @@ export function checkServerOptions(options: ReferenceServerOptions): void {
     throw new TypeError(`startReferenceServer has no option '${unknown}': its type ReferenceServerOptions lists all`);
   if (options.script !== undefined && !Array.isArray(options.script))
     throw new TypeError("startReferenceServer: script is no list: give a list of answers");
+  for (const [front, facts] of Object.entries(options.caches ?? {})) {
+    if (!cacheFronts.has(front))
+      throw new TypeError(
+        `startReferenceServer: caches has no front '${front}': give one of ${[...cacheFronts].join(", ")}`,
+      );
+    const fact = Object.keys(facts).find((name) => !isCacheFact(name));
+    if (fact !== undefined)
+      throw new TypeError(
+        `startReferenceServer: caches.${front} has no member '${fact}': its type CacheOptions lists all`,
+      );
+  }
 }

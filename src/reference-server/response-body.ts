@@ -1,3 +1,4 @@
+import type { CacheUse } from "./cache/prompt-cache.ts";
 import type { Json, JsonObject } from "./wire.ts";
 
 /** The members of a response except its output. */
@@ -70,15 +71,32 @@ export function startedBody(head: ResponseHead, status: "in_progress" | "queued"
 
 /** The usage of a request, computed only from sizes, so that it is the same in every run. */
 export function usageOf(
-  tokens: { readonly input: number; readonly cached: number; readonly output: number; readonly reasoning: number },
+  tokens: {
+    readonly input: number;
+    readonly use?: CacheUse | undefined;
+    readonly output: number;
+    readonly reasoning: number;
+  },
   given: JsonObject = {},
 ): JsonObject {
   return {
     input_tokens: tokens.input,
-    input_tokens_details: { cached_tokens: tokens.cached },
+    ...cacheDetails(tokens.use),
     output_tokens: tokens.output,
     output_tokens_details: { reasoning_tokens: tokens.reasoning },
     total_tokens: tokens.input + tokens.output,
     ...given,
   };
+}
+
+/** What was read from the prompt cache, and what was written: by lifetime, if the request named one that OpenAI counts by itself. */
+function cacheDetails(use: CacheUse | undefined): JsonObject {
+  if (use === undefined) return { input_tokens_details: { cached_tokens: 0 } };
+  const { isTold, areWritesTold, read, written } = use;
+  if (!isTold) return {};
+  const { "30m": short, "12h": long } = written.by;
+  const isByLifetime = short !== undefined || long !== undefined;
+  const by = { ttl_30m_tokens: short ?? 0, ttl_12h_tokens: long ?? 0 };
+  const writes = { cache_write_tokens: written.all, ...(isByLifetime ? { cache_write_tokens_details: by } : {}) };
+  return { input_tokens_details: { cached_tokens: read, ...(areWritesTold ? writes : {}) } };
 }

@@ -68,7 +68,7 @@ export function arrived(
     ...{ index: arrivals.count, method: socket === undefined ? method : "POST", path: url, headers, bodyText, socket },
     body: bodyOf(bodyText),
     status: 0,
-    responseId: undefined,
+    ...{ responseId: undefined, cache: undefined },
     at: (options.now ?? Date.now)(),
     hasFaultFired: false,
   };
@@ -167,6 +167,7 @@ async function infer(
   }
   const held = await parts.inference.respond(accepted, received.index, { fault });
   received.responseId = held.head.id;
+  received.cache = held.cache;
   parts.readings.set(held.head.id, accepted.reading);
   const outgoing = outgoingOf(held, fault, parts);
   // A background response continues without a client.
@@ -198,6 +199,7 @@ async function inferAside(
   });
   const committed = made.then((held) => {
     inference.commit(held);
+    received.cache = held.cache;
     underWay.delete(id);
     waiting.resolve(held);
   });

@@ -23,12 +23,13 @@ export async function serveFront(
   const { fault, isAnswered } = await firstFault(parts, exchange);
   if (isAnswered) return;
   const { body, headers, index } = received;
-  const accepted = front.accept({ body, url, headers, fault });
+  const accepted = front.accept({ body, url, headers, fault, index });
   if ("refusal" in accepted) {
     await finish(exchange, refused(accepted.refusal));
     return;
   }
   parts.readings.set(index, accepted.reading);
+  received.cache = accepted.cache.verdict;
   let answered: ScriptedAnswer;
   try {
     answered = await parts.script.answer({ ...accepted, arrival: index, fault });
@@ -38,6 +39,7 @@ export async function serveFront(
   } finally {
     accepted.release?.();
   }
+  accepted.cache.begin();
   const error = fault?.kind === "stream-error" ? fault.error : undefined;
   const { outgoing, responseId, commit } = accepted.render(
     fault?.kind === "corrupt" ? wrong(answered) : answered,

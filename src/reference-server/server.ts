@@ -21,6 +21,8 @@ import { isObject, type JsonObject, objectsOf, stringOf } from "./wire.ts";
 
 export * from "./answers.ts";
 export type { AzureOptions } from "./azure.ts";
+export type { CacheFacts, CacheFront, CacheOptions, PrefixSetting, PromptPart } from "./cache/facts.ts";
+export type { CacheReason, CacheVerdict } from "./cache/verdict.ts";
 export { type ChatServerDialect, chatServerDialects } from "./chat/dialects.ts";
 export { claudeCliStandIn } from "./claude-cli/stand-in-command.ts";
 export { type ErrorRow, errorRow, errorRows } from "./error-rows.ts";
@@ -77,7 +79,7 @@ export interface ReferenceServer extends AsyncDisposable {
 export async function startReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
   checkServerOptions(options);
   const seed = options.seed ?? randomUUID();
-  const memory = createMemory(seed);
+  const memory = createMemory(seed, options);
   const script = createScript(options);
   const inference = createInference(memory, options, script);
   const fronts = createFronts.map((create) => create({ ...options, seed }));

@@ -134,8 +134,11 @@ export class SocketConnection {
     { accepted, generates, fault }: { accepted: Accepted; generates: boolean; fault: Fault | undefined },
   ): Promise<void> {
     const { inference, readings } = this.#parts;
-    const held = generates ? await inference.respond(accepted, received.index, { fault }) : inference.warmUp(accepted);
+    const held = generates
+      ? await inference.respond(accepted, received.index, { fault })
+      : inference.warmUp(accepted, received.index);
     received.responseId = held.head.id;
+    received.cache = held.cache;
     readings.set(held.head.id, accepted.reading);
     const named = lane.name === undefined ? {} : { stream_id: lane.name };
     const texts = eventsOf(held, fault, this.#parts).map((event) => JSON.stringify({ ...event, ...named }));

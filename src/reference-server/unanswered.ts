@@ -3,13 +3,14 @@ import { uncompacted } from "./compacting.ts";
 import { itemsOf, tokensOf } from "./contexts.ts";
 import { asJson, type Outgoing, refused } from "./delivery.ts";
 import { type Accepted, createInference } from "./inference.ts";
+import { inputTokens } from "./link-places.ts";
 import type { Memory } from "./memory.ts";
 import type { ReferenceServerOptions } from "./options.ts";
 import { missingParameter } from "./refusals.ts";
 import { checkFieldNames } from "./request-schema.ts";
 import { usageOf } from "./response-body.ts";
 import { createScript } from "./script.ts";
-import { type JsonObject, objectsOf, stringOf, typeOf } from "./wire.ts";
+import { type JsonObject, stringOf, typeOf } from "./wire.ts";
 
 /** Answers questions about a request without making it: the model is not asked, and nothing is stored. */
 interface Asking {
@@ -35,7 +36,7 @@ export function countInput(asking: Asking, body: JsonObject): Outgoing {
   const { personality: _, ...asked } = body;
   return about(asking, { ...asked, model: asked["model"] ?? models[0] ?? "any" }, (accepted) => ({
     object: "response.input_tokens",
-    input_tokens: tokensIn(accepted),
+    input_tokens: inputTokens(accepted),
   }));
 }
 
@@ -59,7 +60,7 @@ export function compact(asking: Asking, body: JsonObject): Outgoing {
     const users = itemsOf(accepted.before).filter(isUsers);
     const asked = users.map((item) => ({ id: memory.nextId("msg"), type: "message", status: "completed", ...item }));
     const output = [...asked, ...made];
-    const tokens = { input: tokensIn(accepted), cached: 0, output: tokensOf(output), reasoning: 0 };
+    const tokens = { input: inputTokens(accepted), output: tokensOf(output), reasoning: 0 };
     const createdAt = Math.floor((options.now ?? Date.now)() / 1000);
     const id = memory.nextId("resp");
     return { id, object: "response.compaction", created_at: createdAt, output, usage: usageOf(tokens) };
@@ -72,6 +73,3 @@ function about({ memory, options }: Asking, body: JsonObject, told: (accepted: A
   const accepted = inference.accept(body, undefined);
   return "refusal" in accepted ? refused(accepted.refusal) : asJson(200, told(accepted));
 }
-
-const tokensIn = ({ body, before }: Accepted): number =>
-  before.tokens + tokensOf([{ instructions: body["instructions"] ?? "" }, ...objectsOf(body["tools"])]);

@@ -30,6 +30,12 @@ export function stringOf(value: Json | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
+/** The value at a path of member names, as in `reasoning.effort`; null if it is absent. */
+export function valueAt(body: JsonObject, path: string): Json {
+  const value = path.split(".").reduce<Json | undefined>((at, name) => (isObject(at) ? at[name] : undefined), body);
+  return value ?? null;
+}
+
 /** `message` may be omitted if there is a role (easy input messages). */
 export function typeOf(item: JsonObject): string {
   return stringOf(item["type"]) ?? ("role" in item ? "message" : "id" in item ? "item_reference" : "");

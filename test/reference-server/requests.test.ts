@@ -139,7 +139,7 @@ test("echoes settings, counts usage from sizes alone, and lists what arrived", a
     model: "m",
     truncation: "disabled",
   });
-  const second = await accepted(server, { input: "b", previous_response_id: idOf(first) });
+  const second = await accepted(server, { ...body, input: "b", previous_response_id: idOf(first) });
   const { usage } = second;
   expect(
     isObject(usage) && isObject(usage["input_tokens_details"]) && usage["input_tokens_details"]["cached_tokens"],

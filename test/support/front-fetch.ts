@@ -19,11 +19,13 @@ export function fetchFromFront(front: Front, think: Thinking) {
       url,
       headers: Object.fromEntries(new Headers(init?.headers)),
       fault: undefined,
+      index: requests.length - 1,
     };
     const accepted = front.accept(asked);
     if ("refusal" in accepted) return answered(accepted.refusal);
     const said = think(accepted.reading());
     accepted.release?.();
+    accepted.cache.begin();
     if ("refusal" in said) return answered(said.refusal);
     const { outgoing, commit } = accepted.render(said, undefined);
     commit?.();

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import type { ScriptedAnswer } from "../answers.ts";
 import { defaultDeltaLength } from "../by-id.ts";
+import { tokensIn, unitsIn } from "../cache/prompt.ts";
+import { type CacheUse, PromptCache } from "../cache/prompt-cache.ts";
 import { asJson } from "../delivery.ts";
 import { chunks } from "../frames.ts";
 import type { Front, FrontAnswer } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
-import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
 import { type Refusal, refusal } from "../refusals.ts";
 import { givenSaid, idSaid, type Untidy, untidyFor } from "../untidy.ts";
 import { isArray, isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
@@ -18,10 +19,10 @@ export const languageModelPath = "/language-model";
 /** Answers calls of a model of the AI SDK: with one JSON object, or with the parts of its stream, one per line. */
 export function createAiSdkFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
-  const cache = createPrefixCache();
+  const cache = new PromptCache("ai-sdk", options);
   let answers = 0;
 
-  function render(answer: ScriptedAnswer, tokens: PromptTokens, { isStreamed, error }: Delivery): FrontAnswer {
+  function render(answer: ScriptedAnswer, use: CacheUse, { isStreamed, error }: Delivery): FrontAnswer {
     const hash = createHash("sha256").update(`${options.seed}:ai-sdk:${answers}`).digest("hex");
     answers += 1;
     const id = `gen-${hash.slice(0, 24)}`;
@@ -29,7 +30,7 @@ export function createAiSdkFront(options: ReferenceServerOptions & { readonly se
     const tidy = answer.output.flatMap(({ item }, index) => partsOf(item, `${id}-${index}`));
     const content = untidy === undefined ? tidy : tidy.map((part) => untidyPart(untidy, part));
     const head = { id, modelId: "reference", timestamp: new Date((options.now ?? Date.now)()).toISOString() };
-    const end = { finishReason: finishOf(answer, content), usage: usageOf(content, tokens) };
+    const end = { finishReason: finishOf(answer, content), usage: usageOf(content, use) };
     if (answer.status === "failed") {
       const { status, body } = failed(answer.error?.message ?? "The model failed.");
       return { outgoing: asJson(status, body), responseId: undefined };
@@ -52,18 +53,20 @@ export function createAiSdkFront(options: ReferenceServerOptions & { readonly se
 
   return {
     takes: (method, path) => method === "POST" && path.endsWith(languageModelPath),
-    accept({ body }) {
+    accept({ body, index, fault }) {
       if (!isObject(body)) return { refusal: refusal("The options of a call are an object.") };
       const wrong = checkPrompt(body);
       if (wrong !== undefined) return { refusal: refusal(wrong) };
-      const units = [...objectsOf(body["tools"]), ...objectsOf(body["prompt"])];
-      const { isTooLong, ...tokens } = cache.read(units, maxContextTokens);
-      if (isTooLong) return { refusal: refusal("The prompt is too long.", { code: "context_length_exceeded" }) };
+      const tools = unitsIn("tool", "tools", objectsOf(body["tools"]));
+      const places = cache.placesOf(body, [...tools, ...unitsIn("message", "prompt", objectsOf(body["prompt"]))]);
+      if ((places.at(-1)?.tokens ?? 0) > maxContextTokens)
+        return { refusal: refusal("The prompt is too long.", { code: "context_length_exceeded" }) };
       const isStreamed = body["stream"] === true;
+      const use = cache.use({ body, places, index, fault });
       return {
-        body,
+        ...{ body, cache: use },
         reading: () => readingOf(body),
-        render: (answer, error) => render(answer, tokens, { isStreamed, error }),
+        render: (answer, error) => render(answer, use, { isStreamed, error }),
       };
     },
     serverError: failed,
@@ -105,12 +108,19 @@ function finishOf({ status, incompleteDetails }: ScriptedAnswer, content: readon
   return { unified, raw: unified };
 }
 
-function usageOf(content: readonly JsonObject[], { prompt, cached }: PromptTokens): JsonObject {
+function usageOf(
+  content: readonly JsonObject[],
+  { prompt, read, written, isTold, areWritesTold }: CacheUse,
+): JsonObject {
   const tokensOf = (parts: readonly JsonObject[]): number => tokensIn(parts.map((part) => JSON.stringify(part)));
   const total = tokensOf(content);
   const reasoning = tokensOf(content.filter(({ type }) => type === "reasoning"));
   return {
-    inputTokens: { total: prompt, noCache: prompt - cached, cacheRead: cached },
+    inputTokens: {
+      total: prompt,
+      ...(isTold ? { noCache: prompt - read, cacheRead: read } : {}),
+      ...(areWritesTold ? { cacheWrite: written.all } : {}),
+    },
     outputTokens: { total, text: total - reasoning, reasoning },
   };
 }

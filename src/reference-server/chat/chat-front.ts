@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import type { ScriptedAnswer } from "../answers.ts";
 import { defaultDeltaLength, eventStream } from "../by-id.ts";
+import { type PromptUnit, tokensIn, unitsIn } from "../cache/prompt.ts";
+import { type CacheUse, PromptCache } from "../cache/prompt-cache.ts";
 import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer, FrontCall } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
-import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
 import { noise, untidyFor } from "../untidy.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { type CompletionHead, completionBody, completionChunks, messageOf } from "./completion.ts";
@@ -17,10 +18,10 @@ import { untidyBody, untidyChunks } from "./untidy.ts";
 /** Chat Completions. Between requests it keeps only the prefixes of prompts in its cache. */
 export function createChatFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { chat: dialect = "openai", models, maxContextTokens = Number.POSITIVE_INFINITY } = options;
-  const cache = createPrefixCache();
+  const cache = new PromptCache("chat", options);
   let answers = 0;
 
-  function render(body: JsonObject, tokens: PromptTokens, { answer, error }: Rendered): FrontAnswer {
+  function render(body: JsonObject, use: CacheUse, { answer, error }: Rendered): FrontAnswer {
     const hash = createHash("sha256").update(`${options.seed}:chat:${answers}`).digest("hex");
     answers += 1;
     const id = `chatcmpl-${hash.slice(0, 29)}`;
@@ -29,7 +30,7 @@ export function createChatFront(options: ReferenceServerOptions & { readonly see
     const head: CompletionHead = {
       ...{ id, dialect, model: stringOf(body["model"]) ?? "" },
       created: Math.floor((options.now ?? Date.now)() / 1000),
-      usage: usageOf(message, { ...tokens, dialect, given: answer.usage ?? {} }),
+      usage: usageOf(message, { use, dialect, given: answer.usage ?? {} }),
     };
     const { deltaLength = defaultDeltaLength } = options;
     const isStreamed = body["stream"] === true;
@@ -56,17 +57,18 @@ export function createChatFront(options: ReferenceServerOptions & { readonly see
 
   return {
     takes: (method, path) => method === "POST" && path.endsWith("/chat/completions"),
-    accept({ body }): FrontCall | { readonly refusal: ReturnType<typeof badBody> } {
+    accept({ body, index, fault }): FrontCall | { readonly refusal: ReturnType<typeof badBody> } {
       if (!isObject(body)) return { refusal: badBody(dialect) };
       const wrong = checkRequest(body, dialect, models);
       if (wrong !== undefined) return { refusal: wrong };
-      const units = [...objectsOf(body["tools"]), ...objectsOf(body["messages"])];
-      const { isTooLong, ...tokens } = cache.read(units, maxContextTokens);
-      if (isTooLong) return { refusal: tooLong(dialect, tokens.prompt, maxContextTokens) };
+      const places = cache.placesOf(body, unitsOf(body));
+      const prompt = places.at(-1)?.tokens ?? 0;
+      if (prompt > maxContextTokens) return { refusal: tooLong(dialect, prompt, maxContextTokens) };
+      const use = cache.use({ body, places, index, fault });
       return {
-        body,
+        ...{ body, cache: use },
         reading: () => readingOf(body, dialect),
-        render: (answer, error) => render(body, tokens, { answer, error }),
+        render: (answer, error) => render(body, use, { answer, error }),
       };
     },
     serverError: (message) => failed(dialect, message),
@@ -77,6 +79,20 @@ export function createChatFront(options: ReferenceServerOptions & { readonly see
   };
 }
 
+function unitsOf(body: JsonObject): readonly PromptUnit[] {
+  const messages = objectsOf(body["messages"]);
+  const said = unitsIn("message", "messages", messages).map((unit, at) => ({
+    ...unit,
+    by: speakers.get(stringOf(messages[at]?.["role"]) ?? ""),
+  }));
+  return [...unitsIn("tool", "tools", objectsOf(body["tools"])), ...said];
+}
+
+const speakers: ReadonlyMap<string, PromptUnit["by"]> = new Map([
+  ...[["user", "user"] as const, ["tool", "result"] as const],
+  ...[["system", "developer"] as const, ["developer", "developer"] as const],
+]);
+
 type Rendered = { readonly answer: ScriptedAnswer; readonly error: JsonObject | undefined };
 
 function finishOf({ status, incompleteDetails }: ScriptedAnswer, message: JsonObject): string {
@@ -86,16 +102,22 @@ function finishOf({ status, incompleteDetails }: ScriptedAnswer, message: JsonOb
 
 function usageOf(
   message: JsonObject,
-  of: PromptTokens & { readonly dialect: ChatServerDialect; readonly given: JsonObject },
+  of: { readonly use: CacheUse; readonly dialect: ChatServerDialect; readonly given: JsonObject },
 ): JsonObject {
-  const { prompt, cached, dialect, given } = of;
+  const { use, dialect, given } = of;
+  const { prompt, read } = use;
   const completion = tokensIn([JSON.stringify(message)]);
   const thought = stringOf(message["reasoning_content"] ?? message["reasoning"]) ?? "";
   return {
     ...{ prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
-    ...(dialect === "deepseek" ? { prompt_cache_hit_tokens: cached, prompt_cache_miss_tokens: prompt - cached } : {}),
-    prompt_tokens_details: { cached_tokens: cached },
+    ...(use.isTold && dialect === "deepseek"
+      ? { prompt_cache_hit_tokens: read, prompt_cache_miss_tokens: prompt - read }
+      : {}),
+    ...(use.isTold ? { prompt_tokens_details: { cached_tokens: read, ...writesOf(use) } } : {}),
     completion_tokens_details: { reasoning_tokens: tokensIn([thought]) },
     ...given,
   };
 }
+
+const writesOf = ({ areWritesTold, written }: CacheUse): JsonObject =>
+  areWritesTold ? { cache_write_tokens: written.all } : {};

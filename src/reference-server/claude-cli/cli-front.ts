@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import type { ScriptedAnswer, ScriptedItem } from "../answers.ts";
+import { type PromptUnit, tokensIn, unitOf, unitsIn } from "../cache/prompt.ts";
+import { type CacheUse, PromptCache } from "../cache/prompt-cache.ts";
 import type { Front, FrontAnswer, FrontCall } from "../front.ts";
 import { contentOf } from "../messages/message.ts";
+import { usageOf } from "../messages/usage.ts";
 import type { ReferenceServerOptions } from "../options.ts";
-import { tokensIn } from "../prefix-cache.ts";
 import type { Refusal } from "../refusals.ts";
 import { untidyFor } from "../untidy.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, parseJson, stringOf } from "../wire.ts";
@@ -18,6 +20,7 @@ import { untidyLines } from "./untidy.ts";
  */
 export function createClaudeCliFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { seed, models, maxContextTokens = Number.POSITIVE_INFINITY } = options;
+  const cache = new PromptCache("claude-cli", options);
   const sessions = new Map<string, readonly JsonObject[]>();
   let made = 0;
   const nextHash = (): string => {
@@ -25,7 +28,7 @@ export function createClaudeCliFront(options: ReferenceServerOptions & { readonl
     return createHash("sha256").update(`${seed}:claude-cli:${made}`).digest("hex");
   };
 
-  function render({ session, model, messages }: Asked, answer: ScriptedAnswer, error: JsonObject | undefined) {
+  function render({ session, model, messages, use }: Asked, answer: ScriptedAnswer, error: JsonObject | undefined) {
     const hash = nextHash();
     const ids = { session_id: session, uuid: `${hash.slice(0, 8)}-0000-4000-8000-${hash.slice(8, 20)}` };
     const init = { type: "system", subtype: "init", model, tools: [], ...ids };
@@ -37,10 +40,7 @@ export function createClaudeCliFront(options: ReferenceServerOptions & { readonl
     const spoken = said.filter(({ role }) => role === "assistant").flatMap(({ content = null }) => objectsOf(content));
     const last = spoken.findLast(({ type }) => type === "text");
     const lines = said.map((message) => lineOf(message, { id: `msg_${hash.slice(0, 24)}`, model, ids }));
-    const usage = {
-      ...{ input_tokens: sizeOf(messages.slice(-1)), cache_creation_input_tokens: 0 },
-      ...{ cache_read_input_tokens: sizeOf(messages.slice(0, -1)), output_tokens: sizeOf(spoken), ...answer.usage },
-    };
+    const usage = { ...usageOf(use), output_tokens: sizeOf(spoken), ...answer.usage };
     const result = {
       ...{ type: "result", subtype: answer.status === "incomplete" ? "error_max_turns" : "success", is_error: false },
       ...{ result: last?.["text"] ?? "", num_turns: 1, stop_reason: "end_turn", usage, total_cost_usd: 0, ...ids },
@@ -55,7 +55,7 @@ export function createClaudeCliFront(options: ReferenceServerOptions & { readonl
 
   return {
     takes: (method, path) => method === "POST" && path.endsWith(standInPath),
-    accept({ body }): FrontCall | { readonly refusal: Refusal } {
+    accept({ body, index, fault }): FrontCall | { readonly refusal: Refusal } {
       if (!isObject(body)) return ends("the stand-in for the Claude CLI gives its arguments and its input");
       const words = isArray(body["arguments"]) ? body["arguments"].map((word) => stringOf(word) ?? "") : [];
       const wrong = wrongArguments(words);
@@ -72,22 +72,40 @@ export function createClaudeCliFront(options: ReferenceServerOptions & { readonl
       if (size > maxContextTokens)
         return refusedByApi(400, `prompt is too long: ${size} tokens > ${maxContextTokens} maximum`);
       const session = resumed ?? `session-${nextHash().slice(0, 24)}`;
+      const system = wordAfter(words, "--append-system-prompt");
+      const places = cache.placesOf({ model }, unitsOf(system, messages));
+      const use = cache.use({ body, places, index, fault });
       return {
-        body,
-        reading: () => readingOf(messages, wordAfter(words, "--append-system-prompt")),
-        render: (answer, error) => render({ session, messages, model }, answer, error),
+        ...{ body, cache: use },
+        reading: () => readingOf(messages, system),
+        render: (answer, error) => render({ session, messages, model, use }, answer, error),
       };
     },
     serverError: (message) => ({ status: 500, body: { error: { message } } }),
     forget: (session) => void sessions.delete(session),
     clear() {
+      cache.clear();
       sessions.clear();
       made = 0;
     },
   };
 }
 
-type Asked = { readonly session: string; readonly model: string; readonly messages: readonly JsonObject[] };
+type Asked = {
+  readonly session: string;
+  readonly model: string;
+  readonly messages: readonly JsonObject[];
+  readonly use: CacheUse;
+};
+
+/** The CLI sets a breakpoint after its system prompt, and one at the end. */
+function unitsOf(system: string | undefined, messages: readonly JsonObject[]): readonly PromptUnit[] {
+  const before = system === undefined ? [] : [unitOf("system", "system", system)];
+  const said = unitsIn("message", "messages", messages);
+  const marked = (unit: PromptUnit, at: number, all: readonly PromptUnit[]): PromptUnit =>
+    at === all.length - 1 ? { ...unit, breakpoint: "5m" } : unit;
+  return [...before.map(marked), ...said.map(marked)];
+}
 
 const printed = (lines: readonly JsonObject[]): FrontAnswer => ({
   outgoing: { status: 200, contentType: "application/x-ndjson", text: linesText(lines) },

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import type { ScriptedAnswer } from "../answers.ts";
 import { defaultDeltaLength, eventStream } from "../by-id.ts";
+import { tokensIn, unitOf, unitsIn } from "../cache/prompt.ts";
+import { type CacheUse, PromptCache } from "../cache/prompt-cache.ts";
 import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
-import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
 import { noise, untidyFor } from "../untidy.ts";
 import { isObject, type JsonObject, objectsOf } from "../wire.ts";
 import { finishOf, partsFor, type ResponseHead, responseBody, responseChunks } from "./answer.ts";
@@ -21,7 +22,7 @@ import { untidyParts, untidyResponses } from "./untidy.ts";
  */
 export function createGoogleFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
-  const cache = createPrefixCache();
+  const cache = new PromptCache("gemini", options);
   const signatures = createSignatures(options.seed);
   const isAuthentic = (text: string): boolean => options.verifiesCiphertexts === false || signatures.isAuthentic(text);
   let answers = 0;
@@ -53,7 +54,7 @@ export function createGoogleFront(options: ReferenceServerOptions & { readonly s
 
   return {
     takes: (method, path) => method === "POST" && (address.test(path) || codeAssistAddress.test(path)),
-    accept({ body: given, url, headers }) {
+    accept({ body: given, url, headers, index, fault }) {
       if (!isObject(given)) return { refusal: badBody() };
       const [, wrappedMethod] = codeAssistAddress.exec(url.pathname) ?? [];
       const [, named = "", method = wrappedMethod] = address.exec(url.pathname) ?? [];
@@ -63,13 +64,19 @@ export function createGoogleFront(options: ReferenceServerOptions & { readonly s
       const { model, inner: body } = unwrapped;
       const wrong = checkRequest(body, { model, models, isAuthentic });
       if (wrong !== undefined) return { refusal: wrong };
-      const before = objectsOf([body["systemInstruction"] ?? null]);
-      const units = [...before, ...objectsOf(body["tools"]), ...objectsOf(body["contents"])];
-      const { isTooLong, ...tokens } = cache.read(units, maxContextTokens);
-      if (isTooLong) return { refusal: tooLong(tokens.prompt, maxContextTokens) };
-      const asked = { model, ...tokens, isStreamed: method === "streamGenerateContent", isWrapped };
+      const places = cache.placesOf({ ...body, model }, [
+        ...objectsOf([body["systemInstruction"] ?? null]).map((said) =>
+          unitOf("system", "systemInstruction", JSON.stringify(said)),
+        ),
+        ...unitsIn("tool", "tools", objectsOf(body["tools"])),
+        ...unitsIn("message", "contents", objectsOf(body["contents"])),
+      ]);
+      const prompt = places.at(-1)?.tokens ?? 0;
+      if (prompt > maxContextTokens) return { refusal: tooLong(prompt, maxContextTokens) };
+      const use = cache.use({ body, places, index, fault });
+      const asked = { model, use, isStreamed: method === "streamGenerateContent", isWrapped };
       return {
-        body,
+        ...{ body, cache: use },
         reading: () => readingOf(body),
         render: (answer, error) => render(asked, answer, error),
       };
@@ -84,7 +91,8 @@ export function createGoogleFront(options: ReferenceServerOptions & { readonly s
 
 const address = /\/models\/([^/:]+):((?:g|streamG)enerateContent)$/;
 
-interface Asked extends PromptTokens {
+interface Asked {
+  readonly use: CacheUse;
   readonly model: string;
   readonly isStreamed: boolean;
   /** The request came in the form of Code Assist. */
@@ -97,14 +105,15 @@ const unfinished = ({ candidates = null, ...chunk }: JsonObject): JsonObject => 
 });
 
 /** Reasoning is counted separately from the answer. */
-function usageOf(parts: readonly JsonObject[], { prompt, cached }: Asked): JsonObject {
+function usageOf(parts: readonly JsonObject[], { use: { prompt, read, isTold } }: Asked): JsonObject {
   const [thoughts, said] = [true, false].map((isThought) =>
     tokensIn(parts.filter(({ thought }) => (thought === true) === isThought).map((part) => JSON.stringify(part))),
   );
   const counts = { candidatesTokenCount: said ?? 0, thoughtsTokenCount: thoughts ?? 0 };
   return {
     promptTokenCount: prompt,
-    ...(cached === 0 ? {} : { cachedContentTokenCount: cached }),
+    // Absent on a miss, as recorded from the real service.
+    ...(isTold && read > 0 ? { cachedContentTokenCount: read } : {}),
     ...counts,
     totalTokenCount: prompt + counts.candidatesTokenCount + counts.thoughtsTokenCount,
   };

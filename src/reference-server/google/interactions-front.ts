@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import type { ScriptedAnswer } from "../answers.ts";
 import { defaultDeltaLength, eventStream } from "../by-id.ts";
+import { tokensIn, unitOf, unitsIn } from "../cache/prompt.ts";
+import { type CacheUse, PromptCache } from "../cache/prompt-cache.ts";
 import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
-import { createPrefixCache, type PromptTokens, tokensIn } from "../prefix-cache.ts";
 import { noise, untidyFor } from "../untidy.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { eventsOf, type InteractionHead, interactionBody, statusOf, stepsFor } from "./interaction-answer.ts";
@@ -20,7 +21,7 @@ import { untidyBegin, untidySteps } from "./untidy.ts";
  */
 export function createInteractionsFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
-  const cache = createPrefixCache();
+  const cache = new PromptCache("interactions", options);
   const signatures = createSignatures(`${options.seed} interactions`);
   const kept = new Map<string, Kept>();
   let answers = 0;
@@ -57,7 +58,7 @@ export function createInteractionsFront(options: ReferenceServerOptions & { read
 
   return {
     takes: (method, path) => method === "POST" && path.endsWith("/interactions"),
-    accept({ body }) {
+    accept({ body, index, fault }) {
       if (!isObject(body)) return { refusal: refuse.badBody() };
       const wrong = checkInteraction(body, { models });
       if (wrong !== undefined) return { refusal: wrong };
@@ -68,16 +69,21 @@ export function createInteractionsFront(options: ReferenceServerOptions & { read
       const steps = [...contextOf(parent), ...input];
       const unfit = checkSteps(steps, (text) => signatures.isAuthentic(text));
       if (unfit !== undefined) return { refusal: unfit };
-      const units = [body["system_instruction"] ?? "", ...objectsOf(body["tools"]), ...steps];
-      const { isTooLong, ...tokens } = cache.read(units, maxContextTokens);
-      if (isTooLong) return { refusal: refuse.tooLong(tokens.prompt, maxContextTokens) };
+      const places = cache.placesOf(body, [
+        unitOf("system", "system_instruction", JSON.stringify(body["system_instruction"] ?? "")),
+        ...unitsIn("tool", "tools", objectsOf(body["tools"])),
+        ...unitsIn("message", "input", steps),
+      ]);
+      const prompt = places.at(-1)?.tokens ?? 0;
+      if (prompt > maxContextTokens) return { refusal: refuse.tooLong(prompt, maxContextTokens) };
+      const use = cache.use({ body, places, index, fault });
       const asked: Asked = {
-        ...{ model: stringOf(body["model"]) ?? "", named, parent, input, ...tokens },
+        ...{ model: stringOf(body["model"]) ?? "", named, parent, input, use },
         isStored: body["store"] !== false,
         isStreamed: body["stream"] === true,
       };
       return {
-        body,
+        ...{ body, cache: use },
         reading: () => readingOf(body, steps),
         render: (answer, error) => render(asked, answer, error),
       };
@@ -106,7 +112,8 @@ function contextOf(last: Kept | undefined): readonly JsonObject[] {
   return all.toReversed().flat();
 }
 
-interface Asked extends PromptTokens {
+interface Asked {
+  readonly use: CacheUse;
   readonly model: string;
   readonly named: string | undefined;
   readonly parent: Kept | undefined;
@@ -116,14 +123,14 @@ interface Asked extends PromptTokens {
 }
 
 /** Reasoning is counted separately from the answer. */
-function usageOf(steps: readonly JsonObject[], { prompt, cached }: Asked): JsonObject {
+function usageOf(steps: readonly JsonObject[], { use: { prompt, read, isTold } }: Asked): JsonObject {
   const [thoughts = 0, said = 0] = [true, false].map((isThought) =>
     tokensIn(steps.filter(({ type }) => (type === "thought") === isThought).map((step) => JSON.stringify(step))),
   );
   return {
     total_tokens: prompt + thoughts + said,
     total_input_tokens: prompt,
-    total_cached_tokens: cached,
+    ...(isTold ? { total_cached_tokens: read } : {}),
     total_output_tokens: said,
     total_tool_use_tokens: 0,
     total_thought_tokens: thoughts,

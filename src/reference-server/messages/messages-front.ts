@@ -1,21 +1,23 @@
 import { createHash } from "node:crypto";
 import type { ScriptedAnswer } from "../answers.ts";
 import { defaultDeltaLength, eventStream } from "../by-id.ts";
+import { tokensIn } from "../cache/prompt.ts";
+import { PromptCache } from "../cache/prompt-cache.ts";
 import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer, FrontCall } from "../front.ts";
 import type { ReceivedRequest, ReferenceServerOptions } from "../options.ts";
-import { tokensIn } from "../prefix-cache.ts";
 import type { Refusal } from "../refusals.ts";
 import { noise, untidyFor } from "../untidy.ts";
 import { isObject, type JsonObject, stringOf } from "../wire.ts";
 import { contentOf, eventsOf } from "./message.ts";
-import { PromptCache, unitsOf } from "./prompt-cache.ts";
+import { hasImages, unitsOf } from "./prompt-units.ts";
 import { readingOf } from "./reading.ts";
 import { checkRequest, said } from "./request.ts";
 import { ServerTools } from "./server-tools.ts";
 import { Thoughts } from "./thoughts.ts";
 import { Threads, type WholeRequest } from "./threads.ts";
 import { untidyEvents, untidyMessage } from "./untidy.ts";
+import { usageOf } from "./usage.ts";
 
 /**
  * The Messages API. Between requests it keeps only the prefixes of prompts that were marked for its cache, and
@@ -24,7 +26,7 @@ import { untidyEvents, untidyMessage } from "./untidy.ts";
 export function createMessagesFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { seed, models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
   const { now = Date.now } = options;
-  const cache = new PromptCache(now);
+  const cache = new PromptCache("messages", options);
   const threads = new Threads(now);
   const thoughts = new Thoughts(seed);
   const serverTools = new ServerTools();
@@ -69,7 +71,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
 
   return {
     takes: (method, path) => method === "POST" && path.endsWith("/messages"),
-    accept({ body, headers }): FrontCall | { readonly refusal: Refusal } {
+    accept({ body, headers, index, fault }): FrontCall | { readonly refusal: Refusal } {
       if (!isObject(body)) return { refusal: said("The request body is not valid JSON") };
       const request = threads.wholeOf(body, headers);
       if ("refusal" in request) return request;
@@ -83,23 +85,20 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
         options.verifiesCiphertexts === false ? { read: whole, transformations: [] } : thoughts.check(whole, looks);
       if (checked.refusal !== undefined) return { refusal: checked.refusal };
       const { read: told, transformations } = checked;
-      const units = unitsOf(whole);
-      const prompt = tokensIn(units.map(({ text }) => text));
+      const read = { ...whole, images: hasImages(whole) };
+      const places = cache.placesOf(read, unitsOf(whole));
+      const prompt = places.at(-1)?.tokens ?? 0;
       if (prompt > maxContextTokens)
         return { refusal: said(`prompt is too long: ${prompt} tokens > ${maxContextTokens} maximum`) };
-      const { read, written } = cache.use(units, whole["model"] ?? null);
-      const usage = {
-        ...{ input_tokens: prompt - read - written, cache_creation_input_tokens: written },
-        cache_read_input_tokens: read,
-      };
+      const use = cache.use({ body: whole, places, index, fault });
       if (parent !== null) parent.isInFlight = true;
       return {
-        body,
+        ...{ body, cache: use },
         reading: () => readingOf(told),
         release() {
           if (parent !== null) parent.isInFlight = false;
         },
-        render: (answer, error) => render({ ...request, told, transformations }, usage, { answer, error }),
+        render: (answer, error) => render({ ...request, told, transformations }, usageOf(use), { answer, error }),
       };
     },
     serverError: (message) => said(message, 500, "api_error"),

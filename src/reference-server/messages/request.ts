@@ -1,6 +1,6 @@
 import type { Refusal } from "../refusals.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
-import { unitsOf } from "./prompt-cache.ts";
+import { unitsOf } from "./prompt-units.ts";
 
 /** A rejection in the form of the Messages API. */
 export const said = (message: string, status = 400, type = "invalid_request_error"): Refusal => ({

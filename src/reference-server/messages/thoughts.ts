@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isArray, type JsonObject, objectsOf, stringOf } from "../wire.ts";
-import { unitsOf } from "./prompt-cache.ts";
+import { unitsOf } from "./prompt-units.ts";
 import { said } from "./request.ts";
 
 /** The prefix that a thinking block was produced after. */

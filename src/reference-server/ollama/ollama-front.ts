@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import type { ScriptedAnswer } from "../answers.ts";
 import { defaultDeltaLength } from "../by-id.ts";
+import { tokensIn, unitsIn } from "../cache/prompt.ts";
+import { type CacheUse, PromptCache } from "../cache/prompt-cache.ts";
 import { asJson } from "../delivery.ts";
 import { chunks } from "../frames.ts";
 import type { Front, FrontAnswer, FrontCall } from "../front.ts";
 import type { ReferenceServerOptions } from "../options.ts";
-import { tokensIn } from "../prefix-cache.ts";
 import type { Refusal } from "../refusals.ts";
 import { untidyFor } from "../untidy.ts";
 import { isArray, isObject, type Json, type JsonObject, objectsOf, stringOf } from "../wire.ts";
@@ -13,12 +14,13 @@ import { readingOf } from "./reading.ts";
 import { checkRequest, said } from "./request.ts";
 import { untidyEnd, untidyMessage } from "./untidy.ts";
 
-/** Ollama's own `/api/chat`, which keeps no state between requests. */
+/** Ollama's own `/api/chat`, which keeps only the prefixes of prompts between requests. */
 export function createOllamaFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
+  const cache = new PromptCache("ollama", options);
   let answers = 0;
 
-  function render(body: JsonObject, prompt: number, { answer, error }: Rendered): FrontAnswer {
+  function render(body: JsonObject, use: CacheUse, { answer, error }: Rendered): FrontAnswer {
     const hash = createHash("sha256").update(`${options.seed}:ollama:${answers}`).digest("hex");
     answers += 1;
     if (answer.status === "failed") {
@@ -37,7 +39,13 @@ export function createOllamaFront(options: ReferenceServerOptions & { readonly s
     };
     const tidyEnd = {
       ...{ done: true, done_reason: doneReason(answer, body) },
-      ...{ total_duration: 1_000_000, load_duration: 1_000, prompt_eval_count: prompt, prompt_eval_duration: 2_000 },
+      ...{
+        total_duration: 1_000_000,
+        load_duration: 1_000,
+        prompt_eval_count: use.prompt,
+        prompt_eval_duration: 2_000,
+      },
+      ...(use.isTold ? { prompt_eval_cached_count: use.read } : {}),
       ...{ eval_count: tokensIn([JSON.stringify(message)]), eval_duration: 3_000 },
       ...answer.usage,
     };
@@ -56,7 +64,7 @@ export function createOllamaFront(options: ReferenceServerOptions & { readonly s
 
   return {
     takes: (method, path) => method === "POST" && path.endsWith("/api/chat"),
-    accept({ body }): FrontCall | { readonly refusal: Refusal } {
+    accept({ body, index, fault }): FrontCall | { readonly refusal: Refusal } {
       if (!isObject(body)) return { refusal: said("invalid character in the request body") };
       const wrong = checkRequest(body, models);
       if (wrong !== undefined) return { refusal: wrong };
@@ -65,15 +73,17 @@ export function createOllamaFront(options: ReferenceServerOptions & { readonly s
       const fitting = within(messages, maxContextTokens - tools);
       if (fitting.length < messages.length && body["truncate"] === false)
         return { refusal: said("the input length exceeds the context length") };
-      const prompt = tools + sizeOf(fitting);
+      const units = [...unitsIn("tool", "tools", objectsOf(body["tools"])), ...unitsIn("message", "messages", fitting)];
+      const use = cache.use({ body, places: cache.placesOf(body, units), index, fault });
       return {
-        body,
+        ...{ body, cache: use },
         reading: () => readingOf(body, fitting),
-        render: (answer, error) => render(body, prompt, { answer, error }),
+        render: (answer, error) => render(body, use, { answer, error }),
       };
     },
     serverError: (message) => said(message, 500),
     clear() {
+      cache.clear();
       answers = 0;
     },
   };

@@ -61,10 +61,14 @@ const lookUp = tool({
 });
 
 test("what was cached is found behind an answer of more blocks than the server looks back over", async () => {
-  const calls = Array.from({ length: 15 }, (_, of) => functionCall("look-up", JSON.stringify({ of })));
+  // A run of calls, or of results, is one position of the lookback, so texts separate the calls.
+  const calls = Array.from({ length: 12 }, (_, of) => [
+    message(`Now ${of}.`),
+    functionCall("look-up", JSON.stringify({ of })),
+  ]);
   const cachedBy = async (cache: Partial<AnthropicOptions>) => {
     const { conversation, provider } = await started((request) => ({
-      output: request === 0 ? [reasoning({ summary: "Hm." }), ...calls] : [message("Done.")],
+      output: request === 0 ? [reasoning({ summary: "Hm." }), ...calls.flat()] : [message("Done.")],
     }));
     await conversation.append("Look all up.");
     return (await conversation.run(createEngine({ provider: provider(cache), tools: [lookUp] }))).usage

@@ -80,7 +80,7 @@ describeRecorded("recorded requests that were answered", () => {
       const input = blocksOf(messagesIn(exchange)).map((block) => ({ block, withId: false }));
       const asked = { settings: settingsIn(exchange), input, anchor: null, transport: "json" } as const;
       const body = parseWire(messagesCodec.encodeRequest(asked));
-      const answer = front.accept({ body, url, headers: {}, fault: undefined });
+      const answer = front.accept({ body, url, headers: {}, fault: undefined, index: 0 });
       return "refusal" in answer
         ? [{ name: exchange.case, status: exchange.status, refusal: answer.refusal.body }]
         : [];

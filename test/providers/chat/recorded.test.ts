@@ -49,7 +49,9 @@ describeRecorded("recorded chat completions", () => {
       expect(canonicalJson(parseJson(body))).toBe(canonicalJson(asSent(exchange)));
       expect(stringsOf(parseJson(body))).toEqual(stringsOf(asSent(exchange)));
       const url = new URL("http://front.test/v1/chat/completions");
-      expect(front.accept({ body: parseWire(body), url, headers: {}, fault: undefined })).not.toHaveProperty("refusal");
+      expect(front.accept({ body: parseWire(body), url, headers: {}, fault: undefined, index: 0 })).not.toHaveProperty(
+        "refusal",
+      );
     }
   });
 

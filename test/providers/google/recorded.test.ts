@@ -58,7 +58,7 @@ describeRecorded("recorded requests", () => {
       const asked = { settings: { model, ...settings }, input, anchor: null, transport: "json" } as const;
       const body = parseWire(geminiCodec.encodeRequest(asked));
       const url = new URL(`http://front.test/models/${model}:generateContent`);
-      const answer = front.accept({ body, url, headers: {}, fault: undefined });
+      const answer = front.accept({ body, url, headers: {}, fault: undefined, index: 0 });
       return "refusal" in answer ? [{ name, refusal: answer.refusal.body }] : [];
     });
     expect(refused).toEqual([]);
