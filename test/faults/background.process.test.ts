@@ -48,7 +48,7 @@ test.each(["json", "sse"] as const)(
     await expect.poll(() => server.requests.length, { timeout: 30_000 }).toBeGreaterThan(before);
     expect(await types()).toEqual([...begun, "ResponseStarted", "RunResumed"]);
     expect((await look("show", "cnv_background")).stdout).toMatch(
-      / {2}waits for resp_\w+, which openai-responses http:\S+ makes\n/,
+      / {2}waits for resp_\w+, which openai-responses http:\S+ is making\n/,
     );
     answer();
     const resumed = await second.ended;
