@@ -38,7 +38,8 @@ export function readPriceFile(
   text: string,
   { file, priceAs = {} }: { readonly file: string; readonly priceAs?: PriceAs },
 ): PriceFile {
-  const content = jsonOf(text);
+  // Editors of some systems write a byte order mark.
+  const content = jsonOf(text.replace(/^\uFEFF/, ""));
   const [book, ...others] = isJsonObject(content) ? books.filter((each) => each.isOf(content)) : [];
   if (!isJsonObject(content) || book === undefined || others.length > 0)
     throw new TurnlogError(

@@ -14,7 +14,8 @@ import { foldStreamNow } from "../read-models/key-fold.ts";
 import type { CatchUpOptions, RowProjector } from "../read-models/row-projector.ts";
 import { erasureOrders } from "../records/erasures.ts";
 import { type Billed, namedCells } from "./bill-names.ts";
-import { billing, withRows } from "./read-models.ts";
+import { billing } from "./read-models.ts";
+import { withRows } from "./rows.ts";
 
 /** Whose costs to add up, and how to list them. */
 export type BillOptions = {

@@ -24,7 +24,7 @@ import {
   listSorts,
 } from "../projections/conversation-list.ts";
 import type { ListedView } from "../read-models/row-projector.ts";
-import { withRows } from "./read-models.ts";
+import { withRows } from "./rows.ts";
 
 /** Which conversations to list. */
 export type ListOptions = {

@@ -19,7 +19,7 @@ import {
 } from "../projections/search-texts.ts";
 import type { RowProjector } from "../read-models/row-projector.ts";
 import { hasLabels, labelValues } from "./list.ts";
-import { withRows } from "./read-models.ts";
+import { withRows } from "./rows.ts";
 
 /** How many places to search for, and where to report progress. */
 export type SearchOptions = {

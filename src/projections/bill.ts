@@ -1,6 +1,8 @@
 import { dollarText, parseDollars } from "../base/dollars.ts";
-import type { JsonObject } from "../base/json.ts";
+import { type JsonObject, omitMembers, textOrNull } from "../base/json.ts";
 import { isEndedBySkip } from "../domain/ended-by-skip.ts";
+import type { ConversationEventOf } from "../domain/events/event.ts";
+import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Counts, ReportedUsage } from "../domain/events/shared.ts";
 import { type Labels, labelsAfter } from "../domain/labels.ts";
@@ -108,29 +110,13 @@ const applying =
       case "ConversationRelabelled":
         view.labels = labelsAfter(view.labels, event);
         return;
-      case "SettingsDeclared": {
-        const { digest, settings, base, without = [] } = event.data;
-        const inherited = base === undefined ? {} : (settingsValue(view.settings, base) ?? {});
-        const kept = Object.entries({ ...inherited, ...settings }).filter(
-          ([name]) => members.has(name) && !(without.includes(name) && !(name in settings)),
-        );
-        view.settings = useSettings(view.settings, digest, Object.fromEntries(kept));
+      case "SettingsDeclared":
+        view.settings = declaredAfter(view.settings, event.data, members);
         return;
-      }
       case "InferenceRequested":
-      case "WarmUpRequested": {
-        const { inferenceId, settingsDigest, requestBytes: bytes, encoder, scope } = event.data;
-        const settings = settingsValue(view.settings, settingsDigest);
-        if (settings !== undefined) view.settings = useSettings(view.settings, settingsDigest, settings);
-        const declared = settings?.["model"];
-        const asked: OpenRequest = {
-          ...{ inferenceId, runId, bytes, encoder, isBefore, settings: settings ?? {} },
-          ...{ day: at.slice(0, 10), endpoint: endpointOf(scope), run: runs ? runId : null },
-          declared: typeof declared === "string" ? declared : null,
-        };
-        view.open = [...view.open, asked];
+      case "WarmUpRequested":
+        request(view, event.data, { runId, isBefore, day: at.slice(0, 10), run: runs ? runId : null });
         return;
-      }
       case "ResponseReceived":
       case "WarmUpAnswered": {
         const { inferenceId, usage, rest, echoed } = event.data;
@@ -168,6 +154,37 @@ const applying =
       default:
     }
   };
+
+/** The settings that are known after a declaration, which may name only what differs from an earlier one. */
+function declaredAfter(
+  known: BillView["settings"],
+  { digest, settings, base, without = [] }: ConversationEventOf<"SettingsDeclared">["data"],
+  members: ReadonlySet<string>,
+): BillView["settings"] {
+  const inherited = omitMembers(base === undefined ? {} : (settingsValue(known, base) ?? {}), new Set(without));
+  const kept = Object.entries({ ...inherited, ...settings }).filter(([name]) => members.has(name));
+  return useSettings(known, digest, Object.fromEntries(kept));
+}
+
+function request(
+  view: BillView,
+  { inferenceId, settingsDigest, requestBytes: bytes, encoder, scope }: InferenceRequestedData,
+  when: Pick<OpenRequest, "day" | "run" | "runId" | "isBefore">,
+): void {
+  const settings = settingsValue(view.settings, settingsDigest);
+  if (settings !== undefined) view.settings = useSettings(view.settings, settingsDigest, settings);
+  const declared = textOrNull(settings?.["model"]);
+  const asked = {
+    ...when,
+    inferenceId,
+    bytes,
+    encoder,
+    settings: settings ?? {},
+    endpoint: endpointOf(scope),
+    declared,
+  };
+  view.open = [...view.open, asked];
+}
 
 /** A request whose event cannot be read, or that was recorded as an answer alone. Its tokens were spent all the same. */
 const unknownRequest = {

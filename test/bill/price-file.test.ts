@@ -31,6 +31,10 @@ describe.each([
     expect(readPriceFile(text, { file: "p.json" })).toMatchObject({ file: "p.json", format, sha256: sha256Hex(text) });
   });
 
+  test("is read behind a byte order mark", () => {
+    expect(readPriceFile(`\uFEFF${text}`, { file: "p.json" }).format).toBe(format);
+  });
+
   test("prices each class of tokens to the last digit", () => {
     const tokens = { uncached: 8, read: 1_000, written: { "30m": 3_000, any: 12 }, output: 50, reasoning: 30 };
     expect(priced(text, { served: "gpt-5.6-sol", ...tokens })).toEqual({

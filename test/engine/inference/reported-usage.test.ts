@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
+import { usageOfFailed } from "../../../src/engine/inference/arriving-answer.ts";
 import { type InferenceRequest, type Provider, ProviderError } from "../../../src/engine/stack/provider.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
+import { claudeCliCodec } from "../../../src/providers/claude-cli/claude-cli-codec.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
+import { masked } from "../../../src/providers/secrets/masked-provider.ts";
 import { answering as answerWith, eventStream, serve } from "../../support/providers/loopback.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../../support/workshop.ts";
 
@@ -43,6 +46,25 @@ describe("the usage of an answer that failed", () => {
     const body = { id: "resp_1", status: "failed", model: "gpt-5.4", usage: reported };
     const failed = await failureBy(failing(() => cut({ body })));
     expect(failed?.usage).toEqual({ ...told, counts: { ...counts, served: "gpt-5.4" }, reported });
+  });
+
+  test("is that of the Claude CLI's result, which ends a failed answer too", () => {
+    const usage = { input_tokens: 2, cache_read_input_tokens: 10, cache_creation_input_tokens: 0, output_tokens: 3 };
+    const body = { type: "result", subtype: "error_during_execution", is_error: true, total_cost_usd: 0.5, usage };
+    const asked = { inferenceId: "inf_1", settings: {}, capabilities: {} };
+    expect(usageOfFailed(cut({ body }), claudeCliCodec, asked)).toMatchObject({
+      ...{ inputTokens: 12, cachedInputTokens: 10, outputTokens: 3, reported: usage },
+      counts: { input: 12, cacheRead: 10, output: 3, usd: "0.5" },
+    });
+  });
+
+  test("has no secret in it, whatever the server reported", async () => {
+    const provider = failing(({ onDelta }) => {
+      onDelta({ type: "usage", usage: told, reported: { ...reported, key: "hunter2-hunter2" } });
+      return cut();
+    });
+    const failed = await failureBy(masked(provider, { secrets: { KEY: "hunter2-hunter2" } }));
+    expect(failed?.usage).toEqual({ ...told, counts, reported: { ...reported, key: "[secret KEY]" } });
   });
 
   test("is absent if nothing was reported", async () => {

@@ -151,7 +151,7 @@ export const logFaults: readonly PlantedFault[] = [
   },
   {
     of: "a list fails where its rows cannot be kept or read",
-    file: "conversation/read-models.ts",
+    file: "conversation/rows.ts",
     find: "if (!mayBeOfRows(error)) throw error;",
     put: "throw error;",
     suite: "faults/port-faults",
