@@ -8,8 +8,6 @@ export interface EarlierPrompt {
   /** Whether it had a boundary, and the last place after which it was cached; -1 for none. */
   readonly hasBoundary: boolean;
   readonly lastWrite: number;
-  /** Another machine cached it. */
-  readonly isElsewhere: boolean;
 }
 
 /** What a prompt shares with an earlier one: up to which place; -1 for nothing. */

@@ -43,6 +43,8 @@ export class PromptCache {
   readonly facts: CacheFacts;
   readonly #now: () => number;
   readonly #entries = new CacheEntries();
+  // What another machine wrote is never read: the next request comes to this one.
+  readonly #elsewhere = new CacheEntries();
   readonly #earlier = new EarlierPrompts();
 
   constructor(front: CacheFront, { caches, now = Date.now }: CachingOptions) {
@@ -52,6 +54,7 @@ export class PromptCache {
 
   clear(): void {
     this.#entries.clear();
+    this.#elsewhere.clear();
     this.#earlier.clear();
   }
 
@@ -79,16 +82,15 @@ export class PromptCache {
     const refreshed = situation.entryAt(read);
     // By the entry's own lifetime, whatever lifetime this request asks for.
     if (refreshed !== undefined) refreshed.endsAt = Math.max(refreshed.endsAt, now + refreshed.lifetimeMs);
-    // What another machine caches is lost: the next request goes to this one.
+    const machine = isColdMachine ? this.#elsewhere : this.#entries;
     const write = (place: PromptPlace | undefined, name: string): readonly CacheEntry[] =>
-      place === undefined || isColdMachine
+      place === undefined
         ? []
-        : [this.#entries.write(partition, place, { now, lifetimeMs: lifetimeMs(facts, name), writtenBy: index })];
+        : [machine.write(partition, place, { now, lifetimeMs: lifetimeMs(facts, name), writtenBy: index })];
     const made = writes.flatMap(({ at, lifetime: name }) => write(places[at], name));
     this.#earlier.add(partition, {
       places,
       index,
-      isElsewhere: isColdMachine,
       hasBoundary: boundaries.writes.length > 0,
       lastWrite: lastOf(writes),
     });
@@ -122,6 +124,7 @@ export class PromptCache {
     };
     return {
       ...{ places, boundaries, isColdMachine, now, entryAt },
+      elsewhereAt: (place) => this.#elsewhere.at(partition, places[place]),
       read: isColdMachine ? -1 : places.findLastIndex((_, place) => canRead(place)),
       isFirst: this.#earlier.isEmpty,
       shared: this.#earlier.nearest(partition, places),

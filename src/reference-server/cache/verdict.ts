@@ -1,6 +1,6 @@
 import type { Boundaries } from "./boundaries.ts";
 import type { Shared } from "./earlier-prompts.ts";
-import { type CacheEntry, isLive } from "./entries.ts";
+import type { CacheEntry } from "./entries.ts";
 import type { PromptPlace } from "./prompt.ts";
 
 /**
@@ -64,6 +64,8 @@ export interface Situation {
   /** The last place of the entry that was read; -1 for none. */
   readonly read: number;
   entryAt(place: number): CacheEntry | undefined;
+  /** The entry of another machine. */
+  elsewhereAt(place: number): CacheEntry | undefined;
 }
 
 /** The verdict on a request, with its tokens as they are reported. */
@@ -87,27 +89,41 @@ export function verdictOn(
 const isElsewhere = ({ shared, sharedElsewhere }: Situation): boolean =>
   shared.prompt === undefined || sharedElsewhere.tokens > shared.tokens;
 
-/** The reason for what was read. */
+/** The reason for what was read. What a fault took away would have been read first of all. */
 function reasonFor(situation: Situation): CacheReason {
   if (situation.isFirst) return "first";
-  if (isElsewhere(situation)) return "other-partition";
-  return unreadReason(situation) ?? changeReason(situation);
+  return (
+    faultReason(situation) ??
+    (isElsewhere(situation) ? "other-partition" : (unreadReason(situation) ?? changeReason(situation)))
+  );
+}
+
+/** The fault without which more would have been read. */
+function faultReason({ places, boundaries, read, now, isColdMachine, ...known }: Situation): CacheReason | undefined {
+  for (let place = places.length - 1; place > read; place -= 1) {
+    if (!boundaries.looksAt(place)) continue;
+    const [own, elsewhere] = [known.entryAt(place), known.elsewhereAt(place)].map((entry) =>
+      entry !== undefined && entry.endsAt >= now && entry.isReadable ? entry : undefined,
+    );
+    if (own !== undefined) return own.isEvicted ? "evicted" : isColdMachine ? "cold-machine" : undefined;
+    if (elsewhere !== undefined) return "cold-machine";
+  }
+  return undefined;
 }
 
 /** Why an entry within the shared prefix was not read; undefined if it has none that is deeper. */
-function unreadReason(situation: Situation): CacheReason | undefined {
-  const { boundaries, shared, read, isColdMachine, now } = situation;
+function unreadReason({ boundaries, shared, read, now, ...known }: Situation): CacheReason | undefined {
   if (boundaries.writes.length === 0 || shared.prompt?.hasBoundary !== true) return "no-breakpoint";
   if (shared.prompt.lastWrite < 0) return "below-minimum";
+  const entryAt = (place: number): CacheEntry | undefined => {
+    const [own, elsewhere] = [known.entryAt(place), known.elsewhereAt(place)];
+    return (own?.endsAt ?? 0) >= (elsewhere?.endsAt ?? 0) ? own : elsewhere;
+  };
   let deepest = shared.place;
-  while (deepest > read && situation.entryAt(deepest) === undefined) deepest -= 1;
-  const entry = situation.entryAt(deepest);
-  const { isElsewhere: isLost, lastWrite } = shared.prompt;
-  if (isLost && Math.min(lastWrite, shared.place) > Math.max(read, deepest)) return "cold-machine";
+  while (deepest > read && entryAt(deepest) === undefined) deepest -= 1;
+  const entry = entryAt(deepest);
   if (entry === undefined || deepest <= read) return undefined;
-  if (entry.isEvicted) return "evicted";
-  if (!isLive(entry, now)) return "expired";
-  if (isColdMachine) return "cold-machine";
+  if (entry.endsAt < now) return "expired";
   if (!entry.isReadable) return "not-yet-readable";
   return boundaries.canEndAt(deepest) ? "out-of-lookback" : "boundary-moved";
 }

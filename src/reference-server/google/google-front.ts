@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ScriptedAnswer } from "../answers.ts";
 import { defaultDeltaLength, eventStream } from "../by-id.ts";
-import { tokensIn, unitsIn } from "../cache/prompt.ts";
+import { tokensIn, unitOf, unitsIn } from "../cache/prompt.ts";
 import { type CacheUse, PromptCache } from "../cache/prompt-cache.ts";
 import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer } from "../front.ts";
@@ -65,7 +65,9 @@ export function createGoogleFront(options: ReferenceServerOptions & { readonly s
       const wrong = checkRequest(body, { model, models, isAuthentic });
       if (wrong !== undefined) return { refusal: wrong };
       const places = cache.placesOf({ ...body, model }, [
-        ...unitsIn("system", "systemInstruction", objectsOf([body["systemInstruction"] ?? null])),
+        ...objectsOf([body["systemInstruction"] ?? null]).map((said) =>
+          unitOf("system", "systemInstruction", JSON.stringify(said)),
+        ),
         ...unitsIn("tool", "tools", objectsOf(body["tools"])),
         ...unitsIn("message", "contents", objectsOf(body["contents"])),
       ]);

@@ -72,7 +72,7 @@ export function createInteractionsFront(options: ReferenceServerOptions & { read
       const places = cache.placesOf(body, [
         unitOf("system", "system_instruction", JSON.stringify(body["system_instruction"] ?? "")),
         ...unitsIn("tool", "tools", objectsOf(body["tools"])),
-        ...unitsIn("message", "steps", steps),
+        ...unitsIn("message", "input", steps),
       ]);
       const prompt = places.at(-1)?.tokens ?? 0;
       if (prompt > maxContextTokens) return { refusal: refuse.tooLong(prompt, maxContextTokens) };

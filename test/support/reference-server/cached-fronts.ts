@@ -11,13 +11,13 @@ export interface CachedTalk {
 }
 
 /** Tokens as an answer reports them; undefined for what it does not report. */
-interface Told {
+export interface Told {
   readonly prompt: number;
   readonly read: number | undefined;
   readonly written: number | undefined;
 }
 
-interface CachedFront {
+export interface CachedFront {
   readonly name: CacheFront;
   readonly path: string | ((model: string) => string);
   body(talk: Required<CachedTalk>): JsonObject;
@@ -100,7 +100,7 @@ export const cachedFronts: readonly CachedFront[] = [
       })),
     }),
     told: toldAt("usage.total_input_tokens", "usage.total_cached_tokens", "none"),
-    paths: { tool: "tools.0", said: (n) => `steps.${n}` },
+    paths: { tool: "tools.0", said: (n) => `input.${n}` },
   },
   {
     ...{ name: "ollama", path: "/api/chat", hasModel: true },
@@ -145,12 +145,20 @@ export async function askCached(
   talk: CachedTalk,
 ): Promise<{ readonly told: Told; readonly verdict: CacheVerdict }> {
   const whole = { model: "a-model", system: "Be brief, and answer in one line.", tools: [], more: {}, ...talk };
-  const tools = front.paths.tool === undefined ? [] : ["look-up", "look-down", ...whole.tools];
-  const path = typeof front.path === "string" ? front.path : front.path(whole.model);
+  const tools = talk.tools ?? (front.paths.tool === undefined ? [] : ["look-up", "look-down"]);
+  return sendCached(server, front, { model: whole.model, body: JSON.stringify(front.body({ ...whole, tools })) });
+}
+
+/** Sends a body to a front, and returns the same. */
+export async function sendCached(
+  server: ReferenceServer,
+  front: CachedFront,
+  { model, body }: { readonly model: string; readonly body: string },
+): Promise<{ readonly told: Told; readonly verdict: CacheVerdict }> {
+  const path = typeof front.path === "string" ? front.path : front.path(model);
   const index = server.requests.length;
   const answer = await fetch(`${server.url}${path}`, {
-    ...{ method: "POST", headers: { "content-type": "application/json" } },
-    body: JSON.stringify(front.body({ ...whole, tools: talk.tools ?? tools })),
+    ...{ method: "POST", headers: { "content-type": "application/json" }, body },
   });
   const text = await answer.text();
   if (answer.status !== 200) throw new Error(`${front.name} rejected the request: ${text}`);

@@ -1,0 +1,60 @@
+import type { CacheUnit } from "./cache-prompt.ts";
+import type { CacheRules } from "./cache-rules.ts";
+
+/** Where a prompt is cached, and where entries are looked for. Places are indexes of units; an entry covers everything up to its place. */
+export type CacheBoundaries = {
+  readonly writes: readonly { readonly place: number; readonly lifetime: string }[];
+  readonly looked: ReadonlySet<number>;
+  /** The places that could be looked at if the server looked back without a limit. */
+  readonly possible: ReadonlySet<number>;
+};
+
+/** @param lifetime - The name of the lifetime that the request asks for as a whole. */
+export function boundariesOf(
+  units: readonly CacheUnit[],
+  { boundaries, lookback }: Pick<CacheRules, "boundaries" | "lookback">,
+  lifetime: string,
+): CacheBoundaries {
+  const all = units.map((_, place) => place);
+  if (boundaries === "every-unit") {
+    const places = new Set(all);
+    return { writes: all.map((place) => ({ place, lifetime })), looked: places, possible: places };
+  }
+  if (boundaries === "message-ends") {
+    const ends = all.filter((place) => endsMessage(units, place));
+    const writes = ends.slice(-1).map((place) => ({ place, lifetime }));
+    return { writes, looked: new Set(ends.slice(-(lookback + 1))), possible: new Set(ends) };
+  }
+  const writes = units.flatMap(({ breakpoint }, place) =>
+    breakpoint === null ? [] : [{ place, lifetime: breakpoint }],
+  );
+  const looked = new Set(writes.flatMap(({ place }) => behind(units, place, lookback)));
+  return { writes, looked, possible: new Set(all) };
+}
+
+/** The places that a server searches from a breakpoint: a number of positions back, the first its own. */
+function behind(units: readonly CacheUnit[], breakpoint: number, lookback: number): readonly number[] {
+  const places: number[] = [];
+  let left = lookback;
+  for (let place = breakpoint; place >= 0; place -= 1) {
+    const [unit, next] = [units[place], units[place + 1]];
+    const isCounted = place === breakpoint || !continues(unit, next);
+    if (isCounted && unit?.kind !== "setting") left -= 1;
+    if (left < 0) break;
+    places.push(place);
+  }
+  return places;
+}
+
+/** A run of calls is one position, and so is a run of results. */
+const continues = (unit: CacheUnit | undefined, next: CacheUnit | undefined): boolean =>
+  (unit?.by === "call" || unit?.by === "result") && unit.by === next?.by;
+
+/** OpenAI from GPT-5.6 on: a message of the user, the last result of a group, the last developer message of the beginning. */
+function endsMessage(units: readonly CacheUnit[], place: number): boolean {
+  const [by, next] = [units[place]?.by, units[place + 1]?.by];
+  if (by === "user") return true;
+  if (by === "result") return next !== "result";
+  const first = units.findIndex(({ kind, by: speaker }) => kind === "block" && speaker !== "developer");
+  return by === "developer" && next !== "developer" && (first < 0 || place < first);
+}

@@ -1,0 +1,131 @@
+import { expect, test } from "vitest";
+import { aiSdkCodec } from "../../../src/providers/ai-sdk/ai-sdk-codec.ts";
+import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
+import type { CacheVerdict } from "../../../src/providers/caching/cache-verdict.ts";
+import { walkCache } from "../../../src/providers/caching/cache-walk.ts";
+import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
+import { geminiCodec } from "../../../src/providers/google/gemini-codec.ts";
+import { interactionsCodec } from "../../../src/providers/google/interactions-codec.ts";
+import { ollamaCodec } from "../../../src/providers/ollama/ollama-codec.ts";
+import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
+import {
+  type CacheOptions,
+  type CacheVerdict as ServerVerdict,
+  startReferenceServer,
+} from "../../../src/reference-server/server.ts";
+import { drawFrom } from "../../../src/rehearsal/draw.ts";
+import { isTelling, seeds } from "../../support/cases.ts";
+import { type CachedWire, drawnFacts, drawnTalk } from "../../support/providers/drawn-talk.ts";
+import { cachedFronts } from "../../support/reference-server/cached-fronts.ts";
+
+const frontOf = (name: string) => cachedFronts.find((front) => front.name === name) ?? expect.fail(name);
+const plain = { models: ["model-a", "model-b"], settings: {}, separates: null, hasCalls: false } as const;
+const warm = { temperature: 1 };
+
+const wires: readonly CachedWire[] = [
+  {
+    ...{ ...plain, front: frontOf("responses"), codec: responsesCodec, settings: { store: false }, hasCalls: true },
+    ...{ separates: "prompt_cache_key" },
+    others: [warm, { reasoning: { effort: "low" } }, { parallel_tool_calls: false }, { text: { verbosity: "low" } }],
+  },
+  {
+    ...{ ...plain, front: frontOf("chat"), codec: chatCodecs.openai, separates: "prompt_cache_key", hasCalls: true },
+    others: [warm, { reasoning_effort: "low" }, { parallel_tool_calls: false }, { verbosity: "low" }],
+  },
+  {
+    ...{ ...plain, front: frontOf("messages"), codec: messagesCodec, settings: { max_tokens: 9 }, hasCalls: true },
+    others: [
+      { metadata: {} },
+      { tool_choice: { type: "any" } },
+      { speed: "fast" },
+      { output_config: { effort: "low" } },
+    ],
+  },
+  { ...plain, front: frontOf("gemini"), codec: geminiCodec, others: [{ generationConfig: warm }] },
+  {
+    ...{ ...plain, front: frontOf("interactions"), codec: interactionsCodec, settings: { store: false } },
+    others: [{ generation_config: warm }],
+  },
+  { ...plain, front: frontOf("ollama"), codec: ollamaCodec, others: [{ options: warm }, { think: true }] },
+  { ...plain, front: frontOf("ai-sdk"), codec: aiSdkCodec, models: ["reference", "reference"], others: [warm] },
+];
+
+/** The server's reason, as a client can know it. */
+const knowable = (reason: ServerVerdict["reason"]): string =>
+  reason === "evicted" || reason === "cold-machine" ? "unexplained" : reason;
+
+/** Whether two numbers of tokens differ by less than one step, or than an estimate from bytes may. */
+const isNear = (one: number, other: number, step: number): boolean =>
+  Math.abs(one - other) <= Math.max(step, other * 0.15);
+
+/**
+ * Whether no client could tell: an entry that another machine refreshed may have expired; of two places that differ by less than an
+ * estimate may, an answer does not say which one was read; and a prefix about as long as the minimum may be too short for an entry.
+ */
+function isUndecidable(
+  { cause, foreseen, foreseenRead }: CacheVerdict,
+  { reason, tokens }: ServerVerdict,
+  { stepTokens = 1, minimumTokens = 0 }: CacheOptions,
+): boolean {
+  const isUnknowable = knowable(reason) === "unexplained";
+  if (isUnknowable && cause === "maybe-expired") return true;
+  const limit = Math.max(stepTokens, minimumTokens);
+  if ([tokens.shared, foreseenRead?.tokens ?? 0].some((each) => each > limit * 0.8 && each < limit * 1.2)) return true;
+  return isUnknowable && cause === foreseen && isNear(tokens.read, tokens.shared, 2 * stepTokens);
+}
+
+async function compared(wire: CachedWire) {
+  const clock = { ms: 0 };
+  const reasons = new Map<string, number>();
+  const wrong: string[] = [];
+  const figures = { requests: 0, undecidable: 0, estimates: 0, near: 0 };
+  for (const seed of seeds(8, 90)) {
+    const { options, own } = drawnFacts(drawFrom("facts", wire.front.name, seed), wire.front.name);
+    const { stepTokens: step = 1 } = options;
+    await using server = await startReferenceServer({
+      ...{ seed: "cache", now: () => clock.ms, caches: { [wire.front.name]: options } },
+    });
+    const sent = await drawnTalk(wire, { seed, requests: 16, server, clock }, own);
+    const verdicts = walkCache(sent.map(({ request }) => request));
+    for (const [n, { server: truth, drawn }] of sent.entries()) {
+      const verdict = verdicts[n] ?? expect.fail("no verdict");
+      const reason = knowable(truth.reason);
+      reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+      figures.requests += 1;
+      if (verdict.shared !== null && truth.isTold) {
+        figures.estimates += 1;
+        if (isNear(verdict.shared.tokens, truth.tokens.shared, step)) figures.near += 1;
+      }
+      const [mine, theirs] = [
+        [verdict.cause, verdict.unit?.path ?? null, verdict.against].join(),
+        [truth.isTold ? reason : "untold", truth.differs?.path ?? null, truth.against].join(),
+      ];
+      const isForeseen = truth.isTold || reason === "unexplained" || verdict.foreseen === reason;
+      if (mine === theirs && isForeseen) continue;
+      if (isUndecidable(verdict, truth, options)) figures.undecidable += 1;
+      else
+        wrong.push(
+          `seed ${seed}, request ${n} (${drawn}): ${mine} ${verdict.foreseen}; the server: ${theirs} ${truth.reason}`,
+        );
+    }
+  }
+  return { reasons, wrong, figures };
+}
+
+test.each(wires)(
+  "$front.name: the cause of each request, and the unit that differs, are those that the server gives",
+  { timeout: 600_000 },
+  async (wire) => {
+    const { reasons, wrong, figures } = await compared(wire);
+    const { requests, undecidable, estimates, near } = figures;
+    console.info(
+      `cache of ${wire.front.name}: ${requests} requests, ${wrong.length} with another verdict, ${undecidable} undecidable, ${near} of ${estimates} estimates near; ${[...reasons].map((each) => each.join(" ")).join(", ")}`,
+    );
+    expect(wrong.slice(0, 5)).toEqual([]);
+    expect(undecidable).toBeLessThanOrEqual(Math.max(2, requests / 100));
+    expect(near).toBeGreaterThanOrEqual(estimates * 0.95);
+    if (!isTelling) return;
+    for (const reason of ["first", "read", "changed", "expired", "unexplained"])
+      expect([reason, (reasons.get(reason) ?? 0) > 0]).toEqual([reason, true]);
+  },
+);
