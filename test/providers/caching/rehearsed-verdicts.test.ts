@@ -122,7 +122,7 @@ test.each(wires)(
       `cache of ${wire.front.name}: ${requests} requests, ${wrong.length} with another verdict, ${undecidable} undecidable, ${near} of ${estimates} estimates near; ${[...reasons].map((each) => each.join(" ")).join(", ")}`,
     );
     expect(wrong.slice(0, 5)).toEqual([]);
-    expect(undecidable).toBeLessThanOrEqual(requests / 100);
+    expect(undecidable).toBeLessThanOrEqual(Math.max(2, requests / 100));
     expect(near).toBeGreaterThanOrEqual(estimates * 0.95);
     if (!isTelling) return;
     for (const reason of ["first", "read", "changed", "expired", "unexplained"])
