@@ -117,7 +117,7 @@ function lineFor(json: string, line: ContentLine, { contents }: Splitting): numb
   if (line.index < 0) {
     line.index = contents.length;
     contents.push(json);
-  } else contents[line.index] += `\t${json}`;
+  } else contents[line.index] = `${contents[line.index] ?? ""}\t${json}`;
   return line.index + 1;
 }
 

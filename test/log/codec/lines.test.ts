@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type JsonObject, jsonOf, objectOf } from "../../../src/base/json.ts";
+import { type JsonObject, jsonOf, objectOf, textOrEmpty } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
 import { decodeData, encodeData, fillBlobs, lineWriter } from "../../../src/log/codec/data.ts";
 import { dataDigestOf } from "../../../src/log/codec/envelope.ts";
@@ -81,7 +81,7 @@ describe("what is a fact, and what is content", () => {
 const folder = join(import.meta.dirname, "../../golden/events");
 const golden = readdirSync(folder).map((file) => objectOf(jsonOf(readFileSync(join(folder, file), "utf8"))));
 
-test.each(golden.map((event) => [String(event["type"]), event] as const))(
+test.each(golden.map((event) => [textOrEmpty(event["type"]), event] as const))(
   "%s is read as it was written, its members in their order",
   (type, event) => {
     const data = objectOf(event["data"]);

@@ -97,7 +97,7 @@ test("less than an entry should give is unexplained, and may have expired if the
   expect(last).toMatchObject({ idleMs: 6 * minute, lost: { tokens: 100, isAbout: false } });
 });
 
-test("an answer that has not begun has nothing to read, and one that nobody knows of reads more than is known", () => {
+test("an answer that has not begun has nothing to read, and an answer to an unknown request reads more than is known", () => {
   const first = { blocks: [one], input: 100, read: 0, at: 0, answerAt: 2 * minute };
   expect(verdictsOf(first, { ...first, at: minute })[1]?.cause).toBe("not-yet-readable");
   expect(verdictsOf(first, { ...first, at: 3 * minute, read: 100 })[1]?.cause).toBe("read");
