@@ -13,7 +13,7 @@ export type OpenStoreOptions = CreateStoreOptions & OpenEventsOptions;
 
 const createOptions = optionsOf<CreateStoreOptions>({
   authorize: checkFunction,
-  ...allOf(anything, "codecs", "clock", "newId", "newEventId", "newSalt", "pause"),
+  ...allOf(anything, "codecs", "clock", "newId", "newEventId", "newSalt", "newNamingKey", "pause"),
   encoding: choiceOf("json", "lines"),
 });
 const openOptions = optionsOf<OpenStoreOptions>({

@@ -15,12 +15,15 @@ export const bundleBegin = `{"format":"${format}",`;
 /** The first line: the conversations and their heads. */
 const headerSchema = z.strictObject({
   format: z.literal(format),
-  version: z.literal(1),
+  /** Version 1 has no keys. */
+  version: z.literal([1, 2]),
   /** The store that they come from. */
   storeId: z.string(),
   /** Content was replaced by its lengths and hashes: the bundle can be read, but not imported. */
   isRedacted: z.boolean(),
   heads: z.array(z.strictObject({ stream: z.string().min(1), revision: z.int().nonnegative(), digest: sha256Schema })),
+  /** The naming keys of conversations in lines, by stream. A redacted bundle has none: with a key, short texts could be guessed. */
+  keys: z.exactOptional(z.record(z.string().min(1), sha256Schema)),
 });
 export type BundleHeader = z.infer<typeof headerSchema>;
 
@@ -48,7 +51,8 @@ export async function* bundleLines(
     return text;
   };
   const heads = source.heads.map(({ stream, head }) => ({ stream, ...head }));
-  yield line({ format, version: 1, storeId, isRedacted, heads } satisfies BundleHeader);
+  const keys = isRedacted || source.keys.size === 0 ? {} : { keys: Object.fromEntries(source.keys) };
+  yield line({ format, version: 2, storeId, isRedacted, heads, ...keys } satisfies BundleHeader);
   let events = 0;
   for await (const envelope of source.events()) {
     events += 1;
@@ -70,7 +74,8 @@ export function readBundleHeader(line: string): BundleHeader | null {
 /** The events of a bundle that is not redacted. Each call of `lines` returns its lines from the first one. */
 export function bundleSource(header: BundleHeader, lines: () => AsyncIterable<string>): CopySource {
   const heads = header.heads.map(({ stream, revision, digest }) => ({ stream, head: { revision, digest } }));
-  return { heads, events: () => readEvents(heads, lines()) };
+  const keys = new Map(Object.entries(header.keys ?? {}));
+  return { heads, events: () => readEvents(heads, lines()), keys };
 }
 
 async function* readEvents(heads: CopySource["heads"], lines: AsyncIterable<string>): AsyncIterable<Envelope> {

@@ -32,6 +32,8 @@ export type CopySource = {
    * @throws {StoreCorruptedError} in place of an event whose chain does not hold, and where one is missing.
    */
   readonly events: () => AsyncIterable<Envelope>;
+  /** The naming keys of the conversations, by stream, as far as the source has them. */
+  readonly keys: ReadonlyMap<string, string>;
 };
 
 /**
@@ -68,7 +70,16 @@ export async function openStoreSource(
   for (const id of await oldestFirst(store, conversations ?? (await conversationsOf(store)))) await add(id, null);
   // Searched for after the heads: a blob is durable before the event that refers to it.
   const heads = await withBlobs(store, streams, conversations === undefined);
-  return { heads, events: () => eventsUpTo(store, heads) };
+  return { heads, events: () => eventsUpTo(store, heads), keys: await keysOf(store, streams) };
+}
+
+async function keysOf(store: EventStore, streams: readonly StreamHead[]): Promise<ReadonlyMap<string, string>> {
+  const keys = new Map<string, string>();
+  for (const { stream } of streams) {
+    const key = (await store.namingKey?.(stream)) ?? null;
+    if (key !== null) keys.set(stream, key);
+  }
+  return keys;
 }
 
 /** The events of a store's streams up to heads, checked like those of a source. */

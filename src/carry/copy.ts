@@ -51,7 +51,7 @@ export type OpenStore = {
  * ids, times and digests. Events that the target already has stay unchanged. Call it again to continue an interrupted copy, or after
  * the source has grown.
  *
- * @throws {TurnlogError} `copy-diverged` if the target has other events in a stream; nothing was written then.
+ * @throws {TurnlogError} `copy-diverged` if the target has other events in a stream, or another naming key; nothing was written then.
  * @throws {ConversationErasedError} if a conversation was erased in the target; nothing was written then.
  * @throws {StoreCorruptedError} if the source is damaged (nothing was written then), or if the target afterwards does not hold
  *   what was written.
@@ -113,7 +113,7 @@ export async function copyEvents(
     }
   }
   const survey = await lookAtBoth(counted(source.events()), source, to);
-  await write(counted(source.events()), survey.presentByStream, to);
+  await write(counted(source.events()), { ...survey, keys: source.keys }, to);
   // Read back what was written, and compare it with the source's heads.
   for await (const _ of counted(eventsUpTo(to, source.heads)));
   for (const { stream, blob } of survey.blobs.values()) await readBlob(to, stream, blob);
@@ -131,11 +131,18 @@ type Survey = {
 };
 
 /** Reads the source to its end, so that nothing is written if it is damaged or contradicts the target. */
-async function lookAtBoth(events: AsyncIterable<Envelope>, { heads }: CopySource, to: EventStore): Promise<Survey> {
+async function lookAtBoth(
+  events: AsyncIterable<Envelope>,
+  { heads, keys }: CopySource,
+  to: EventStore,
+): Promise<Survey> {
   const thereByStream = new Map<string, Head>();
   for (const { stream, head } of heads) {
     const there = await lastCommon(to, stream, head);
-    if (there !== null) thereByStream.set(stream, there);
+    if (there === null) continue;
+    thereByStream.set(stream, there);
+    const [key, known] = [keys.get(stream), (await to.namingKey?.(stream)) ?? null];
+    if (key !== undefined && known !== null && key !== known) throw otherKey(stream);
   }
   const blobs = new Map<string, { readonly stream: string; readonly blob: BlobReference }>();
   let takesLines: boolean | null = null;
@@ -167,7 +174,7 @@ async function lastCommon(to: EventStore, stream: string, head: Head): Promise<H
 
 async function write(
   events: AsyncIterable<Envelope>,
-  presentByStream: ReadonlyMap<string, number>,
+  { presentByStream, keys }: Pick<Survey, "presentByStream"> & Pick<CopySource, "keys">,
   to: EventStore,
 ): Promise<void> {
   let batch = emptyBatch(null);
@@ -175,7 +182,9 @@ async function write(
     const [first] = batch.envelopes;
     if (first === undefined) return;
     const { stream } = first;
-    const result = await to.append({ stream, expectedHead: batch.expected, envelopes: batch.envelopes });
+    const key = batch.expected === null ? keys.get(stream) : undefined;
+    const withKey = key === undefined ? {} : { namingKey: key };
+    const result = await to.append({ stream, expectedHead: batch.expected, envelopes: batch.envelopes, ...withKey });
     if (result.status === "conflict")
       throw new TurnlogError(
         "copy-diverged",
@@ -210,6 +219,12 @@ const noLines = (stream: string): TurnlogError =>
   new TurnlogError(
     "store-takes-no-lines",
     `${stream} is written as lines, and the target does not take them: copy to a new sqlite store, or begin conversations with openStore(…, { encoding: "json" })`,
+  );
+
+const otherKey = (stream: string): TurnlogError =>
+  new TurnlogError(
+    "copy-diverged",
+    `${stream} has another naming key at the target, so its blocks would have other names: nothing was written; copy to another store`,
   );
 
 const diverged = (stream: string, revision: number): TurnlogError =>

@@ -11,7 +11,11 @@ import type { DifferenceDocument } from "./documents/differences.ts";
 import type { Style } from "./screen.ts";
 
 /** A block in a document: as its event holds it, with its place in the Turn. */
-export const blockDocument = (block: Block, index: number) => ({ index, ...blockToJson(block), digest: block.digest });
+export const blockDocument = (block: Block, index: number) => ({
+  index,
+  ...blockToJson(block),
+  digest: block.recordedAs,
+});
 
 export const turnDocument = (turn: Turn) => turn.blocks.map(blockDocument);
 

@@ -60,6 +60,18 @@ function addErasure(check: AddCheck<ErasingStore>): void {
     assert.deepEqual(await all(store.readLog()), before);
   });
 
+  check("destroys the naming keys of what it erases, and no others", async (store) => {
+    if ((await store.takesLines?.()) !== true) return;
+    const [one, other] = ["a", "b"].map((digit) => ({ ...prepared({}), namingKey: digit.repeat(64) }));
+    assert.ok(one !== undefined && other !== undefined);
+    for (const sent of [one, other]) await store.append(sent);
+    await store.erase(erasing({ fences: [prepared({ stream: one.stream, expected: headAfter(one) })] }));
+    assert.deepEqual(
+      [await store.namingKey?.(one.stream), await store.namingKey?.(other.stream)],
+      [null, other.namingKey],
+    );
+  });
+
   check("deletes snapshots of what it erases, and no others", async (store) => {
     const [one, other] = [await appendPrepared(store, {}), await appendPrepared(store, {})];
     const key = (stream: string) => ({ stream, projection: "p", version: 1 });

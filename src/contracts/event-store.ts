@@ -55,6 +55,18 @@ function addAppends(check: AddCheck<EventStore>): void {
     );
   });
 
+  check("keeps the naming key of a stream that it takes in lines, from its first append on", async (store) => {
+    if ((await store.takesLines?.()) !== true) return;
+    const first = { ...prepared({ extra: { encoding: "lines" } }), namingKey: "a".repeat(64) };
+    assert.equal(await store.namingKey?.(first.stream), null);
+    const refused = await store.append({ ...first, expectedHead: { revision: 0, digest: "0".repeat(64) } });
+    assert.deepEqual([refused.status, await store.namingKey?.(first.stream)], ["conflict", null]);
+    await store.append(first);
+    await store.append(prepared({ stream: first.stream, expected: headAfter(first) }));
+    assert.equal(await store.namingKey?.(first.stream), first.namingKey);
+    assert.equal(await store.namingKey?.(prepared({}).stream), null);
+  });
+
   check("answers with the new head and the position of its event", async (store) => {
     const { result, sent } = await appendPrepared(store, { count: 3 });
     const read = await all(store.readStream(sent.stream));

@@ -1,6 +1,7 @@
 import { checkText } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Actor } from "../domain/actor.ts";
+import type { BlockNames } from "../domain/block-names.ts";
 import { type AppendInput, draftsOf } from "../domain/chat-message.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
@@ -230,6 +231,11 @@ export class Conversation extends RunnableConversation {
   async deleteStored(provider: Provider, options: DeleteStoredOptions = {}): Promise<DeletedStored> {
     const { deleteStored } = await import("./delete-stored.ts");
     return deleteStored(this.#stream, provider, options);
+  }
+
+  /** @internal The names under which it records blocks. */
+  names(): BlockNames | Promise<BlockNames> {
+    return this.#stream.names();
   }
 
   /** Proposes events unchanged: for imports and repairs. */

@@ -3,6 +3,7 @@ import { anything, checkText, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Actor } from "../domain/actor.ts";
 import { Block, type BlockKind } from "../domain/block.ts";
+import type { BlockNames } from "../domain/block-names.ts";
 import { emptyContext, extendContext } from "../domain/context.ts";
 import { blockAppending } from "../domain/events/blocks-in.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
@@ -95,7 +96,9 @@ async function importStored(
   if (isThere && wanted !== undefined)
     throw new TurnlogError("conversation-exists", `${imported.id} already exists: choose another id, or leave it out`);
   const chain = await read(sourceId, { signal });
-  const contents = contentsOf(chain, provider, { conversationId: imported.id, object: isObject ? sourceId : null });
+  const names = await imported.names();
+  const target = { conversationId: imported.id, object: isObject ? sourceId : null };
+  const contents = contentsOf(chain, provider, { ...target, names });
   // An object may have grown since. The conversation is what it held then.
   const found = isObject ? "done" : await progressOf(imported, contents);
   const progress = isThere ? found : "begun";
@@ -147,9 +150,14 @@ type Contents = Pick<ImportedConversation, "blocks" | "isWhole" | "lost"> & {
 };
 
 /** Where a chain goes; `object` is the conversation object that it was read from, if any. */
-type ImportTarget = { readonly conversationId: string; readonly object: string | null };
+type ImportTarget = {
+  readonly conversationId: string;
+  readonly object: string | null;
+  /** Of the conversation. */
+  readonly names: BlockNames;
+};
 
-function contentsOf(chain: StoredChain, provider: Provider, { conversationId, object }: ImportTarget): Contents {
+function contentsOf(chain: StoredChain, provider: Provider, { conversationId, object, names }: ImportTarget): Contents {
   const { scope, codec, capabilities } = provider;
   const appended: ProposedEvent["event"][] = [];
   const contexts: ProposedEvent["event"][] = [];
@@ -158,9 +166,10 @@ function contentsOf(chain: StoredChain, provider: Provider, { conversationId, ob
   let unreadable = 0;
   let isComplete = object === null;
   const newBlockId = (): BlockId => namedBlockId(`${conversationId}\nblock\n${blocks}`);
-  const append = (block: Block): void => {
+  const append = (made: Block): void => {
+    const block = Block.named(made, names);
     appended.push(blockAppending(block));
-    turn = extendContext(turn, block.digest);
+    turn = extendContext(turn, block.recordedAs);
     blocks += 1;
     if (block.kind === "reasoning" && block.wire?.ciphertext === undefined) unreadable += 1;
   };
@@ -176,7 +185,7 @@ function contentsOf(chain: StoredChain, provider: Provider, { conversationId, ob
     const isMasked = chain.isMasked === true;
     const inputLength = blocks;
     for (const draft of answer.blocks) {
-      const [block] = blocksOf({ ...answer, blocks: [draft] }, { scope, inferenceId, isMasked, newBlockId });
+      const [block] = blocksOf({ ...answer, blocks: [draft] }, { scope, inferenceId, isMasked, newBlockId, names });
       const { length: size } = answer.blocks;
       if (block !== undefined) append(placed(block, { index: blocks - inputLength, size }));
     }

@@ -1,5 +1,6 @@
 import type { StoreVerifyOptions, Verification } from "../audit/verify.ts";
 import { optionsOf } from "../base/options.ts";
+import { WeakValues } from "../base/weak-values.ts";
 import type { Bill } from "../bill/bill.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import { checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
@@ -26,7 +27,6 @@ import type { ImportedConversation, ImportStoredOptions } from "./import-stored.
 import type { ConversationPage, ListOptions } from "./list.ts";
 import { type ResumeAllOptions, type ResumedConversation, resumeAll } from "./resume-all.ts";
 import type { SearchOptions, SearchResult } from "./search.ts";
-import { WeakValues } from "./weak-values.ts";
 
 /** Codecs of the store, and for tests a clock, repeatable ids, and retries of appends without waiting. */
 export type StoreSources = Partial<EventLogSources> & {

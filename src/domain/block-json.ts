@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { Block, blockKinds, idOf } from "./block.ts";
-import { blockIdSchema, sha256Schema } from "./ids.ts";
+import { type BlockNames, nameWithoutKey, plainNames } from "./block-names.ts";
+import { blockIdSchema, blockNameSchema } from "./ids.ts";
 
 // Checked to its first level only, and kept as parsed: it comes from JSON.parse, and zod's records would drop an own
 // `__proto__`, put number-like keys first and cost a copy.
@@ -29,24 +30,24 @@ const wireSchema = z.strictObject({
 
 /**
  * A recorded block as an event holds it. The payload is open: unknown members are kept, in their order. Blocks are compared by the
- * digest. Folds trust the recorded one; `hasOwnDigest` computes it again.
+ * digest, which is the block's name in its conversation. Folds trust the recorded one; `hasOwnDigest` computes it again.
  */
 export const blockJsonSchema = z.strictObject({
   id: blockIdSchema,
   kind: z.enum(blockKinds),
-  digest: sha256Schema,
+  digest: blockNameSchema,
   payload: payloadSchema,
   wire: z.exactOptional(wireSchema),
 });
 export type BlockJson = Readonly<z.infer<typeof blockJsonSchema>>;
 
 /** The block that an event holds. Two calls return the same object; for JSON from `blockToJson`, the block that was written. */
-export function blockFromJson(json: BlockJson): Block {
-  let block = blocksRead.get(json);
-  if (block === undefined) {
-    block = Block.recorded(json);
-    blocksRead.set(json, block);
-  }
+export const blockFromJson = (json: BlockJson): Block => blocksRead.get(json) ?? readBlock(json, plainNames);
+
+/** The block that an event was read to hold, with the names of its conversation. From then on `blockFromJson` returns it. */
+export function readBlock(json: BlockJson, names: BlockNames): Block {
+  const block = Block.recorded(json, names);
+  blocksRead.set(json, block);
   return block;
 }
 
@@ -54,12 +55,17 @@ const blocksRead = new WeakMap<BlockJson, Block>();
 
 /** A block as an event holds it. The block must have an id. */
 export function blockToJson(block: Block): BlockJson {
-  const { id: _, wire, kind, digest, payload } = block;
+  const { id: _, wire, kind, recordedAs: digest, payload } = block;
   const said = { id: idOf(block), kind, digest, payload };
   const json = wire === null ? said : { ...said, wire };
   blocksRead.set(json, block);
   return json;
 }
 
-/** Whether the recorded digest is the digest of the block's content: `verify` and imports check it. */
-export const hasOwnDigest = (json: BlockJson): boolean => new Block(json).digest === json.digest;
+/** Whether the recorded digest is that of the block's content: `verify` and imports check it. If the naming key is lost, none can be checked. */
+export function hasOwnDigest(json: BlockJson): boolean {
+  const names = Block.namesOf(blockFromJson(json)) ?? plainNames;
+  if (names.isLost === true) return true;
+  const { digest } = new Block(json);
+  return names.nameOf(digest) === json.digest || nameWithoutKey(names, digest) === json.digest;
+}

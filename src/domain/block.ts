@@ -10,38 +10,15 @@ import {
 } from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import { essenceText } from "./essence.ts";
-import type { BlockId } from "./ids.ts";
+import { type BlockNames, nameWithoutKey, plainNames } from "./block-names.ts";
+import { essenceText, isEqualById } from "./essence.ts";
+import type { BlockId, BlockName } from "./ids.ts";
 import { resultParts, retold, saidIn } from "./message-content.ts";
 import { refuseSecrets } from "./refuse-secrets.ts";
+import type { Wire } from "./wire.ts";
 
 export const blockKinds = ["system", "user", "assistant", "reasoning", "tool_call", "tool_result", "other"] as const;
 export type BlockKind = (typeof blockKinds)[number];
-
-/**
- * The data that restores the provider's item exactly, and its source. An edited block has no wire: the provider never issued its new
- * content.
- */
-export type Wire = {
-  /** The endpoint scope that issued the item. */
-  readonly scope: string;
-  /** The item's id at the provider. */
-  readonly itemId?: string;
-  /** The response that contained the item (by inference id), the item's index in it, and the number of items. */
-  readonly group?: { readonly id: string; readonly index: number; readonly size: number; readonly stored: boolean };
-  /** The response did not complete: its text is kept; its calls are neither executed nor sent. */
-  readonly partial?: true;
-  /** The item is incomplete, in a response that completed. */
-  readonly incomplete?: true;
-  /** The last block of an answer that the server has paused. A request that ends with this block continues the answer. */
-  readonly paused?: true;
-  /** A compaction: for the provider, this block replaces everything before it. */
-  readonly compacts?: true;
-  /** Data that only the provider can read: encrypted reasoning, a compaction, a signature. */
-  readonly ciphertext?: string;
-  /** The difference between the received item and a plain encoding of the payload, from `jsonDifference`. */
-  readonly residue?: JsonValue;
-};
 
 type BlockFields = {
   readonly id: BlockId | null;
@@ -63,6 +40,10 @@ export class Block {
   readonly payload: JsonObject;
   readonly wire: Wire | null;
   #digest: string | undefined;
+  /** Those of the conversation that records it; undefined for a block that is only a draft so far. */
+  #names: BlockNames | undefined;
+  /** The name under which it is recorded, once it is known. */
+  #name: BlockName | undefined;
   #isFrozen: boolean;
   /** For a block whose content is stored elsewhere: null until it has been read. */
   #content: Pick<Block, "payload" | "wire"> | null | undefined;
@@ -92,10 +73,46 @@ export class Block {
   }
 
   /** @internal A block as an event holds it, with the digest computed when it was written (decision 0005). */
-  static recorded(fields: BlockFields & { readonly digest: string }): Block {
+  static recorded(fields: BlockFields & { readonly digest: BlockName }, names: BlockNames): Block {
     const block = new Block(fields, "own");
-    block.#digest = fields.digest;
+    block.#setName(fields.digest, names);
+    names.note?.(block);
     return block;
+  }
+
+  /**
+   * @internal The block with the names of the conversation that records it: the same object, unless it has another's. A block that was
+   * made from it has the same names.
+   */
+  static named(block: Block, names: BlockNames): Block {
+    if (block.#names === names) return block;
+    const named = block.#names === undefined ? block : new Block(block, "own");
+    if (named !== block) named.#digest = block.digest;
+    named.#names = names;
+    return named;
+  }
+
+  /** @internal A new block with the names of another one. */
+  static namedLike(block: Block, other: Block | undefined): Block {
+    return other === undefined || other.#names === undefined ? block : Block.named(block, other.#names);
+  }
+
+  /** @internal A new block that folds make, for the conversation of another one. */
+  static namedWithoutKey(block: Block, other: Block): Block {
+    block.#names = other.#names;
+    if (other.#names !== undefined) block.#name = nameWithoutKey(other.#names, block.digest);
+    return block;
+  }
+
+  /** @internal Undefined for a draft. */
+  static namesOf(block: Block): BlockNames | undefined {
+    return block.#names;
+  }
+
+  /** @internal Whether two blocks are equal. Blocks of one conversation are compared by name, which needs no content. */
+  static areEqual(left: Block, right: Block): boolean {
+    if (left.#names !== undefined && left.#names === right.#names) return left.recordedAs === right.recordedAs;
+    return left.digest === right.digest;
   }
 
   /** Freezes the content of a recorded block. Reading does not freeze it, because few of the blocks read reach callers. */
@@ -107,9 +124,12 @@ export class Block {
   }
 
   /** A block of which only a saved list is known. Until it is filled, reading its content throws `content-not-read`. */
-  static outline(known: { readonly id: BlockId; readonly kind: BlockKind; readonly digest: string }): Block {
+  static outline(
+    known: { readonly id: BlockId; readonly kind: BlockKind; readonly digest: BlockName },
+    names: BlockNames,
+  ): Block {
     const block = new Block({ ...known, payload: {} }, "elsewhere");
-    block.#digest = known.digest;
+    block.#setName(known.digest, names);
     return block;
   }
 
@@ -149,6 +169,15 @@ export class Block {
   get digest(): string {
     this.#digest ??= sha256Hex(essenceText(this));
     return this.#digest;
+  }
+
+  /** @internal The name under which its conversation records it; for a draft, its digest. */
+  get recordedAs(): BlockName {
+    if (this.#name !== undefined) return this.#name;
+    const name = (this.#names ?? plainNames).nameOf(this.digest);
+    // A draft is named later.
+    if (this.#names !== undefined) this.#name = name;
+    return name;
   }
 
   /** The form within its kind: `message`, `reasoning`, `function`, `custom`, or the provider's name for it; `other` if it has none. */
@@ -204,7 +233,7 @@ export class Block {
    */
   withPayload(payload: JsonObject): Block {
     const wire = this.wire?.partial === true ? { scope: this.wire.scope, partial: this.wire.partial } : null;
-    return new Block({ id: this.id, kind: this.kind, payload, wire });
+    return Block.namedLike(new Block({ id: this.id, kind: this.kind, payload, wire }), this);
   }
 
   /**
@@ -246,9 +275,20 @@ export class Block {
 
   #copy(changes: { readonly id: BlockId | null; readonly wire: Wire | null }): Block {
     const copy = new Block({ ...changes, kind: this.kind, payload: this.payload }, "own");
+    copy.#names = this.#names;
     // The wire affects the essence only of blocks that are equal by id; all others keep their digest.
-    if (changes.wire === this.wire) copy.#digest = this.#digest;
+    const isSameWire = changes.wire === this.wire;
+    if (isSameWire) copy.#digest = this.#digest;
+    // A keyed name stays where it can: the key may be lost.
+    if (isSameWire || (this.#names !== plainNames && !isEqualById(this.kind))) copy.#name = this.#name;
     return copy;
+  }
+
+  #setName(name: BlockName, names: BlockNames): void {
+    this.#names = names;
+    this.#name = name;
+    // The digest of content that is read is hashed only if somebody asks for it.
+    if (names === plainNames) this.#digest = name;
   }
 }
 
@@ -265,19 +305,6 @@ export function idOf(block: Block): BlockId {
   if (block.id === null) throw new Error("this block has no id yet, because it is not recorded");
   return block.id;
 }
-
-/** Returns a test for the given blocks: by id, so that it matches newer versions from other Turns; drafts by object. */
-export function anyOf(blocks: readonly Block[]): (block: Block) => boolean {
-  const [objects, ids] = [new Set(blocks), new Set(blocks.map((block) => block.id))];
-  return (block) => objects.has(block) || (block.id !== null && ids.has(block.id));
-}
-
-/** Blocks stored elsewhere: their number, the digest of the Turn that ends with them, and how to read them. */
-export type StoredBlocks = {
-  readonly length: number;
-  readonly digest: string;
-  readonly read: () => readonly Block[];
-};
 
 function readable(value: JsonValue | undefined): string {
   if (typeof value === "string") return value;

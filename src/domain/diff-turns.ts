@@ -1,4 +1,4 @@
-import { type Block, idOf } from "./block.ts";
+import { Block, idOf } from "./block.ts";
 import { blockToJson } from "./block-json.ts";
 import { type BlockContent, contentId, type Edit } from "./edits.ts";
 import type { Turn } from "./turn.ts";
@@ -13,12 +13,12 @@ import { blockChanges, type Placed } from "./turn-difference.ts";
 export function diffTurns(from: Turn, to: Turn, known: (block: Block) => boolean): readonly Edit[] {
   const { removed, modified, placed } = blockChanges(from, to);
   const contentOf = (block: Block): BlockContent =>
-    known(block) ? { ref: { id: idOf(block), digest: block.digest } } : { block: blockToJson(block) };
+    known(block) ? { ref: { id: idOf(block), digest: block.recordedAs } } : { block: blockToJson(block) };
   const edits: Edit[] = [];
   if (removed.length > 0) edits.push({ op: "remove", blockIds: removed.map(idOf) });
   for (const { before, after } of modified) {
     // Two versions with one digest differ in what the provider said about them, and a reference could not tell them apart.
-    const block = before.digest === after.digest ? { block: blockToJson(after) } : contentOf(after);
+    const block = Block.areEqual(before, after) ? { block: blockToJson(after) } : contentOf(after);
     edits.push({ op: "replace", blockId: idOf(after), block });
   }
   for (const [first, ...others] of neighbours(placed)) {

@@ -3,11 +3,11 @@ import { unreachable } from "../base/result.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type Block, idOf } from "./block.ts";
 import { type BlockJson, blockFromJson, blockJsonSchema } from "./block-json.ts";
-import { type BlockId, blockIdSchema, sha256Schema } from "./ids.ts";
+import { type BlockId, type BlockName, blockIdSchema, blockNameSchema } from "./ids.ts";
 import type { Turn } from "./turn.ts";
 
 /** One version of a block that the log already holds. */
-type BlockVersion = { readonly id: BlockId; readonly digest: string };
+type BlockVersion = { readonly id: BlockId; readonly digest: BlockName };
 
 /** The content of an edit: a block, or a reference to a version in the log, which keeps its author. */
 export type BlockContent = { readonly block: BlockJson } | { readonly ref: BlockVersion };
@@ -24,7 +24,7 @@ export type Edit =
 
 const contentSchema = z.union([
   z.strictObject({ block: blockJsonSchema }),
-  z.strictObject({ ref: z.strictObject({ id: blockIdSchema, digest: sha256Schema }) }),
+  z.strictObject({ ref: z.strictObject({ id: blockIdSchema, digest: blockNameSchema }) }),
 ]);
 const placeSchema = blockIdSchema.nullable();
 

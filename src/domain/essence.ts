@@ -32,8 +32,10 @@ export function essenceText(block: Essential): string {
   );
 }
 
-/** Reasoning, and everything that is kept verbatim: compaction and hosted-tool items. */
-const isEqualById = (kind: string): boolean => kind === "reasoning" || kind === "other";
+/**
+ * Whether the wire counts for equality: of reasoning, and of everything that is kept verbatim (compaction and hosted-tool items).
+ */
+export const isEqualById = (kind: string): boolean => kind === "reasoning" || kind === "other";
 
 /** A hint is a member of an item or a part, beside its `type`; elsewhere (a tool's schema) its name has no special meaning. */
 function essentialMembers(object: JsonObject, mayHoldHints: boolean): JsonObject {

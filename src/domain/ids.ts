@@ -54,6 +54,10 @@ export const inferenceIdSchema = z
 
 export const sha256Schema = z.custom<Sha256>(isSha256Hex, "a sha256 is 64 lower-case hexadecimal digits");
 
+/** The name under which a conversation records a block (rule: Equal blocks). A digest of the content is none: it may give the content away. */
+export const blockNameSchema = sha256Schema.brand<"BlockName">();
+export type BlockName = z.infer<typeof blockNameSchema>;
+
 /** The stream that holds a conversation. */
 export const conversationStream = (id: ConversationId): string => `conversation-${id}`;
 

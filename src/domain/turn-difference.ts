@@ -1,5 +1,5 @@
 import { canonicalJson } from "../base/canonical-json.ts";
-import { type Block, idOf } from "./block.ts";
+import { Block, idOf } from "./block.ts";
 import type { BlockId } from "./ids.ts";
 import type { Turn } from "./turn.ts";
 
@@ -78,13 +78,24 @@ export function turnDifference(from: Turn, to: Turn): TurnDifference {
   return {
     added: placed.filter(({ isMove }) => !isMove).map(({ block }) => block),
     removed,
-    modified: modified.filter(({ before, after }) => before.digest !== after.digest),
+    modified: modified.filter(({ before, after }) => !Block.areEqual(before, after)),
     moved: placed.filter(({ isMove }) => isMove).map(({ block }) => block),
   };
 }
 
-/** How many leading blocks of two Turns have equal digests: a binary search, because a digest covers a whole prefix. */
+/**
+ * How many leading blocks of two Turns are equal: a binary search, because a Turn's digest covers a whole prefix. Turns of conversations that
+ * record blocks under other names are compared block by block.
+ */
 export function equalBeginning(left: Turn, right: Turn): number {
+  const [first, other] = [left.at(0), right.at(0)];
+  if (first !== undefined && other !== undefined && Block.namesOf(first) !== Block.namesOf(other)) {
+    const different = left.blocks.findIndex((block, index) => {
+      const there = right.at(index);
+      return there === undefined || !Block.areEqual(block, there);
+    });
+    return different < 0 ? left.length : different;
+  }
   let [equal, different] = [left.commonPrefixLength(right), Math.min(left.length, right.length) + 1];
   while (different - equal > 1) {
     const middle = (equal + different) >> 1;
@@ -97,7 +108,7 @@ export function equalBeginning(left: Turn, right: Turn): number {
 /** Whether two blocks are one version: equal content and equal provider data (item id and so on). */
 export function isSameVersion(left: Block, right: Block): boolean {
   if (left === right) return true;
-  if (left.id !== right.id || left.digest !== right.digest) return false;
+  if (left.id !== right.id || !Block.areEqual(left, right)) return false;
   if (left.wire === null || right.wire === null) return left.wire === right.wire;
   return left.wire === right.wire || canonicalJson(left.wire) === canonicalJson(right.wire);
 }

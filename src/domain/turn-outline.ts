@@ -2,7 +2,7 @@ import type { Block, BlockKind } from "./block.ts";
 import type { BlockId } from "./ids.ts";
 import type { Turn } from "./turn.ts";
 
-/** A block whose content was not read: its identity, and the digest of its content. */
+/** A block whose content was not read: its identity, and the digest under which its conversation records it. */
 export type BlockOutline = { readonly id: BlockId | null; readonly kind: BlockKind; readonly digest: string };
 
 /** A Turn whose contents were not read. Two outlines with equal digests are equal Turns. */
@@ -28,4 +28,4 @@ export function outlineOf(turn: Turn): TurnOutline {
 }
 
 export const blockOutlines = (blocks: readonly Block[]): readonly BlockOutline[] =>
-  Object.freeze(blocks.map(({ id, kind, digest }) => Object.freeze({ id, kind, digest })));
+  Object.freeze(blocks.map(({ id, kind, recordedAs: digest }) => Object.freeze({ id, kind, digest })));

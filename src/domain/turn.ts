@@ -1,8 +1,10 @@
 import { kindOf } from "../base/options.ts";
-import { anyOf, Block, type StoredBlocks } from "./block.ts";
+import { anyOf } from "./any-of.ts";
+import { Block } from "./block.ts";
 import { emptyContext, extendContext } from "./context.ts";
 import { type Exchange, exchangesIn } from "./exchanges.ts";
 import { type BlockId, namedBlockId } from "./ids.ts";
+import type { StoredBlocks } from "./stored-blocks.ts";
 
 /**
  * A conversation's ordered list of blocks, a frozen object. A Turn is a prefix (another Turn) and the blocks after it, so that
@@ -300,7 +302,7 @@ export class Turn {
     for (const turn of missing.reverse()) {
       let context = turn.#prefix?.digest ?? emptyContext;
       digests = turn.#tail.map((block) => {
-        context = extendContext(context, block.digest);
+        context = extendContext(context, block.recordedAs);
         return context;
       });
       turn.#digests = digests;

@@ -3,7 +3,7 @@ export { isJsonList, isJsonObject, type JsonObject, type JsonValue, parseJson } 
 export { NumberLiteral } from "../base/number-literal.ts";
 export { TurnlogError, type TurnlogErrorCode } from "../base/turnlog-error.ts";
 export type { Anchor, AnchorId } from "../domain/anchor.ts";
-export { Block, type BlockKind, type Wire } from "../domain/block.ts";
+export { Block, type BlockKind } from "../domain/block.ts";
 export type { ContentFilter, Withheld } from "../domain/events/inference-events.ts";
 export type { Adjustments } from "../domain/events/run-events.ts";
 export type { Counts, ReportedUsage } from "../domain/events/shared.ts";
@@ -20,6 +20,7 @@ export {
   toolResult,
   user,
 } from "../domain/make-block.ts";
+export type { Wire } from "../domain/wire.ts";
 export type {
   AnchorKind,
   Answer,

@@ -37,6 +37,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
   const all = (prefix = ""): string => `${prefix}*`;
   const end = store.end?.bind(store);
   const newestStream = store.newestStream?.bind(store);
+  const namingKey = store.namingKey?.bind(store);
   const orphans = async (): Promise<readonly OrphanEvents[]> => (await store.orphanEvents?.()) ?? [];
 
   const readAll = { action: "read", stream: all() } as const;
@@ -59,6 +60,9 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
       return after({ action: "subscribe", stream }, () => ofStream(events(), stream));
     },
     ...(store.takesLines === undefined ? {} : { takesLines: store.takesLines.bind(store) }),
+    ...(namingKey === undefined
+      ? {}
+      : { namingKey: (stream) => allowed({ action: "read", stream }, () => namingKey(stream)) }),
     // A position reveals only the length of the log, no content.
     ...(end === undefined ? {} : { end }),
     head: (stream) => allowed({ action: "read", stream }, () => store.head(stream)),

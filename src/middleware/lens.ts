@@ -85,7 +85,7 @@ export function lens(definition: LensDefinition): Layer {
       hideUpTo(blocks.length);
       const form = hiddenNext(meant);
       // If the hidden form equals what the model said, the provider gets its own block back, with its item id and by reference.
-      note(meant, { form: form.digest === said.digest ? said : form, conversationId, ahead });
+      note(meant, { form: Block.areEqual(form, said) ? said : form, conversationId, ahead });
       return pass(meant);
     };
     return { pass, show, restored };

@@ -58,10 +58,10 @@ function handOn(
 ): void {
   for (const block of blocksOfEdits(pass.edits).map(blockOf(made))) {
     // If a block is already known but is written in full, the provider data about the same content differs.
-    if (turns.version(idOf(block), block.digest) === null) turns.addVersion(block, actor);
+    if (turns.version(idOf(block), block.recordedAs) === null) turns.addVersion(block, actor);
   }
   const isRequest = pass.direction === "request";
-  const version = ({ id, digest }: { readonly id: BlockJson["id"]; readonly digest: string }) =>
+  const version = ({ id, digest }: { readonly id: BlockJson["id"]; readonly digest: BlockJson["digest"] }) =>
     turns.version(id, digest) ?? undefined;
   const after = made.turn ?? applyEdits(turns.get(nameOf(pass.from)), pass.edits, version);
   const what = `the Turn that ${isRequest ? "was passed on to" : "came back from"} frame ${frame}`;
@@ -75,7 +75,7 @@ const blockOf =
   ({ turn, blocks = [] }: Made) =>
   (json: BlockJson): Block => {
     const known = blocks.find(({ id }) => id === json.id) ?? turn?.find(json.id);
-    return known?.digest === json.digest ? known : blockFromJson(json);
+    return known?.recordedAs === json.digest ? known : blockFromJson(json);
   };
 
 function nameOf(text: string): TurnName {

@@ -13,7 +13,7 @@ export type BlockChange = {
   readonly at: string;
 };
 
-/** A version of a block, by its digest, and who first made it. */
+/** A version of a block, by the digest that its conversation records, and who first made it. */
 export type BlamedVersion = { readonly digest: string; readonly change: BlockChange };
 
 /** Who made a block, who made each of its versions, and who removed it. */
@@ -32,14 +32,14 @@ export const emptyBlame = (): BlameView => new Map();
 
 /** Who last changed a block: the author of this version. */
 export function lastChange(view: ReadonlyMap<string, Blame>, block: Block): BlockChange | null {
-  return view.get(idOf(block))?.versions.find(({ digest }) => digest === block.digest)?.change ?? null;
+  return view.get(idOf(block))?.versions.find(({ digest }) => digest === block.recordedAs)?.change ?? null;
 }
 
 /** Records a new version. A version that already existed keeps its author. */
 export function noteVersion(view: BlameView | null, block: Block, recorded: RecordedEvent): void {
   if (view === null) return;
   const id = idOf(block);
-  const { digest } = block;
+  const { recordedAs: digest } = block;
   const blame = view.get(id);
   if (blame?.versions.some((known) => known.digest === digest) === true) return;
   const change = changeOf(recorded);

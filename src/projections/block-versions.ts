@@ -1,6 +1,6 @@
 import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
-import type { BlockId } from "../domain/ids.ts";
+import type { BlockId, BlockName } from "../domain/ids.ts";
 
 /** The versions of blocks made in one run, and who made them. */
 export class BlockVersions {
@@ -10,18 +10,18 @@ export class BlockVersions {
 
   add(block: Block, author: Actor): void {
     const id = idOf(block);
-    const key = versionKey(id, block.digest);
+    const key = versionKey(id, block.recordedAs);
     if (this.#versions.has(key)) return;
     this.#versions.set(key, { block, author });
     if (!this.#made.has(id) && id.startsWith("run_")) this.#made.set(id, { block, author });
   }
 
-  get(id: BlockId, digest: string): Block | null {
-    return this.#versions.get(versionKey(id, digest))?.block ?? null;
+  get(id: BlockId, name: BlockName): Block | null {
+    return this.#versions.get(versionKey(id, name))?.block ?? null;
   }
 
   authorOf(block: Block): Actor | null {
-    return this.#versions.get(versionKey(idOf(block), block.digest))?.author ?? null;
+    return this.#versions.get(versionKey(idOf(block), block.recordedAs))?.author ?? null;
   }
 
   /** The first version of a block, and its author; null if the run did not make the block. */
@@ -30,4 +30,4 @@ export class BlockVersions {
   }
 }
 
-const versionKey = (id: BlockId, digest: string): string => `${id} ${digest}`;
+const versionKey = (id: BlockId, name: BlockName): string => `${id} ${name}`;

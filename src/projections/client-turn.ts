@@ -212,7 +212,7 @@ function changeTurn(
   for (const block of blocksOfEdits(edits).map(blockFromJson)) noteVersion(view.blame, block, recorded);
   const result = applyEdits(base, edits, ({ id, digest }) => {
     const block = base.find(id);
-    return block?.digest === digest ? block : undefined;
+    return block?.recordedAs === digest ? block : undefined;
   });
   mustEqual(result.digest, after, "the Turn that was made of it");
   noteResult(view.blame, { base, result, removals: new Map(), started: recorded }, recorded);

@@ -1,4 +1,4 @@
-import { type Block, idOf } from "../domain/block.ts";
+import { Block, idOf } from "../domain/block.ts";
 import { resultBlock } from "../domain/calls.ts";
 import { type BlockId, namedBlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
@@ -23,5 +23,7 @@ function recoveryResult(runId: string, turns: RunTurns, call: Block): RecoveryRe
   const outcome = turns.isToolStarted(id) ? "in-doubt" : "aborted";
   const output =
     outcome === "aborted" ? "aborted" : "in doubt: the run ended while this tool ran; it may have taken effect";
-  return { block: resultBlock(call, output).withId(namedBlockId(`recovery ${runId} ${id}`)), outcome };
+  const block = resultBlock(call, output).withId(namedBlockId(`recovery ${runId} ${id}`));
+  // A fork from the middle of the run makes it too, and no event of the fork holds it.
+  return { block: Block.namedWithoutKey(block, call), outcome };
 }

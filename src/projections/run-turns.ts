@@ -1,7 +1,7 @@
 import type { Actor } from "../domain/actor.ts";
 import { type Block, idOf } from "../domain/block.ts";
 import { isAside, parentFrame } from "../domain/frame.ts";
-import type { BlockId } from "../domain/ids.ts";
+import type { BlockId, BlockName } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { placeChanges } from "../domain/turn-difference.ts";
 import { BlockVersions } from "./block-versions.ts";
@@ -138,11 +138,11 @@ export class RunTurns {
   }
 
   /** A version of a block that an edit can refer to: made in this run, or in the Turn that the run started from. */
-  version(id: BlockId, digest: string): Block | null {
-    const made = this.#versions.get(id, digest);
+  version(id: BlockId, name: BlockName): Block | null {
+    const made = this.#versions.get(id, name);
     if (made !== null) return made;
     const block = this.base.find(id);
-    return block?.digest === digest ? block : null;
+    return block?.recordedAs === name ? block : null;
   }
 
   /** Records a new version of a block. */

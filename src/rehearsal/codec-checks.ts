@@ -5,6 +5,7 @@ import { type JsonObject, type JsonValue, parseJson } from "../base/json.ts";
 import type { Check } from "../contracts/check.ts";
 import type { Block } from "../domain/block.ts";
 import { blockFromJson, blockJsonSchema, blockToJson } from "../domain/block-json.ts";
+import { plainNames } from "../domain/block-names.ts";
 import type { Repair } from "../domain/events/inference-events.ts";
 import { blockIdSchema } from "../domain/ids.ts";
 import { toolResult, user } from "../domain/make-block.ts";
@@ -204,7 +205,7 @@ function stored(answer: Answer): readonly Block[] {
     ids += 1;
     return blockId(ids);
   };
-  const blocks = blocksOf(answer, { scope, inferenceId, isMasked: false, newBlockId });
+  const blocks = blocksOf(answer, { scope, inferenceId, isMasked: false, newBlockId, names: plainNames });
   return blocks.map((block) => blockFromJson(blockJsonSchema.parse(parseJson(JSON.stringify(blockToJson(block))))));
 }
 

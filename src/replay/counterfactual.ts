@@ -14,6 +14,7 @@ import { mustHaveContext } from "../engine/session/errors.ts";
 import { engineWith } from "../engine/stack/adjusted-engine.ts";
 import { type AnyEngine, checkedEngine, type EngineOptions, engineOf } from "../engine/stack/engine.ts";
 import { policiesOf } from "../engine/stack/run-policies.ts";
+import { namesOf, settle } from "../log/codec/stream-names.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
@@ -103,6 +104,8 @@ export async function playOtherwise(
   const clock = { now: 0 };
   await using scratch = new TurnlogStore(createScratch(), { clock: () => clock.now, codecs: [...codecs.values()] });
   const routes = engine.routing === null ? new Map<string, string>() : await recordedRoutes(reader, stream, to);
+  // Digests of the two are compared.
+  settle(scratch.log.store, stream, await namesOf(reader.store, stream));
   const conversation = scratch.conversation(id);
   const world: World = { engine: { ...engine, layers }, codecs, bodies, clock, routes, conversation };
   const steps: CounterfactualStep[] = [];

@@ -1,5 +1,6 @@
 import { anything, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
+import type { BlockNames } from "../domain/block-names.ts";
 import { type ConversationEvent, isRunEnd } from "../domain/events/event.ts";
 import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
@@ -15,6 +16,7 @@ import { engineWith } from "../engine/stack/adjusted-engine.ts";
 import { checkedEngine, type Engine, type EngineOptions } from "../engine/stack/engine.ts";
 import { stackDifference } from "../engine/stack/middleware.ts";
 import { policiesOf } from "../engine/stack/run-policies.ts";
+import { namesOf } from "../log/codec/stream-names.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { CommitResult } from "../log/writer/conversation-writer.ts";
 import { thisProcess } from "../log/writer/owner.ts";
@@ -64,6 +66,7 @@ export async function reexecute<Context>(
   const own = checkedEngine("reexecute", made);
   const engine = { ...own, context: options.context ?? own.context };
   const to = await existingRevision(reader.store, stream, wanted);
+  const names = await namesOf(reader.store, stream);
   let [runs, steps, events] = [0, 0, 0];
   for await (const { run, view } of historyOf(reader, stream, to)) {
     events += 1;
@@ -73,7 +76,7 @@ export async function reexecute<Context>(
     mustHaveContext(run, engine, "replay");
     runs += 1;
     steps += run.events.filter(isStep).length;
-    const difference = startDifference(run, view, engine) ?? (await replayRun(run, { stream, view, engine }));
+    const difference = startDifference(run, view, engine) ?? (await replayRun(run, { stream, names, view, engine }));
     if (difference !== null) return { runs, steps, difference };
   }
   return { runs, steps, difference: null };
@@ -118,9 +121,17 @@ function startDifference(run: RecordedRun, view: ConversationView, engine: Engin
   return differenceAt(started, found, `the engine's settings differ from those that the run began with: ${which}`);
 }
 
-type ReplayPlace = { readonly stream: string; readonly view: ConversationView; readonly engine: EngineOptions };
+type ReplayPlace = {
+  readonly stream: string;
+  readonly names: BlockNames;
+  readonly view: ConversationView;
+  readonly engine: EngineOptions;
+};
 
-async function replayRun(run: RecordedRun, { stream, view, engine }: ReplayPlace): Promise<ReplayDifference | null> {
+async function replayRun(
+  run: RecordedRun,
+  { stream, names, view, engine }: ReplayPlace,
+): Promise<ReplayDifference | null> {
   const { id: runId, started, turns, events, startedRevision: firstRevision, startedAt } = run;
   const last = events.at(-1);
   const replayOptions: EngineOptions = {
@@ -146,7 +157,7 @@ async function replayRun(run: RecordedRun, { stream, view, engine }: ReplayPlace
   const comparison = stepComparison(run);
   const place = { stream, layers: engine.layers };
   try {
-    await executeRun(readOnlyStream(stream, view), replayOptions, beginning, {
+    await executeRun(readOnlyStream({ stream, names, view }), replayOptions, beginning, {
       closedRun: null,
       onStep: comparison.look,
     });
@@ -171,8 +182,9 @@ class WouldWriteError extends Error {
   }
 }
 
-const readOnlyStream = (name: string, view: ConversationView): RunStream => ({
-  name,
+const readOnlyStream = ({ stream, names, view }: Omit<ReplayPlace, "engine">): RunStream => ({
+  name: stream,
+  names: () => names,
   view,
   owner: () => Promise.resolve(thisProcess),
   lastAt: null,

@@ -5,10 +5,13 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type StreamReport, type VerifyOptions, verifyStore } from "../../src/audit/verify.ts";
 import type { JsonObject } from "../../src/base/json.ts";
+import { Block } from "../../src/domain/block.ts";
 import { blockToJson } from "../../src/domain/block-json.ts";
+import type { BlockNames } from "../../src/domain/block-names.ts";
 import { blockIdSchema, conversationIdSchema } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { chainDigest, firstPrevious } from "../../src/log/codec/envelope.ts";
+import { namesOf } from "../../src/log/codec/stream-names.ts";
 import type { Head, StoredEnvelope } from "../../src/log/ports/event-store.ts";
 import { codecs } from "../../src/providers/codecs.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
@@ -83,7 +86,8 @@ test("finds events whose stream is gone", async () => {
 test("finds a history that was written anew, by heads that were saved before", async () => {
   const path = copy();
   const savedHeads = headsOf(await verified(path));
-  await rewrite(path, "conversation-cnv_note", 1, () => ({ block: blockToJson(user("Just a joke").withId(joke)) }));
+  const forged = Block.named(user("Just a joke").withId(joke), await namesIn(path, "conversation-cnv_note"));
+  await rewrite(path, "conversation-cnv_note", 1, () => ({ block: blockToJson(forged) }));
   expect(problems(await verified(path)), "by those of the store").toEqual(["conversation-cnv_note@1 head"]);
   rmSync(`${path}.heads`);
   expect(problems(await verified(path))).toEqual([]);
@@ -280,3 +284,9 @@ const headsOf = (reports: readonly StreamReport[]): ReadonlyMap<string, Head> =>
 
 const problems = (reports: readonly StreamReport[]): readonly string[] =>
   reports.flatMap(({ stream, problem }) => (problem === null ? [] : [`${stream}@${problem.revision} ${problem.kind}`]));
+
+/** Whoever has the store has its keys. */
+async function namesIn(path: string, stream: string): Promise<BlockNames> {
+  await using store = await openSqliteStore(path);
+  return await namesOf(store, stream);
+}

@@ -52,7 +52,7 @@ test.each([
     target,
   );
   expect(await contentOf(target)).toEqual(await contentOf(store));
-  expect(headerOf(text)).toMatchObject({ format: "turnlog-bundle", version: 1, storeId: store.storeId });
+  expect(headerOf(text)).toMatchObject({ format: "turnlog-bundle", version: 2, storeId: store.storeId });
   expect(await bundleOf(store)).toBe(text);
 });
 
@@ -156,6 +156,6 @@ test.each([
 });
 
 test("the bundle of a newer turnlog is refused as such", () => {
-  const header = { format: "turnlog-bundle", version: 2, storeId: "", isRedacted: false, heads: [] };
+  const header = { format: "turnlog-bundle", version: 3, storeId: "", isRedacted: false, heads: [] };
   expect(() => readBundleHeader(JSON.stringify(header))).toThrow("a newer turnlog may have written it");
 });

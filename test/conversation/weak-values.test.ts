@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { WeakValues } from "../../src/base/weak-values.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
-import { WeakValues } from "../../src/conversation/weak-values.ts";
 import type { Turn } from "../../src/domain/turn.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { collectGarbage } from "../support/collect-garbage.ts";

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { isJsonObject } from "../../src/base/json.ts";
 import { blockFromJson, blockJsonSchema, blockToJson, hasOwnDigest } from "../../src/domain/block-json.ts";
+import { blockNameSchema } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { blockId, said } from "../support/domain/turn-builders.ts";
 
-const digest = "d".repeat(64);
+const digest = blockNameSchema.parse("d".repeat(64));
 const stored = (payload: string, wire = ""): string =>
   `{"id":"${blockId(1)}","kind":"other","digest":"${digest}","payload":${payload}${wire}}`;
 

@@ -66,13 +66,13 @@ test("gives the same Turn when there is nothing to change", () => {
 
 test("takes a block version that the log holds from those who know it", () => {
   const held = said(7);
-  const ref: Edit = { op: "insert", after: null, blocks: [{ ref: { id: blockId(7), digest: held.digest } }] };
+  const ref: Edit = { op: "insert", after: null, blocks: [{ ref: { id: blockId(7), digest: held.recordedAs } }] };
   const resolve = (version: { readonly digest: string }) => (version.digest === held.digest ? held : undefined);
   expect(applyEdits(turnOf(1), [ref], resolve).at(0)).toBe(held);
 });
 
 test("a version that the log does not hold is damage, and so is one under another id", () => {
-  const { digest } = said(7);
+  const { recordedAs: digest } = said(7);
   const edits: readonly Edit[] = [{ op: "insert", after: null, blocks: [{ ref: { id: blockId(7), digest } }] }];
   expect(() => applyEdits(turnOf(1), edits, () => undefined)).toThrow(
     expect.objectContaining({ code: "unknown-block-version" }),

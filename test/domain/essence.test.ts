@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../src/base/json.ts";
-import { Block, type BlockKind, type Wire } from "../../src/domain/block.ts";
+import { Block, type BlockKind } from "../../src/domain/block.ts";
 import { emptyContext } from "../../src/domain/context.ts";
 import { system, text, toolCall, toolResult, user } from "../../src/domain/make-block.ts";
 import { Turn } from "../../src/domain/turn.ts";
+import type { Wire } from "../../src/domain/wire.ts";
 import { blobReferenceTo } from "../../src/log/codec/references.ts";
 import { blockId } from "../support/domain/turn-builders.ts";
 

@@ -90,7 +90,7 @@ test("20,000 single appends give a Turn that every question can be asked of", ()
   const all = blocks(20_000);
   let turn = Turn.empty;
   for (const block of all) turn = turn.append(block);
-  const digest = all.reduce((context, block) => extendContext(context, block.digest), emptyContext);
+  const digest = all.reduce((context, block) => extendContext(context, block.recordedAs), emptyContext);
   expect(turn.at(0)).toBe(all[0]);
   expect(turn.indexOf(blockId(3))).toBe(3);
   expect(turn.indexOf(blockId(19_990))).toBe(19_990);

@@ -16,7 +16,7 @@ test("the empty Turn has no blocks and the digest of the empty context", () => {
 });
 
 test("the digest is the running hash of the blocks' digests, however the Turn was put together", () => {
-  const digest = [1, 2, 3].reduce((context, n) => extendContext(context, said(n).digest), emptyContext);
+  const digest = [1, 2, 3].reduce((context, n) => extendContext(context, said(n).recordedAs), emptyContext);
   expect(turnOf(1, 2, 3).digest).toBe(digest);
   expect(turnOf(1).append(said(2)).append(said(3)).digest).toBe(digest);
   expect(turnOf(1, 9, 3).replace(said(9), said(2)).digest).toBe(digest);
@@ -148,7 +148,7 @@ test("contexts are the digests of all beginnings, longest first", () => {
       const naive = [{ length: 0, digest: emptyContext }];
       let context = emptyContext;
       for (const [index, block] of turn.blocks.entries()) {
-        context = extendContext(context, block.digest);
+        context = extendContext(context, block.recordedAs);
         naive.unshift({ length: index + 1, digest: context });
       }
       expect([...turn.contexts()]).toEqual(naive);

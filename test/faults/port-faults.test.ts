@@ -20,12 +20,14 @@ import { beforeRequest, dieAt } from "../support/run/scene.ts";
 
 const noon = 1_772_366_400_000;
 const stream = "conversation-cnv_workshop";
+/** Turns of different stores are compared by digest. */
+const newNamingKey = (): string => "0".repeat(64);
 const tally = { faults: 0, told: 0 };
 
 /** Two exchanges, one of them keyed, with snapshots every few events, and rows of all projections. */
 async function prepared(): Promise<EventStore> {
   const events = createMemoryStore();
-  const store = new TurnlogStore(events, { clock: () => noon });
+  const store = new TurnlogStore(events, { clock: () => noon, newNamingKey });
   const conversation = store.conversation("cnv_workshop");
   const provider = scripted(({ requestNumber }) => `early ${requestNumber}`, { prefix: "early_" });
   const engine = createEngine({ provider, clock: () => noon, newId: counted("early") });
@@ -37,7 +39,9 @@ async function prepared(): Promise<EventStore> {
   await store.list();
   await store.search("said");
   const gone = { hold: async () => "lse_gone", isAlive: async () => false };
-  const cutOff = new TurnlogStore({ ...events, liveness: gone }, { clock: () => noon }).conversation("cnv_cut");
+  const cutOff = new TurnlogStore({ ...events, liveness: gone }, { clock: () => noon, newNamingKey }).conversation(
+    "cnv_cut",
+  );
   await cutOff.append("said before the process died");
   await dieAt({ conversation: cutOff, engine }, beforeRequest(0));
   // Of a process elsewhere the lease alone tells.
@@ -62,7 +66,7 @@ async function prepared(): Promise<EventStore> {
 
 /** All that a process does that has just begun, step by step; a step that is told to have failed is taken again. */
 async function play(events: EventStore, mayFail: boolean) {
-  const store = new TurnlogStore(events, { clock: () => noon + 60_000, pause: async () => undefined });
+  const store = new TurnlogStore(events, { clock: () => noon + 60_000, newNamingKey, pause: async () => undefined });
   const provider = scripted(({ requestNumber }) => `late ${requestNumber}`, { prefix: "late_" });
   const engine = createEngine({ provider, clock: () => noon + 60_000, newId: counted("late") });
   const told: unknown[] = [];

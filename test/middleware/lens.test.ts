@@ -68,7 +68,9 @@ test("what was hidden comes back as the very block, so its author stays", async 
   expect(given[0]).toBe(given[1]);
   const past = await (await conversation.at(-1)).load();
   const [said] = turn.blocks;
-  expect(said && past.blame(idOf(said))?.versions.find(({ digest }) => digest === said.digest)?.change.actor).toEqual({
+  expect(
+    said && past.blame(idOf(said))?.versions.find(({ digest }) => digest === said.recordedAs)?.change.actor,
+  ).toEqual({
     kind: "user",
   });
 });

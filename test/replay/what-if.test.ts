@@ -223,7 +223,8 @@ test("keeps what would have been as blocks by import, from which nothing is cont
     "ConversationStarted",
     ...turn.blocks.map(() => "BlockAppended"),
   ]);
-  expect((await kept.turn()).digest).toBe(turn.digest);
+  const digestsOf = ({ blocks }: typeof turn): readonly string[] => blocks.map(({ digest }) => digest);
+  expect(digestsOf(await kept.turn())).toEqual(digestsOf(turn));
   await kept.append("Go on.");
   await kept.run(createEngine({ provider: scripted(["Well."]) }));
   expect(dataOf(await eventsOf(kept), "InferenceRequested").map(({ decision }) => decision.reason)).toEqual([

@@ -22,6 +22,8 @@ export function watchStore(store: EventStore, around: AroundAppend = (_, append)
     ...(store.snapshots === undefined ? {} : { snapshots: store.snapshots }),
     ...(store.views === undefined ? {} : { views: store.views }),
     ...(store.liveness === undefined ? {} : { liveness: store.liveness }),
+    ...(store.takesLines === undefined ? {} : { takesLines: store.takesLines.bind(store) }),
+    ...(store.namingKey === undefined ? {} : { namingKey: store.namingKey.bind(store) }),
     written,
     async append(prepared) {
       asked += 1;

@@ -121,6 +121,9 @@ export function referenceDialect(
   };
 }
 
+/** The contents of a Turn. Its own digest is over names, and every conversation has names of its own. */
+export const equalContents = ({ blocks }: Turn): string => blocks.map(({ digest }) => digest).join();
+
 /** What a Turn says, whatever the ids of its calls are. */
 export function saidWithoutIds({ blocks }: Turn): string {
   const places = blocks.map(({ callId }, place) =>

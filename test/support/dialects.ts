@@ -26,7 +26,7 @@ import type { RehearsalProvider } from "../../src/rehearsal/ports.ts";
 import { takesParts } from "../../src/rehearsal/read-otherwise.ts";
 import { rehearsedProviders } from "../../src/rehearsal/rehearsed-providers.ts";
 import { isLong } from "./cases.ts";
-import { type Dialect, referenceDialect, saidWithoutIds } from "./dialect.ts";
+import { type Dialect, equalContents, referenceDialect, saidWithoutIds } from "./dialect.ts";
 import { toyCodec } from "./toy/dialect/codec.ts";
 import { toy } from "./toy/dialect/provider.ts";
 import { serveToy, ToyFront, toolRead } from "./toy/front.ts";
@@ -49,7 +49,7 @@ const responses = referenceDialect({
   modes: ["chained", "chained", "chained", "chained", "auto", "stateless", "conversation", "conversation"],
   transports: [...Array.from({ length: 7 }, () => "json" as const), "sse", "websocket", "websocket"],
   provider: (baseURL, asked) => openaiResponses({ apiKey: "sk-dialect", baseURL, ...asked }),
-  essence: ({ digest }) => digest,
+  essence: equalContents,
   takes: takenByResponses,
   toolRead: (tool) => toolRead({ type: "function", ...tool, strict: false }),
 });

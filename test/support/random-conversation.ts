@@ -16,9 +16,9 @@ export const lookUpTool = (stack: RandomStack) =>
   });
 
 /** Runs of layers that edit as they like, with tools and refusals, and messages from outside. */
-export async function randomConversation(seed: number): Promise<Workshop> {
+export async function randomConversation(seed: number, encoding: "json" | "lines" = "lines"): Promise<Workshop> {
   const random = createRandom(seed);
-  const workshop = createWorkshop();
+  const workshop = createWorkshop({ encoding });
   const { conversation } = workshop;
   const stack = new RandomStack(random, new Truth(() => 0));
   const lookUp = lookUpTool(stack);

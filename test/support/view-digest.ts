@@ -34,7 +34,7 @@ export function viewDigest(view: ConversationView): string {
   );
 }
 
-const blockOf = (block: Block): JsonValue => [idOf(block), block.kind, block.digest];
+const blockOf = (block: Block): JsonValue => [idOf(block), block.kind, block.recordedAs];
 
 const turnOf = (turn: Turn): JsonValue => ({ digest: turn.digest, blocks: turn.blocks.map(blockOf) });
 

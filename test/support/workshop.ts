@@ -33,15 +33,17 @@ export type WorkshopOptions = {
   readonly events?: EventStore;
   readonly around?: AroundAppend;
   readonly codecs?: readonly Codec[];
+  readonly encoding?: "json" | "lines";
 };
 
 /** 1 March 2026, 12:00 UTC. */
 const noon = 1_772_366_400_000;
 
-export function createWorkshop({ events = createMemoryStore(), around, codecs = [] }: WorkshopOptions = {}): Workshop {
+export function createWorkshop(options: WorkshopOptions = {}): Workshop {
+  const { events = createMemoryStore(), around, codecs = [], encoding = "lines" } = options;
   const watched = watchStore(events, around);
   const clock = { now: noon };
-  const store = new TurnlogStore(watched, { codecs, clock: () => clock.now, pause: async () => undefined });
+  const store = new TurnlogStore(watched, { codecs, encoding, clock: () => clock.now, pause: async () => undefined });
   onTestFinished(() => store.close());
   let ids = 0;
   const waits: number[] = [];

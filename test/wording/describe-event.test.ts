@@ -174,7 +174,7 @@ test("names blocks of edits by what they are", () => {
     from: "given/0",
     after: digest,
     edits: [
-      { op: "replace", blockId: result.id, block: { ref: { id: result.id, digest } } },
+      { op: "replace", blockId: result.id, block: { ref: { id: result.id, digest: result.digest } } },
       { op: "insert", after: null, blocks: [{ block: json(system("Be kind."), "kind") }] },
       { op: "remove", blockIds: [call.id] },
       { op: "move", blockId: result.id, after: null },

@@ -51,7 +51,7 @@ function documentOf(place: FoundPlace, { revision, blocks, removed, changedEvent
   return {
     ...{ conversation: place.conversation.id, revision },
     blocks: blocks.map(({ block, versions, ...told }) => {
-      return { ...told, versions: flat(versions), digest: block.digest, removed: null, text: shownText(block) };
+      return { ...told, versions: flat(versions), digest: block.recordedAs, removed: null, text: shownText(block) };
     }),
     removed: removed.map(({ versions, block, ...told }) => {
       return { ...told, versions: flat(versions), text: block === null ? null : shownText(block) };

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { actorSchema } from "../../domain/actor.ts";
 import { blockJsonSchema } from "../../domain/block-json.ts";
-import { conversationIdSchema, sha256Schema } from "../../domain/ids.ts";
+import { blockNameSchema, conversationIdSchema } from "../../domain/ids.ts";
 
 /*
  * The contract of `--json`: this folder has one strict schema for the document of each command. The schemas describe `data`; around
@@ -23,4 +23,4 @@ export const change = z.strictObject({ actor: actorSchema, stream, revision, at 
 export type ChangeDocument = z.infer<typeof change>;
 
 /** A block as its event holds it, with its place in the Turn. */
-export const block = z.strictObject({ index: z.int(), ...blockJsonSchema.shape, digest: sha256Schema });
+export const block = z.strictObject({ index: z.int(), ...blockJsonSchema.shape, digest: blockNameSchema });

@@ -22,7 +22,10 @@ export function recordCompaction(
   // A frame without a request has no answer to shorten, only the Turn that it received.
   const base = direction === "response" && turns.result(frame) === null ? (`given/${frame}` as const) : target;
   const before = turns.get(base);
-  const settled = normalise(turn, before, { newId: () => newBlockId(session.run, frame) }).frozen();
+  const settled = normalise(turn, before, {
+    names: session.run.names,
+    newId: () => newBlockId(session.run, frame),
+  }).frozen();
   const pass = reviseTurn(settled, { name: base, turn: before }, [], turns);
   recordPass(session.run, { pass, direction, frame, actor: engineActor, compaction });
   session.run.emit({ type: "compacted", frame, compaction });

@@ -55,7 +55,7 @@ export function takeWindow(
     const said = turn.blocks.slice(0, splitTurn(stream.view, turn, provider).count).filter(isSystem);
     const known = before.filter((block) => !said.includes(block));
     const blocks = drafts.map((draft) => {
-      const same = known.findIndex(({ digest }) => digest === draft.digest);
+      const same = known.findIndex((block) => Block.areEqual(block, draft));
       return known.splice(same < 0 ? known.length : same, 1)[0] ?? draft.withId(newId());
     });
     return turn.with([...said, ...blocks, ...turn.blocks.slice(end)]);

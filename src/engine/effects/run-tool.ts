@@ -2,7 +2,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { type JsonValue, jsonTextOf } from "../../base/json.ts";
 import { unwatched } from "../../base/unwatched.ts";
 import type { Actor } from "../../domain/actor.ts";
-import { type Block, idOf } from "../../domain/block.ts";
+import { Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { resultBlock } from "../../domain/calls.ts";
 import { type BlockId, runIdSchema } from "../../domain/ids.ts";
@@ -74,7 +74,7 @@ type Finish = {
 
 function finish(run: LiveRun, { call, frame, resultId }: CallPlace, given: Finish): Block {
   const { output, outcome, durationMs, actor } = given;
-  const block = resultBlock(call, output).withId(resultId);
+  const block = Block.named(resultBlock(call, output).withId(resultId), run.names);
   const data = { blockId: idOf(call), result: blockToJson(block), outcome, durationMs };
   const at = run.clock.deliveredNow();
   record(run, { type: "ToolFinished", version: 1, data }, actor, frame, at);
@@ -161,7 +161,7 @@ async function answerOf(
   const began = performance.now();
   const onLate = (given: unknown): void => {
     const { output, outcome } = told(session, name, given ?? "");
-    const result = resultBlock(call, output).withId(resultId);
+    const result = Block.named(resultBlock(call, output).withId(resultId), session.run.names);
     session.run.calls.onLate(call, result, { outcome, durationMs: millisecondsSince(began), frame });
   };
   const limits = { signal, timeoutMs, tooLate: `no answer within ${timeoutMs} ms`, onLate };

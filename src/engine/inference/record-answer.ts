@@ -59,7 +59,7 @@ export async function recordAnswer(
   }
   const newId = (): BlockId => newBlockId(session.run, frame);
   const decoded = tryToDecode(answer.response, {
-    ...{ request, settings, provider, newBlockId: newId, lives: answer.lives },
+    ...{ request, settings, provider, newBlockId: newId, names: session.run.names, lives: answer.lives },
     isMasked: answer.isMasked === true,
   });
   if (decoded instanceof ProviderError) return fail({ error: decoded, followUp: await otherwise(decoded) });

@@ -1,7 +1,9 @@
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Block } from "../../domain/block.ts";
+import { plainNames } from "../../domain/block-names.ts";
 import { emptyContext, extendContext } from "../../domain/context.ts";
 import type { BoundDigest, Decision, Repair } from "../../domain/events/inference-events.ts";
+import type { BlockName } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { carriesId, withoutItemId } from "./groups.ts";
 import { toldLate } from "./late-result.ts";
@@ -23,7 +25,7 @@ export type HeldItem = {
   /** A compaction replaces everything before it: blocks made after it depend on nothing earlier. */
   readonly compacts?: boolean;
   /** The digest that counts; null if the block is not there. */
-  readonly digest: string | null;
+  readonly digest: BlockName | null;
   /** Why it was left out. */
   readonly omitted: string | null;
 };
@@ -75,7 +77,7 @@ export function boundItemOf(block: Block, index: number, isBare = false): HeldIt
   const compacts = block.wire?.compacts === true;
   // Encrypted content contains the id that it was issued under, even if it is sent without; an item that only the server knows does
   // not.
-  const digest = isBare && block.kind === "other" && !compacts ? withoutItemId(block).digest : block.digest;
+  const digest = isBare && block.kind === "other" && !compacts ? withoutItemId(block).recordedAs : block.recordedAs;
   return { index, isReasoning, compacts, digest, omitted: null };
 }
 
@@ -84,8 +86,9 @@ export const insertedItem = (rule: "answer" | "prompt", index: number): HeldItem
   ...{ index, isReasoning: false, digest: rule === "answer" ? anAnswer : aPrompt, omitted: null },
 });
 
-const anAnswer = sha256Hex("turnlog/aborted");
-const aPrompt = sha256Hex("turnlog/prompt");
+// Of no conversation, so they give nothing away.
+const anAnswer = plainNames.nameOf(sha256Hex("turnlog/aborted"));
+const aPrompt = plainNames.nameOf(sha256Hex("turnlog/prompt"));
 
 type Sent = {
   readonly decision: Pick<Decision, "sendFrom" | "repairs" | "capabilities">;

@@ -121,6 +121,7 @@ export function shapedBlocks(
 ): readonly SentBlock[] {
   const byIndex = Map.groupBy(repairs, repairIndexOf);
   const shaped: SentBlock[] = [];
+  const named = (block: Block): Block => Block.namedLike(block, turn.at(0));
   const calledBy = (callId: string | null) =>
     carriage.codec.namesCalls === true && callId !== null ? calledBefore(turn, from, callId) : {};
   for (const [offset, block] of [...turn.after(from), null].entries()) {
@@ -128,10 +129,10 @@ export function shapedBlocks(
     for (const repair of here) {
       if (repair.rule === "answer")
         shaped.push({
-          ...{ block: abortedResult(callIdOf(repair)), withId: false },
+          ...{ block: named(abortedResult(callIdOf(repair))), withId: false },
           ...calledBy(callIdOf(repair)),
         });
-      if (repair.rule === "prompt") shaped.push({ block: promptOf(carriage.codec), withId: false });
+      if (repair.rule === "prompt") shaped.push({ block: named(new Block(promptOf(carriage.codec))), withId: false });
     }
     if (block === null || here.some(({ rule }) => rule === "omit")) continue;
     const said = toldLate(block, here, turn);
@@ -168,12 +169,12 @@ function promptOf({ name, prompt }: Codec): Block {
 /** The digest of what a server holds once it has added these blocks to a context. */
 const heldContext = (context: string, shaped: readonly SentBlock[]): string =>
   shaped.reduce(
-    (held, { block, withId }) => extendContext(held, withId ? block.digest : withoutItemId(block).digest),
+    (held, { block, withId }) => extendContext(held, (withId ? block : withoutItemId(block)).recordedAs),
     context,
   );
 
 /** The block under another call id. It is no longer the item that the provider issued, but otherwise unchanged. */
 function renamed(block: Block, callId: string): Block {
   const { id, kind, payload, wire } = block;
-  return withoutItemId(new Block({ id, kind, payload: { ...payload, callId }, wire }));
+  return withoutItemId(Block.namedLike(new Block({ id, kind, payload: { ...payload, callId }, wire }), block));
 }

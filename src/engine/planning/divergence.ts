@@ -1,5 +1,5 @@
 import type { Actor } from "../../domain/actor.ts";
-import { type Block, idOf } from "../../domain/block.ts";
+import { Block, idOf } from "../../domain/block.ts";
 import type { Divergence } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -24,7 +24,7 @@ export function divergenceOf(held: Turn, turn: Turn, { authorOf, removerOf, move
     const change = after === undefined ? "shortened" : "removed";
     return { index, blockId: id, change, actor: removerOf(id) };
   }
-  if (now.digest !== before.digest) return { index, blockId: id, change: "edited", actor: authorOf(now) };
+  if (!Block.areEqual(now, before)) return { index, blockId: id, change: "edited", actor: authorOf(now) };
   if (after !== undefined && held.find(idOf(after)) === undefined) {
     return { index, blockId: after.id, change: "inserted", actor: authorOf(after) };
   }

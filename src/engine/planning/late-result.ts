@@ -1,5 +1,5 @@
 import { jsonTextOf } from "../../base/json.ts";
-import type { Block } from "../../domain/block.ts";
+import { Block } from "../../domain/block.ts";
 import type { Repair } from "../../domain/events/inference-events.ts";
 import { text, user } from "../../domain/make-block.ts";
 import { resultParts } from "../../domain/message-content.ts";
@@ -33,7 +33,8 @@ export function lateMessage(result: Block, call: Block): Block {
   const { output = null } = result.payload;
   const parts = resultParts(output);
   const said = typeof output === "string" ? output : jsonTextOf(output);
-  return user(parts === null ? `${lead}\n${said}` : [text(lead), ...parts]).withId(result.id);
+  const message = user(parts === null ? `${lead}\n${said}` : [text(lead), ...parts]).withId(result.id);
+  return Block.namedLike(message, result);
 }
 
 /** The length of arguments that is enough to distinguish two calls. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
-import { type Block, idOf } from "../../domain/block.ts";
+import { Block, idOf } from "../../domain/block.ts";
 import type { Divergence } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
@@ -150,7 +150,7 @@ type BrokenIn = { readonly item: HeldItem; readonly items: readonly HeldItem[]; 
 
 /** The first difference in the blocks before a block, and who made it. */
 function blocksBroken({ made, block }: Broken, { item, items, sent }: BrokenIn): ReasoningBreak {
-  const place = made.output.findIndex(({ digest }) => digest === block.digest);
+  const place = made.output.findIndex((each) => Block.areEqual(each, block));
   const then = [...made.input.blocks, ...made.output.slice(0, Math.max(0, place)), block];
   const now = [...sent.input.blocks.slice(0, item.index), block];
   const counts = (other: Block): boolean => other.kind !== "reasoning" || other === block;

@@ -2,6 +2,7 @@ import { canonicalJson } from "../../base/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue, setMember, withLiterals } from "../../base/json.ts";
 import { Block } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../../domain/events/inference-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import type { Answer, Codec } from "../stack/codec.ts";
@@ -14,6 +15,8 @@ type Decoding = {
   readonly settings: JsonObject;
   readonly provider: Pick<Provider, "scope" | "codec">;
   readonly newBlockId: () => BlockId;
+  /** The names under which the conversation records the blocks. */
+  readonly names: BlockNames;
   /** The connection that the response came on. */
   readonly lives?: JsonObject | undefined;
   /** The response contained a secret. */
@@ -23,7 +26,7 @@ type Decoding = {
 /** A response as its event holds it, and its blocks. */
 export function decodeResponse(
   given: JsonObject,
-  { request, settings, provider, newBlockId, lives, isMasked = false }: Decoding,
+  { request, settings, provider, newBlockId, names, lives, isMasked = false }: Decoding,
 ): { readonly data: ResponseReceivedData; readonly blocks: readonly Block[] } {
   const kept = withLiterals(given);
   const { inferenceId } = request;
@@ -32,7 +35,7 @@ export function decodeResponse(
   const answer = codec.readAnswer(isJsonObject(kept) ? kept : given, { inferenceId, settings, capabilities, lives });
   checkAnswer(answer);
   const { id, usage, rest, status, isComplete, anchor, echo, failure, withheld, contentFilters = [] } = answer;
-  const blocks = blocksOf(answer, { scope, inferenceId, isMasked, newBlockId });
+  const blocks = blocksOf(answer, { scope, inferenceId, isMasked, newBlockId, names });
   const data = {
     ...{ inferenceId, responseId: id, status, isComplete },
     ...(isMasked ? { isMasked } : {}),
@@ -49,7 +52,7 @@ export function decodeResponse(
 }
 
 /** Where an answer came from. */
-type ReceivedFrom = Pick<Decoding, "newBlockId"> & {
+type ReceivedFrom = Pick<Decoding, "newBlockId" | "names"> & {
   readonly scope: string;
   readonly inferenceId: string;
   readonly isMasked: boolean;
@@ -58,7 +61,7 @@ type ReceivedFrom = Pick<Decoding, "newBlockId"> & {
 /** The blocks of an answer, each with its origin. */
 export function blocksOf(
   { blocks, isComplete, isPaused = false, keepsItems = false }: Answer,
-  { scope, inferenceId, isMasked, newBlockId }: ReceivedFrom,
+  { scope, inferenceId, isMasked, newBlockId, names }: ReceivedFrom,
 ): readonly Block[] {
   // Under the ids of masked items the server holds content that the log does not have, so they are not sent by id.
   const stored = keepsItems && !isMasked;
@@ -66,7 +69,8 @@ export function blocksOf(
     const group = { id: inferenceId, index, size, stored };
     const paused = isPaused && index === size - 1 ? { paused: true as const } : {};
     const received = { scope, group, ...(isComplete ? {} : { partial: true as const }), ...paused };
-    return new Block({ id: newBlockId(), kind, payload, wire: { ...received, ...wire, ...received } });
+    const block = new Block({ id: newBlockId(), kind, payload, wire: { ...received, ...wire, ...received } });
+    return Block.named(block, names);
   });
 }
 

@@ -86,7 +86,7 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
     if (first !== undefined && first.index !== turn.length - 1 && options.codec.standsLast?.(first.block) === true)
       first.omitted = "not-last";
     group.isRepeated = group.members.some(
-      ({ block }) => before.itemIds.has(block.wire?.itemId ?? "") || before.heldDigests.has(block.digest),
+      ({ block }) => before.itemIds.has(block.wire?.itemId ?? "") || before.heldDigests.has(block.recordedAs),
     );
     group.isUnbound = place !== undefined && isUnbound(group, place, options);
     const paired = legalise(group, pairing, { turn, blocks, options });

@@ -42,6 +42,7 @@ export function recordHandedOn(
   const last = lastPasses.get(key);
   const settled = normalise(turn, base.turn, {
     earlier: last === undefined ? [given] : [given, last.turn],
+    names: run.names,
     newId: () => newBlockId(run, call.frame),
   });
   if (settled === idle && base.turn === idle) return settled;

@@ -55,7 +55,7 @@ function handOver(
   { frame, input }: { readonly frame: string; readonly input: Turn | AppendInput | readonly AppendInput[] },
 ): Turn {
   const turn = input instanceof Turn ? input : Turn.of(draftsOf(input));
-  const outgoing = normalise(turn, at.turn, { newId: () => newBlockId(run, frame) }).frozen();
+  const outgoing = normalise(turn, at.turn, { names: run.names, newId: () => newBlockId(run, frame) }).frozen();
   // The asked frame is within the asking one, and gets the same Turn if nothing else is recorded.
   if (outgoing === at.turn && at.name === `given/${asking}`) return outgoing;
   const nothing: NamedTurn = { name: "empty", turn: Turn.empty };

@@ -1,3 +1,4 @@
+import { Block } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
 import { conversationOfStream, keyedBlockId } from "../../domain/ids.ts";
 import { user } from "../../domain/make-block.ts";
@@ -27,7 +28,8 @@ export async function noteInterruption(
   const { runId, how } = answers.interrupted;
   const block = user(interruptionNote === true ? notes[how] : interruptionNote);
   // The note is already there; a second interruption adds nothing.
-  if (committed.at(-1)?.digest === block.digest) return;
+  const last = committed.at(-1);
+  if (last !== undefined && Block.areEqual(last, Block.named(block, await stream.names()))) return;
   const told = block.withId(keyedBlockId(conversation, `interruption ${runId}`, 0));
   const event = { type: "BlockAppended", version: 1, data: { block: blockToJson(told) } } as const;
   await stream.commit([{ event, actor: engineActor }], ({ client }) => {

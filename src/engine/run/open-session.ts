@@ -1,6 +1,7 @@
 import type { Actor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
 import type { RecordedRunOptions } from "../../domain/events/run-events.ts";
 import { isAside } from "../../domain/frame.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
@@ -29,7 +30,16 @@ import { outsideOfRuns } from "./run-queue.ts";
 /** The parts of its conversation's writer that a run needs: the folds at the head, and the way to append. */
 export type RunStream = Pick<
   ConversationWriter,
-  "name" | "view" | "owner" | "lastAt" | "lastRunRevision" | "commit" | "dropProposed" | "turnReader" | "readAll"
+  | "name"
+  | "names"
+  | "view"
+  | "owner"
+  | "lastAt"
+  | "lastRunRevision"
+  | "commit"
+  | "dropProposed"
+  | "turnReader"
+  | "readAll"
 >;
 
 /** A run that begins, or that is resumed. */
@@ -65,6 +75,7 @@ type Opening = {
   readonly stream: RunStream;
   readonly engine: EngineOptions;
   readonly beginning: RunStart;
+  readonly names: BlockNames;
   readonly signal: AbortSignal;
   readonly running: AbortSignal;
   readonly interceptor: Interceptor | null;
@@ -75,7 +86,7 @@ type Opening = {
 
 /** Creates everything that the parts of one run share, before its first event. The session asks the engine's own provider. */
 export function openSession(opening: Opening): RunSession {
-  const { stream, engine, beginning, signal, running, interceptor, onFailure } = opening;
+  const { stream, engine, beginning, names, signal, running, interceptor, onFailure } = opening;
   const { runId, base, startedAt, before } = beginning;
   const turns = new RunTurns(base);
   const journal = before?.journal ?? new Journal();
@@ -105,7 +116,7 @@ export function openSession(opening: Opening): RunSession {
   const run: LiveRun = {
     id: runId,
     ...{ conversationId, stream: stream.name, signal, running },
-    ...{ fold, recorder, journal, interceptor, clock },
+    ...{ fold, recorder, names, journal, interceptor, clock },
     firstRevision: before?.firstRevision ?? null,
     layers: { timings: [], thrown: new ThrownErrors(), watch },
     calls: { running: new Set(), underWay: new Set(), onLate: lateAnswers(stream, runId, recorder) },

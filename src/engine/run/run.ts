@@ -74,9 +74,22 @@ export async function executeRun(
     options.signal === undefined ? cancelling.signal : AbortSignal.any([options.signal, cancelling.signal]);
   throwIfCancelled(signal, runId);
   const owner = await stream.owner();
+  const known = stream.names();
+  // Another writer could come first while this waits.
+  const names = known instanceof Promise ? await known : known;
   // Work that cannot be recorded must not continue: calls and tools in flight end when the run is lost.
   const { signal: running, end } = innerSignal(signal);
-  const session = openSession({ stream, engine, beginning, signal, running, interceptor, onPart, onFailure: end });
+  const session = openSession({
+    stream,
+    engine,
+    beginning,
+    names,
+    signal,
+    running,
+    interceptor,
+    onPart,
+    onFailure: end,
+  });
   options.onSession?.(session, { epoch: beginning.epoch, cancel: (request) => cancelling.abort(request) });
   try {
     // An error here ends no run, because none has begun.

@@ -195,6 +195,7 @@ async function recordAnswer(
   }
   const decoded = decodeResponse(answer.response, {
     ...{ request: data, settings: request.settings, provider, lives: answer.lives, isMasked: answer.isMasked === true },
+    names: await stream.names(),
     newBlockId: () => blockIdSchema.parse(randomId("blk")),
   });
   const lessons = without.map((lesson): ProposedEvent => {

@@ -1,9 +1,10 @@
 import type { Actor } from "../../domain/actor.ts";
-import { type Block, idOf } from "../../domain/block.ts";
+import { Block, idOf } from "../../domain/block.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
 import { cutEdits, diffTurns, editsBytes } from "../../domain/diff-turns.ts";
 import { applyEdits, type Edit } from "../../domain/edits.ts";
 import type { Compaction } from "../../domain/events/shared.ts";
-import type { BlockId } from "../../domain/ids.ts";
+import type { BlockId, BlockName } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { isSameVersion } from "../../domain/turn-difference.ts";
 import type { RunTurns, TurnName } from "../../projections/run-turns.ts";
@@ -45,17 +46,17 @@ function holdsAnyOf(turn: Turn, blocks: readonly Block[]): boolean {
 }
 
 /**
- * Returns the Turn with a unique id for every block: a draft with the content of a missing block becomes that block, a repeated id gets a
+ * Returns the Turn with a unique id and a name for every block: a draft with the content of a missing block becomes that block, a repeated id gets a
  * clone, and a block that was rebuilt unchanged becomes the old object. The Turn shares what it can with one of the `earlier` Turns, so
  * that a run holds what its layers change, and not every Turn that they handed on.
  */
-export function normalise(turn: Turn, base: Turn, { earlier = [], newId }: Normalising): Turn {
+export function normalise(turn: Turn, base: Turn, { earlier = [], names, newId }: Normalising): Turn {
   const near = nearestOf(turn, base, earlier);
   if (near.turn === base && near.shared === turn.length && near.shared === base.length) return base;
   const handed = turn.after(near.shared);
-  const settling: Settling = { base, near, missing: null, used: new Set(), newId };
+  const settling: Settling = { base, near, missing: null, used: new Set(), names, newId };
   const blocks = handed.map((block) => {
-    const settled = normaliseBlock(turn, block, settling);
+    const settled = Block.named(normaliseBlock(turn, block, settling), names);
     settling.used.add(idOf(settled));
     return settled;
   });
@@ -64,7 +65,12 @@ export function normalise(turn: Turn, base: Turn, { earlier = [], newId }: Norma
   return nearest.turn.slice(nearest.shared).concat(settled.after(nearest.shared));
 }
 
-type Normalising = { readonly earlier?: readonly Turn[]; readonly newId: () => BlockId };
+type Normalising = {
+  readonly earlier?: readonly Turn[];
+  /** Those of the run's conversation. */
+  readonly names: BlockNames;
+  readonly newId: () => BlockId;
+};
 
 /** An earlier Turn of the run, and how many leading blocks it shares with the Turn in question. */
 type Near = { readonly turn: Turn; readonly shared: number };
@@ -86,6 +92,7 @@ type Settling = {
   /** The blocks that the base has and the Turn does not; computed when a draft is met. */
   missing: Block[] | null;
   readonly used: Set<BlockId>;
+  readonly names: BlockNames;
   readonly newId: () => BlockId;
 };
 
@@ -94,7 +101,7 @@ function normaliseBlock(turn: Turn, block: Block, settling: Settling): Block {
   if (block.id === null) {
     settling.missing ??= missingOf(turn, base);
     const { missing } = settling;
-    const index = missing.findIndex((candidate) => candidate.digest === block.digest);
+    const index = missing.findIndex((candidate) => Block.areEqual(candidate, block));
     return missing.splice(index < 0 ? missing.length : index, 1)[0] ?? block.withId(newId());
   }
   const index = near.turn.indexOf(block.id);
@@ -115,7 +122,7 @@ function missingOf(turn: Turn, base: Turn): Block[] {
  */
 export function reviseTurn(turn: Turn, base: NamedTurn, others: readonly NamedTurn[], turns: RunTurns): TurnRevision {
   const known = (block: Block): boolean => {
-    const version = turns.version(idOf(block), block.digest);
+    const version = turns.version(idOf(block), block.recordedAs);
     return version !== null && isSameVersion(version, block);
   };
   const written = (from: NamedTurn): Written => {
@@ -160,7 +167,7 @@ function takesMore(from: Turn, to: Turn, bytes: number): boolean {
   let replaced = 0;
   for (let place = 0; place < left.length && place < right.length; place += 1) {
     const [before, after] = [left[place], right[place]];
-    if (before === after || before?.id !== after?.id || before?.digest === after?.digest) continue;
+    if (before === after || before?.id !== after?.id || before?.recordedAs === after?.recordedAs) continue;
     replaced += 1;
     if (replaced * replacementBytes > bytes) return true;
   }
@@ -177,9 +184,9 @@ function partsOf({ turn, from, edits }: TurnRevision, target: TurnName, turns: R
   const made = new Map(turn.blocks.map((block) => [idOf(block), block]));
   let so = turns.get(from);
   return parts.map((part, index) => {
-    const known = ({ id, digest }: { readonly id: BlockId; readonly digest: string }): Block | undefined => {
+    const known = ({ id, digest }: { readonly id: BlockId; readonly digest: BlockName }): Block | undefined => {
       const block = made.get(id);
-      return block?.digest === digest ? block : (turns.version(id, digest) ?? undefined);
+      return block?.recordedAs === digest ? block : (turns.version(id, digest) ?? undefined);
     };
     so = index === parts.length - 1 ? turn : applyEdits(so, part, known);
     return { from: index === 0 ? from : target, edits: part, after: so };

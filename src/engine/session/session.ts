@@ -1,6 +1,7 @@
 import { sha256Hex } from "../../base/sha256.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import type { LayerTiming } from "../../domain/events/shared.ts";
@@ -42,6 +43,8 @@ export type LiveRun = {
   /** The folds of its events: Turns, what was learnt of servers, the basis of its result. */
   readonly fold: RunFold;
   readonly recorder: Recorder;
+  /** The names under which the conversation records the blocks that the run makes. */
+  readonly names: BlockNames;
   /** The past of a run that was cut off; empty for a new run. */
   readonly journal: Journal;
   /** Holds the run before and after its effects; null if no caller asked for it. */

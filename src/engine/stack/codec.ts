@@ -1,10 +1,11 @@
 import type { JsonObject, JsonValue } from "../../base/json.ts";
 import type { Anchor } from "../../domain/anchor.ts";
-import type { Block, Wire } from "../../domain/block.ts";
+import type { Block } from "../../domain/block.ts";
 import type { ContentFilter, Withheld } from "../../domain/events/inference-events.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Counts, ReportedUsage } from "../../domain/events/shared.ts";
 import { toolResult } from "../../domain/make-block.ts";
+import type { Wire } from "../../domain/wire.ts";
 
 /**
  * How a provider's wire encodes blocks as requests, and how its answers decode to blocks. Pure. Only the codec knows the words of

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { BlockNames } from "../../domain/block-names.ts";
 import type { EventPlace } from "../../domain/events/recorded.ts";
 import {
   type AppendResult,
@@ -16,6 +17,7 @@ import type { EventIds } from "./ids.ts";
 import { recordedAs } from "./place.ts";
 import { type NewEvent, prepareAppend } from "./prepare.ts";
 import { beginsAs, encodingOf, type NewestEvent } from "./stream-encoding.ts";
+import { keyOfNew, namesOf, namesOfNew, noteBegun } from "./stream-names.ts";
 
 /** A conflict has the stream's actual head, and the events of a split append that were already written. */
 export type LogAppendResult<Event> = { readonly events: readonly (EventPlace & { readonly event: Event })[] } & (
@@ -43,6 +45,13 @@ export type EventLog = EventReader & {
     head: Head | null,
     events: readonly NewEvent<Event>[],
   ): Promise<LogAppendResult<Event>>;
+
+  /**
+   * The names with which the blocks of events that follow a head have to be named before.
+   *
+   * @param events - For the first events of a stream: a fork has its parent's names.
+   */
+  names(stream: string, head: Head | null, events?: readonly NewEvent[]): BlockNames | Promise<BlockNames>;
 };
 
 export type EventLogSources = {
@@ -56,6 +65,8 @@ export type EventLogSources = {
   readonly encoding?: "json" | "lines";
   /** 128 random bits as 22 characters of base64url, for each line of an event's data. */
   readonly newSalt?: () => string;
+  /** 256 random bits as 64 hexadecimal digits, for the names of a new conversation's blocks. */
+  readonly newNamingKey?: () => string;
   /** Waits before the n-th repeat of an append (from 1). */
   readonly pause?: (repeat: number) => Promise<void>;
 };
@@ -72,6 +83,7 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     clock,
     newEventId,
     newSalt,
+    newNamingKey,
     encoding: wanted = "lines",
     pause = (repeat) => sleep(10 * 4 ** repeat),
   } = sources;
@@ -89,9 +101,11 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     const salts = newSalt === undefined ? {} : { newSalt };
     const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, clock, newEventId, encoding, ...salts });
     for (const blob of blobs) await writeBlob(store, append, { stream, blob });
+    const namingKey = head === null ? keyOfNew(store, stream, { encoding, events, newNamingKey }) : undefined;
     let result: AppendResult = { status: "conflict", actual: head };
     const written: (EventPlace & { readonly event: Event })[] = [];
-    for (const prepared of appends) {
+    for (const [part, each] of appends.entries()) {
+      const prepared = part > 0 || namingKey === undefined ? each : { ...each, namingKey };
       const since = nowMs();
       try {
         result = await store.append(prepared);
@@ -99,6 +113,7 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
         const isOver = (): boolean => store.deadlineMs !== undefined && nowMs() - since >= store.deadlineMs;
         result = await repeatAppend(store, prepared, { error, pause, isOver });
       }
+      if (prepared.expectedHead === null) noteBegun(store, prepared, result.status === "appended");
       if (result.status === "conflict") break;
       newest.remember(prepared);
       for (const envelope of prepared.envelopes) {
@@ -109,7 +124,12 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     return { ...result, events: written };
   }
 
-  return { store, append };
+  return {
+    store,
+    append,
+    names: (stream, head, events = []) =>
+      head === null ? namesOfNew(store, stream, { wanted, events, newNamingKey }) : namesOf(store, stream),
+  };
 }
 
 type Repeating = {

@@ -7,6 +7,7 @@ import {
 } from "../ports/event-store.ts";
 import type { EventReader } from "./event-log.ts";
 import { type BlobReading, readEvent } from "./recorded.ts";
+import { noteFirst } from "./stream-names.ts";
 
 export type ReadEventsOptions = ReadStreamOptions & {
   /** The last revision to read, in the direction of reading. */
@@ -27,13 +28,18 @@ export async function* rawEvents(
 ): AsyncGenerator<RecordedEvent> {
   const { store, look } = reader;
   const { to, blobs, ...range } = options;
+  let first: StoredEnvelope | null = null;
   const isBackwards = range.direction === "backwards";
   for await (const envelope of store.readStream(stream, { ...range, ...limitOf(options) })) {
     const { revision } = envelope;
     if (to !== undefined && (isBackwards ? revision < to : revision > to)) return;
     look?.(envelope);
     // Most events name no blob: await only promises, because each wait costs time.
-    const recorded = rawEvent(store, envelope, blobs);
+    if (revision === 0) {
+      first = envelope;
+      noteFirst(store, envelope);
+    }
+    const recorded = rawEvent(store, envelope, { blobs, first });
     yield recorded instanceof Promise ? await recorded : recorded;
     if (revision === to) return;
   }
@@ -49,10 +55,10 @@ export async function rawEventAt(reader: EventReader, stream: string, revision: 
 export function rawEvent(
   store: EventStore,
   envelope: StoredEnvelope,
-  blobs?: BlobReading,
+  reading: { readonly blobs?: BlobReading | undefined; readonly first?: StoredEnvelope | null } = {},
 ): RecordedEvent | Promise<RecordedEvent> {
   try {
-    const recorded = readEvent(store, envelope, blobs);
+    const recorded = readEvent(store, envelope, reading);
     return recorded instanceof Promise ? recorded.catch((error: unknown) => throwNamed(envelope, error)) : recorded;
   } catch (error) {
     return throwNamed(envelope, error);

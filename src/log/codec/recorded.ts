@@ -1,5 +1,8 @@
 import type { JsonObject } from "../../base/json.ts";
 import { isActor } from "../../domain/actor.ts";
+import { readBlock } from "../../domain/block-json.ts";
+import { type BlockNames, plainNames } from "../../domain/block-names.ts";
+import { blocksIn } from "../../domain/events/blocks-in.ts";
 import { parseConversationEvent, UnreadableEventError } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import {
@@ -14,19 +17,46 @@ import { readBlob } from "./blobs.ts";
 import { decodeData, fillBlobs } from "./data.ts";
 import { ConversationErasedError, isErased } from "./erased.ts";
 import { recordedAs } from "./place.ts";
+import { namesOf } from "./stream-names.ts";
 
 /** `resolve` (the default) puts the texts of blobs back into the data; `keep` leaves `BlobReference`s in it. */
 export type BlobReading = "resolve" | "keep";
 
 /**
- * A stored event as projections see it: validated, in its current version. Returns a promise only if it has to read blobs from the
- * store, so that a fold of many events need not wait for the others.
+ * A stored event as folds see it: validated, in its current version, its blocks with the names of the conversation. Returns a promise only
+ * if it has to read blobs or names from the store, so that a fold of many events need not wait for the others.
  *
  * @throws {StoreCorruptedError} if it is not JSON, or a blob is missing or changed.
  * @throws {UnreadableEventError} for an unknown type or version, or if the data or the actor does not match its schema.
  * @throws {ConversationErasedError} if its conversation was erased.
  */
 export function readEvent(
+  store: EventStore,
+  envelope: Envelope,
+  { blobs, first }: { readonly blobs?: BlobReading | undefined; readonly first?: Envelope | null } = {},
+): RecordedEvent | Promise<RecordedEvent> {
+  const read = readUnnamed(store, envelope, blobs);
+  if (envelope.encoding !== "lines") return read;
+  return read instanceof Promise ? read.then((recorded) => named(store, recorded, first)) : named(store, read, first);
+}
+
+function named(
+  store: EventStore,
+  recorded: RecordedEvent,
+  first: Envelope | null = null,
+): RecordedEvent | Promise<RecordedEvent> {
+  const blocks = blocksIn(recorded.event);
+  if (blocks.length === 0) return recorded;
+  const withNames = (names: BlockNames): RecordedEvent => {
+    if (names !== plainNames) for (const json of blocks) readBlock(json, names);
+    return recorded;
+  };
+  const names = namesOf(store, recorded.stream, first);
+  return names instanceof Promise ? names.then(withNames) : withNames(names);
+}
+
+/** The same for readers that compare no blocks. */
+function readUnnamed(
   store: EventStore,
   envelope: Envelope,
   blobs: BlobReading = "resolve",
@@ -63,7 +93,7 @@ export type Reading = RecordedEvent | Error;
  */
 export function tryToRead(store: EventStore, envelope: Envelope): Reading | Promise<Reading> {
   try {
-    const recorded = readEvent(store, envelope);
+    const recorded = readUnnamed(store, envelope);
     return recorded instanceof Promise ? recorded.catch(asReading) : recorded;
   } catch (error) {
     return asReading(error);

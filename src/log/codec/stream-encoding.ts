@@ -1,4 +1,4 @@
-import { objectOf, textOrNull } from "../../base/json.ts";
+import { type JsonObject, objectOf, textOrNull } from "../../base/json.ts";
 import { conversationOfStream } from "../../domain/ids.ts";
 import { type EventStore, envelopeAt, type StoredEnvelope } from "../ports/event-store.ts";
 import type { DataEncoding } from "./data.ts";
@@ -24,12 +24,18 @@ export function beginsAs(
   { wanted, events: [first] }: { readonly wanted: DataEncoding; readonly events: readonly NewEvent[] },
 ): NewestEvent | Promise<NewestEvent> {
   if (store.takesLines === undefined || conversationOfStream(stream) === null) return asJson;
-  const { type, conversationId, revision } = objectOf(first?.event.data["origin"]);
-  const parent = type === "fork" ? textOrNull(conversationId) : null;
+  const parent = forkParent(first?.event.data ?? {});
+  const { revision } = objectOf(first?.event.data["origin"]);
   if (parent !== null && typeof revision === "number") return asParent(store, parent, revision);
   if (wanted === "json") return asJson;
   const takes = store.takesLines();
   return takes instanceof Promise ? takes.then(chosen) : chosen(takes);
+}
+
+/** The id of the parent, from the data of a fork's first event, which is the same in every version; null for other events. */
+export function forkParent({ origin }: JsonObject): string | null {
+  const { type, conversationId } = objectOf(origin);
+  return type === "fork" ? textOrNull(conversationId) : null;
 }
 
 const chosen = (takesLines: boolean): NewestEvent => (takesLines ? asLines : asJson);

@@ -89,7 +89,7 @@ async function readAs(
   const skip = await skipOf(reader, envelope, skipped);
   if (skip !== null) return holeOf(envelope, skip);
   try {
-    return await rawEvent(reader.store, envelope, blobs);
+    return await rawEvent(reader.store, envelope, { blobs });
   } catch (error) {
     throw damageAt(stream, revision, error) ?? error;
   }

@@ -53,6 +53,8 @@ export type PreparedAppend = {
   /** The head that the stream must still have; null if the stream must have no events. */
   readonly expectedHead: Head | null;
   readonly envelopes: readonly Envelope[];
+  /** With the first append of a conversation in lines: its naming key, 64 hexadecimal digits, stored in the same transaction. */
+  readonly namingKey?: string;
 };
 
 /** A conflict is a value, so that every caller handles it. `position` is the position of the head's event. */
@@ -171,6 +173,12 @@ export interface EventStore extends AsyncDisposable {
    * so ask before the first append of a conversation. Absent if it cannot.
    */
   takesLines?(): boolean | Promise<boolean>;
+
+  /**
+   * The naming key that was stored with the first append of a stream; null if there is none, or it was destroyed. Kept apart from the
+   * events: erasing the stream destroys it.
+   */
+  namingKey?(stream: string): Promise<string | null>;
 
   /** The events of one stream. Events appended during the read may be missing. */
   readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<StoredEnvelope>;

@@ -1,8 +1,9 @@
 import { Block, blockKinds, idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import type { BlockId } from "../../domain/ids.ts";
+import type { BlockId, BlockName } from "../../domain/ids.ts";
 import { Turn } from "../../domain/turn.ts";
 import type { RunTurns } from "../../projections/run-turns.ts";
 import { snapshotListName } from "./lists.ts";
@@ -100,34 +101,42 @@ export const chunkText = (blocks: readonly Block[], own: string): string =>
   blocks
     .map((block) => {
       const { stream, revision, index } = blockPlaceOf(block) ?? { stream: own, revision: -1, index: -1 };
-      const line = `${revision} ${index} ${blockKinds.indexOf(block.kind)} ${idOf(block)} ${Buffer.from(block.digest, "hex").toString("base64url")}`;
+      const line = `${revision} ${index} ${blockKinds.indexOf(block.kind)} ${idOf(block)} ${Buffer.from(block.recordedAs, "hex").toString("base64url")}`;
       return stream === own ? line : `${line} ${stream}`;
     })
     .join("\n");
+
+type SavedChunks = {
+  readonly stream: string;
+  /** The names of the conversation. */
+  readonly names: BlockNames;
+  readonly textByName: ReadonlyMap<string, string>;
+};
 
 /** The Turn that continues with the listed sections; a list is parsed when one of its blocks is first used. */
 export function turnOfChunks(
   prefix: Turn,
   refs: readonly ChunkRef[],
-  { stream, textByName }: { readonly stream: string; readonly textByName: ReadonlyMap<string, string> },
+  { stream, names, textByName }: SavedChunks,
 ): Turn {
   return refs.reduce((turn, [name, length, digest]) => {
     const text = textByName.get(name) ?? "";
-    return Turn.stored(turn, { length, digest, read: () => readChunk(text, { own: stream, length }) });
+    return Turn.stored(turn, { length, digest, read: () => readChunk(text, { own: stream, names, length }) });
   }, prefix);
 }
 
 /** The blocks of a chunk, as outlines. A line that cannot be parsed gives a block in no event, so reading its content is a miss. */
 export function readChunk(
   text: string,
-  { own, length }: { readonly own: string; readonly length: number },
+  { own, names, length }: { readonly own: string; readonly names: BlockNames; readonly length: number },
 ): readonly Block[] {
   const lines = text.split("\n");
   return Array.from({ length }, (_, n) => {
     const [revision, index, kindNumber, id = "", digestText = "", stream = own] = lines[n]?.split(" ") ?? [];
     const digest = Buffer.from(digestText, "base64url").toString("hex");
-    // The list was written from valid ids, and its name is the digest of its text.
-    const block = Block.outline({ id: id as BlockId, kind: blockKinds[Number(kindNumber)] ?? "other", digest });
+    const kind = blockKinds[Number(kindNumber)] ?? "other";
+    // The list was written from valid ids and names, and its own name is the digest of its text.
+    const block = Block.outline({ id: id as BlockId, kind, digest: digest as BlockName }, names);
     placeByBlock.set(block, { stream, revision: Number(revision ?? -1), index: Number(index ?? -1) });
     return block;
   });

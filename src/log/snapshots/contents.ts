@@ -44,7 +44,7 @@ export async function readContents({ store }: EventReader, blocks: readonly Bloc
 function fill(outlines: readonly Block[], read: readonly Block[]): void {
   for (const outline of outlines) {
     const block = read[blockPlaceOf(outline)?.index ?? -1];
-    if (block?.id === outline.id && block.digest === outline.digest) Block.fill(outline, block);
+    if (block?.id === outline.id && block.recordedAs === outline.recordedAs) Block.fill(outline, block);
   }
 }
 

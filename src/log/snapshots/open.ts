@@ -4,6 +4,7 @@ import { emptyBlame } from "../../projections/blame.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { isOfTheStore } from "../codec/recorded.ts";
+import { namesOf } from "../codec/stream-names.ts";
 import { ConversationFold } from "../fold/conversation-fold.ts";
 import { type Folded, foldAll, foldWhole, lastEvent, takeEvent } from "../fold/fold.ts";
 import { skippedIn } from "../history/folded-history.ts";
@@ -132,7 +133,8 @@ async function restoreNearest(log: EventReader, stream: string, to: number): Pro
   if (snapshots === undefined) return null;
   const snapshot = await readSnapshot(log.store, stream, to);
   if (snapshot !== null) {
-    const restored = await restoreFold(snapshots, stream, snapshot);
+    const names = await namesOf(log.store, stream);
+    const restored = await restoreFold(snapshots, { stream, names }, snapshot);
     return restored === undefined ? null : withTaker(log, restored, snapshot.data);
   }
   const fork = await forkPoint(log, stream);

@@ -1,3 +1,4 @@
+import type { BlockNames } from "../../domain/block-names.ts";
 import { Turn } from "../../domain/turn.ts";
 import { ConversationFold } from "../fold/conversation-fold.ts";
 import { SkippedEvents } from "../history/skipped-events.ts";
@@ -14,7 +15,7 @@ export type RestoredFold = { readonly fold: ConversationFold; readonly names: Sa
 /** The fold that a snapshot saved; undefined if one of its lists cannot be read or does not fit. */
 export async function restoreFold(
   store: SnapshotStore,
-  stream: string,
+  { stream, names }: { readonly stream: string; readonly names: BlockNames },
   { revision, digest, data }: ReadSnapshot,
 ): Promise<RestoredFold | undefined> {
   const textByName = new Map<string, string>();
@@ -31,7 +32,7 @@ export async function restoreFold(
   const { view } = fold;
   const { client, server, newest } = view;
   for (const each of rows) restoreFacts(server, each);
-  const lists = { stream, textByName };
+  const lists = { stream, names, textByName };
   client.committed = turnOfChunks(Turn.empty, data.turn, lists);
   for (const { scope, inferenceId, shared, rest } of data.newest) {
     const context = server.contexts.ofInference(inferenceId);

@@ -2,6 +2,7 @@ import { canonicalJson } from "../../base/canonical-json.ts";
 import { messageOf } from "../../base/error-message.ts";
 import type { JsonValue } from "../../base/json.ts";
 import type { Block } from "../../domain/block.ts";
+import { plainNames } from "../../domain/block-names.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
@@ -106,10 +107,10 @@ export class SnapshotCheck {
       if (!this.#compared.has(`${name} ${digest}`)) {
         const text = await this.#list({ stream: this.#stream, name });
         if (text === undefined) return notThere(name);
-        const listed = readChunk(text, { own: this.#stream, length });
-        const isListed = ({ id, kind, digest: own }: Block, index: number): boolean => {
+        const listed = readChunk(text, { own: this.#stream, names: plainNames, length });
+        const isListed = ({ id, kind, recordedAs: own }: Block, index: number): boolean => {
           const block = listed[index];
-          return block?.id === id && block.kind === kind && block.digest === own;
+          return block?.id === id && block.kind === kind && block.recordedAs === own;
         };
         if (!turn.slice(end).after(start).every(isListed)) return "its blocks are others";
         this.#compared.add(`${name} ${digest}`);

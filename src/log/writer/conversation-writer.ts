@@ -1,6 +1,9 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
-import type { Block } from "../../domain/block.ts";
+import { Block } from "../../domain/block.ts";
+import { blockFromJson } from "../../domain/block-json.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
 import type { Rejection } from "../../domain/conversation.ts";
+import { blockAppending } from "../../domain/events/blocks-in.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -69,6 +72,11 @@ export class ConversationWriter {
   /** The newest event of the open run. */
   get lastRunRevision(): number | null {
     return this.#held.fold.lastOfRun?.revision ?? null;
+  }
+
+  /** The names under which the conversation records blocks, also those of events that are proposed next. */
+  names(): BlockNames | Promise<BlockNames> {
+    return this.log.names(this.name, this.head);
   }
 
   /** This process, as an owner of runs. */
@@ -225,6 +233,9 @@ export class ConversationWriter {
     const written: RecordedEvent[] = [];
     let left = proposed;
     for (let preparation = 1; ; preparation += 1) {
+      // After a conflict at its beginning, the conversation has the names that another writer drew.
+      const named = this.#named(left);
+      left = named instanceof Promise ? await named : named;
       if (!(await holdNames(this.log, this.#held.open, left))) {
         await this.#held.foldAnew();
         await holdNames(this.log, this.#held.open, left);
@@ -254,6 +265,13 @@ export class ConversationWriter {
     }
   }
 
+  /** The same events, with the blocks that they append named. Runs name theirs before they make Turns of them. */
+  #named(proposed: readonly ProposedEvent[]): readonly ProposedEvent[] | Promise<readonly ProposedEvent[]> {
+    if (!proposed.some(({ event }) => event.type === "BlockAppended")) return proposed;
+    const names = this.log.names(this.name, this.head, proposed);
+    return names instanceof Promise ? names.then((read) => namedBy(read, proposed)) : namedBy(names, proposed);
+  }
+
   /** Reads the newest complete settings from before the snapshot: the next declaration may record differences from them. */
   async #readBase(): Promise<void> {
     const { base, declared } = this.view.server;
@@ -267,6 +285,14 @@ export class ConversationWriter {
     return result;
   }
 }
+
+const namedBy = (names: BlockNames, proposed: readonly ProposedEvent[]): readonly ProposedEvent[] =>
+  proposed.map((each) => {
+    if (each.event.type !== "BlockAppended") return each;
+    const before = each.event.data.block;
+    const block = Block.named(blockFromJson(before), names);
+    return block.recordedAs === before.digest ? each : { ...each, event: blockAppending(block) };
+  });
 
 /** Others wrote to the conversation each time that something was prepared. */
 export const streamContended = (stream: string): TurnlogError =>

@@ -1,5 +1,6 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
+import { Block } from "../../domain/block.ts";
 import { cutEdits, diffTurns } from "../../domain/diff-turns.ts";
 import { applyEdits, type Edit } from "../../domain/edits.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
@@ -44,7 +45,9 @@ export async function changeTurn(stream: ConversationWriter, { target, event, ac
     const { client } = stream.view;
     if (client.run !== null) throw new RunInProgressError(client.run.id, client.run.owner);
     const { committed } = client;
-    const entries = entriesOf(committed, target(committed), { event, actor });
+    const names = await stream.names();
+    const to = target(committed).map((block) => Block.named(block, names));
+    const entries = entriesOf(committed, to, { event, actor });
     try {
       const result = await stream.commit(entries, (view) => {
         if (view.client.committed !== committed) throw new TurnMovedError();

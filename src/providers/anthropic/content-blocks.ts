@@ -10,8 +10,9 @@ import {
   textOrNull,
 } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
-import type { Block, BlockKind, Wire } from "../../domain/block.ts";
+import type { Block, BlockKind } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
+import type { Wire } from "../../domain/wire.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
 import { contentOf, isEmptyText, partOf, partRefusal, resultContent, resultOutput } from "./content-parts.ts";
 

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, objectsOf, textOrEmpty } from "../../base/json.ts";
-import { Block, type Wire } from "../../domain/block.ts";
+import { Block } from "../../domain/block.ts";
+import type { Wire } from "../../domain/wire.ts";
 import type { Draft, SentBlock } from "../../engine/stack/codec.ts";
 import { draftsOf, keepParts, kindOfSpeaker, partsOf, resultDraft, userPart, verbatim } from "./gemini-parts.ts";
 

@@ -9,8 +9,9 @@ import {
   textOrNull,
 } from "../../base/json.ts";
 import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
-import { Block, type BlockKind, type Wire } from "../../domain/block.ts";
+import { Block, type BlockKind } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
+import type { Wire } from "../../domain/wire.ts";
 import type { AnswerContext, Codec, Draft, RecordedAnswer, RequestParts } from "../../engine/stack/codec.ts";
 import { callDraft } from "../answers/server-said.ts";
 import { offeredTools } from "../codec/define-codec.ts";

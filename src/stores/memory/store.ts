@@ -26,6 +26,7 @@ export function createMemoryStore(): MemoryStore {
   /** Undefined in place of an event whose stream was removed. */
   const log: (StoredEnvelope | undefined)[] = [];
   const streams = new Map<string, StoredEnvelope[]>();
+  const keys = new Map<string, string>();
   const snapshots = createMemorySnapshots(() => refuseIfClosed());
   const views = createMemoryViews(() => refuseIfClosed());
   const wake = createNotifier();
@@ -43,7 +44,7 @@ export function createMemoryStore(): MemoryStore {
   async function append(prepared: PreparedAppend): Promise<AppendResult> {
     refuseIfClosed();
     checkBounds(prepared);
-    const { stream, expectedHead: expected, envelopes } = prepared;
+    const { stream, expectedHead: expected, envelopes, namingKey } = prepared;
     const actual = headOf(stream);
     if (!isSameHead(expected, actual)) {
       const first = firstRevision(prepared);
@@ -58,6 +59,7 @@ export function createMemoryStore(): MemoryStore {
     const last = events.at(-1);
     if (last === undefined) return { status: "conflict", actual };
     streams.set(stream, events);
+    if (namingKey !== undefined) keys.set(stream, namingKey);
     wake.notify();
     return { status: "appended", head: { revision: last.revision, digest: last.digest }, position: last.position };
   }
@@ -132,6 +134,7 @@ export function createMemoryStore(): MemoryStore {
       }
       counts.events += events.length;
       counts.snapshots += snapshots.forget(stream);
+      keys.delete(stream);
     }
     for (const stream of removed) {
       for (const { position } of eventsOf(stream)) log[Number(position) - 1] = undefined;
@@ -166,6 +169,10 @@ export function createMemoryStore(): MemoryStore {
     async scrub() {
       refuseIfClosed();
       return { status: "done", isRewritten: false };
+    },
+    async namingKey(stream) {
+      refuseIfClosed();
+      return keys.get(stream) ?? null;
     },
     async end() {
       refuseIfClosed();

@@ -1,4 +1,4 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import {
   firstRevision,
   isSameHead,
@@ -33,6 +33,8 @@ export function createAppend(database: DatabaseSync): AppendInTransaction {
   const moveKnownHead = database.prepare(
     "UPDATE streams SET revision = ?, digest = ? WHERE number = ? AND name = ? AND revision = ? AND digest = ?",
   );
+  /** Prepared on first use: a file of schema 1 has no such table. */
+  let insertKey: StatementSync | null = null;
   const numberByName = new Map<string, number>();
   const insert = database.prepare(insertEvent);
   // Positions may exceed the exact range of a number.
@@ -79,11 +81,15 @@ export function createAppend(database: DatabaseSync): AppendInTransaction {
   }
 
   return (prepared) => {
-    const { envelopes } = prepared;
+    const { envelopes, namingKey } = prepared;
     const head = headOf(envelopes);
     const number = head === null ? null : tryToMove(prepared, head);
     const last = envelopes.at(-1);
     if (head === null || number === null || last === undefined) return answer(prepared);
+    if (namingKey !== undefined) {
+      insertKey ??= database.prepare("INSERT OR REPLACE INTO keys (stream, key) VALUES (?, ?)");
+      insertKey.run(prepared.stream, namingKey);
+    }
     // `run` would create an object of counts for each row, and only the last position is needed.
     for (const envelope of envelopes) if (envelope !== last) insert.get(...eventParameters(number, envelope));
     const { lastInsertRowid: position } = insert.run(...eventParameters(number, last));

@@ -3,7 +3,7 @@ import { erasedData } from "../../log/codec/erased.ts";
 import type { ErasureResult, ScrubResult, StreamErasure } from "../../log/ports/event-store.ts";
 import type { Checkpoint } from "../../log/ports/view-store.ts";
 import type { AppendInTransaction } from "./append.ts";
-import { secureDelete } from "./schema.ts";
+import { hasKeys, secureDelete } from "./schema.ts";
 import { createTransactions } from "./transaction.ts";
 
 /** Erases in one transaction: the result is complete, or a conflict that changed nothing. */
@@ -51,11 +51,13 @@ function eraseStreams(database: DatabaseSync, { orderId, fences, kept, removed, 
   const removeEvents = database.prepare("DELETE FROM events WHERE stream = ?");
   const removeStream = database.prepare("DELETE FROM streams WHERE number = ?");
   const removeSnapshots = database.prepare("DELETE FROM snapshots WHERE stream = ?");
+  const removeKey = hasKeys(database) ? database.prepare("DELETE FROM keys WHERE stream = ?") : null;
   const counts = { events: 0, removedEvents: 0, snapshots: 0, rows: 0 };
   for (const { stream, expectedHead } of fences) {
     const number = Number(numberOf.get(stream)?.["number"]);
     counts.events += Number(empty.run(erasedData(orderId), number, (expectedHead?.revision ?? -1) + 1).changes);
     counts.snapshots += Number(removeSnapshots.run(stream).changes);
+    removeKey?.run(stream);
   }
   for (const stream of removed) {
     const number = numberOf.get(stream)?.["number"];

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { Head, OrphanEvents } from "../../log/ports/event-store.ts";
 import { type EventRow, eventColumns } from "./rows.ts";
+import { hasKeys } from "./schema.ts";
 
 /** The number of rows in a page. A page is read at once, so that no read transaction outlasts a turn of the event loop. */
 export const maxPageRows = 64;
@@ -130,6 +131,13 @@ function createExactRows(database: DatabaseSync): (rows: readonly FoundRow[]) =>
 
 // As REAL, a damaged number reads as a wrong one; as INTEGER, one beyond 2^53 would make the whole page unreadable.
 const headColumns = "coalesce(CAST(revision AS REAL), -1) AS revision, coalesce(digest, '') AS digest";
+
+/** The naming key of a stream; null if there is none. */
+export function namingKey(database: DatabaseSync, stream: string): string | null {
+  if (!hasKeys(database)) return null;
+  const key = database.prepare("SELECT key FROM keys WHERE stream = ?").get(stream)?.["key"];
+  return typeof key === "string" ? key : null;
+}
 
 /** Events whose row in `streams` is gone: only the stream's number is left. */
 export function orphanEvents(database: DatabaseSync): readonly OrphanEvents[] {

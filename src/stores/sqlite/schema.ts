@@ -160,6 +160,9 @@ export const secureDelete = {
   },
 };
 
+/** Whether the file has naming keys: one of schema 1 has none. */
+export const hasKeys = (database: DatabaseSync): boolean => versionOf(database) === schemaVersion;
+
 /** The naming keys of conversations in lines, by the stream of the oldest ancestor. Apart from the events, so that one can be destroyed. */
 const keysTable = `
   CREATE TABLE keys (

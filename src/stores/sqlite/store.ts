@@ -22,7 +22,7 @@ import { createHeadsBeside, type HeadsBeside } from "./heads-beside.ts";
 import { createSqliteLiveness } from "./liveness.ts";
 import { defaultDeadlineMs, emitWarning, type OpenDatabase, openDatabase, type SqliteOpenOptions } from "./open.ts";
 import { createPlaceCheck } from "./place.ts";
-import { createPages, maxPageRows, orphanEvents } from "./read.ts";
+import { createPages, maxPageRows, namingKey, orphanEvents } from "./read.ts";
 import { createEnvelopes, type EventRow } from "./rows.ts";
 import { takesLines } from "./schema.ts";
 import { createSqliteSnapshots } from "./snapshots.ts";
@@ -266,6 +266,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
         return result;
       }),
     scrub,
+    namingKey: (stream) => guarded(() => namingKey(database, stream)),
     end: () => guarded(() => pages.end()),
     newestStream: (streamPrefix) => guarded(() => pages.newestStream(streamPrefix)),
     head: (stream) => guarded(() => pages.head(stream)),

@@ -141,7 +141,7 @@ function optionsOf(choice: RequestChoice): RequestOptions {
 /** The context digest of wire items, read back as any client would read them. */
 function digestOf(items: readonly unknown[]): string {
   return items.filter(isJsonObject).reduce((context, item) => {
-    const { digest } = responsesCodec.decodeItem(item, { scope });
+    const { recordedAs: digest } = responsesCodec.decodeItem(item, { scope });
     return extendContext(context, digest);
   }, emptyContext);
 }

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import { type JsonObject, parseJson } from "../../../src/base/json.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
+import { plainNames } from "../../../src/domain/block-names.ts";
 import { type InferenceRequestedData, responseReceived } from "../../../src/domain/events/inference-events.ts";
 import { blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
 import { decodeResponse, rebuildResponse } from "../../../src/engine/planning/response.ts";
@@ -42,7 +43,7 @@ function idsOf() {
 
 /** Through the event and its text, as a reader of the log gets it. */
 function throughTheLog(response: JsonObject, settings: JsonObject): JsonObject {
-  const { data } = decodeResponse(response, { request, settings, provider, newBlockId: idsOf() });
+  const { data } = decodeResponse(response, { request, settings, provider, newBlockId: idsOf(), names: plainNames });
   const text = JSON.stringify({ type: "ResponseReceived", version: 1, data });
   const { data: stored } = responseReceived.parse(parseJson(text));
   return rebuildResponse({ data: stored, blocks: stored.output.map(blockFromJson) }, settings, responsesCodec);
@@ -54,7 +55,7 @@ test("what is no item in the output loses nothing else, and is given back in its
   const answer = { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text: "hi" }] };
   const response: JsonObject = { id: "resp_1", status: "completed", output: [null, answer, 7, answer, "x"] };
   expect(throughTheLog(response, settings)).toEqual(response);
-  const { blocks } = decodeResponse(response, { request, settings, provider, newBlockId: idsOf() });
+  const { blocks } = decodeResponse(response, { request, settings, provider, newBlockId: idsOf(), names: plainNames });
   expect(blocks.map(({ kind, text }) => [kind, text])).toEqual([
     ["assistant", "hi"],
     ["assistant", "hi"],
@@ -63,7 +64,9 @@ test("what is no item in the output loses nothing else, and is given back in its
 
 test("an error without a status is no complete answer", () => {
   const response: JsonObject = { id: "resp_1", error: { message: "it broke" }, output: [] };
-  expect(decodeResponse(response, { request, settings, provider, newBlockId: idsOf() }).data.isComplete).toBe(false);
+  expect(
+    decodeResponse(response, { request, settings, provider, newBlockId: idsOf(), names: plainNames }).data.isComplete,
+  ).toBe(false);
 });
 
 test("a response is given back whole, echoes and unknown members included", () => {
@@ -104,7 +107,13 @@ test("what a response leaves out or says oddly stays left out and odd", () => {
 test("an echo is named in the event, not stored again", () => {
   const { data } = decodeResponse(
     { id: "r", output: [], tools: settings.tools, model: "n" },
-    { request, settings, provider, newBlockId: () => blockIdSchema.parse("run_0000000000000001/0/0") },
+    {
+      request,
+      settings,
+      provider,
+      names: plainNames,
+      newBlockId: () => blockIdSchema.parse("run_0000000000000001/0/0"),
+    },
   );
   expect(data.echoed).toEqual(["tools"]);
   expect(data.rest).toEqual({ model: "n" });

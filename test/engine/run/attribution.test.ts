@@ -35,7 +35,7 @@ async function run(
 async function authors(conversation: Conversation, turn: Turn): Promise<readonly string[]> {
   const past = await (await conversation.at(-1)).load();
   return turn.blocks.map((block) => {
-    const change = past.blame(idOf(block))?.versions.find(({ digest }) => digest === block.digest)?.change;
+    const change = past.blame(idOf(block))?.versions.find(({ digest }) => digest === block.recordedAs)?.change;
     return `${block.text}: ${change === undefined ? "nobody" : nameOf(change.actor)}`;
   });
 }

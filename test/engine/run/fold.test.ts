@@ -129,7 +129,7 @@ async function checkBlame(
     const blame = past.blame(idOf(block));
     if (block.text.startsWith("Error:") || block.text === "aborted" || block.text.startsWith("in doubt")) continue;
     tally.versions += 1;
-    const author = blame?.versions.find(({ digest }) => digest === block.digest)?.change.actor;
+    const author = blame?.versions.find(({ digest }) => digest === block.recordedAs)?.change.actor;
     expect(author && doerOf(author), `${label}: who said ${block.text}`).toBe(truth.sayers.get(block.text));
     expect(blame?.removed, `${label}: ${block.text} is there`).toBeNull();
   }

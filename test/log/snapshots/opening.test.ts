@@ -166,7 +166,9 @@ async function copyOf(from: EventStore, damaged = -1): Promise<EventStore> {
     const expectedHead = await to.head(envelope.stream);
     const isDamaged = envelope.stream === stream && envelope.revision === damaged;
     const envelopes = [isDamaged ? { ...envelope, version: 9 } : envelope];
-    await to.append({ stream: envelope.stream, expectedHead, envelopes });
+    const namingKey = expectedHead === null ? await from.namingKey?.(envelope.stream) : null;
+    const key = typeof namingKey === "string" ? { namingKey } : {};
+    await to.append({ stream: envelope.stream, expectedHead, envelopes, ...key });
   }
   return to;
 }

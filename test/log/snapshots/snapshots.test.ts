@@ -105,7 +105,7 @@ test("knows ids and digests of blocks, and reads their contents when it is asked
   const past = await conversation.at(-1);
   expect(past.turn.digest).toBe((await conversation.turn()).digest);
   expect(past.turn.blocks.map(({ id, digest }) => [id, digest])).toEqual(
-    (await conversation.turn()).blocks.map(({ id, digest }) => [id, digest]),
+    (await conversation.turn()).blocks.map(({ id, recordedAs }) => [id, recordedAs]),
   );
   read.events = 0;
   expect((await past.content()).at(0)?.text).toBe("said 0");

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import { type JsonObject, type JsonValue, objectOf, objectsOf, parseJson } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
+import { plainNames } from "../../../src/domain/block-names.ts";
 import { toolResult, user } from "../../../src/domain/make-block.ts";
 import { blocksOf } from "../../../src/engine/planning/response.ts";
 import type { Answer, Codec } from "../../../src/engine/stack/codec.ts";
@@ -101,7 +102,13 @@ const asked = { inferenceId: "inf_0000000000000001", settings: { model: "m" }, c
 
 function readBack(codec: Codec, answer: JsonObject): { readonly read: Answer; readonly blocks: readonly Block[] } {
   const read = codec.readAnswer(answer, asked);
-  const received = { scope: "s", inferenceId: asked.inferenceId, isMasked: false, newBlockId: freshBlockId };
+  const received = {
+    scope: "s",
+    inferenceId: asked.inferenceId,
+    isMasked: false,
+    newBlockId: freshBlockId,
+    names: plainNames,
+  };
   const blocks = blocksOf(read, received);
   // Whatever was said, the log gives it back.
   const told = parseJson(JSON.stringify(codec.writeAnswer({ ...read, blocks })));

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { type JsonObject, parseJson } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
+import { plainNames } from "../../../src/domain/block-names.ts";
 import {
   assistant,
   audio,
@@ -235,7 +236,7 @@ test("tools are offered as functions, beside those that the settings have", () =
 /** The blocks of an answer as the log has them, of an endpoint. */
 function received(answer: JsonObject, scope = "mine", codec = chatCodecs.openai): readonly Block[] {
   const asked = { inferenceId: "inf_0000000000000001", settings: {}, capabilities: {} };
-  const from = { scope, inferenceId: asked.inferenceId, isMasked: false, newBlockId: freshBlockId };
+  const from = { scope, inferenceId: asked.inferenceId, isMasked: false, newBlockId: freshBlockId, names: plainNames };
   return blocksOf(codec.readAnswer(answer, asked), from);
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
+import { plainNames } from "../../../src/domain/block-names.ts";
 import type { Repair } from "../../../src/domain/events/inference-events.ts";
 import { blockIdSchema } from "../../../src/domain/ids.ts";
 import {
@@ -45,7 +46,7 @@ const answerOf = (parts: readonly JsonObject[], more: JsonObject = {}): JsonObje
 });
 const read = (response: JsonObject) => codec.readAnswer(response, { inferenceId, settings: {}, capabilities: {} });
 const received = (parts: readonly JsonObject[], from = scope): readonly Block[] =>
-  blocksOf(read(answerOf(parts)), { scope: from, inferenceId, isMasked: false, newBlockId });
+  blocksOf(read(answerOf(parts)), { scope: from, inferenceId, isMasked: false, newBlockId, names: plainNames });
 const named = (block: Block): Block => (block.id === null ? block.withId(newBlockId()) : block);
 
 /** What is sent of these blocks, shaped, and what shaping has changed. */

@@ -3,6 +3,7 @@ import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../src/base/json.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { blockFromJson, blockJsonSchema, blockToJson } from "../../../src/domain/block-json.ts";
+import { plainNames } from "../../../src/domain/block-names.ts";
 import { blockIdSchema } from "../../../src/domain/ids.ts";
 import { blocksOf } from "../../../src/engine/planning/response.ts";
 import { geminiCodec } from "../../../src/providers/google/gemini-codec.ts";
@@ -76,7 +77,7 @@ describeRecorded("recorded answers", () => {
   const read = (response: JsonObject) => {
     const asked = { inferenceId: "inf_0000000000000001", settings: {}, capabilities: {} };
     const answer = geminiCodec.readAnswer(response, asked);
-    const from = { scope, inferenceId: asked.inferenceId, isMasked: false, newBlockId: () => id };
+    const from = { scope, inferenceId: asked.inferenceId, isMasked: false, newBlockId: () => id, names: plainNames };
     return { answer, blocks: blocksOf(answer, from).map(stored) };
   };
 

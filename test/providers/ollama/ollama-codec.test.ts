@@ -4,6 +4,7 @@ import { canonicalJson } from "../../../src/base/canonical-json.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../../src/base/json.ts";
 import { Block } from "../../../src/domain/block.ts";
 import { blockFromJson, blockJsonSchema, blockToJson } from "../../../src/domain/block-json.ts";
+import { plainNames } from "../../../src/domain/block-names.ts";
 import { Turn } from "../../../src/domain/turn.ts";
 import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { blocksOf } from "../../../src/engine/planning/response.ts";
@@ -227,7 +228,7 @@ function read(answer: JsonObject) {
 
 /** The blocks of an answer, as the log gives them back. */
 function stored(answer: JsonObject): readonly Block[] {
-  const from = { scope: "s", inferenceId: "inf_1", isMasked: false, newBlockId: freshBlockId };
+  const from = { scope: "s", inferenceId: "inf_1", isMasked: false, newBlockId: freshBlockId, names: plainNames };
   return blocksOf(read(answer), from).map((block) =>
     blockFromJson(blockJsonSchema.parse(parseJson(JSON.stringify(blockToJson(block))))),
   );

@@ -28,11 +28,12 @@ import { type AskedRun, isAsked, WorldJudge } from "./world-judge.ts";
 /**
  * Plays worlds of a dialect until the judge has looked at so many requests; of several, the seed says which.
  *
- * @param options - `troubled` is the share of worlds whose events are damaged and skipped, and to which others append in mid-run.
+ * @param options - `troubled` is the share of worlds whose events are damaged and skipped, and to which others append in mid-run. `onWorld` is
+ * given the store of each world that was played, before it is closed.
  */
 export async function play(
   dialects: Dialect | readonly [Dialect, ...Dialect[]],
-  { requests, tally, troubled = 0 }: { readonly requests: number; readonly tally: Tally; readonly troubled?: number },
+  { requests, tally, troubled = 0, onWorld = async () => undefined, encoding = "lines" }: PlayOptions,
 ) {
   let playing: World | null = null;
   const all = [dialects].flat();
@@ -50,7 +51,7 @@ export async function play(
       server.clear();
       playing = new World(seed, { server, dialect, troubled }, tally);
       try {
-        await playing.play();
+        await playing.play({ encoding, onWorld });
       } catch (error) {
         tally.incoherent.push(
           `seed ${seed}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
@@ -61,6 +62,14 @@ export async function play(
     for (const server of servers) await server[Symbol.asyncDispose]();
   }
 }
+
+type PlayOptions = {
+  readonly requests: number;
+  readonly tally: Tally;
+  readonly troubled?: number;
+  readonly onWorld?: (store: TurnlogStore) => Promise<void>;
+  readonly encoding?: "json" | "lines";
+};
 
 /**
  * One random conversation: a server that answers at random, a stack that edits at random, and a judge that looks at every
@@ -103,11 +112,11 @@ class World {
     this.#troubles = new Troubles({ seed, speech: this.#speech, dialect, tally, blame }, troubled);
   }
 
-  async play(): Promise<void> {
+  async play({ encoding, onWorld }: Required<Pick<PlayOptions, "encoding" | "onWorld">>): Promise<void> {
     const random = this.#random;
     const speech = this.#speech;
     const troubles = this.#troubles;
-    await using store = new TurnlogStore(troubles.operator.events, { codecs: this.#dialect.codecs });
+    await using store = new TurnlogStore(troubles.operator.events, { encoding, codecs: this.#dialect.codecs });
     await using connected = new Connected();
     let conversation = store.conversation();
     const instructions = random.chance(0.5) ? "Be exact." : "";
@@ -214,6 +223,7 @@ class World {
     // Folded anew from the first event, the log gives what the writer held.
     const past = await conversation.at(-1);
     if (past.turn.digest !== (await conversation.turn()).digest) this.#judge.blame("the log folds to another Turn");
+    await onWorld(store);
   }
 
   /** A layer that breaks the run off behind a step, if anything does. */

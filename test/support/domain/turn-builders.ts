@@ -1,8 +1,9 @@
 import fc from "fast-check";
-import { Block, type Wire } from "../../../src/domain/block.ts";
+import { Block } from "../../../src/domain/block.ts";
 import { type BlockId, blockIdSchema } from "../../../src/domain/ids.ts";
 import { assistant, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
+import type { Wire } from "../../../src/domain/wire.ts";
 
 /** The id of the n-th block of a test. */
 export const blockId = (n: number): BlockId => blockIdSchema.parse(`blk_${String(n).padStart(16, "0")}`);

@@ -10,6 +10,7 @@ export const portMethods = {
   EventStore: {
     append: here,
     takesLines: alone,
+    namingKey: alone,
     readStream: here,
     readLog: here,
     subscribe: here,

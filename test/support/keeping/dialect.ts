@@ -4,7 +4,7 @@ import { type Provider, ProviderError } from "../../../src/engine/stack/provider
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { readItems, startReferenceServer } from "../../../src/reference-server/server.ts";
-import type { Dialect } from "../dialect.ts";
+import { type Dialect, equalContents } from "../dialect.ts";
 import { takenByResponses } from "../dialects.ts";
 import { toolRead } from "../toy/front.ts";
 import { type Keeping, KeepingFront, keptMs, serveKeeping } from "./front.ts";
@@ -115,7 +115,7 @@ export const keepingDialect = (keeping: Keeping): Dialect & { readonly violation
       };
     },
     provider: (url, { transport: _, ...asked }) => keepingProvider(keeping, url, asked),
-    essence: ({ digest }) => digest,
+    essence: equalContents,
     takes: takenByResponses,
     toolRead: (tool) => toolRead({ type: "function", ...tool, strict: false }),
   };

@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
 import { anchorName } from "../../../src/domain/anchor.ts";
+import { plainNames } from "../../../src/domain/block-names.ts";
 import type { InferenceRequestedData } from "../../../src/domain/events/inference-events.ts";
 import { type BlockId, blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
@@ -89,6 +90,7 @@ export function createExchange(server: ReferenceServer) {
       settings,
       provider: { scope, codec: responsesCodec },
       newBlockId: () => freshBlockId(),
+      names: plainNames,
     });
     const context = serverContextOf({
       request,

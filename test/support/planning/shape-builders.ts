@@ -1,7 +1,8 @@
 import type { JsonObject } from "../../../src/base/json.ts";
-import { Block, type Wire } from "../../../src/domain/block.ts";
+import { Block } from "../../../src/domain/block.ts";
 import { toolCall, toolResult, user } from "../../../src/domain/make-block.ts";
 import { Turn } from "../../../src/domain/turn.ts";
+import type { Wire } from "../../../src/domain/wire.ts";
 import { shapedBlocks } from "../../../src/engine/planning/build-request.ts";
 import { type ShapeOptions, shape } from "../../../src/engine/planning/shape.ts";
 import type { SentBlock } from "../../../src/engine/stack/codec.ts";

@@ -23,6 +23,8 @@ export function createFaultyStore(
   }
   return {
     storeId: store.storeId,
+    ...(store.takesLines === undefined ? {} : { takesLines: store.takesLines.bind(store) }),
+    ...(store.namingKey === undefined ? {} : { namingKey: store.namingKey.bind(store) }),
     append: (prepared) => call(() => store.append(prepared)),
     head: (stream) => call(() => store.head(stream)),
     async *readStream(stream, options) {

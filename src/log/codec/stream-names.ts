@@ -1,0 +1,181 @@
+import { WeakValues } from "../../base/weak-values.ts";
+import { type BlockNames, keyedNames, plainNames, survivingNames } from "../../domain/block-names.ts";
+import { conversationIdSchema, conversationStream } from "../../domain/ids.ts";
+import type { Envelope, EventStore, PreparedAppend } from "../ports/event-store.ts";
+import { type DataEncoding, decodeData } from "./data.ts";
+import type { NewEvent } from "./prepare.ts";
+import { beginsAs, forkParent } from "./stream-encoding.ts";
+
+/** A key for a stream that has no events yet: the first append stores it. */
+type DrawnKey = { readonly key: string; readonly names: BlockNames };
+
+type KnownNames = {
+  readonly byStream: Map<string, BlockNames | Promise<BlockNames | null>>;
+  readonly drawn: Map<string, DrawnKey>;
+};
+
+const knownByStore = new WeakMap<EventStore, KnownNames>();
+
+/** Blocks with one object for their names are compared without their contents. */
+const namesByKey = new WeakValues<string, BlockNames>();
+
+/** How many streams to remember the names of. */
+const maxRememberedStreams = 1_000;
+
+function knownOf(store: EventStore): KnownNames {
+  let known = knownByStore.get(store);
+  if (known === undefined) {
+    known = { byStream: new Map(), drawn: new Map() };
+    knownByStore.set(store, known);
+  }
+  return known;
+}
+
+/**
+ * The names under which a conversation's stream records blocks (rule: Equal blocks). A fork has those of its parent. A conversation in lines
+ * whose key is lost continues with fresh names. A promise only if they have to be read.
+ *
+ * @param first - The stream's first event, if the caller has just read it.
+ */
+export function namesOf(
+  store: EventStore,
+  stream: string,
+  first: Envelope | null = null,
+): BlockNames | Promise<BlockNames> {
+  const known = settledOrReading(store, stream, first);
+  // A stream without events has no blocks to name.
+  return known instanceof Promise ? known.then((names) => names ?? plainNames) : known;
+}
+
+function settledOrReading(
+  store: EventStore,
+  stream: string,
+  first: Envelope | null,
+): BlockNames | Promise<BlockNames | null> {
+  const { byStream } = knownOf(store);
+  const known = byStream.get(stream);
+  if (known !== undefined) return known;
+  if (first?.encoding === "json") return plainNames;
+  const reading = readNames(store, stream, first).then(
+    (names) => {
+      if (byStream.get(stream) === reading) byStream.delete(stream);
+      if (names !== null) settle(store, stream, names);
+      return byStream.get(stream) ?? names;
+    },
+    (error: unknown) => {
+      byStream.delete(stream);
+      throw error;
+    },
+  );
+  byStream.set(stream, reading);
+  return reading;
+}
+
+/** Null for a stream without events. */
+async function readNames(store: EventStore, stream: string, given: Envelope | null): Promise<BlockNames | null> {
+  const first = given ?? (await firstOf(store, stream));
+  if (first === null) return null;
+  if (first.encoding === "json") return plainNames;
+  const parent = parentOf(first);
+  if (parent !== null) return (await settledOrReading(store, parent, null)) ?? survivingNames(randomNamingKey());
+  const key = (await store.namingKey?.(stream)) ?? null;
+  if (key === null) return survivingNames(randomNamingKey());
+  return namesByKey.get(key, () => keyedNames(key));
+}
+
+async function firstOf(store: EventStore, stream: string): Promise<Envelope | null> {
+  for await (const envelope of store.readStream(stream, { limit: 1 })) return envelope;
+  return null;
+}
+
+/** The stream of a fork's parent; null if the event begins no fork, or cannot be read. */
+function parentOf(first: Envelope): string | null {
+  try {
+    const id = forkParent(decodeData(first).data);
+    const parsed = conversationIdSchema.safeParse(id);
+    return parsed.success ? conversationStream(parsed.data) : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The names for the first append of a stream, with which its blocks have to be named beforehand. A key is drawn for a new conversation in
+ * lines.
+ */
+export async function namesOfNew(
+  store: EventStore,
+  stream: string,
+  beginning: { readonly wanted: DataEncoding; readonly events: readonly NewEvent[] } & Drawing,
+): Promise<BlockNames> {
+  const given = knownOf(store).byStream.get(stream);
+  if (given !== undefined && !(given instanceof Promise)) return given;
+  const parent = forkParent(beginning.events[0]?.event.data ?? {});
+  if (parent !== null) return namesOf(store, `conversation-${parent}`);
+  const { encoding } = await beginsAs(store, stream, beginning);
+  return encoding === "lines" ? drawKey(store, stream, beginning).names : plainNames;
+}
+
+/** The key to store with the first append of a stream; undefined if it needs none. */
+export function keyOfNew(
+  store: EventStore,
+  stream: string,
+  { encoding, events, ...drawing }: { readonly encoding: DataEncoding; readonly events: readonly NewEvent[] } & Drawing,
+): string | undefined {
+  const isOwn = encoding === "lines" && forkParent(events[0]?.event.data ?? {}) === null;
+  const known = knownOf(store).byStream.get(stream);
+  // A read that has not ended yet finds an empty stream, or another writer's events and then the append conflicts.
+  const isGiven = known !== undefined && !(known instanceof Promise);
+  return isOwn && !isGiven ? drawKey(store, stream, drawing).key : undefined;
+}
+
+type Drawing = { readonly newNamingKey?: (() => string) | undefined };
+
+function drawKey(store: EventStore, stream: string, { newNamingKey = randomNamingKey }: Drawing): DrawnKey {
+  const { drawn } = knownOf(store);
+  let draw = drawn.get(stream);
+  if (draw === undefined) {
+    const key = newNamingKey();
+    draw = { key, names: namesByKey.get(key, () => keyedNames(key)) };
+    remember(drawn, stream, draw);
+  }
+  return draw;
+}
+
+/** The first append of a stream succeeded, so its key is stored; or another writer was first, so the names have to be read. */
+export function noteBegun(store: EventStore, prepared: PreparedAppend, isOurs: boolean): void {
+  const { stream, namingKey, envelopes } = prepared;
+  const { drawn } = knownOf(store);
+  const draw = drawn.get(stream);
+  drawn.delete(stream);
+  if (!isOurs) return;
+  if (namingKey !== undefined && draw !== undefined) settle(store, stream, draw.names);
+  else if (envelopes[0] !== undefined) noteFirst(store, envelopes[0]);
+}
+
+/** The first event of a stream was read or written: if it is `json`, its names are known. */
+export function noteFirst(store: EventStore, { stream, encoding }: Envelope): void {
+  if (encoding !== "json" || !stream.startsWith("conversation-")) return;
+  const { byStream } = knownOf(store);
+  if (byStream.get(stream) === undefined) settle(store, stream, plainNames);
+}
+
+/** Lets a store that holds a copy of another store's events use that store's names, so that digests compare. */
+export function settle(store: EventStore, stream: string, names: BlockNames): void {
+  remember(knownOf(store).byStream, stream, names);
+}
+
+/** Adds an entry. A full map forgets the one added first. */
+function remember<Value>(map: Map<string, Value>, stream: string, value: Value): void {
+  map.delete(stream);
+  map.set(stream, value);
+  const [oldest] = map.size > maxRememberedStreams ? map.keys() : [];
+  if (oldest !== undefined) map.delete(oldest);
+}
+
+/** 256 random bits in hexadecimal. */
+function randomNamingKey(): string {
+  let key = "";
+  for (const byte of crypto.getRandomValues(new Uint8Array(32))) key += byte.toString(16).padStart(2, "0");
+  return key;
+}

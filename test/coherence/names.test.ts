@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { verifyStore } from "../../src/audit/verify.ts";
+import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { cases } from "../support/cases.ts";
+import { emptyTally } from "../support/coherence/tally.ts";
+import { play } from "../support/coherence/world.ts";
+import { dialects } from "../support/dialects.ts";
+import { guessedIn } from "../support/log/guesses.ts";
+
+const requests = cases(16, 5_000, 100);
+
+test("no digest in events of a drawn stack follows from contents, and with the key all are right", {
+  timeout: 3_600_000,
+}, async () => {
+  const tally = emptyTally();
+  let [recorded, blocks] = [0, 0];
+  const onWorld = async (store: TurnlogStore): Promise<void> => {
+    const found = await guessedIn(store);
+    expect(found.guessed).toEqual([]);
+    recorded += found.recorded;
+    blocks += found.blocks;
+    for await (const { stream, problem } of verifyStore(store.events, { codecs: store.codecs }))
+      expect(problem, stream).toBeNull();
+  };
+  await play(dialects.responses, { requests, tally, onWorld });
+  expect(tally.incoherent).toEqual([]);
+  expect(recorded).toBeGreaterThan(blocks);
+  expect(blocks).toBeGreaterThan(requests);
+});
+
+test("all of them follow from contents where a conversation is written as json", { timeout: 3_600_000 }, async () => {
+  const tally = emptyTally();
+  let [guessed, blocks] = [0, 0];
+  const onWorld = async (store: TurnlogStore): Promise<void> => {
+    const found = await guessedIn(store);
+    guessed += found.guessed.length;
+    blocks += found.blocks;
+  };
+  await play(dialects.responses, { requests: Math.ceil(requests / 4), tally, encoding: "json", onWorld });
+  expect(tally.incoherent).toEqual([]);
+  expect(guessed).toBeGreaterThan(blocks);
+});
