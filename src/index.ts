@@ -87,7 +87,7 @@ export type { ModelSettings, RunSettings, ToolChoice } from "./engine/stack/run-
 export type { IssuePathSegment, SchemaIssue, StandardSchema, Validation } from "./engine/stack/schema.ts";
 export { type Tool, type ToolContext, type ToolDefinition, ToolInputError, tool } from "./engine/stack/tool.ts";
 export { type ToolLoopOptions, toolLoop } from "./engine/stack/tool-loop.ts";
-export type { AccessRequest, Authorize } from "./log/authorized-store.ts";
+export type { AccessRequest, Authorize, ErasureRequest, MayErase } from "./log/authorized-store.ts";
 export { type SecretReference, secretReference as secret } from "./log/codec/references.ts";
 export { StoreUnavailableError } from "./log/ports/event-store.ts";
 export { RunInProgressError } from "./log/writer/owner.ts";

@@ -1,18 +1,21 @@
 import { allOf, anything, checkFunction, checkText, checkWhole, choiceOf, kindOf, optionsOf } from "./base/options.ts";
 import { type StoreSources, TurnlogStore } from "./conversation/turnlog-store.ts";
-import { type Authorize, authorizedStore } from "./log/authorized-store.ts";
+import { type Authorize, authorizedStore, type MayErase } from "./log/authorized-store.ts";
 import type { EventStore } from "./log/ports/event-store.ts";
 import { type OpenEventsOptions, openEvents } from "./open-events.ts";
 
 export type CreateStoreOptions = StoreSources & {
   /** Asked before every append, read and subscription. */
   readonly authorize?: Authorize;
+  /** Asked before every erasure. With `authorize` and without this, the store refuses to erase. */
+  readonly mayErase?: MayErase;
 };
 
 export type OpenStoreOptions = CreateStoreOptions & OpenEventsOptions;
 
 const createOptions = optionsOf<CreateStoreOptions>({
   authorize: checkFunction,
+  mayErase: checkFunction,
   ...allOf(anything, "codecs", "clock", "newId", "newEventId", "newSalt", "newNamingKey", "pause"),
   encoding: choiceOf("json", "lines"),
 });
@@ -33,9 +36,10 @@ export function createStore(events: EventStore, options: CreateStoreOptions = {}
   const given: unknown = events;
   if (typeof given !== "object" || given === null || !("append" in given))
     throw new TypeError(`createStore takes an event store, not ${kindOf(events)}: for an address, call openStore`);
-  const { authorize, ...sources } = options;
+  const { authorize, mayErase, ...sources } = options;
   createOptions.checkValues("createStore: ", options);
-  return new TurnlogStore(authorize === undefined ? events : authorizedStore(events, authorize), sources);
+  const isGuarded = authorize !== undefined || mayErase !== undefined;
+  return new TurnlogStore(isGuarded ? authorizedStore(events, authorize ?? (() => true), mayErase) : events, sources);
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   StoreCorruptedError,
 } from "../log/ports/event-store.ts";
 import { type AddCheck, type Check, checksOf } from "./check.ts";
+import { addLines } from "./event-store-lines.ts";
 import { addLogReads, addStreamReads } from "./event-store-reads.ts";
 import { addSubscriptions } from "./event-store-subscriptions.ts";
 import { all, appendPrepared, headAfter, jsonText, newStream, prepared } from "./prepared.ts";
@@ -21,6 +22,7 @@ import { all, appendPrepared, headAfter, jsonText, newStream, prepared } from ".
 export const eventStoreChecks = (create: () => EventStore | Promise<EventStore>): readonly Check[] =>
   checksOf(create, (check) => {
     addAppends(check);
+    addLines(check);
     addRepeats(check);
     addStreamReads(check);
     addLogReads(check);
@@ -41,30 +43,6 @@ function addAppends(check: AddCheck<EventStore>): void {
         one.envelopes.map((envelope, at) => ({ ...envelope, position: read[at]?.position })),
       );
     }
-  });
-
-  check("gives back events in lines exactly as they were written, if it takes them", async (store) => {
-    if ((await store.takesLines?.()) !== true) return;
-    const lines = ['salt{"n":{"$line":[1,0]}}\nsalt["words"]', `salt{}\n~${"0".repeat(64)}`];
-    const one = prepared({ data: lines, extra: { encoding: "lines" } });
-    await store.append(one);
-    const read = await all(store.readStream(one.stream));
-    assert.deepEqual(
-      read.map(({ position: _, ...envelope }) => envelope),
-      one.envelopes,
-    );
-  });
-
-  check("keeps the naming key of a stream that it takes in lines, from its first append on", async (store) => {
-    if ((await store.takesLines?.()) !== true) return;
-    const first = { ...prepared({ extra: { encoding: "lines" } }), namingKey: "a".repeat(64) };
-    assert.equal(await store.namingKey?.(first.stream), null);
-    const refused = await store.append({ ...first, expectedHead: { revision: 0, digest: "0".repeat(64) } });
-    assert.deepEqual([refused.status, await store.namingKey?.(first.stream)], ["conflict", null]);
-    await store.append(first);
-    await store.append(prepared({ stream: first.stream, expected: headAfter(first) }));
-    assert.equal(await store.namingKey?.(first.stream), first.namingKey);
-    assert.equal(await store.namingKey?.(prepared({}).stream), null);
   });
 
   check("answers with the new head and the position of its event", async (store) => {

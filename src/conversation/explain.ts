@@ -1,5 +1,6 @@
-import { type Block, notRead } from "../domain/block.ts";
+import type { Block } from "../domain/block.ts";
 import type { Decision, Divergence, InferenceRequestedData } from "../domain/events/inference-events.ts";
+import { notRead } from "../domain/not-read.ts";
 import { inputTurn, planAgain } from "../engine/planning/recorded-request.ts";
 import { type BlockChange, lastChange } from "../projections/blame.ts";
 import { labelIn } from "../wording/labels.ts";

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../base/json.ts";
-import { notRead } from "../domain/block.ts";
 import { isRequest } from "../domain/events/event.ts";
 import type { Decision } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { notRead } from "../domain/not-read.ts";
 import type { Turn } from "../domain/turn.ts";
 import { outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
 import { newRequest } from "../engine/planning/build-request.ts";

@@ -7,15 +7,12 @@ import type { BlockName } from "./ids.ts";
  */
 export type BlockNames = {
   /** The name of the blocks with this digest. */
-  nameOf(digest: Sha256): BlockName;
+  nameOf(digest: string): BlockName;
   /** The key is lost, so a recorded name may be another than `nameOf` gives. */
   readonly isLost?: true;
   /** Called with each recorded block that is read, if names have to be known from those. */
-  note?(block: RecordedBlock): void;
+  note?(block: { readonly digest: string; readonly recordedAs: BlockName }): void;
 };
-
-/** A block that was read. */
-type RecordedBlock = { readonly digest: Sha256; readonly recordedAs: BlockName };
 
 /** In conversations written as `json`, a block is recorded under its digest. */
 // The only place where a digest becomes a name as it is.
@@ -31,7 +28,7 @@ export const keyedNames = (key: string): BlockNames => ({ nameOf: (digest) => ke
 export function survivingNames(freshKey: string): BlockNames {
   const nameByDigest = new Map<Sha256, BlockName>();
   // Hashed only if a name is asked for, because few readers ask.
-  let unhashed: RecordedBlock[] = [];
+  let unhashed: { readonly digest: Sha256; readonly recordedAs: BlockName }[] = [];
   return {
     isLost: true,
     note(block) {

@@ -1,19 +1,11 @@
 import { freezeJson, frozenJson } from "../base/frozen-json.ts";
-import {
-  isJsonList,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  objectsOf,
-  textOrEmpty,
-  textOrNull,
-} from "../base/json.ts";
+import { type JsonObject, objectsOf, textOrEmpty, textOrNull } from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
-import { TurnlogError } from "../base/turnlog-error.ts";
 import { type BlockNames, nameWithoutKey, plainNames } from "./block-names.ts";
 import { essenceText, isEqualById } from "./essence.ts";
 import type { BlockId, BlockName } from "./ids.ts";
-import { resultParts, retold, saidIn } from "./message-content.ts";
+import { readable, resultParts, retold, saidIn } from "./message-content.ts";
+import { notRead } from "./not-read.ts";
 import { refuseSecrets } from "./refuse-secrets.ts";
 import type { Wire } from "./wire.ts";
 
@@ -292,22 +284,8 @@ export class Block {
   }
 }
 
-/** @throws {TurnlogError} `content-not-read`, always. */
-export function notRead(): never {
-  throw new TurnlogError(
-    "content-not-read",
-    "only the ids and digests of these blocks were read: read their contents first",
-  );
-}
-
 /** The id of a recorded block. A draft here is a bug. */
 export function idOf(block: Block): BlockId {
   if (block.id === null) throw new Error("this block has no id yet, because it is not recorded");
   return block.id;
-}
-
-function readable(value: JsonValue | undefined): string {
-  if (typeof value === "string") return value;
-  if (!isJsonList(value)) return value === undefined || value === null ? "" : JSON.stringify(value);
-  return value.map((part) => (isJsonObject(part) ? (saidIn(part) ?? "") : "")).join("");
 }

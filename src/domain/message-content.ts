@@ -127,3 +127,10 @@ const otherNames: ReadonlyMap<string, string> = new Map([
     ["input_audio", "audio"],
   ] as const),
 ]);
+
+/** The text of a content, an output or a summary, for people. */
+export function readable(value: JsonValue | undefined): string {
+  if (typeof value === "string") return value;
+  if (!isJsonList(value)) return value === undefined || value === null ? "" : JSON.stringify(value);
+  return value.map((part) => (isJsonObject(part) ? (saidIn(part) ?? "") : "")).join("");
+}

@@ -21,3 +21,4 @@ export {
 export type { Owner, RunStatus } from "../domain/events/run-events.ts";
 export type { Compaction, Counts } from "../domain/events/shared.ts";
 export type { Exchange } from "../domain/exchanges.ts";
+export type { BlockName } from "../domain/ids.ts";

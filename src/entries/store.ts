@@ -7,6 +7,7 @@ export { livenessChecks, type StoreWithLiveness } from "../contracts/liveness.ts
 export { type StoreWithSnapshots, snapshotStoreChecks } from "../contracts/snapshot-store.ts";
 export { type StoreWithViews, viewStoreChecks } from "../contracts/view-store.ts";
 export type { Actor } from "../domain/actor.ts";
+export type { BlockNames } from "../domain/block-names.ts";
 export { checkBounds } from "../log/codec/bounds.ts";
 export type { EventLog, EventLogSources, LogAppendResult } from "../log/codec/event-log.ts";
 export { type PresentEvent, resolveHeadMismatch } from "../log/codec/idempotent-append.ts";
@@ -17,6 +18,7 @@ export {
   type AppendResult,
   comparePositions,
   type Envelope,
+  type ErasedStream,
   type ErasingStore,
   type ErasureResult,
   type EventStore,

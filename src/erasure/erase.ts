@@ -59,7 +59,8 @@ type Erasing = {
 /**
  * Erases the conversations of a plan. The order is recorded first, so that `resumeErasure` can continue an interrupted erasure.
  *
- * @throws {TurnlogError} `erasure-refused` if a conversation has changed since it was planned; nothing was erased then.
+ * @throws {TurnlogError} `erasure-refused` if a conversation has changed since it was planned, and `access-denied` if `mayErase` does not allow
+ *   it; nothing was erased then.
  * @throws {TypeError} if a reason is not a code.
  */
 export async function erase(
@@ -74,6 +75,9 @@ export async function erase(
   for (const { id, head } of plan.conversations)
     if (!(await isAt(log.store, id, head)))
       throw refused(`${id} is not what it was when the erasure was planned: plan again`);
+  await log.store.checkErasure?.(
+    plan.conversations.map(({ id, head }) => ({ stream: conversationStream(id), to: head.revision })),
+  );
   const order: ErasureOrdered = {
     ...{ orderId: randomId("era"), by, ground, ticket: ticket ?? null, kept },
     conversations: plan.conversations.map(({ id, head, stored }) => ({ id, head: { ...head }, stored })),

@@ -1,5 +1,13 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
-import { type EventStore, type Head, type OrphanEvents, ofStream, type StoredEnvelope } from "./ports/event-store.ts";
+import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
+import {
+  type ErasedStream,
+  type EventStore,
+  type Head,
+  type OrphanEvents,
+  ofStream,
+  type StoredEnvelope,
+} from "./ports/event-store.ts";
 import type { SnapshotStore } from "./ports/snapshot-store.ts";
 import type { ViewStore } from "./ports/view-store.ts";
 
@@ -16,14 +24,30 @@ export type AccessRequest = {
  */
 export type Authorize = (request: AccessRequest) => boolean | Promise<boolean>;
 
+/** What a caller wants to erase: the events of a conversation from one revision to another, both included. */
+export type ErasureRequest = {
+  /** More kinds of requests may come. */
+  readonly action: "erase";
+  readonly conversation: ConversationId;
+  readonly places: readonly { readonly from: number; readonly to: number }[];
+};
+
+/**
+ * Return `true`, or a promise of it, to allow; any other value denies. A hook of its own, because one that allows appends may say yes to every
+ * action that it does not know.
+ */
+export type MayErase = (request: ErasureRequest) => boolean | Promise<boolean>;
+
 /** Runs `go` if the hook allows the request. */
 type Allowed = <T>(request: AccessRequest, go: () => Promise<T>) => Promise<T>;
 
 /**
  * A store that asks one hook before every append, read and subscription. Heads are reads. Rows of projections may hold any
  * conversation, so they need the right to read all. A snapshot needs the rights to its stream, because others read what is saved there.
+ *
+ * @param mayErase - Asked for every conversation to erase. Without it, this store cannot erase.
  */
-export function authorizedStore(store: EventStore, authorize: Authorize): EventStore {
+export function authorizedStore(store: EventStore, authorize: Authorize, mayErase?: MayErase): EventStore {
   // If the hook returns at once, do not wait, so that calls keep their order.
   async function allowed<T>(request: AccessRequest, go: () => Promise<T>): Promise<T> {
     // JavaScript callers have no types, so the hook may return anything.
@@ -73,8 +97,34 @@ export function authorizedStore(store: EventStore, authorize: Authorize): EventS
     ...(store.orphanEvents === undefined ? {} : { orphanEvents: () => allowed(readAll, orphans) }),
     ...(store.savedHeads === undefined ? {} : { savedHeads: () => allowed(readAll, savedHeads) }),
     ...(store.saveHeads === undefined ? {} : { saveHeads: () => allowed(readAll, saveHeads) }),
+    ...(mayErase === undefined ? {} : erasingBy(store, mayErase)),
     close: () => store.close(),
     [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+/** The erasing members of a store, each asking the hook first. */
+function erasingBy(store: EventStore, mayErase: MayErase): Pick<EventStore, "checkErasure" | "erase" | "scrub"> {
+  const erase = store.erase?.bind(store);
+  const scrub = store.scrub?.bind(store);
+  if (erase === undefined || scrub === undefined) return {};
+  async function checkErasure(streams: readonly ErasedStream[]): Promise<void> {
+    for (const { stream, to } of streams) {
+      const conversation = conversationOfStream(stream);
+      const said: unknown =
+        conversation !== null && (await mayErase({ action: "erase", conversation, places: [{ from: 0, to }] }));
+      if (said !== true) throw new TurnlogError("access-denied", `not allowed to erase ${conversation ?? stream}`);
+    }
+  }
+  return {
+    checkErasure,
+    async erase(erasure) {
+      await checkErasure(
+        erasure.fences.map(({ stream, expectedHead }) => ({ stream, to: expectedHead?.revision ?? -1 })),
+      );
+      return erase(erasure);
+    },
+    scrub,
   };
 }
 

@@ -1,6 +1,5 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
 import { type Anchor, type AnchorId, anchorName } from "../domain/anchor.ts";
-import { notRead } from "../domain/block.ts";
 import { type SettingsBase, wholeSettings } from "../domain/declared-settings.ts";
 import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
@@ -8,6 +7,7 @@ import type { InferenceRequestedData } from "../domain/events/inference-events.t
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { learnedName } from "../domain/events/server-events.ts";
 import { isAside } from "../domain/frame.ts";
+import { notRead } from "../domain/not-read.ts";
 import { serverContextOf } from "./exchange-context.ts";
 import { KnownContexts } from "./known-contexts.ts";
 import { byStream, type Projection } from "./projection.ts";

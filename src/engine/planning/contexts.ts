@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../base/json.ts";
 import { anchorName } from "../../domain/anchor.ts";
-import { notRead } from "../../domain/block.ts";
 import { learnedName } from "../../domain/events/server-events.ts";
+import { notRead } from "../../domain/not-read.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { lastChange } from "../../projections/blame.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";

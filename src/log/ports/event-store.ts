@@ -86,6 +86,9 @@ export type ReadLogOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** A stream to erase, up to and with a revision. */
+export type ErasedStream = { readonly stream: string; readonly to: number };
+
 /** Whole streams to erase from a store (rule: Erasure). */
 export type StreamErasure = {
   /** The id of the erasure order: every erased event names it. */
@@ -226,6 +229,13 @@ export interface EventStore extends AsyncDisposable {
    * build, so a projector that has read erased events cannot save. Absent if the store cannot erase.
    */
   erase?(erasure: StreamErasure): Promise<ErasureResult>;
+
+  /**
+   * Asks whether the caller may erase these conversations, before an order is recorded. `erase` asks again. Absent if every caller may.
+   *
+   * @throws {TurnlogError} `access-denied`.
+   */
+  checkErasure?(streams: readonly ErasedStream[]): Promise<void>;
 
   /**
    * Removes erased data from the store's files: truncates logs, rewrites saved heads, and rewrites each file that once deleted without

@@ -22,6 +22,7 @@ export const portMethods = {
     savedHeads: alone,
     saveHeads: alone,
     erase: by("erasure/resume"),
+    checkErasure: by("erasure/permission"),
     scrub: by("erasure/resume"),
     close: alone,
   },
