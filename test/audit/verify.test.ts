@@ -285,7 +285,7 @@ const headsOf = (reports: readonly StreamReport[]): ReadonlyMap<string, Head> =>
 const problems = (reports: readonly StreamReport[]): readonly string[] =>
   reports.flatMap(({ stream, problem }) => (problem === null ? [] : [`${stream}@${problem.revision} ${problem.kind}`]));
 
-/** Whoever has the store has its keys. */
+/** The names that the keys of a store give. */
 async function namesIn(path: string, stream: string): Promise<BlockNames> {
   await using store = await openSqliteStore(path);
   return await namesOf(store, stream);

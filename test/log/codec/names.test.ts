@@ -172,7 +172,7 @@ test("verify names a block whose name does not follow from its content and the k
   const another = { ...events, namingKey: async () => "0".repeat(64) };
   const problems: string[] = [];
   for await (const { problem } of verifyStore(another, { codecs })) problems.push(JSON.stringify(problem));
-  expect(problems.join()).toContain("is not what its digest names");
+  expect(problems.join()).toContain("does not match its digest");
 });
 
 test("a bundle with another key than the store's for the same conversation is refused", async () => {

@@ -11,7 +11,7 @@ import { withoutItemId } from "../../../src/engine/planning/groups.ts";
 import { rebuildRequest, recordedRequest } from "../../../src/engine/planning/recorded-request.ts";
 import { type ConversationView, conversationView } from "../../../src/projections/conversation-view.ts";
 
-/** The digests that a store's events record, and those among them that follow from contents alone, as whoever guesses a content finds. */
+/** The digests that a store's events record, and those among them that follow from contents alone: a guess of the content finds them. */
 export type Guessed = { readonly recorded: number; readonly blocks: number; readonly guessed: readonly string[] };
 
 /** Computes every digest of contents that could stand in the events: of blocks, and contexts chained over them. */
