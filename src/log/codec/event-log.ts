@@ -101,7 +101,7 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     const salts = newSalt === undefined ? {} : { newSalt };
     const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, clock, newEventId, encoding, ...salts });
     for (const blob of blobs) await writeBlob(store, append, { stream, blob });
-    const namingKey = head === null ? keyOfNew(store, stream, { encoding, events, newNamingKey }) : undefined;
+    const namingKey = head === null ? await keyOfNew(store, stream, { encoding, events, newNamingKey }) : undefined;
     let result: AppendResult = { status: "conflict", actual: head };
     const written: (EventPlace & { readonly event: Event })[] = [];
     for (const [part, each] of appends.entries()) {

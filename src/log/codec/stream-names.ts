@@ -19,6 +19,8 @@ const knownByStore = new WeakMap<EventStore, KnownNames>();
 /** Blocks with one object for their names are compared without their contents. */
 const namesByKey = new WeakValues<string, BlockNames>();
 
+const keyByNames = new WeakMap<BlockNames, string>();
+
 /** How many streams to remember the names of. */
 const maxRememberedStreams = 1_000;
 
@@ -76,11 +78,17 @@ async function readNames(store: EventStore, stream: string, given: Envelope | nu
   const first = given ?? (await firstOf(store, stream));
   if (first === null) return null;
   if (first.encoding === "json") return plainNames;
-  const parent = parentOf(first);
-  if (parent !== null) return (await settledOrReading(store, parent, null)) ?? survivingNames(randomNamingKey());
   const key = (await store.namingKey?.(stream)) ?? null;
-  if (key === null) return survivingNames(randomNamingKey());
-  return namesByKey.get(key, () => keyedNames(key));
+  if (key !== null) return namesBy(key);
+  const parent = parentOf(first);
+  const inherited = parent === null ? null : await settledOrReading(store, parent, null);
+  return inherited ?? survivingNames(randomNamingKey());
+}
+
+function namesBy(key: string): BlockNames {
+  const names = namesByKey.get(key, () => keyedNames(key));
+  keyByNames.set(names, key);
+  return names;
 }
 
 async function firstOf(store: EventStore, stream: string): Promise<Envelope | null> {
@@ -116,17 +124,22 @@ export async function namesOfNew(
   return encoding === "lines" ? drawKey(store, stream, beginning).names : plainNames;
 }
 
-/** The key to store with the first append of a stream; undefined if it needs none. */
-export function keyOfNew(
+/**
+ * The key to store with the first append of a stream; undefined if it needs none. A fork stores its parent's: with its first event damaged,
+ * no reader could find the parent.
+ */
+export async function keyOfNew(
   store: EventStore,
   stream: string,
   { encoding, events, ...drawing }: { readonly encoding: DataEncoding; readonly events: readonly NewEvent[] } & Drawing,
-): string | undefined {
-  const isOwn = encoding === "lines" && forkParent(events[0]?.event.data ?? {}) === null;
+): Promise<string | undefined> {
+  if (encoding !== "lines") return undefined;
+  const parent = forkParent(events[0]?.event.data ?? {});
+  if (parent !== null) return keyByNames.get(await namesOf(store, `conversation-${parent}`));
   const known = knownOf(store).byStream.get(stream);
   // A read that has not ended yet finds an empty stream, or another writer's events and then the append conflicts.
   const isGiven = known !== undefined && !(known instanceof Promise);
-  return isOwn && !isGiven ? drawKey(store, stream, drawing).key : undefined;
+  return isGiven ? undefined : drawKey(store, stream, drawing).key;
 }
 
 type Drawing = { readonly newNamingKey?: (() => string) | undefined };
@@ -136,7 +149,7 @@ function drawKey(store: EventStore, stream: string, { newNamingKey = randomNamin
   let draw = drawn.get(stream);
   if (draw === undefined) {
     const key = newNamingKey();
-    draw = { key, names: namesByKey.get(key, () => keyedNames(key)) };
+    draw = { key, names: namesBy(key) };
     remember(drawn, stream, draw);
   }
   return draw;

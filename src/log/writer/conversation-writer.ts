@@ -1,9 +1,7 @@
 import { TurnlogError } from "../../base/turnlog-error.ts";
-import { Block } from "../../domain/block.ts";
-import { blockFromJson } from "../../domain/block-json.ts";
+import type { Block } from "../../domain/block.ts";
 import type { BlockNames } from "../../domain/block-names.ts";
 import type { Rejection } from "../../domain/conversation.ts";
-import { blockAppending } from "../../domain/events/blocks-in.ts";
 import type { ProposedEvent, RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Owner } from "../../domain/events/run-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
@@ -23,6 +21,7 @@ import { answeredBy, appendedBy, holdNames } from "../snapshots/look-up.ts";
 import { turnOf } from "../snapshots/open.ts";
 import { decideAll } from "./decide-all.ts";
 import { HeldFold } from "./held-fold.ts";
+import { namedBy } from "./named-events.ts";
 import { ownerIn } from "./owner.ts";
 
 export type CommitResult =
@@ -265,9 +264,9 @@ export class ConversationWriter {
     }
   }
 
-  /** The same events, with the blocks that they append named. Runs name theirs before they make Turns of them. */
+  /** The same events, with the blocks named that came from outside of runs. Runs name theirs before they make Turns of them. */
   #named(proposed: readonly ProposedEvent[]): readonly ProposedEvent[] | Promise<readonly ProposedEvent[]> {
-    if (!proposed.some(({ event }) => event.type === "BlockAppended")) return proposed;
+    if (!proposed.some(({ event }) => event.type === "BlockAppended" || event.type === "ToolFinished")) return proposed;
     const names = this.log.names(this.name, this.head, proposed);
     return names instanceof Promise ? names.then((read) => namedBy(read, proposed)) : namedBy(names, proposed);
   }
@@ -285,14 +284,6 @@ export class ConversationWriter {
     return result;
   }
 }
-
-const namedBy = (names: BlockNames, proposed: readonly ProposedEvent[]): readonly ProposedEvent[] =>
-  proposed.map((each) => {
-    if (each.event.type !== "BlockAppended") return each;
-    const before = each.event.data.block;
-    const block = Block.named(blockFromJson(before), names);
-    return block.recordedAs === before.digest ? each : { ...each, event: blockAppending(block) };
-  });
 
 /** Others wrote to the conversation each time that something was prepared. */
 export const streamContended = (stream: string): TurnlogError =>

@@ -50,6 +50,7 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "log/snapshots/snapshot-check.ts": "verify compares snapshots with the folds",
   "log/snapshots/snapshot-writer.ts": "counts edits until the next snapshot is due",
   "log/writer/conversation-writer.ts": "a run of a fork looks at its ancestors once more before it starts",
+  "log/writer/named-events.ts": "finds the blocks that an event brings from outside of runs",
   "log/writer/held-fold.ts": "decides which events of others a run goes on beside",
   "log/writer/decide-all.ts": "writes settings as what differs from the newest ones",
   "read-models/key-fold.ts": "gives a read model of a fork what its parent declared",
