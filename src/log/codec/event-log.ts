@@ -113,8 +113,8 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
         const isOver = (): boolean => store.deadlineMs !== undefined && nowMs() - since >= store.deadlineMs;
         result = await repeatAppend(store, prepared, { error, pause, isOver });
       }
-      if (prepared.expectedHead === null) noteBegun(store, prepared, result.status === "appended");
       if (result.status === "conflict") break;
+      if (prepared.expectedHead === null) noteBegun(store, prepared);
       newest.remember(prepared);
       for (const envelope of prepared.envelopes) {
         const proposed = events[written.length];

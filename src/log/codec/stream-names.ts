@@ -6,12 +6,10 @@ import { type DataEncoding, decodeData } from "./data.ts";
 import type { NewEvent } from "./prepare.ts";
 import { beginsAs, forkParent } from "./stream-encoding.ts";
 
-/** A key for a stream that has no events yet: the first append stores it. */
-type DrawnKey = { readonly key: string; readonly names: BlockNames };
-
 type KnownNames = {
   readonly byStream: Map<string, BlockNames | Promise<BlockNames | null>>;
-  readonly drawn: Map<string, DrawnKey>;
+  /** Of streams that have no events yet. Kept as long as a block has them, because the first append has to store their key. */
+  readonly drawn: WeakValues<string, BlockNames>;
 };
 
 const knownByStore = new WeakMap<EventStore, KnownNames>();
@@ -27,7 +25,7 @@ const maxRememberedStreams = 1_000;
 function knownOf(store: EventStore): KnownNames {
   let known = knownByStore.get(store);
   if (known === undefined) {
-    known = { byStream: new Map(), drawn: new Map() };
+    known = { byStream: new Map(), drawn: new WeakValues() };
     knownByStore.set(store, known);
   }
   return known;
@@ -121,7 +119,7 @@ export async function namesOfNew(
   const parent = forkParent(beginning.events[0]?.event.data ?? {});
   if (parent !== null) return namesOf(store, `conversation-${parent}`);
   const { encoding } = await beginsAs(store, stream, beginning);
-  return encoding === "lines" ? drawKey(store, stream, beginning).names : plainNames;
+  return encoding === "lines" ? drawNames(store, stream, beginning) : plainNames;
 }
 
 /**
@@ -139,30 +137,17 @@ export async function keyOfNew(
   const known = knownOf(store).byStream.get(stream);
   // A read that has not ended yet finds an empty stream, or another writer's events and then the append conflicts.
   const isGiven = known !== undefined && !(known instanceof Promise);
-  return isGiven ? undefined : drawKey(store, stream, drawing).key;
+  return isGiven ? undefined : keyByNames.get(drawNames(store, stream, drawing));
 }
 
 type Drawing = { readonly newNamingKey?: (() => string) | undefined };
 
-function drawKey(store: EventStore, stream: string, { newNamingKey = randomNamingKey }: Drawing): DrawnKey {
-  const { drawn } = knownOf(store);
-  let draw = drawn.get(stream);
-  if (draw === undefined) {
-    const key = newNamingKey();
-    draw = { key, names: namesBy(key) };
-    remember(drawn, stream, draw);
-  }
-  return draw;
-}
+const drawNames = (store: EventStore, stream: string, { newNamingKey = randomNamingKey }: Drawing): BlockNames =>
+  knownOf(store).drawn.get(stream, () => namesBy(newNamingKey()));
 
-/** The first append of a stream succeeded, so its key is stored; or another writer was first, so the names have to be read. */
-export function noteBegun(store: EventStore, prepared: PreparedAppend, isOurs: boolean): void {
-  const { stream, namingKey, envelopes } = prepared;
-  const { drawn } = knownOf(store);
-  const draw = drawn.get(stream);
-  drawn.delete(stream);
-  if (!isOurs) return;
-  if (namingKey !== undefined && draw !== undefined) settle(store, stream, draw.names);
+/** The first append of a stream succeeded, so its names are known. */
+export function noteBegun(store: EventStore, { stream, namingKey, envelopes }: PreparedAppend): void {
+  if (namingKey !== undefined) settle(store, stream, namesBy(namingKey));
   else if (envelopes[0] !== undefined) noteFirst(store, envelopes[0]);
 }
 
@@ -175,15 +160,12 @@ export function noteFirst(store: EventStore, { stream, encoding }: Envelope): vo
 
 /** Lets a store that holds a copy of another store's events use that store's names, so that digests compare. */
 export function settle(store: EventStore, stream: string, names: BlockNames): void {
-  remember(knownOf(store).byStream, stream, names);
-}
-
-/** Adds an entry. A full map forgets the one added first. */
-function remember<Value>(map: Map<string, Value>, stream: string, value: Value): void {
-  map.delete(stream);
-  map.set(stream, value);
-  const [oldest] = map.size > maxRememberedStreams ? map.keys() : [];
-  if (oldest !== undefined) map.delete(oldest);
+  const { byStream } = knownOf(store);
+  byStream.delete(stream);
+  byStream.set(stream, names);
+  // When full, it forgets the stream added first: its names are read again.
+  const [oldest] = byStream.size > maxRememberedStreams ? byStream.keys() : [];
+  if (oldest !== undefined) byStream.delete(oldest);
 }
 
 /** 256 random bits in hexadecimal. */

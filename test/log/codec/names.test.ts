@@ -190,3 +190,10 @@ test("a redacted bundle has no key", async () => {
   expect(await bundleOf(store)).toContain(key);
   expect(await bundleOf(store, true)).not.toContain(key);
 });
+
+test("more conversations than are remembered begin at once, each with names by its own key", async () => {
+  await using store = new TurnlogStore(createMemoryStore());
+  const ids = Array.from({ length: 1_500 }, (_, n) => `cnv_at_once_${n}`);
+  await Promise.all(ids.map((id) => store.conversation(id).append("Hello")));
+  expect(await store.verify()).toMatchObject({ isSound: true, streams: ids.length, problems: [] });
+});
