@@ -29,11 +29,11 @@ export function linesOf(
 }
 
 /**
- * Stands for a value of a line while the facts are still an object: U+0001 and the line's number. A fact with that character is content, so
+ * Replaces a value of a line while the facts are still an object: U+0001 and the line's number. A fact with that character is content, so
  * no other text matches.
  */
 const mark = "\u0001";
-/** A mark as JSON: as a value, or as a member that stands for several. */
+/** Matches the JSON of a mark: of one value, or of a member in place of several. */
 const marks = /"\\u0001(\d+)(?:"|\.\d+":0)/g;
 
 /** Nothing of an event of another version is known to be a fact, but its data is an object. */
