@@ -78,6 +78,31 @@ test.each(["orphanEvents", "savedHeads", "saveHeads"])(
   },
 );
 
+test("a conversation does not begin in another encoding where the store cannot tell whether it takes lines, and begins when it can", async () => {
+  const memory = createMemoryStore();
+  let calls = 0;
+  const takesLines = (): boolean | Promise<boolean> => (calls++ === 0 ? down() : true);
+  const conversation = new TurnlogStore({ ...memory, takesLines }).conversation("cnv_two");
+  expect(await rejectionOf(conversation.append("hello"))).toMatchObject(unavailable);
+  expect(await memory.head("conversation-cnv_two")).toBeNull();
+  await conversation.append("hello");
+  for await (const { encoding } of memory.readStream("conversation-cnv_two")) expect(encoding).toBe("lines");
+  expect(await verification(memory, { codecs })).toMatchObject({ isSound: true });
+});
+
+test("a naming key that cannot be read now is not taken for a lost one", async () => {
+  const memory = await filled();
+  const key = await memory.namingKey?.("conversation-cnv_one");
+  let isDown = true;
+  const namingKey = (): Promise<string | null> => (isDown ? down() : Promise.resolve(key ?? null));
+  const conversation = new TurnlogStore({ ...memory, namingKey }).conversation("cnv_one");
+  expect(await rejectionOf(conversation.append("once more"))).toMatchObject(unavailable);
+  isDown = false;
+  await conversation.append("once more");
+  expect((await conversation.turn()).length).toBe(2);
+  expect(await verification(memory, { codecs })).toMatchObject({ isSound: true });
+});
+
 test("@last is not another conversation where the store cannot tell the newest", async () => {
   const store = new TurnlogStore({ ...(await filled()), newestStream: down });
   expect(await rejectionOf(findConversation(store, "@last"))).toMatchObject(unavailable);
