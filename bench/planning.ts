@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "../src/base/json.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { blockFromJson, blockJsonSchema, blockToJson } from "../src/domain/block-json.ts";
+import { plainNames } from "../src/domain/block-names.ts";
 import { user } from "../src/domain/make-block.ts";
 import type { Turn } from "../src/domain/turn.ts";
 import { buildRequest, newRequest } from "../src/engine/planning/build-request.ts";
@@ -64,6 +65,7 @@ function decide({ turn, view, engine }: Sample): void {
     endpoint: provider,
     settings: () => provider.settings,
     capabilities: learnedCapabilities(provider, view),
+    names: plainNames,
     policy: { ...defaultChainPolicy, ...chain },
     now: new Date().toISOString(),
   });

@@ -9,6 +9,7 @@ import { checkEnvelope } from "../log/codec/envelope.ts";
 import { isErased } from "../log/codec/erased.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { isOfTheStore, readEvent } from "../log/codec/recorded.ts";
+import { namesOf } from "../log/codec/stream-names.ts";
 import { readAncestors } from "../log/history/lineage.ts";
 import { foldAround, type SkippedEvents } from "../log/history/skipped-events.ts";
 import { type EventStore, envelopeAt, type Head, type StoredEnvelope } from "../log/ports/event-store.ts";
@@ -175,7 +176,7 @@ export class StreamCheck {
       const inherited = await this.#inherit(recorded);
       if (inherited !== null) return inherited;
     }
-    const wrong = this.#folds.take(recorded);
+    const wrong = this.#folds.take(recorded, await namesOf(this.#store, this.#stream, envelope));
     if (wrong !== null) return this.#problem("fold", wrong.words);
     await this.#snapshots.take(recorded, this.#folds.view);
     if (!isRequest(recorded.event)) return null;

@@ -58,6 +58,14 @@ export const sha256Schema = z.custom<Sha256>(isSha256Hex, "a sha256 is 64 lower-
 export const blockNameSchema = sha256Schema.brand<"BlockName">();
 export type BlockName = z.infer<typeof blockNameSchema>;
 
+/** The name under which a conversation records settings (rule: Settings). A digest of their text is none, for the same reason. */
+export const settingsNameSchema = sha256Schema.brand<"SettingsName">();
+export type SettingsName = z.infer<typeof settingsNameSchema>;
+
+/** The name under which a run records a layer's configuration. A digest of its text is none, for the same reason. */
+export const configNameSchema = sha256Schema.brand<"ConfigName">();
+export type ConfigName = z.infer<typeof configNameSchema>;
+
 /** The stream that holds a conversation. */
 export const conversationStream = (id: ConversationId): string => `conversation-${id}`;
 

@@ -6,7 +6,7 @@ import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts"
 import { isAside } from "../domain/frame.ts";
 import { conversationStream } from "../domain/ids.ts";
 import { firstOtherDigest } from "../engine/planning/checked-fold.ts";
-import { changedSettings, requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
+import { changedSettings, requestSettings, settingsName } from "../engine/planning/request-settings.ts";
 import type { RunStream } from "../engine/run/open-session.ts";
 import { executeRun } from "../engine/run/run.ts";
 import { layerIndex, ReplayDivergedError } from "../engine/session/divergence.ts";
@@ -76,7 +76,8 @@ export async function reexecute<Context>(
     mustHaveContext(run, engine, "replay");
     runs += 1;
     steps += run.events.filter(isStep).length;
-    const difference = startDifference(run, view, engine) ?? (await replayRun(run, { stream, names, view, engine }));
+    const place = { stream, names, view, engine };
+    const difference = startDifference(run, place) ?? (await replayRun(run, place));
     if (difference !== null) return { runs, steps, difference };
   }
   return { runs, steps, difference: null };
@@ -106,14 +107,14 @@ function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions
 }
 
 /** If the settings differ from the run's from the start, reports that without naming a layer. */
-function startDifference(run: RecordedRun, view: ConversationView, engine: EngineOptions): ReplayDifference | null {
+function startDifference(run: RecordedRun, { view, names, engine }: ReplayPlace): ReplayDifference | null {
   const { options = {} } = run.started;
   const settings = requestSettings(
     { ...engineWith(engine, options), chain: run.started.chain },
     engine.provider.capabilities,
     [],
   );
-  const found = firstOtherDigest(run.started.settingsDigest, settingsDigest(settings), "settingsDigest");
+  const found = firstOtherDigest(run.started.settingsDigest, settingsName(settings, names), "settingsDigest");
   const started = run.events.find(({ event }) => event.type === "RunStarted");
   if (found === null || started === undefined) return null;
   const changed = changedSettings(view.server.settings.get(run.started.settingsDigest) ?? {}, settings);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { blockJsonSchema } from "../block-json.ts";
 import { editSchema } from "../edits.ts";
-import { blockIdSchema, conversationIdSchema, runIdSchema, sha256Schema } from "../ids.ts";
+import { blockIdSchema, conversationIdSchema, runIdSchema, settingsNameSchema, sha256Schema } from "../ids.ts";
 import { compactionSchema, jsonObjectSchema, usageSchema } from "./shared.ts";
 
 const revisionSchema = z.int().nonnegative();
@@ -67,10 +67,11 @@ export const settingsDeclared = z.strictObject({
   type: z.literal("SettingsDeclared"),
   version: z.literal(2),
   data: z.strictObject({
-    digest: sha256Schema,
+    /** The name of these settings: in `json` the digest of their text, in lines keyed. */
+    digest: settingsNameSchema,
     settings: jsonObjectSchema,
-    /** The digest of the complete declaration that these settings differ from. */
-    base: z.exactOptional(sha256Schema),
+    /** The name of the complete declaration that these settings differ from. */
+    base: z.exactOptional(settingsNameSchema),
     /** Members of the base that are absent here. */
     without: z.exactOptional(z.array(z.string())),
     /** With a base: the size of all settings as JSON, in UTF-8 bytes. */

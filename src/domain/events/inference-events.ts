@@ -2,7 +2,7 @@ import * as z from "zod";
 import { actorSchema } from "../actor.ts";
 import { anchorSchema } from "../anchor.ts";
 import { blockJsonSchema } from "../block-json.ts";
-import { inferenceIdSchema, sha256Schema } from "../ids.ts";
+import { inferenceIdSchema, settingsNameSchema, sha256Schema } from "../ids.ts";
 import { jsonObjectSchema, jsonValueSchema, layerTimingSchema, usageSchema } from "./shared.ts";
 
 /** One change that shaping makes to a request so that the server accepts it (rule: Planning and shaping). It never changes the Turn. */
@@ -79,7 +79,7 @@ const requested = {
   attempt: z.number().int(),
   scope: z.string(),
   encoder: z.string(),
-  settingsDigest: sha256Schema,
+  settingsDigest: settingsNameSchema,
   decision: decisionSchema,
   /** Context digests of the outgoing Turn and of what the server holds as input, and the number of its blocks. */
   input: z.strictObject({

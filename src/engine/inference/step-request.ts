@@ -48,6 +48,7 @@ export function stepRequest(
       connection,
       capabilities,
       policy: engine.chain,
+      names: run.names,
     },
     provenance: provenanceOf(run.fold.turns, view),
     now: new Date(engine.clock()).toISOString(),

@@ -1,5 +1,6 @@
 import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
 import { hasOwnDigest } from "../../domain/block-json.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
 import { type ConversationEvent, isRunEnd } from "../../domain/events/event.ts";
 import type { BoundDigest, Decision } from "../../domain/events/inference-events.ts";
@@ -11,7 +12,7 @@ import type { ServerContext } from "../../projections/server-contexts.ts";
 import { buildRequest, heldBefore } from "./build-request.ts";
 import type { PlanRequest } from "./plan-request.ts";
 import { type Codecs, recordedRequest, requestOf } from "./recorded-request.ts";
-import { settingsDigest } from "./request-settings.ts";
+import { settingsName } from "./request-settings.ts";
 
 /** A member of an event that differs when it is computed again: the recorded value, and the expected one. */
 export type DifferentField = { readonly field: string; readonly recorded: JsonValue; readonly replayed: JsonValue };
@@ -38,8 +39,12 @@ export class CheckedFold {
     this.view = conversationView.apply(this.view, recorded);
   }
 
-  /** Applies the next event. The fold compares the Turns; this also compares the digests of blocks and settings. */
-  take(recorded: RecordedEvent): Mismatch | null {
+  /**
+   * Applies the next event. The fold compares the Turns; this also compares the names of blocks and settings.
+   *
+   * @param names - Those of the conversation.
+   */
+  take(recorded: RecordedEvent, names: BlockNames): Mismatch | null {
     const { event } = recorded;
     const block = blocksIn(event).find((json) => !hasOwnDigest(json));
     if (block !== undefined) {
@@ -51,10 +56,10 @@ export class CheckedFold {
     } catch (cause) {
       return { field: foldedField(event), recorded: null, replayed: null, words: damageWords(cause), cause };
     }
-    if (event.type !== "SettingsDeclared") return null;
+    if (event.type !== "SettingsDeclared" || names.isLost === true) return null;
     const { digest } = event.data;
     const settings = this.view.server.settings.get(digest);
-    const found = settings === undefined ? null : settingsDigest(settings);
+    const found = settings === undefined ? null : settingsName(settings, names);
     return compare("digest", [digest, found], "its settings do not match their digest");
   }
 

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../base/json.ts";
 import { isActor } from "../../domain/actor.ts";
 import { readBlock } from "../../domain/block-json.ts";
 import { type BlockNames, plainNames } from "../../domain/block-names.ts";
-import { blocksIn } from "../../domain/events/blocks-in.ts";
+import { blocksIn, declaredIn } from "../../domain/events/blocks-in.ts";
 import { parseConversationEvent, UnreadableEventError } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import {
@@ -46,8 +46,10 @@ function named(
   first: Envelope | null = null,
 ): RecordedEvent | Promise<RecordedEvent> {
   const blocks = blocksIn(recorded.event);
-  if (blocks.length === 0) return recorded;
+  const declared = declaredIn(recorded.event);
+  if (blocks.length === 0 && declared === null) return recorded;
   const withNames = (names: BlockNames): RecordedEvent => {
+    if (declared !== null) names.noteSettings?.(declared);
     if (names !== plainNames) for (const json of blocks) readBlock(json, names);
     return recorded;
   };

@@ -21,7 +21,7 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "conversation/walk.ts": "makes the body of each request that it passes",
   "domain/conversation.ts": "decide: which events may be recorded",
   "domain/draft.ts": "decide: what earlier events of the same append say, until they are appended",
-  "domain/events/blocks-in.ts": "lists the blocks that an event holds",
+  "domain/events/blocks-in.ts": "lists the blocks and the settings that an event holds",
   "domain/events/event-paths.ts": "says of each type which members are facts, and which a redacted bundle keeps",
   "domain/events/event.ts": "defines the predicates isRunEnd and isRequest",
   "domain/events/recorded.ts": "tells a hole from an event",
