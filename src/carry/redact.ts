@@ -91,4 +91,5 @@ function isBlob(value: JsonValue): boolean {
 }
 
 const actorsOfCode = placeTree({ kept: ["kind", "name", "version", "frame", "direction", "inferenceId"], named: [] });
-const actorsOfPeople = placeTree({ kept: ["kind"], named: ["name"] });
+/** The alias is all that the envelope of an event in lines has of a name. */
+const actorsOfPeople = placeTree({ kept: ["kind", "alias"], named: ["name"] });

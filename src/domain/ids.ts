@@ -62,6 +62,10 @@ export type BlockName = z.infer<typeof blockNameSchema>;
 export const settingsNameSchema = sha256Schema.brand<"SettingsName">();
 export type SettingsName = z.infer<typeof settingsNameSchema>;
 
+/** Names a person in a conversation in lines, without the person's name. */
+export const actorAliasSchema = sha256Schema.brand<"ActorAlias">();
+export type ActorAlias = z.infer<typeof actorAliasSchema>;
+
 /** The name under which a run records a layer's configuration. A digest of its text is none, for the same reason. */
 export const configNameSchema = sha256Schema.brand<"ConfigName">();
 export type ConfigName = z.infer<typeof configNameSchema>;

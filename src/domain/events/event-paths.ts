@@ -12,18 +12,21 @@ export type EventPaths = {
   readonly named: readonly string[];
   /** Facts with everything in them, which redaction of a `json` event does not show. */
   readonly facts: readonly string[];
+  /** Content inside of such a fact. */
+  readonly content: readonly string[];
   /** Proves what was sent, and so what the content was: a line of its own. */
   readonly proof: readonly string[];
   /** Objects whose content is a line of its own, so that it can be erased alone. */
   readonly lines: readonly string[];
 };
 
-const members = ["kept", "named", "facts", "proof", "lines"] as const;
+const members = ["kept", "named", "facts", "content", "proof", "lines"] as const;
 
 const by = (pathsOf: (member: (typeof members)[number]) => readonly string[]): EventPaths => ({
   kept: pathsOf("kept"),
   named: pathsOf("named"),
   facts: pathsOf("facts"),
+  content: pathsOf("content"),
   proof: pathsOf("proof"),
   lines: pathsOf("lines"),
 });
@@ -184,6 +187,8 @@ const requested = all(
   under("decision", decision),
   named("scope"),
   facts("scope", "decision"),
+  // A person may have made the change.
+  only("content")("decision.rejected.divergence.actor.name"),
   proof("requestDigest"),
 );
 

@@ -32,9 +32,20 @@ const writeJson: DataWriter = (data) => JSON.stringify(data);
 
 /** The writer of an event's data as lines. */
 export const lineWriter =
-  (event: { readonly type: string; readonly version: number }, newSalt: () => string = randomSalt): DataWriter =>
-  (data) =>
-    linesOf(data, event, newSalt);
+  (
+    event: { readonly type: string; readonly version: number },
+    { newSalt = randomSalt, actorName = null }: LineOptions = {},
+  ): DataWriter =>
+  (data) => {
+    const lines = linesOf(data, event, newSalt);
+    return actorName === null ? lines : `${lines}\n${newSalt()}${JSON.stringify(actorName)}`;
+  };
+
+type LineOptions = {
+  readonly newSalt?: (() => string) | undefined;
+  /** Becomes the last line, to which the facts do not refer. */
+  readonly actorName?: string | null;
+};
 
 /**
  * Writes an event's data as text. Strings over 64 KiB become blobs, then the longest remaining ones, then lists and objects, until

@@ -10,6 +10,7 @@ import {
   type StoredEnvelope,
   StoreUnavailableError,
 } from "../ports/event-store.ts";
+import { nameGiven } from "./actor-line.ts";
 import { writeBlob } from "./blobs.ts";
 import type { DataEncoding } from "./data.ts";
 import { firstRevision, resolveHeadMismatch } from "./idempotent-append.ts";
@@ -89,6 +90,9 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
   } = sources;
   const newest = createNewestEvents();
 
+  const names: EventLog["names"] = (stream, head, events = []) =>
+    head === null ? namesOfNew(store, stream, { wanted, events, newNamingKey }) : namesOf(store, stream);
+
   async function append<Event extends NewEvent["event"]>(
     stream: string,
     head: Head | null,
@@ -98,10 +102,14 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     const known = head === null ? beginsAs(store, stream, { wanted, events }) : newest.at(stream, head);
     const { at: lastAt, encoding } =
       (known instanceof Promise ? await known : known) ?? (await storedAt(store, stream, head));
-    const salts = newSalt === undefined ? {} : { newSalt };
-    const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, clock, newEventId, encoding, ...salts });
-    for (const blob of blobs) await writeBlob(store, append, { stream, blob });
+    const isNamed = encoding === "lines" && events.some(({ actor }) => nameGiven(actor) !== null);
+    const aliases = isNamed ? { names: await names(stream, head, events) } : {};
+    // Asked before the names are used, because a key that was drawn for names lasts as long as they do.
     const namingKey = head === null ? await keyOfNew(store, stream, { encoding, events, newNamingKey }) : undefined;
+    const salts = newSalt === undefined ? {} : { newSalt };
+    const how = { clock, newEventId, encoding, ...salts, ...aliases };
+    const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, ...how });
+    for (const blob of blobs) await writeBlob(store, append, { stream, blob });
     let result: AppendResult = { status: "conflict", actual: head };
     const written: (EventPlace & { readonly event: Event })[] = [];
     for (const [part, each] of appends.entries()) {
@@ -124,12 +132,7 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     return { ...result, events: written };
   }
 
-  return {
-    store,
-    append,
-    names: (stream, head, events = []) =>
-      head === null ? namesOfNew(store, stream, { wanted, events, newNamingKey }) : namesOf(store, stream),
-  };
+  return { store, append, names };
 }
 
 type Repeating = {

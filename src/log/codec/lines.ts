@@ -38,7 +38,7 @@ const marks = /"\\u0001(\d+)(?:"|\.\d+":0)/g;
 
 /** Nothing of an event of another version is known to be a fact, but its data is an object. */
 const unknown: EventPlace = {
-  ...{ isNamed: false, isKept: false, isFact: false, isWhole: false, isProof: false, isLine: false },
+  ...{ isNamed: false, isKept: false, isFact: false, isWhole: false, hides: false, isProof: false, isLine: false },
   ...{ members: new Map<string, EventPlace>(), items: null },
 };
 
@@ -62,7 +62,7 @@ function split(value: JsonValue, place: EventPlace, splitting: Splitting): JsonV
     const isFact = place.isFact || (value === null && (place.items !== null || place.members.size > 0));
     return isFact && !hasMark(value) ? value : hidden(value, splitting.rest, splitting);
   }
-  if (place.isWhole && !hasMarkInside(value)) return value;
+  if (place.isWhole && !place.hides && !hasMarkInside(value)) return value;
   const inside = place.isLine ? { contents: splitting.contents, proof: splitting.proof, rest: newLine() } : splitting;
   return isJsonList(value) ? splitList(value, place, inside) : splitObject(value, place, inside);
 }
@@ -96,7 +96,7 @@ function splitObject(object: JsonObject, place: EventPlace, splitting: Splitting
   for (const name of Object.keys(object)) {
     const value = object[name];
     if (value === undefined) continue;
-    const member = place.isWhole ? (hasMark(name) ? undefined : whole) : place.members.get(name);
+    const member = place.isWhole ? inWhole(place, name) : place.members.get(name);
     if (member === undefined) {
       unnamed ??= {};
       setMember(unnamed, name, value);
@@ -107,6 +107,13 @@ function splitObject(object: JsonObject, place: EventPlace, splitting: Splitting
   }
   if (unnamed !== null) endRun(unnamed);
   return facts;
+}
+
+/** The place of a member of a fact that is known only as a whole. */
+function inWhole({ hides, members }: EventPlace, name: string): EventPlace | undefined {
+  if (hasMark(name)) return undefined;
+  const member = hides ? members.get(name) : undefined;
+  return member?.hides === true ? member : whole;
 }
 
 const hidden = (value: JsonValue, line: ContentLine, splitting: Splitting): string =>
@@ -162,11 +169,11 @@ const lost = (): StoreCorruptedError =>
   new StoreCorruptedError("a line of its data lacks a value that its facts refer to");
 
 /** As many characters as 128 bits take in base64url. */
-const saltLength = 22;
+export const saltLength = 22;
 
 const erasedMark = "~";
 
-const isErasedLine = (line: string): boolean => line.startsWith(erasedMark);
+export const isErasedLine = (line: string): boolean => line.startsWith(erasedMark);
 
 /** What stays of a line that is erased. */
 export const erasedLine = (line: string): string => (isErasedLine(line) ? line : `${erasedMark}${commitmentOf(line)}`);

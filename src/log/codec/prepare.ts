@@ -1,7 +1,9 @@
 import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { type Envelope, type Head, maxAppendBytes, maxEventBytes, type PreparedAppend } from "../ports/event-store.ts";
+import { nameGiven, withoutName } from "./actor-line.ts";
 import { checkBounds, envelopeBytes, isWithinBounds } from "./bounds.ts";
 import { type BlobText, type DataEncoding, encodeData, lineWriter } from "./data.ts";
 import { chainText, dataDigestOf, firstPrevious } from "./envelope.ts";
@@ -31,6 +33,8 @@ export type PrepareOptions = {
   readonly encoding?: DataEncoding;
   /** 128 random bits as 22 characters of base64url, for each line. */
   readonly newSalt?: () => string;
+  /** Of the conversation, if an event in lines is by a person with a name. */
+  readonly names?: BlockNames;
 };
 
 export type Preparation = {
@@ -46,7 +50,7 @@ export type Preparation = {
  * @throws {EventTooLargeError} if an event is over its bound even without its long strings.
  */
 export function prepareAppend(options: PrepareOptions): Preparation {
-  const { stream, head, events, newEventId, newSalt, encoding = "json" } = options;
+  const { stream, head, events, newEventId, newSalt, names, encoding = "json" } = options;
   const now = isoTime(options.clock());
   const latest = events.some((event) => event.at !== undefined) ? latestTimes(events, now) : [];
   let at = options.lastAt ?? latest[0] ?? now;
@@ -57,7 +61,7 @@ export function prepareAppend(options: PrepareOptions): Preparation {
   let revision = head === null ? 0 : head.revision + 1;
   for (const [index, event] of events.entries()) {
     at = event.at === undefined ? later(at, latest[index] ?? now) : isoTime(event.at);
-    const sealed = sealEvent(event, { id: newEventId(), stream, revision, at, previous, encoding, newSalt });
+    const sealed = sealEvent(event, { id: newEventId(), stream, revision, at, previous, encoding, newSalt, names });
     envelopes.push(sealed.envelope);
     bytesAtMost.push(sealed.bytesAtMost);
     if (sealed.blobs.length > 0) blobs.push(...sealed.blobs);
@@ -82,6 +86,7 @@ type EnvelopePlace = Pick<Envelope, "id" | "stream" | "revision" | "at"> & {
   readonly previous: string;
   readonly encoding: DataEncoding;
   readonly newSalt: (() => string) | undefined;
+  readonly names: BlockNames | undefined;
 };
 
 type SealedEvent = {
@@ -94,6 +99,7 @@ type SealedEvent = {
 // Runs for every event, so it creates few objects and spreads nothing.
 function sealEvent(proposed: NewEvent, place: EnvelopePlace): SealedEvent {
   const { event, actor, runId, frame } = proposed;
+  const isLines = place.encoding === "lines";
   const envelope: { -readonly [Member in keyof Envelope]: Envelope[Member] } = {
     id: place.id,
     stream: place.stream,
@@ -101,7 +107,7 @@ function sealEvent(proposed: NewEvent, place: EnvelopePlace): SealedEvent {
     type: event.type,
     version: event.version,
     at: place.at,
-    actor,
+    actor: isLines ? withoutName(actor, place.names) : actor,
     encoding: place.encoding,
     data: "",
     dataDigest: placeholder,
@@ -109,7 +115,7 @@ function sealEvent(proposed: NewEvent, place: EnvelopePlace): SealedEvent {
   };
   if (runId !== undefined) envelope.runId = runId;
   if (frame !== undefined) envelope.frame = frame;
-  const write = place.encoding === "lines" ? lineWriter(event, place.newSalt) : undefined;
+  const write = isLines ? lineWriter(event, { newSalt: place.newSalt, actorName: nameGiven(actor) }) : undefined;
   const { text, blobs } = encodeData(event.data, () => maxEventBytes - envelopeBytes(envelope), write);
   envelope.data = text;
   envelope.dataDigest = dataDigestOf(envelope);

@@ -61,6 +61,15 @@ describe("what is a fact, and what is content", () => {
     ]);
   });
 
+  test("who changed a block before is content, although the rest of a decision is a fact", () => {
+    const told = { strategy: "full", details: { lane: "a" }, capabilities: { chain: true, other: 1 } };
+    const divergence = { index: 0, actor: { kind: "user", name: "Ada", more: 1 } };
+    const request = { decision: { ...told, rejected: { reason: "edited", divergence } } };
+    const [facts, ...others] = written(request, { type: "InferenceRequested", version: 1 });
+    expect(facts).toBe(JSON.stringify(request).replace('"Ada"', "\t1"));
+    expect(others).toEqual(['"Ada"']);
+  });
+
   test("a fact with the character that marks a place is content", () => {
     const callId = 'a"\u00011"';
     const payload = { type: "function", callId, name: "\u00012", arguments: "{}" };
