@@ -1,6 +1,6 @@
 import { type Sha256, sha256Hex, sha256OfPair } from "../base/sha256.ts";
 import { type Declaration, wholeSettings } from "./declared-settings.ts";
-import type { ActorAlias, BlockName, ConfigName, SettingsName } from "./ids.ts";
+import type { ActorAlias, BlobId, BlockName, ConfigName, SettingsName } from "./ids.ts";
 
 /**
  * The names under which a conversation and its forks record their blocks (rule: Equal blocks), their settings and their layers' configuration.
@@ -14,6 +14,8 @@ export type BlockNames = {
   nameOfSettings(digest: string): SettingsName;
   /** The name of a layer's configuration whose text has this digest. */
   nameOfConfig(digest: string): ConfigName;
+  /** Names the stream of the long text with this digest. */
+  idOfBlob(sha256: string): BlobId;
   /** Stands for the name of a person who acts in the conversation. */
   aliasOf(name: string): ActorAlias;
   /** The key is lost, so a recorded name may be another than these functions give. */
@@ -91,6 +93,7 @@ function namesThat(name: (digest: Sha256) => Sha256): BlockNames {
     nameOf: (digest) => name(digest) as BlockName,
     nameOfSettings: (digest) => name(digest) as SettingsName,
     nameOfConfig: (digest) => name(digest) as ConfigName,
+    idOfBlob: (digest) => name(digest) as BlobId,
     aliasOf: (person) => name(sha256Hex(`turnlog/actor/v1\n${person}`)) as ActorAlias,
   };
 }

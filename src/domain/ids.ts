@@ -62,6 +62,10 @@ export type BlockName = z.infer<typeof blockNameSchema>;
 export const settingsNameSchema = sha256Schema.brand<"SettingsName">();
 export type SettingsName = z.infer<typeof settingsNameSchema>;
 
+/** Names the stream of a long text of a conversation in lines. A digest of the text is none, for the same reason. */
+export const blobIdSchema = sha256Schema.brand<"BlobId">();
+export type BlobId = z.infer<typeof blobIdSchema>;
+
 /** Names a person in a conversation in lines, without the person's name. */
 export const actorAliasSchema = sha256Schema.brand<"ActorAlias">();
 export type ActorAlias = z.infer<typeof actorAliasSchema>;

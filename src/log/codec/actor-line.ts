@@ -12,12 +12,11 @@ export const nameGiven = (actor: Actor): string | null => (isCaller(actor) ? (ac
  *
  * @param names - Of the conversation: the alias depends on its key.
  */
-export function withoutName(actor: Actor, names: BlockNames | undefined): Actor {
+export function withoutName(actor: Actor, names: () => BlockNames): Actor {
   if (!isCaller(actor)) return actor;
   const { kind, name, alias } = actor;
   if (name === undefined) return alias === undefined ? actor : { kind };
-  if (names === undefined) throw new Error("an event in lines by a named person needs the names of its conversation");
-  return { kind, alias: names.aliasOf(name) };
+  return { kind, alias: names().aliasOf(name) };
 }
 
 /** The actor of an event: with the name, or if that was erased or is damaged, with its alias. */

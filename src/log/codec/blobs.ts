@@ -10,9 +10,9 @@ export type AppendEvents = (
   events: readonly NewEvent[],
 ) => Promise<{ readonly status: "appended" | "conflict" }>;
 
-/** The stream of a blob's chunks, named by the stream whose events refer to it and by its content. */
-export function blobStream(stream: string, reference: BlobReference): string {
-  return `blob-${stream.slice(stream.indexOf("-") + 1)}-${reference.$blob.sha256}`;
+/** The stream of a blob's chunks, named by the stream whose events refer to it and by its content, in lines with the conversation's key. */
+export function blobStream(stream: string, { $blob }: BlobReference): string {
+  return `blob-${stream.slice(stream.indexOf("-") + 1)}-${$blob.id ?? $blob.sha256}`;
 }
 
 /**

@@ -47,6 +47,12 @@ export function namesOf(
   return known instanceof Promise ? known.then((names) => names ?? plainNames) : known;
 }
 
+/** The same if they need not be read. */
+export function knownNames(store: EventStore, stream: string): BlockNames | undefined {
+  const known = knownOf(store).byStream.get(stream);
+  return known instanceof Promise ? undefined : known;
+}
+
 function settledOrReading(
   store: EventStore,
   stream: string,

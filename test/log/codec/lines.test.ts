@@ -4,12 +4,14 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type JsonObject, jsonOf, objectOf, textOrEmpty } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
+import { keyedNames } from "../../../src/domain/block-names.ts";
 import { decodeData, encodeData, fillBlobs, lineWriter } from "../../../src/log/codec/data.ts";
 import { dataDigestOf } from "../../../src/log/codec/envelope.ts";
 import { commitmentOf, erasedLine, joinLines, linesDigest, linesOf, randomSalt } from "../../../src/log/codec/lines.ts";
 import { maxEventBytes, StoreCorruptedError } from "../../../src/log/ports/event-store.ts";
 import { cases } from "../../support/cases.ts";
 
+const { idOfBlob: idOf } = keyedNames("0".repeat(64));
 const salt = "s".repeat(22);
 const appended = { type: "BlockAppended", version: 1 };
 const written = (data: JsonObject, event = appended): readonly string[] =>
@@ -127,7 +129,7 @@ test("any data of any event is read as it was written", () => {
       const text = `{${members.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(",")}}`;
       // Parsed once more, because of two members with one name the last stays, at the place of the first.
       const data = objectOf(jsonOf(text));
-      const { text: lines, blobs } = encodeData(data, () => maxEventBytes, lineWriter({ type, version: 1 }));
+      const { text: lines, blobs } = encodeData(data, () => maxEventBytes, lineWriter({ type, version: 1 }, { idOf }));
       expect(blobs).toEqual([]);
       expect(JSON.stringify(decodeData({ encoding: "lines", data: lines }).data)).toBe(JSON.stringify(data));
     }),
@@ -142,7 +144,11 @@ test("data over the bound of an event leaves as much beside it as its lines need
     block: { block: { ...block, id: `blk_${index}` } },
   }));
   const data = { edits, after: "a" };
-  const { text, blobs } = encodeData(data, () => maxEventBytes, lineWriter({ type: "TurnReverted", version: 1 }));
+  const { text, blobs } = encodeData(
+    data,
+    () => maxEventBytes,
+    lineWriter({ type: "TurnReverted", version: 1 }, { idOf }),
+  );
   expect(Buffer.byteLength(JSON.stringify(text))).toBeLessThanOrEqual(maxEventBytes);
   expect(blobs.length).toBeGreaterThan(0);
   const texts = new Map(blobs.map(({ reference, text: stored }) => [reference.$blob.sha256, stored]));
