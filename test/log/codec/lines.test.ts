@@ -11,7 +11,8 @@ import { commitmentOf, erasedLine, joinLines, linesDigest, linesOf, randomSalt }
 import { maxEventBytes, StoreCorruptedError } from "../../../src/log/ports/event-store.ts";
 import { cases } from "../../support/cases.ts";
 
-const { idOfBlob: idOf } = keyedNames("0".repeat(64));
+const named = keyedNames("0".repeat(64));
+const idOf = (sha256: string) => named.idOfBlob(sha256);
 const salt = "s".repeat(22);
 const appended = { type: "BlockAppended", version: 1 };
 const written = (data: JsonObject, event = appended): readonly string[] =>

@@ -7,7 +7,8 @@ import type { Envelope } from "../../../src/log/ports/event-store.ts";
 
 type Written = Pick<Envelope, "encoding" | "type" | "version" | "data"> & { readonly actor?: Actor };
 
-const { idOfBlob: idOf } = keyedNames("0".repeat(64));
+const names = keyedNames("0".repeat(64));
+const idOf = (sha256: string) => names.idOfBlob(sha256);
 
 /** An event's data after a change, and its digest, written as the event is. */
 export function changedData(
