@@ -42,6 +42,8 @@ export const lsDocument = z.strictObject({
   total: count,
   /** How many hidden conversations were excluded. */
   hidden: count,
+  /** How many of the conversations listed are written as `json`, although the store takes lines. */
+  asJson: count,
   /** The value of --after for the next page; null if there is none. */
   next: z.string().nullable(),
 });

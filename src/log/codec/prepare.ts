@@ -34,7 +34,7 @@ export type PrepareOptions = {
   readonly lines?: LineSources;
 };
 
-export type LineSources = {
+type LineSources = {
   /** Of the conversation; null if no event has anything to name (`mayName`). */
   readonly names: BlockNames | null;
   /** 128 random bits as 22 characters of base64url, for each line. */
