@@ -108,8 +108,14 @@ export type SourceCheck = {
   readonly end: () => Result<null, string>;
 };
 
+/** Checks that an event follows from the one before it in its stream. */
+export type EnvelopeCheck = typeof checkEnvelope;
+
 /** Checks that each stream is complete up to its head, that its chain holds, and that its blobs come first. */
-export function createSourceCheck(heads: readonly StreamHead[]): SourceCheck {
+export function createSourceCheck(
+  heads: readonly StreamHead[],
+  { check = checkEnvelope, blobs = blobsOf }: { readonly check?: EnvelopeCheck; readonly blobs?: typeof blobsOf } = {},
+): SourceCheck {
   const passed = new Set<string>();
   let index = 0;
   let head: Head | null = null;
@@ -117,9 +123,9 @@ export function createSourceCheck(heads: readonly StreamHead[]): SourceCheck {
     take(envelope) {
       const due = heads[index];
       if (envelope.stream !== due?.stream) return err(`it stands where ${missing(due, head)} is due`);
-      const checked = checkEnvelope(head, envelope);
+      const checked = check(head, envelope);
       if (!checked.ok) return err(checked.error.reason);
-      for (const blob of blobsOf(envelope)) {
+      for (const blob of blobs(envelope)) {
         const name = blobStream(envelope.stream, blob);
         if (!passed.has(name)) return err(`it names ${name}, which is not there`);
       }

@@ -208,3 +208,20 @@ test("store refuses what it cannot do, and leaves what is there", async () => {
   expect(ok(await run("verify"))).toContain("all sound");
   expect(readFileSync(file("notes.txt"), "utf8")).toBe("notes");
 });
+
+test("verify checks a bundle to its end, redacted or not, without a store", async () => {
+  const { run, file } = place();
+  for (const [name, words] of [
+    ["whole.bundle", "export @last -o FILE:whole.bundle"],
+    ["redacted.bundle", "export @last --redact -o FILE:redacted.bundle"],
+  ] as const) {
+    ok(await run(words));
+    const said = ok(await run(`verify --bundle FILE:${name} --store STORE:none.db`));
+    expect(said).toMatch(/ bundle, and is as it was written: 66 events of 1 stream\n$/);
+    expect(said.includes("redacted bundle")).toBe(name === "redacted.bundle");
+    const text = readFileSync(file(name), "utf8");
+    writeFileSync(file(name), text.replace('"revision":5,', '"revision":6,'));
+    expectRefusal(await run(`verify --bundle FILE:${name}`), 4, /line 7 of the bundle: /);
+  }
+  expectRefusal(await run("verify --bundle FILE:none.bundle"), 3, /none\.bundle/);
+});

@@ -17,6 +17,13 @@ export const check: CommandGroup = {
           "--receipt <file>",
           "check the receipt of an erasure instead: against the store, or with --key",
         ).conflicts(["saveHeads", "heads", "stack"]),
+        option("--bundle <file>", "check a bundle instead, redacted or not: its chain, to its end").conflicts([
+          "saveHeads",
+          "heads",
+          "stack",
+          "receipt",
+          "key",
+        ]),
         option("--key <file>", "with --receipt: the public key that must have signed it"),
       ],
       load: async () => (await import("../commands/verify.ts")).verify,

@@ -51,6 +51,17 @@ export const eraseDocument = z.strictObject({
 /** `turnlog keys new` */
 export const keysDocument = z.strictObject({ file: z.string(), publicFile: z.string(), name: z.string() });
 
+/** `turnlog verify --bundle` */
+export const bundleDocument = z.strictObject({
+  bundleFile: z.string(),
+  storeId: z.string(),
+  isRedacted: z.boolean(),
+  streams: count,
+  events: count,
+  /** Events in `json` of a redacted bundle: their texts cannot be checked. */
+  unchecked: count,
+});
+
 /** `turnlog verify --receipt` */
 export const receiptDocument = z.strictObject({
   receiptFile: z.string(),
