@@ -143,8 +143,15 @@ const namesFor =
   };
 
 /** Whether an event in lines may need names of its conversation: for a person's alias, or for long texts. Blobs are only made of longer data. */
-export const mayName = ({ event, actor }: NewEvent): boolean =>
-  nameGiven(actor) !== null || JSON.stringify(event.data).length * 3 > blobBytesMin;
+export function mayName({ event, actor }: NewEvent): boolean {
+  if (nameGiven(actor) !== null) return true;
+  try {
+    return JSON.stringify(event.data).length * 3 > blobBytesMin;
+  } catch {
+    // Preparing the event says what is wrong with it.
+    return true;
+  }
+}
 
 // As long as a digest is.
 const placeholder = "0".repeat(64);
