@@ -10,7 +10,12 @@ import { type BundleHeader, readBundleHeader, readEvents } from "./bundle.ts";
 import { createSourceCheck, type EnvelopeCheck } from "./copy-source.ts";
 
 /** A bundle that is what was written, to its end. */
-export type VerifiedBundle = Pick<BundleHeader, "storeId" | "isRedacted" | "heads"> & {
+export type VerifiedBundle = {
+  /** The store that it came from. */
+  readonly storeId: string;
+  readonly isRedacted: boolean;
+  /** Each stream's newest event. */
+  readonly heads: readonly { readonly stream: string; readonly revision: number; readonly digest: string }[];
   readonly events: number;
   /** Of a redacted bundle: events in `json`, whose texts cannot be checked against their digests. */
   readonly unchecked: number;
