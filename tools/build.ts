@@ -82,7 +82,7 @@ function digestOf(patterns: readonly string[]): string {
 }
 
 /** External modules: packages that only some users install, and one that is loaded when a WebSocket is opened. */
-const outside = /^(node:|ws$|@eventstore\/db-client|google-auth-library$)/;
+const outside = /^(node:|ws$|@eventstore\/db-client|google-auth-library$|pg$)/;
 
 /** The sources that start a program, by the names of their outputs; a source and its output have the same name. */
 function entries(): Entries {
@@ -106,6 +106,7 @@ type Manifest = {
 const programs = {
   "claude-cli/stand-in": "src/reference-server/claude-cli/stand-in.ts",
   "stores/eventstoredb/lease-thread": "src/stores/eventstoredb/lease-thread.ts",
+  "stores/postgres/lease-thread": "src/stores/postgres/lease-thread.ts",
 };
 
 /**

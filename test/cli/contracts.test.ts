@@ -67,6 +67,10 @@ const lines = {
   erase: ["erase cnv_fork", "erase cnv_fork --apply --by dpo --ground gdpr-17 -o FILE:receipt.json", "erase"],
   "keys new": ["keys new FILE:erasure.key"],
   completion: ["completion bash", "completion zsh", "completion fish"],
+  "store init": ["store init --print --store postgres://host/app?schema=other"],
+  // It asks a server: the test of Postgres reads its document.
+  "store migrate": [],
+  "store grants": ["store grants --writer app --reader auditor --print --store postgres://host/app"],
   "store backup": ["store backup FILE:other.db"],
   "store restore": ["store restore FILE:backup.db --store sqlite:FILE:new.db"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;

@@ -131,13 +131,16 @@ export const move: CommandGroup = {
       example: "copy --to sqlite:other.db",
       options: [
         option("--from <url>", "the store to copy from; by default --store"),
-        option("--to <url>", "the store to copy to: sqlite:PATH or esdb://HOST:PORT").makeOptionMandatory(),
+        option(
+          "--to <url>",
+          "the store to copy to: sqlite:PATH, postgres://HOST/DATABASE or esdb://HOST:PORT",
+        ).makeOptionMandatory(),
       ],
       load: async () => (await import("../commands/copy.ts")).copy,
     },
     {
       name: "store",
-      summary: "back up a sqlite store to one file while it is in use, or restore one",
+      summary: "back up or restore a sqlite store; create a postgres store, and say who may use it",
       subcommands: [
         {
           name: "backup",
@@ -154,6 +157,30 @@ export const move: CommandGroup = {
           example: "store restore turnlog.backup",
           options: [option("--force", "replace the store if it exists")],
           load: async () => (await import("../commands/store.ts")).restore,
+        },
+        {
+          name: "init",
+          summary: "create the tables and functions of a postgres store, unless it is there",
+          example: "store init --store postgres://localhost/app",
+          options: [option("--print", "print the statements instead, without connecting")],
+          load: async () => (await import("../commands/store-setup.ts")).init,
+        },
+        {
+          name: "migrate",
+          summary: "bring a postgres store to the schema of this turnlog",
+          example: "store migrate --store postgres://localhost/app",
+          load: async () => (await import("../commands/store-setup.ts")).migrate,
+        },
+        {
+          name: "grants",
+          summary: "give database roles the rights to use a postgres store",
+          example: "store grants --writer app --reader auditor --store postgres://localhost/app",
+          options: [
+            option("--writer <role>", "the role of programs that append: it cannot change or remove events"),
+            option("--reader <role>", "the role of those that only read"),
+            option("--print", "print the statements instead, without connecting"),
+          ],
+          load: async () => (await import("../commands/store-setup.ts")).grants,
         },
       ],
     },

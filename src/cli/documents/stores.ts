@@ -248,3 +248,18 @@ export const backupDocument = z.strictObject({
   /** Unfinished copies of a killed backup or restore, which were deleted. */
   removed: z.array(z.string()),
 });
+
+/** `turnlog store init`, `migrate` and `grants` */
+export const setupDocument = z.strictObject({
+  action: z.enum(["init", "migrate", "grants"]),
+  store: z.string(),
+  /** Null if the statements were only printed. */
+  storeId: z.string().nullable(),
+  /** The versions of the schema before and after; 0 for a store that was created. */
+  from: count,
+  to: count,
+  /** The roles that got rights. */
+  roles: z.strictObject({ writer: z.string().nullable(), reader: z.string().nullable() }),
+  /** What was printed instead of executed. */
+  statements: z.array(z.string()).nullable(),
+});

@@ -190,14 +190,14 @@ export const askedFaults: readonly PlantedFault[] = [
   },
   {
     of: "an owner counts as dead by a pause in which its reader saw nothing",
-    file: "stores/eventstoredb/lease-watch.ts",
+    file: "stores/leases/lease-watch.ts",
     find: "Math.min(lookedAt - seen.lookedAt, 2 * lookMs)",
     put: "lookedAt - seen.lookedAt",
     suite: "stores/eventstoredb/lease-watch",
   },
   {
     of: "an owner counts as dead because its server was away",
-    file: "stores/eventstoredb/lease-watch.ts",
+    file: "stores/leases/lease-watch.ts",
     find: "hasFailed ? 0 : seen.silentMs + passed",
     put: "seen.silentMs + passed",
     suite: "stores/eventstoredb/lease-watch",

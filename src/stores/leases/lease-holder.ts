@@ -4,12 +4,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { innerSignal, rejectionOf } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
-import type { LeaseNews, LeaseTask } from "./lease-renewal.ts";
+import type { LeaseNews } from "./lease-renewal.ts";
 
 /** A lease held by a thread of this process. */
 export type HeldLease = {
   /** Ends it so that others see that at once, if the server answers. Resolves when the thread is gone. */
   readonly end: () => Promise<void>;
+};
+
+/** The thread that holds a lease. */
+export type LeaseThread = {
+  /** The folder of `stores` with the program of the thread, `lease-thread.ts`. */
+  readonly store: string;
+  /** What the thread is started with, as copied by `postMessage`. */
+  readonly task: object;
+  /** How long a call of the store may take. */
+  readonly deadlineMs: number;
 };
 
 type Holding = {
@@ -30,10 +40,10 @@ const endMs = 3_000;
  *
  * @throws {Error} if the thread cannot start, or cannot acquire the lease.
  */
-export async function startHolder(task: LeaseTask, { closing, onTrouble }: Holding): Promise<HeldLease> {
+export async function startHolder(lease: LeaseThread, { closing, onTrouble }: Holding): Promise<HeldLease> {
   // `--input-type` applies to a program given as text, not to this file.
   const execArgv = process.execArgv.filter((flag) => !flag.startsWith("--input-type"));
-  const thread = new Worker(threadFile(), { workerData: task, name: "turnlog-lease", execArgv });
+  const thread = new Worker(threadFile(lease.store), { workerData: lease.task, name: "turnlog-lease", execArgv });
   const begun = Promise.withResolvers<undefined>();
   const over = Promise.withResolvers<undefined>();
   let isHeld = false;
@@ -53,7 +63,7 @@ export async function startHolder(task: LeaseTask, { closing, onTrouble }: Holdi
   });
   thread.on("error", (error: unknown) => lose(messageOf(error)));
   thread.once("exit", (code) => lose(`its thread ended with code ${code}`));
-  const late = setTimeout(() => lose("its thread did not start"), task.address.deadlineMs + startMs);
+  const late = setTimeout(() => lose("its thread did not start"), lease.deadlineMs + startMs);
   const waiting = innerSignal(closing);
   try {
     await Promise.race([begun.promise, rejectionOf(waiting.signal)]);
@@ -77,10 +87,10 @@ export async function startHolder(task: LeaseTask, { closing, onTrouble }: Holdi
   };
 }
 
-/** The thread's program: beside this source file; in a bundle, this file's code may be in a folder of chunks. */
-function threadFile(): string {
+/** The thread's program: in a store's folder, beside this one; in a bundle, this file's code may be in a folder of chunks. */
+function threadFile(store: string): string {
   const name = import.meta.filename.endsWith(".ts") ? "lease-thread.ts" : "lease-thread.js";
-  const files = ["../stores/eventstoredb", "."].map((folder) => join(import.meta.dirname, folder, name));
+  const files = ["..", "../stores"].map((folder) => join(import.meta.dirname, folder, store, name));
   const file = files.find((each) => existsSync(each));
   if (file === undefined)
     throw new Error(`${name} is missing beside turnlog's other files: keep it there, because it is a separate program`);
