@@ -51,15 +51,10 @@ export function createAppends({ database, storeId, seen, onCommit }: AppendsOpti
   let groups = 0;
   let isScheduled = false;
   let whenIdle: (() => void)[] = [];
-  const parameters = Array.from({ length: 2 + appendArrays }, (_, n) => `$${n + 1}`).join(", ");
-  const call = `SELECT ${schema}.append_1(${parameters}) AS positions`;
-
   /** The positions of the last events; null for an append that did not find the expected head. */
   async function write(group: readonly PreparedAppend[]): Promise<readonly (string | null)[]> {
-    const [row] = await database.append<{ readonly positions: string }>(call, [
-      ...[storeId, seen.position()],
-      ...arraysOf(group),
-    ]);
+    const { text, values } = appendCall(group, { schema, storeId, seen: seen.position() });
+    const [row] = await database.append<{ readonly positions: string }>(text, values);
     return (row?.positions ?? "").split(",").map((position) => (position === "" ? null : position));
   }
 
@@ -170,6 +165,17 @@ function takeGroup(queue: Job[]): readonly Job[] {
     length += 1;
   }
   return queue.splice(0, length);
+}
+
+type Place = { readonly schema: string; readonly storeId: string; readonly seen: string };
+
+/** The statement that appends a group of appends with at least one event each, and returns the positions of their last events. */
+export function appendCall(group: readonly PreparedAppend[], { schema, storeId, seen }: Place) {
+  const parameters = Array.from({ length: 2 + appendArrays }, (_, n) => `$${n + 1}`).join(", ");
+  return {
+    text: `SELECT ${schema}.append_1(${parameters}) AS positions`,
+    values: [storeId, seen, ...arraysOf(group)],
+  };
 }
 
 /** The arrays of `append_1`, in the order of its parameters. */

@@ -14,6 +14,8 @@ export type Trying = {
   readonly forMs?: number;
   /** Whether the store is being opened: a missing table then means that there is no store. */
   readonly isOpening?: boolean;
+  /** Whether the call is about snapshots or rows of projections, which readers do without. */
+  readonly isDerived?: boolean;
   /** Called with each failure that is followed by another try. */
   readonly onFailure?: (error: unknown) => void;
 };
@@ -74,7 +76,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   }
 
   async function execute(lane: Connections, call: SqlCall, trying: Trying = {}): Promise<readonly unknown[]> {
-    const { signal, forMs = deadlineMs, isOpening = false, onFailure } = trying;
+    const { signal, forMs = deadlineMs, isOpening = false, isDerived = false, onFailure } = trying;
     checkStorable(call.values ?? []);
     const until = time.nowMs() + forMs;
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
@@ -83,7 +85,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         return await once(lane, Math.min(leftMs, Math.max(deadlineMs / 2, shortestTryMs)), call);
       } catch (error) {
         const isOver = time.nowMs() + pauseMs >= until || signal?.aborted === true || isClosed;
-        if (isOver || !isPassing(error)) throw portError(error, { address, isOpening });
+        if (isOver || !isPassing(error)) throw portError(error, { address, isOpening, isDerived });
         onFailure?.(error);
         await time.wait(pauseMs, signal);
       }

@@ -59,10 +59,15 @@ export type PortErrorOptions = {
   readonly address: PostgresAddress;
   /** Whether the store is being opened: a missing table then means that there is no store. */
   readonly isOpening?: boolean;
+  /** Whether the call was about snapshots or rows of projections, which readers do without. */
+  readonly isDerived?: boolean;
 };
 
 /** Translates an error into one of the port, with one sentence that says what to do; errors of turnlog stay as they are. */
-export function portError(error: unknown, { address, isOpening = false }: PortErrorOptions): unknown {
+export function portError(
+  error: unknown,
+  { address, isOpening = false, isDerived = false }: PortErrorOptions,
+): unknown {
   if (!(error instanceof Error) || error instanceof TurnlogError || isBug(error)) return error;
   const code = codeOf(error);
   const { shown, schema } = address;
@@ -92,6 +97,8 @@ export function portError(error: unknown, { address, isOpening = false }: PortEr
       `${shown} names a database that does not exist: create it (createdb), or correct the address`,
       options,
     );
+  if (code === "42501" && isDerived)
+    return new StoreUnavailableError(`the user in the address may only read ${shown}`, options);
   if (code === "42501") {
     return new TurnlogError(
       "access-denied",

@@ -4,6 +4,7 @@ import type { Database } from "./database.ts";
 /** Snapshots beside the events, in a table of their own. */
 export function createPostgresSnapshots(database: Database): SnapshotStore {
   const table = `${database.address.schema}.snapshots`;
+  const derived = { isDerived: true };
   return {
     async get({ stream, projection, version }, atMost) {
       database.refuseIfClosed();
@@ -11,6 +12,7 @@ export function createPostgresSnapshots(database: Database): SnapshotStore {
         `SELECT revision::float8 AS revision, data FROM ${table}
          WHERE stream = $1 AND projection = $2 AND version = $3 AND revision <= $4 ORDER BY revision DESC LIMIT 1`,
         [stream, projection, version, atMost],
+        derived,
       );
       return row === undefined ? null : { revision: row.revision, data: row.data };
     },
@@ -20,11 +22,12 @@ export function createPostgresSnapshots(database: Database): SnapshotStore {
         `INSERT INTO ${table} (stream, projection, version, revision, data) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (stream, projection, version, revision) DO UPDATE SET data = excluded.data`,
         [stream, projection, version, revision, data],
+        derived,
       );
     },
     async deleteAll() {
       database.refuseIfClosed();
-      await database.rows(`DELETE FROM ${table}`, []);
+      await database.rows(`DELETE FROM ${table}`, [], derived);
     },
   };
 }

@@ -15,7 +15,7 @@ export function createPostgresViews(database: Database): ViewStore {
   const { schema } = database.address;
   async function rows<Row>(text: string, values: Parameters<Database["rows"]>[1]): Promise<readonly Row[]> {
     database.refuseIfClosed();
-    return database.rows<Row>(text, values);
+    return database.rows<Row>(text, values, { isDerived: true });
   }
   const build = `id::float8 AS id, projection, version::float8 AS version, is_published AS "isPublished",
     saves::float8 AS saves, events::float8 AS events, checkpoint`;

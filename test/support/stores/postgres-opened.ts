@@ -62,7 +62,7 @@ async function empty(url: string): Promise<void> {
   await sql(url, [...emptied, id].join(";"));
 }
 
-const schemaOf = (url: string): string => /[?&]schema=(\w+)/.exec(url)?.[1] ?? "turnlog";
+export const schemaOf = (url: string): string => /[?&]schema=(\w+)/.exec(url)?.[1] ?? "turnlog";
 
 /** The same address for another role. */
 export const asRole = (url: string, role: string): string => url.replace(/\/\/[^@]*@/, `//${role}@`);

@@ -21,7 +21,7 @@ export const hasPostgres = existsSync(join(folder, "initdb"));
 export const whyNoPostgres =
   "Postgres: skipped, because no server's programs were found: apt-get install postgresql, or set TURNLOG_TEST_POSTGRES_BIN";
 
-const postgresProgram = (name: string): string => join(folder, name);
+export const postgresProgram = (name: string): string => join(folder, name);
 
 /** A server of its own on a loopback port, in a temporary folder. */
 export type PostgresServer = {
