@@ -143,6 +143,14 @@ const standbyCode = "25006";
 
 const oldestVersion = 130_000;
 
+/** Servers that speak Postgres's protocol and have no advisory locks, or none that end after a commit is visible. */
+const foreignServers = [
+  ["CockroachDB", /CockroachDB/i],
+  ["YugabyteDB", /-YB-|Yugabyte/i],
+  ["Redshift", /Redshift/i],
+  ["Materialize", /Materialize/i],
+] as const;
+
 /**
  * Checks what every connection needs: a primary, since a standby does not see the locks that order the log, and a real server of a known
  * version.
@@ -154,7 +162,7 @@ async function checkServer(client: Client, { shown }: PostgresAddress): Promise<
   });
   const [row] = rows as readonly ServerRow[];
   if (row === undefined) throw new ConnectionFailure("the server did not say what it is");
-  const foreign = /CockroachDB|YugaByte|Redshift|Materialize/i.exec(row.text)?.[0];
+  const [foreign] = foreignServers.find(([, pattern]) => pattern.test(row.text)) ?? [];
   if (foreign !== undefined) {
     throw new StoreUnavailableError(
       `${shown} is ${foreign}, whose locks cannot order the log: use a server of PostgreSQL`,

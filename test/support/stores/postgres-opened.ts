@@ -67,7 +67,7 @@ export const schemaOf = (url: string): string => /[?&]schema=(\w+)/.exec(url)?.[
 /** The same address for another role. */
 export const asRole = (url: string, role: string): string => url.replace(/\/\/[^@]*@/, `//${role}@`);
 
-const withSetting = (url: string, setting: string): string => `${url}${url.includes("?") ? "&" : "?"}${setting}`;
+export const withSetting = (url: string, setting: string): string => `${url}${url.includes("?") ? "&" : "?"}${setting}`;
 
 /** Executes a statement as a user of its own, with no part of turnlog. */
 export async function sql(url: string, text: string): Promise<readonly Record<string, unknown>[]> {
@@ -79,4 +79,19 @@ export async function sql(url: string, text: string): Promise<readonly Record<st
   } finally {
     await client.end();
   }
+}
+
+/** Locks a table in a transaction of its own until it is released. */
+export async function lockTable(url: string, table: string): Promise<{ readonly release: () => Promise<void> }> {
+  const client = new pg.Client({ connectionString: url.replace(/\?.*/, "") });
+  client.on("error", () => undefined);
+  // However the test ends: others would wait for the lock.
+  onTestFinished(() => client.end());
+  await client.connect();
+  await client.query(`BEGIN; LOCK TABLE ${table}`);
+  return {
+    async release() {
+      await client.query("COMMIT");
+    },
+  };
 }
