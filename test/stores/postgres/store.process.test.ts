@@ -7,7 +7,7 @@ import {
   describeViews,
 } from "../../support/stores/contract.ts";
 import { hasPgbouncer, startPgbouncer, whyNoPgbouncer } from "../../support/stores/pgbouncer.ts";
-import { asRole, createEmptyStores, opened, openedAgain, sql } from "../../support/stores/postgres-opened.ts";
+import { asRole, createEmptyStores, newStore, opened, openedAgain, sql } from "../../support/stores/postgres-opened.ts";
 import {
   hasPostgres,
   type PostgresServer,
@@ -52,6 +52,15 @@ function withServer(): void {
       describeViews(`the Postgres store of ${who}`, create);
       describeLiveness(`the Postgres store of ${who}`, create, openedAgain);
     }
+}
+
+const running = process.env["TURNLOG_TEST_POSTGRES"];
+if (running !== undefined) {
+  const create = async () => opened(await newStore(running));
+  describeEventStore("the server of TURNLOG_TEST_POSTGRES", create);
+  describeSnapshots("the server of TURNLOG_TEST_POSTGRES", create);
+  describeViews("the server of TURNLOG_TEST_POSTGRES", create);
+  describeLiveness("the server of TURNLOG_TEST_POSTGRES", create, openedAgain);
 }
 
 if (hasPostgres) describe("a server of Postgres", withServer);

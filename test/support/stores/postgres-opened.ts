@@ -27,12 +27,14 @@ const addresses = new WeakMap<EventStore, string>();
 /** Another store object at the address of one, as another process has it. */
 export const openedAgain = (store: EventStore): Promise<PostgresStore> => opened(addresses.get(store) ?? "");
 
+/** A server may be used by several runs of the tests. */
+const started = Date.now().toString(36);
 let stores = 0;
 
 /** The address of a new store in a schema of its own; the roles get what `turnlog store grants` gives. */
-async function newStore(url: string, roles: PostgresRoles = {}): Promise<string> {
+export async function newStore(url: string, roles: PostgresRoles = {}): Promise<string> {
   stores += 1;
-  const own = withSetting(url, `schema=test_${process.pid}_${stores}`);
+  const own = withSetting(url, `schema=test_${started}_${process.pid}_${stores}`);
   await initPostgresStore(own);
   if (roles.writer !== undefined || roles.reader !== undefined) await grantPostgresRoles(own, roles);
   return own;

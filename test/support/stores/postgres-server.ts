@@ -47,11 +47,17 @@ export const servers: Pick<ProcessOptions, "uid" | "gid"> =
 type PostgresServerOptions = {
   /** Whether it speaks TLS, too. */
   readonly tls?: boolean;
+  /** More settings, such as `synchronous_commit=on`. */
+  readonly settings?: readonly string[];
   /** Begins as a standby of this server. */
   readonly standbyOf?: PostgresServer;
 };
 
-export async function startPostgres({ tls = false, standbyOf }: PostgresServerOptions = {}): Promise<PostgresServer> {
+export async function startPostgres({
+  tls = false,
+  standbyOf,
+  settings: more = [],
+}: PostgresServerOptions = {}): Promise<PostgresServer> {
   const base = mkdtempSync(join(tmpdir(), "turnlog-postgres-"));
   if (servers.uid !== undefined) chownSync(base, nobody, nobody);
   const data = join(base, "data");
@@ -75,6 +81,7 @@ export async function startPostgres({ tls = false, standbyOf }: PostgresServerOp
     ...["-c", "shared_buffers=32MB", "-c", "max_connections=200", "-c", "autovacuum=off"],
     // Stores are created faster so; appends raise it themselves.
     ...["-c", "synchronous_commit=off"],
+    ...more.flatMap((setting) => ["-c", setting]),
     ...(tls ? ["-c", "ssl=on", "-c", `ssl_cert_file=${certificateFile}`, "-c", `ssl_key_file=${base}/server.key`] : []),
   ];
   let running: Started | null = null;
