@@ -4,7 +4,7 @@ import { realTime, type Time } from "../time.ts";
 import type { PostgresAddress } from "./address.ts";
 import { type Client, loadClients, type SqlCall, type SqlValue } from "./client.ts";
 import { type Connections, createConnections } from "./connections.ts";
-import { isPassing, isPreparedElsewhere, portError } from "./failure.ts";
+import { ConnectionFailure, isPassing, isPreparedElsewhere, portError } from "./failure.ts";
 
 /** How a statement is repeated. */
 export type Trying = {
@@ -79,11 +79,15 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     const { signal, forMs = deadlineMs, isOpening = false, isDerived = false, onFailure } = trying;
     checkStorable(call.values ?? []);
     const until = time.nowMs() + forMs;
+    let before: unknown = null;
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+      const leftMs = Math.max(1, until - time.nowMs());
       try {
-        const leftMs = Math.max(1, until - time.nowMs());
         return await once(lane, Math.min(leftMs, Math.max(deadlineMs / 2, shortestTryMs)), call);
-      } catch (error) {
+      } catch (failure) {
+        // If the deadline cut the last try short, the failure before it says more.
+        const error = failure instanceof ConnectionFailure && leftMs < forMs / 2 ? (before ?? failure) : failure;
+        before = error;
         const isOver = time.nowMs() + pauseMs >= until || signal?.aborted === true || isClosed;
         if (isOver || !isPassing(error)) throw portError(error, { address, isOpening, isDerived });
         onFailure?.(error);

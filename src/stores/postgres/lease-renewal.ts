@@ -26,8 +26,9 @@ export async function holdLease({ address, leaseId, pace }: LeaseTask, renewing:
       database.rows<{ readonly renewals: string }>(text, [leaseId], { signal });
     const lease = {
       async acquire(signal: AbortSignal) {
-        // The second try of an insert whose answer was lost finds its own row.
-        const text = `INSERT INTO ${schema}.leases (id, renewals) VALUES ($1, 0)
+        // The second try of an insert whose answer was lost finds its own row. Durable, so that a crash of the server does not end the lease.
+        const text = `INSERT INTO ${schema}.leases (id, renewals)
+          SELECT $1, 0 FROM (SELECT pg_catalog.set_config('synchronous_commit', 'on', true)) AS durable
           ON CONFLICT (id) DO UPDATE SET renewals = leases.renewals + 1 RETURNING renewals`;
         await write(text, signal);
       },

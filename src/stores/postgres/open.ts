@@ -85,7 +85,7 @@ function createStore(database: Database, { storeId, seen, pace, warn }: Made): P
   const tail = createTail({ database, reads, closing: closing.signal, warn });
   const appends = createAppends({ database, storeId, seen, onCommit: tail.wake });
   const { end, ...liveness } = createLiveness(database, { pace, closing: closing.signal, warn });
-  const { readStream, readLog, head, heads, newestStream, namingKey } = reads;
+  const { readStream, readLog, head, heads, newestStream, orphanEvents, namingKey } = reads;
   let closed: Promise<void> | null = null;
 
   async function* subscribe(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
@@ -120,7 +120,7 @@ function createStore(database: Database, { storeId, seen, pace, warn }: Made): P
     snapshots: createPostgresSnapshots(database),
     views: createPostgresViews(database),
     liveness,
-    ...{ readStream, readLog, head, heads, newestStream, namingKey, subscribe },
+    ...{ readStream, readLog, head, heads, newestStream, orphanEvents, namingKey, subscribe },
     end: reads.end,
     append: appends.append,
     takesLines() {

@@ -2,6 +2,7 @@ import {
   comparePositions,
   type EventStore,
   type Head,
+  type OrphanEvents,
   type ReadLogOptions,
   type ReadStreamOptions,
   StoreCorruptedError,
@@ -28,7 +29,7 @@ type LogMark = { readonly horizon: string; readonly newest: string; readonly rea
 type LogRange = { readonly after: string; readonly to: string; readonly streamPrefix: string; readonly limit: number };
 
 export type Reads = Required<
-  Pick<EventStore, "readStream" | "readLog" | "head" | "heads" | "end" | "newestStream" | "namingKey">
+  Pick<EventStore, "readStream" | "readLog" | "head" | "heads" | "end" | "newestStream" | "orphanEvents" | "namingKey">
 > & {
   /** How far the log can be read now: events up to the horizon, in a later statement. */
   readonly mark: (seen: string, trying?: Trying) => Promise<LogMark>;
@@ -219,6 +220,14 @@ export function createReads(
         if (row === undefined || row.name !== null || row.first === null) return row?.name ?? null;
         before = row.first;
       }
+    },
+    async orphanEvents() {
+      database.refuseIfClosed();
+      return database.rows<OrphanEvents>(
+        `SELECT 'stream number ' || stream AS place, min(revision)::float8 AS revision, count(*)::float8 AS events
+         FROM ${schema}.events WHERE NOT EXISTS (SELECT FROM ${schema}.streams WHERE number = stream) GROUP BY stream ORDER BY stream`,
+        [],
+      );
     },
     async namingKey(stream) {
       database.refuseIfClosed();

@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { grantPostgresRoles } from "../../../src/stores/postgres/setup.ts";
 import { isLong, isRound } from "../../support/cases.ts";
+import { outputOf } from "../../support/process.ts";
 import {
   describeEventStore,
   describeLiveness,
@@ -7,7 +10,15 @@ import {
   describeViews,
 } from "../../support/stores/contract.ts";
 import { hasPgbouncer, startPgbouncer, whyNoPgbouncer } from "../../support/stores/pgbouncer.ts";
-import { asRole, createEmptyStores, newStore, opened, openedAgain, sql } from "../../support/stores/postgres-opened.ts";
+import {
+  asRole,
+  createEmptyStores,
+  newStore,
+  opened,
+  openedAgain,
+  schemaOf,
+  sql,
+} from "../../support/stores/postgres-opened.ts";
 import {
   hasPostgres,
   type PostgresServer,
@@ -52,6 +63,66 @@ function withServer(): void {
       describeViews(`the Postgres store of ${who}`, create);
       describeLiveness(`the Postgres store of ${who}`, create, openedAgain);
     }
+
+  const quick = { renewMs: 10, deadAfterMs: 200, lookMs: 10 };
+
+  test("a killed holder's lease counts as alive until a reader has seen it unrenewed for long enough", async () => {
+    const url = await emptyStore();
+    const reader = await opened(url, { pace: quick });
+    const killed = "lse_killedHolder0001";
+    await sql(url, `INSERT INTO ${schemaOf(url)}.leases VALUES ('${killed}', 5)`);
+    expect(await reader.liveness.isAlive(killed)).toBe(true);
+    expect(await reader.liveness.whenKnown?.(killed)).toBe(false);
+    expect(await reader.liveness.isAlive(killed)).toBe(false);
+  });
+
+  test("a lease outlives a server that is away for longer than a holder may be silent", async () => {
+    const url = await emptyStore();
+    const warnings: string[] = [];
+    const holder = await opened(`${url}&deadlineMs=1000`, { pace: quick, warn: (message) => warnings.push(message) });
+    const held = (await holder.liveness.hold()) ?? "";
+    await server.kill();
+    try {
+      await expect.poll(() => warnings, { timeout: 20_000 }).toHaveLength(1);
+      expect(warnings[0]).toContain("for 1 s nothing at");
+    } finally {
+      await server.start();
+    }
+    const reader = await opened(url, { pace: { ...quick, deadAfterMs: 60_000 } });
+    expect(await reader.liveness.whenKnown?.(held)).toBe(true);
+    expect(await holder.liveness.hold()).toBe(held);
+    await holder.close();
+    expect(await reader.liveness.isAlive(held)).toBe(false);
+  });
+
+  test("a lease that somebody deleted is lost, and a role that may not write has none; a warning says what follows", async () => {
+    const url = await emptyStore();
+    const warnings: string[] = [];
+    const warn = (message: string): void => void warnings.push(message);
+    const holder = await opened(url, { pace: quick, warn });
+    const held = await holder.liveness.hold();
+    await sql(url, `DELETE FROM ${schemaOf(url)}.leases`);
+    await expect.poll(() => warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(/nothing at .* shows any longer .*other processes may take over its open runs/);
+    expect(await holder.liveness.hold()).not.toBe(held);
+    await sql(url, "CREATE ROLE auditor LOGIN");
+    await grantPostgresRoles(url, { reader: "auditor" });
+    const auditor = await opened(asRole(url, "auditor"), { pace: quick, warn });
+    expect(await auditor.liveness.hold()).toBeNull();
+    expect(warnings[1]).toMatch(/could write nothing at .* wait for takeoverAfterMs .*may not do that/);
+  });
+
+  test("the package starts the thread of a lease from its own files, and the thread keeps no process alive", async () => {
+    const url = await emptyStore();
+    const program = `
+      import { openPostgresStore } from "turnlog/postgres";
+      const store = await openPostgresStore(process.argv[1]);
+      console.log(await store.liveness.hold());
+    `;
+    const words = ["--input-type=module", "--eval", program, url];
+    const held = await outputOf(words, { cwd: join(import.meta.dirname, "../../..") });
+    expect(await sql(url, `SELECT id FROM ${schemaOf(url)}.leases`)).toEqual([{ id: held.trim() }]);
+  });
 }
 
 const running = process.env["TURNLOG_TEST_POSTGRES"];

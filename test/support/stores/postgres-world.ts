@@ -51,7 +51,13 @@ export type WorldOptions = {
   readonly appends: number;
   /** How often the server is stopped as by a crash. */
   readonly stops: number;
+  /** The position to begin after; absent for an empty log. */
+  readonly begin?: bigint;
 };
+
+/** Everything has happened at least once, however fast the writers are. */
+const hadAll = ({ rolledBack, died, terminated, full, locked }: Counts): boolean =>
+  [rolledBack, died, terminated, full, locked].every((times) => times > 0);
 
 const writersOfStore = 12;
 const nappers = 4;
@@ -61,13 +67,21 @@ const nappers = 4;
  * from the beginning, at a server whose connections break, which is stopped, whose disk is full at times, and whose tables are locked.
  * Whatever happens, all that was acknowledged is there once, each stream without a gap, and each follower sees the log as it is.
  */
-export async function playRandomly({ server, url, seed, appends, stops }: WorldOptions): Promise<Played> {
+export async function playRandomly({ server, url, seed, appends, stops, begin }: WorldOptions): Promise<Played> {
   const zero = { conflicts: 0, unknown: 0, rolledBack: 0, died: 0, terminated: 0, stops: 0, full: 0, locked: 0 };
   const count: Counts = { appends: 0, ...zero };
   const streams = Array.from({ length: 2 * writersOfStore }, newStream);
   const sets = { acknowledged: new Set<string>(), perhaps: new Set<string>() };
-  const world: World = { server, url, streams, count, ...sets, isDone: () => count.appends >= appends };
+  const world: World = {
+    server,
+    url,
+    streams,
+    count,
+    ...sets,
+    isDone: () => count.appends >= appends && hadAll(count),
+  };
   await makeDiskFillable(url);
+  if (begin !== undefined) await sql(url, `SELECT setval('${schemaOf(url)}.positions', ${begin})`);
   const open = () => openPostgresStore(url, { warn: () => undefined });
   const writers = await Promise.all([open(), open()]);
   const readers = await Promise.all([open(), open(), open()]);
@@ -200,16 +214,18 @@ async function makeDiskFillable(url: string): Promise<void> {
   );
 }
 
+type Trouble = "stop" | "end" | "full" | "lock";
+
 /** Makes trouble of some kind after each few appends. */
 async function trouble(world: World, random: Random, stops: number): Promise<void> {
   const { server, url, count, isDone } = world;
   const schema = schemaOf(url);
-  for (let next = 20, turn = 0; !isDone(); turn += 1) {
+  const first: Trouble[] = ["stop", "end", "full", "lock"];
+  for (let next = 20; !isDone(); ) {
     await sleep(5);
     if (count.appends < next) continue;
     next = count.appends + 10 + random.below(40);
-    const kind =
-      turn < 2 && count.stops < stops ? "stop" : random.pick(["end", "end", "full", "lock", "stop"] as const);
+    const kind = first.shift() ?? random.pick<Trouble>(["end", "end", "full", "lock", "stop"]);
     if (kind === "stop" && count.stops < stops) {
       await server.kill();
       await server.start();
