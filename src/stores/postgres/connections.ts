@@ -1,4 +1,5 @@
 import { StoreUnavailableError } from "../../log/ports/event-store.ts";
+import { realTime } from "../time.ts";
 import type { PostgresAddress } from "./address.ts";
 import type { Client, CreateClient } from "./client.ts";
 import { ConnectionFailure, codeOf, isOfConnection } from "./failure.ts";
@@ -7,7 +8,7 @@ import { ConnectionFailure, codeOf, isOfConnection } from "./failure.ts";
 export type Connections = {
   /**
    * Does work on a connection that nobody else uses meanwhile. If the work fails with an error of the connection, or takes longer than
-   * the limit, the connection is closed.
+   * the limit with the wait for a connection, the connection is closed.
    */
   readonly use: <T>(limitMs: number, work: (client: Client) => Promise<T>) => Promise<T>;
   /** Closes all connections, those at work included. */
@@ -107,9 +108,15 @@ export function createConnections({ address, create, max, confirm }: Connections
 
   return {
     async use(limitMs, work) {
-      const client = await take();
+      const until = realTime.nowMs() + limitMs;
+      const taking = take();
+      const client = await within(limitMs, taking).catch((error: unknown) => {
+        // It may still come, for another caller.
+        taking.then(giveBack, () => undefined);
+        throw error;
+      });
       try {
-        const result = await within(limitMs, work(client));
+        const result = await within(Math.max(1, until - realTime.nowMs()), work(client));
         giveBack(client);
         return result;
       } catch (error) {

@@ -79,6 +79,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     const { signal, forMs = deadlineMs, isOpening = false, isDerived = false, onFailure } = trying;
     checkStorable(call.values ?? []);
     const until = time.nowMs() + forMs;
+    const telling = Math.max(forMs / 2, shortestTryMs);
     let before: unknown = null;
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
       const leftMs = Math.max(1, until - time.nowMs());
@@ -86,9 +87,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         return await once(lane, Math.min(leftMs, Math.max(deadlineMs / 2, shortestTryMs)), call);
       } catch (failure) {
         // If the deadline cut the last try short, the failure before it says more.
-        const error = failure instanceof ConnectionFailure && leftMs < forMs / 2 ? (before ?? failure) : failure;
+        const error = failure instanceof ConnectionFailure && leftMs < telling ? (before ?? failure) : failure;
         before = error;
-        const isOver = time.nowMs() + pauseMs >= until || signal?.aborted === true || isClosed;
+        // Appends that were called before the store was closed are still written.
+        const isLeft = signal?.aborted === true || (isClosed && lane === lanes.read);
+        const isOver = time.nowMs() + pauseMs >= until || isLeft;
         if (isOver || !isPassing(error)) throw portError(error, { address, isOpening, isDerived });
         onFailure?.(error);
         await time.wait(pauseMs, signal);

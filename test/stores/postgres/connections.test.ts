@@ -81,3 +81,14 @@ test("a connection whose work takes too long is closed, and its place is free ag
   expect((await connections.use(1_000, ask)).rows).toEqual([{ host: "db" }]);
   expect(log).toEqual(["connect db", "end db", "connect db"]);
 });
+
+test("who waits for a connection longer than the limit gets an error, and the connection goes to the next", async () => {
+  const { connections, log } = servers({ db: {} }, { max: 1 });
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const first = connections.use(60_000, () => promise);
+  await expect(connections.use(5, ask)).rejects.toThrow("did not answer within 5 ms");
+  resolve(undefined);
+  await first;
+  for (let n = 0; n < 3; n += 1) expect((await connections.use(1_000, ask)).rows).toEqual([{ host: "db" }]);
+  expect(log).toEqual(["connect db"]);
+});
