@@ -5,13 +5,7 @@ import { digestsByKind, playWholeDemo } from "../support/cli/same-digests.ts";
 import type { Outcome } from "../support/outcome.ts";
 import { outcomeOf } from "../support/process.ts";
 import { asRole, createEmptyStores, sql } from "../support/stores/postgres-opened.ts";
-import {
-  hasPostgres,
-  type PostgresServer,
-  postgresProgram,
-  startPostgres,
-  whyNoPostgres,
-} from "../support/stores/postgres-server.ts";
+import { hasPostgres, type PostgresServer, postgresProgram, startPostgres } from "../support/stores/postgres-server.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const ok = (outcome: Outcome): string => {
@@ -178,7 +172,6 @@ function withServer(): void {
 }
 
 if (hasPostgres) describe("a server of Postgres, at the command line", withServer);
-else test.skip(whyNoPostgres);
 
 test("only postgres: stores are set up by a command", async () => {
   const { path: cwd } = temporaryFolder();

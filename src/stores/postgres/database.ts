@@ -64,11 +64,13 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   let isClosed = false;
 
   async function once(lane: Connections, limitMs: number, call: SqlCall): Promise<readonly unknown[]> {
+    // Another call may find out meanwhile that names do not work here.
+    const hasName = isNamed;
     try {
-      const given = isNamed ? { ...call, name: nameOf(call.text) } : call;
+      const given = hasName ? { ...call, name: nameOf(call.text) } : call;
       return (await lane.use(limitMs, (client) => client.query(given))).rows;
     } catch (error) {
-      if (!isNamed || !isPreparedElsewhere(error)) throw error;
+      if (!hasName || !isPreparedElsewhere(error)) throw error;
       // A pooler gives each transaction another connection of the server, which does not have the statement.
       isNamed = false;
       return once(lane, limitMs, call);

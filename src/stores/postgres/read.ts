@@ -254,7 +254,10 @@ function checkPosition(position: string, shown: string): void {
 }
 
 /** How many events to ask for next: few at first, more while they are small. */
-export type PageSize = { readonly rows: () => number; readonly note: (events: readonly StoredEnvelope[]) => void };
+export type PageSize = {
+  readonly rows: () => number;
+  readonly note: (events: readonly Pick<StoredEnvelope, "data">[]) => void;
+};
 
 export function createPageSize(): PageSize {
   let rows = 64;

@@ -19,18 +19,19 @@ type Attached = Pick<Tap, "next" | "reached"> & {
 };
 
 export type TailOptions = {
-  readonly database: Database;
-  readonly reads: Reads;
+  readonly database: Pick<Database, "address">;
+  readonly reads: Pick<Reads, "mark" | "page">;
   readonly closing: AbortSignal;
   readonly warn: (message: string) => void;
 };
 
 type Following = {
   readonly taps: Set<Tap>;
-  readonly begun: PromiseWithResolvers<undefined>;
+  /** The position after which the first followers get everything. */
+  readonly begun: PromiseWithResolvers<string>;
   readonly left: AbortController;
-  /** The newest event that was handed out, never a position without an event: after a crash, such a one may be drawn again. */
-  position: string;
+  /** The newest event that was handed out, never a position without an event: after a crash, such a one may be drawn again. Null at first. */
+  position: string | null;
 };
 
 export function createTail({ database, reads, closing, warn }: TailOptions): Tail {
@@ -74,18 +75,20 @@ export function createTail({ database, reads, closing, warn }: TailOptions): Tai
       },
     };
     const first = await reads.mark("0", trying);
-    following.position = first.newest;
-    begun.resolve(undefined);
+    let position = first.newest;
+    following.position = position;
+    begun.resolve(position);
     while (!isOver()) {
       isWoken = false;
-      const { horizon, newest } = await reads.mark(following.position, trying);
+      const { horizon, newest } = await reads.mark(position, trying);
       isLost = false;
-      for (let isFull = newest !== following.position; isFull && !isOver(); ) {
-        const range = { after: following.position, to: horizon, streamPrefix: "", limit: size.rows() };
+      for (let isFull = newest !== position; isFull && !isOver(); ) {
+        const range = { after: position, to: horizon, streamPrefix: "", limit: size.rows() };
         const page = await reads.page(range, trying);
         size.note(page.events);
         for (const event of page.events) for (const tap of taps) tap.offer(event);
-        following.position = page.last ?? following.position;
+        position = page.last ?? position;
+        following.position = position;
         isFull = page.isFull;
       }
       if (!isOver()) await pause();
@@ -93,19 +96,15 @@ export function createTail({ database, reads, closing, warn }: TailOptions): Tai
   }
 
   function start(): Following {
-    const begun = Promise.withResolvers<undefined>();
-    const started: Following = { taps: new Set(), begun, left: new AbortController(), position: "0" };
+    const begun = Promise.withResolvers<string>();
+    const started: Following = { taps: new Set(), begun, left: new AbortController(), position: null };
     // Callers that wait for its beginning get the error.
     begun.promise.catch(() => undefined);
-    keepUp(started)
-      .catch((error: unknown) => {
-        if (current === started) current = null;
-        begun.reject(error);
-        for (const tap of started.taps) tap.fail(error);
-      })
-      .finally(() => {
-        begun.resolve(undefined);
-      });
+    keepUp(started).catch((error: unknown) => {
+      if (current === started) current = null;
+      begun.reject(error);
+      for (const tap of started.taps) tap.fail(error);
+    });
     return started;
   }
 
@@ -116,14 +115,16 @@ export function createTail({ database, reads, closing, warn }: TailOptions): Tai
       current = following;
       const tap = createTap(streamPrefix);
       following.taps.add(tap);
+      // Read in the same turn: what is handed out from now on goes to this follower.
+      const { position } = following;
       return {
         next: tap.next,
         reached: tap.reached,
         async begins(signal) {
+          if (position !== null) return position;
           const waiting = innerSignal(signal);
           try {
-            await Promise.race([following.begun.promise, rejectionOf(waiting.signal)]);
-            return following.position;
+            return await Promise.race([following.begun.promise, rejectionOf(waiting.signal)]);
           } finally {
             waiting.end(undefined);
           }
@@ -205,13 +206,14 @@ type FollowOptions = {
  * slow that the tail cannot keep all new events, it reads them, too.
  */
 export async function* follow(
-  { reads, tail }: { readonly reads: Reads; readonly tail: Tail },
+  { reads, tail }: { readonly reads: TailOptions["reads"]; readonly tail: Tail },
   { after, streamPrefix, signal }: FollowOptions,
 ): AsyncGenerator<readonly StoredEnvelope[], void> {
   const size = createPageSize();
   let last = after;
-  const isNew = ({ position }: StoredEnvelope): boolean => comparePositions(position, last) > 0;
   const isOver = (): boolean => signal.aborted;
+  // A caller may have seen more than the tail has handed out.
+  const isNew = ({ position }: StoredEnvelope): boolean => comparePositions(position, last) > 0;
   await reads.mark(after, { signal });
   while (!isOver()) {
     const attached = tail.attach(streamPrefix);
@@ -225,10 +227,9 @@ export async function* follow(
       }
       for (let events = await attached.next(signal); events !== null; events = await attached.next(signal)) {
         yield events.filter(isNew);
-        last = events.at(-1)?.position ?? last;
+        last = later(last, events.at(-1)?.position);
       }
-      const reached = attached.reached();
-      if (reached !== null && comparePositions(reached, last) > 0) last = reached;
+      last = later(last, attached.reached());
     } catch (error) {
       if (!isOver()) throw error;
     } finally {
@@ -236,3 +237,6 @@ export async function* follow(
     }
   }
 }
+
+const later = (left: string, right: string | null | undefined): string =>
+  right != null && comparePositions(right, left) > 0 ? right : left;

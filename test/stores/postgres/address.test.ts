@@ -44,6 +44,8 @@ describe("an address of Postgres", () => {
 
   test.each([
     ["postgres://ann:secret/x@h/app", "percent-encoding"],
+    // It could be read as the host ann, its port and a database.
+    ["postgres://ann:1234/secret@h/app", "percent-encoding"],
     ["postgres://ann:secret:x@h/app", "percent-encoding"],
     ["postgres://ann@x:secret@h/app", "percent-encoding"],
     ["postgres://:secret@h/app", "percent-encoding"],

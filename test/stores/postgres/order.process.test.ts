@@ -6,6 +6,7 @@ import type { StoredEnvelope } from "../../../src/log/ports/event-store.ts";
 import { conversationList } from "../../../src/projections/conversation-list.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { createProjector } from "../../../src/read-models/projector.ts";
+import { createPageSize } from "../../../src/stores/postgres/read.ts";
 import { cases, firstSeed, isLong, isRound } from "../../support/cases.ts";
 import { startAside } from "../../support/process.ts";
 import { rowsFromScratch, rowsOf } from "../../support/read-models/rows.ts";
@@ -18,18 +19,14 @@ import {
   sql,
   withSetting,
 } from "../../support/stores/postgres-opened.ts";
-import {
-  freePort,
-  hasPostgres,
-  type PostgresServer,
-  startPostgres,
-  whyNoPostgres,
-} from "../../support/stores/postgres-server.ts";
+import { freePort, hasPostgres, type PostgresServer, startPostgres } from "../../support/stores/postgres-server.ts";
 import { appendSlowly } from "../../support/stores/postgres-transaction.ts";
 import { playRandomly } from "../../support/stores/postgres-world.ts";
 
 /** Appends of one world. */
 const appends = isLong ? 10_000 : isRound ? 1_000 : 300;
+
+const patience = { timeout: 20_000 };
 
 function withServer(): void {
   let server: PostgresServer;
@@ -89,14 +86,14 @@ function withServer(): void {
     await end("COMMIT");
     const ids = [slow, sent].map(({ envelopes }) => envelopes[0]?.id);
     expect((await reading).map(({ id }) => id)).toEqual(ids);
-    await expect.poll(() => seen).toEqual(ids);
+    await expect.poll(() => seen, patience).toEqual(ids);
     left.abort();
     await following;
   });
 
   test("a log that waits for an append in vain says who to look for", async () => {
     const url = await emptyStore();
-    const store = await opened(url, { deadlineMs: 300 });
+    const store = await opened(url, { deadlineMs: 1_500 });
     await appendSlowly({ url, store }, prepared());
     await expect(all(store.readLog())).rejects.toThrow("find who holds it up (pg_stat_activity)");
   });
@@ -122,10 +119,10 @@ function withServer(): void {
     const seen: (string | undefined)[] = [await first];
     // More than a follower's share that is kept.
     for (let n = 0; n < 6; n += 1) note((await appendPrepared(writer, { count: 100 })).sent);
-    await expect.poll(() => quick.length).toBe(601);
+    await expect.poll(() => quick.length, patience).toBe(601);
     note((await appendPrepared(writer, {})).sent);
     while (seen.length < 602) seen.push(await next());
-    await expect.poll(() => quick.length).toBe(602);
+    await expect.poll(() => quick.length, patience).toBe(602);
     left.abort();
     await following;
     await slow.return?.();
@@ -182,11 +179,11 @@ function withServer(): void {
     const left = new AbortController();
     const run = projector.run(left.signal);
     onTestFinished(() => left.abort());
-    await expect.poll(async () => (await projector.status()).state).toBe("live");
+    await expect.poll(async () => (await projector.status()).state, patience).toBe("live");
     const seen: number[] = [];
     projector.view$("conversation-cnv_one1").subscribe(({ view }) => seen.push(view.summary.events));
     await write(first, [said("one1")]);
-    await expect.poll(() => seen.at(-1)).toBe(3);
+    await expect.poll(() => seen.at(-1), patience).toBe(3);
     left.abort();
     await run;
     const { events } = await projector.status();
@@ -230,7 +227,7 @@ function withServer(): void {
     const ids = [];
     for (let n = 0; n < 3; n += 1) {
       ids.push((await appendPrepared(store, {})).sent.envelopes[0]?.id);
-      await expect.poll(() => seen).toEqual(ids);
+      await expect.poll(() => seen, patience).toEqual(ids);
     }
     left.abort();
     await following;
@@ -282,4 +279,16 @@ async function startProxy(to: number) {
 }
 
 if (hasPostgres) describe("a server of Postgres", withServer);
-else test.skip(whyNoPostgres);
+
+test("pages of the log grow while events are small, and shrink after one of large events", () => {
+  const size = createPageSize();
+  const page = (units: number) => [{ data: "x".repeat(units) }];
+  for (let n = 0; n < 5; n += 1) size.note(page(1_000));
+  expect(size.rows()).toBe(256);
+  size.note(page(5_000_000));
+  expect(size.rows()).toBe(128);
+  size.note(page(2_000_000));
+  expect(size.rows()).toBe(128);
+  for (let n = 0; n < 9; n += 1) size.note(page(5_000_000));
+  expect(size.rows()).toBe(1);
+});

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
 import { grantPostgresRoles } from "../../../src/stores/postgres/setup.ts";
 import { isLong, isRound } from "../../support/cases.ts";
 import { outputOf } from "../../support/process.ts";
@@ -64,7 +65,38 @@ function withServer(): void {
       describeLiveness(`the Postgres store of ${who}`, create, openedAgain);
     }
 
+  const patience = { timeout: 20_000 };
   const quick = { renewMs: 10, deadAfterMs: 200, lookMs: 10 };
+
+  test.runIf(hasPgbouncer)(
+    "several stores behind a pooler in transaction mode append, read and follow at once",
+    async () => {
+      const { search } = new URL(await emptyStore());
+      const url = `${pooler?.("postgres", "writer")}${search}`;
+      const stores = await Promise.all([opened(url), opened(url), opened(url)]);
+      const left = new AbortController();
+      const seen: string[] = [];
+      const following = (async () => {
+        for await (const { id } of stores[0].subscribe({ signal: left.signal })) seen.push(id);
+      })();
+      const sent = await Promise.all(
+        Array.from({ length: 60 }, async (_, n) => {
+          const store = stores[n % stores.length];
+          if (store === undefined) throw new Error("there are three stores");
+          const { sent } = await appendPrepared(store, { count: 1 + (n % 3) });
+          expect((await all(store.readStream(sent.stream))).map(({ id }) => id)).toEqual(
+            sent.envelopes.map(({ id }) => id),
+          );
+          return sent.envelopes.map(({ id }) => id);
+        }),
+      );
+      const log = (await all(stores[2].readLog())).map(({ id }) => id);
+      expect(log.toSorted()).toEqual(sent.flat().toSorted());
+      await expect.poll(() => seen, patience).toEqual(log);
+      left.abort();
+      await following;
+    },
+  );
 
   test("a killed holder's lease counts as alive until a reader has seen it unrenewed for long enough", async () => {
     const url = await emptyStore();
@@ -102,7 +134,7 @@ function withServer(): void {
     const holder = await opened(url, { pace: quick, warn });
     const held = await holder.liveness.hold();
     await sql(url, `DELETE FROM ${schemaOf(url)}.leases`);
-    await expect.poll(() => warnings).toHaveLength(1);
+    await expect.poll(() => warnings, patience).toHaveLength(1);
     expect(warnings[0]).toMatch(/nothing at .* shows any longer .*other processes may take over its open runs/);
     expect(await holder.liveness.hold()).not.toBe(held);
     await sql(url, "CREATE ROLE auditor LOGIN");

@@ -202,4 +202,25 @@ export const askedFaults: readonly PlantedFault[] = [
     put: "seen.silentMs + passed",
     suite: "stores/eventstoredb/lease-watch",
   },
+  {
+    of: "an address of Postgres with an unencoded password is shown in a message",
+    file: "stores/postgres/address.ts",
+    find: 'if ((path ?? "").includes("@")) throw refusal(credentialsRule);',
+    put: "",
+    suite: "stores/postgres/address",
+  },
+  {
+    of: "a connection of Postgres that hangs is used again",
+    file: "stores/postgres/connections.ts",
+    find: "if (isOfConnection(error)) drop(client);",
+    put: "if (isOfConnection(error) && limitMs < 0) drop(client);",
+    suite: "stores/postgres/connections",
+  },
+  {
+    of: "another product that speaks the protocol of Postgres is taken for it",
+    file: "stores/postgres/connections.ts",
+    find: "if (foreign !== undefined) {",
+    put: "if (foreign === null) {",
+    suite: "stores/postgres/connections",
+  },
 ];
