@@ -1,3 +1,4 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import { checkBounds } from "../../log/codec/bounds.ts";
 import {
   firstRevision,
@@ -6,9 +7,10 @@ import {
   resolveHeadMismatch,
 } from "../../log/codec/idempotent-append.ts";
 import { headOf } from "../../log/codec/prepare.ts";
-import type { AppendResult, Head, PreparedAppend } from "../../log/ports/event-store.ts";
+import { type AppendResult, type Head, type PreparedAppend, StoreCorruptedError } from "../../log/ports/event-store.ts";
+import { realTime } from "../time.ts";
 import type { SqlValue } from "./client.ts";
-import type { Database } from "./database.ts";
+import { type Database, longestPauseMs } from "./database.ts";
 import { appendArrays } from "./schema.ts";
 import type { Seen } from "./seen.ts";
 
@@ -36,6 +38,8 @@ export type AppendsOptions = {
 };
 
 type Job = {
+  /** The end of its deadline, from the call on. */
+  readonly until: number;
   readonly prepared: PreparedAppend;
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: unknown) => void;
@@ -46,15 +50,17 @@ type Job = {
  * outcome of a call is unknown it is repeated: an append that has already happened then finds itself.
  */
 export function createAppends({ database, storeId, seen, onCommit }: AppendsOptions): Appends {
-  const { schema } = database.address;
+  const { schema, deadlineMs } = database.address;
   const queue: Job[] = [];
   let groups = 0;
   let isScheduled = false;
   let whenIdle: (() => void)[] = [];
   /** The positions of the last events; null for an append that did not find the expected head. */
-  async function write(group: readonly PreparedAppend[]): Promise<readonly (string | null)[]> {
-    const { text, values } = appendCall(group, { schema, storeId, seen: seen.position() });
-    const [row] = await database.append<{ readonly positions: string }>(text, values);
+  async function write(group: readonly Job[]): Promise<readonly (string | null)[]> {
+    const appends = group.map(({ prepared }) => prepared);
+    const { text, values } = appendCall(appends, { schema, storeId, seen: seen.position() });
+    const forMs = Math.max(1, untilOf(group) - realTime.nowMs());
+    const [row] = await database.append<{ readonly positions: string }>(text, values, { forMs });
     return (row?.positions ?? "").split(",").map((position) => (position === "" ? null : position));
   }
 
@@ -94,19 +100,30 @@ export function createAppends({ database, storeId, seen, onCommit }: AppendsOpti
     const written = group.filter(({ prepared }) => prepared.envelopes.length > 0);
     const positionByJob = new Map<Job, string | null>();
     try {
-      const positions = written.length === 0 ? [] : await write(written.map(({ prepared }) => prepared));
+      const positions = written.length === 0 ? [] : await write(written);
       written.forEach((job, index) => void positionByJob.set(job, positions[index] ?? null));
     } catch (error) {
-      const [only] = group;
-      if (group.length === 1 && only !== undefined) only.reject(error);
-      // One append that the server rejects harms no other.
-      else for (const job of group) await commit([job]);
+      await fail(group, error);
       return;
     }
     onCommit();
     await Promise.all(
       group.map((job) => answer(job.prepared, positionByJob.get(job) ?? null).then(job.resolve, job.reject)),
     );
+  }
+
+  async function fail(group: readonly Job[], error: unknown): Promise<void> {
+    if (group.length > 1 && isOfOne(error)) {
+      // One append that the server rejects harms no other.
+      for (const job of group) await commit([job]);
+      return;
+    }
+    // Those that were called later have time left, unless the failure did not come from the time.
+    const now = realTime.nowMs();
+    const isLate = now >= untilOf(group) - longestPauseMs;
+    const isLeft = ({ until }: Job): boolean => isLate && until > now + longestPauseMs;
+    for (const job of group) if (!isLeft(job)) job.reject(error);
+    queue.unshift(...group.filter(isLeft));
   }
 
   function start(): void {
@@ -136,7 +153,7 @@ export function createAppends({ database, storeId, seen, onCommit }: AppendsOpti
       new Promise((resolve, reject) => {
         database.refuseIfClosed();
         checkBounds(prepared);
-        queue.push({ prepared, resolve, reject });
+        queue.push({ until: realTime.nowMs() + deadlineMs, prepared, resolve, reject });
         schedule();
       }),
     idle: () =>
@@ -154,6 +171,12 @@ type FoundRow = {
   readonly eventDigest: string | null;
   readonly position: string | null;
 };
+
+/** When the first of their deadlines ends. */
+const untilOf = (group: readonly Job[]): number => Math.min(...group.map(({ until }) => until));
+
+/** Whether the failure may come from one append of a group: its content, or what is stored at its place. */
+const isOfOne = (error: unknown): boolean => error instanceof StoreCorruptedError || !(error instanceof TurnlogError);
 
 /** Takes as many appends from the queue as one call may have. */
 function takeGroup(queue: Job[]): readonly Job[] {

@@ -48,7 +48,8 @@ export type DatabaseOptions = {
 const maxConnections = 2;
 
 const firstPauseMs = 10;
-const longestPauseMs = 1_000;
+/** The longest pause between two tries: a call may end this much before its deadline. */
+export const longestPauseMs = 1_000;
 
 /** Longer than `append_1` waits for a lock: its outcome is then known, and the connection stays open. */
 const shortestTryMs = 6_000;

@@ -173,9 +173,13 @@ function withServer(): void {
       await expect(refused).rejects.toThrow("which Postgres cannot store");
       await expect(store.head(stream)).rejects.toThrow(RangeError);
     }
+    // Called at once, they share a call of the server, and the one that is refused harms no other.
+    const streams = ["conversation-a", "conversation-\0", "conversation-b"];
+    const together = await Promise.allSettled(streams.map((stream) => store.append(prepared({ stream }))));
+    expect(together.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
     const build = await store.views.begin("notes", 1);
     expect(await store.views.containing(build, ["\0"])).toEqual([]);
-    expect(await all(store.readLog())).toEqual([]);
+    expect((await all(store.readLog())).map(({ stream }) => stream)).toEqual(["conversation-a", "conversation-b"]);
   });
 
   test("a position of another kind of store, or one beyond the end, is refused", async () => {
@@ -241,7 +245,12 @@ function withServer(): void {
     await server.kill();
     try {
       const refused = store.append(next);
+      // They share calls of the server, and the deadline.
+      const begun = performance.now();
+      const many = Promise.allSettled(Array.from({ length: 30 }, () => store.append(prepared())));
       await expect(refused).rejects.toThrow(StoreUnavailableError);
+      expect(new Set((await many).map(({ status }) => status))).toEqual(new Set(["rejected"]));
+      expect(performance.now() - begun).toBeLessThan(10 * soon.deadlineMs);
       await expect(refused).rejects.toThrow("check that the server runs there");
       await expect(opened(url, { deadlineMs: 300 })).rejects.toThrow("cannot be reached");
     } finally {
