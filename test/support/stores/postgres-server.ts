@@ -38,6 +38,9 @@ export type PostgresServer = {
   readonly end: () => Promise<void>;
 };
 
+/** How long a server may take to start: after a crash it reads its log first. */
+const startMs = 60_000;
+
 /** Servers refuse to run as root. */
 const nobody = 65_534;
 /** The user that servers run as, if it is another one. */
@@ -99,8 +102,14 @@ export async function startPostgres({
     const gone = server.ended.then(({ code, stderr }) => {
       throw new Error(`postgres ended with ${String(code)}: ${stderr}`);
     });
-    await Promise.race([ready, gone]);
-    gone.catch(() => undefined);
+    // A server that starts and never says that it is ready would outlive the tests.
+    const late = setTimeout(() => server.child.kill("SIGQUIT"), startMs);
+    try {
+      await Promise.race([ready, gone]);
+    } finally {
+      clearTimeout(late);
+      gone.catch(() => undefined);
+    }
   }
   async function stop(signal: "SIGQUIT" | "SIGINT"): Promise<void> {
     running?.child.kill(signal);
