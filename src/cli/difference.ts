@@ -41,25 +41,34 @@ export function differenceLines(
 ): readonly string[] {
   const head = (what: string, { index, label, by }: Headed): string =>
     style.bold(`${what} block ${index}, ${label}`) + (by === null ? "" : style.dim(`  by ${actorLabel(by)}`));
-  const marked = (mark: string, lines: readonly string[], styled: (line: string) => string): readonly string[] =>
-    lines.map((line) => styled(`${mark} ${line}`));
   return [
     ...removed.flatMap((block) => [head("removed", block), ...marked("-", linesOf(block), style.bad)]),
     ...added.flatMap((block) => [head("added", block), ...marked("+", linesOf(block), style.good)]),
-    ...modified.flatMap(({ before, after, by, label }) => {
-      const { same, old, now, rest } = partsOf(linesOf(before), linesOf(after));
-      return [
-        head("modified", { index: after.index, by, label }),
-        ...kept(same, style),
-        ...marked("-", old, style.bad),
-        ...marked("+", now, style.good),
-        ...kept(rest, style),
-        ...(old.length + now.length === 0 ? [style.dim("  the text is the same, other fields differ")] : []),
-      ];
-    }),
+    ...modified.flatMap(({ before, after, by, label }) => [
+      head("modified", { index: after.index, by, label }),
+      ...differingLines(linesOf(before), linesOf(after), style),
+    ]),
     ...moved.map((block) => head("moved", block)),
   ];
 }
+
+/** The difference of two texts; an empty one is absent. */
+export const textDifference = (before: string, after: string, style: Style): readonly string[] =>
+  differingLines(before === "" ? [] : before.split("\n"), after === "" ? [] : after.split("\n"), style);
+
+function differingLines(before: readonly string[], after: readonly string[], style: Style): readonly string[] {
+  const { same, old, now, rest } = partsOf(before, after);
+  return [
+    ...kept(same, style),
+    ...marked("-", old, style.bad),
+    ...marked("+", now, style.good),
+    ...kept(rest, style),
+    ...(old.length + now.length === 0 ? [style.dim("  the text is the same, other fields differ")] : []),
+  ];
+}
+
+const marked = (mark: string, lines: readonly string[], styled: (line: string) => string): readonly string[] =>
+  lines.map((line) => styled(`${mark} ${line}`));
 
 type Headed = { readonly index: number; readonly label: string; readonly by: Actor | null };
 

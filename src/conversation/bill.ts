@@ -1,10 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { isJsonObject } from "../base/json.ts";
-import { anything, kindOf, meant, optionsOf, textOf } from "../base/options.ts";
+import { anything, kindOf, meant, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { type Bill, billRows } from "../bill/bill.ts";
 import { type BillBy, billKinds, isBillBy } from "../bill/bill-by.ts";
-import { type PriceFile, readPriceFile } from "../bill/price-file.ts";
 import { type ConversationId, checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { isErased } from "../log/codec/erased.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
@@ -14,21 +11,18 @@ import { foldStreamNow } from "../read-models/key-fold.ts";
 import type { CatchUpOptions, RowProjector } from "../read-models/row-projector.ts";
 import { erasureOrders } from "../records/erasures.ts";
 import { type Billed, namedCells } from "./bill-names.ts";
+import { type PriceOptions, priceOptions, pricesOf } from "./prices.ts";
 import { billing } from "./read-models.ts";
 import { withRows } from "./rows.ts";
 
 /** Whose costs to add up, and how to list them. */
-export type BillOptions = {
+export type BillOptions = PriceOptions & {
   /** The conversations, with those of their subagents; by default all of the store. */
   readonly conversations?: readonly string[];
   /** By default `model`. */
   readonly by?: BillBy;
   /** Only requests from this time on: a `Date`, or ISO text. */
   readonly since?: Date | string;
-  /** The path of a price file: LiteLLM's `model_prices_and_context_window.json`, or models.dev's `api.json`. */
-  readonly prices?: string;
-  /** The names of entries in the price file, by the name of a model that it does not know, such as a deployment of Azure. */
-  readonly priceAs?: Readonly<Record<string, string>>;
   /** Called with the number of events read so far, while the bill reads events that it has not seen. */
   readonly onProgress?: (events: number) => void;
 };
@@ -44,12 +38,7 @@ const billOptions = optionsOf<BillOptions>({
     const named = typeof given === "string" ? `'${given}'` : kindOf(given);
     throw new TypeError(`${what} is ${named}: ${meant(text, [...billKinds, "label:NAME"])}`);
   },
-  ...{ since: anything, prices: textOf("the path of a price file"), onProgress: anything },
-  priceAs(what, given) {
-    if (isJsonObject(given) && Object.values(given).every((name) => typeof name === "string"))
-      return anything(what, given);
-    throw new TypeError(`${what} is ${kindOf(given)}: give { model: "name of an entry" }`);
-  },
+  ...{ since: anything, onProgress: anything, ...priceOptions },
 });
 
 /** Adds up what conversations cost. */
@@ -57,7 +46,7 @@ export async function billConversations(events: EventStore, options: BillOptions
   billOptions.check("bill", options);
   const { conversations, by = "model", since: from, onProgress } = options;
   const since = from === undefined ? null : timeOf(from);
-  const prices = await pricesOf(options);
+  const prices = await pricesOf("bill", options);
   const wanted = conversations === undefined ? null : [...new Set(conversations.map(checkedConversationId))];
   const { billed, erased } = await readBilled(events, wanted, onProgress === undefined ? {} : { onProgress });
   const counted: Billed[] = [];
@@ -69,13 +58,6 @@ export async function billConversations(events: EventStore, options: BillOptions
     erased,
     damaged: billed.filter(({ isDamaged }) => isDamaged).length,
   };
-}
-
-async function pricesOf({ prices: file, priceAs }: BillOptions): Promise<PriceFile | null> {
-  if (file !== undefined)
-    return readPriceFile(await readFile(file, "utf8"), { file, ...(priceAs === undefined ? {} : { priceAs }) });
-  if (priceAs === undefined) return null;
-  throw new TypeError("bill: priceAs names entries of a price file: give prices too");
 }
 
 function timeOf(given: Date | string): string {

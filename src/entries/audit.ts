@@ -12,7 +12,10 @@ export type {
 } from "../audit/verify.ts";
 export type { BillRow } from "../bill/bill.ts";
 export type { BillCost, NotPriced } from "../bill/bill-sum.ts";
+export type { MissPrice } from "../bill/price-of-miss.ts";
 export type { BlamedBlock, BlameReport, BlockStory, RemovedBlock } from "../conversation/blame-report.ts";
+export type { CacheAdvice } from "../conversation/cache-advice.ts";
+export type { RequestCache } from "../conversation/cache-report.ts";
 export type { ContextCandidate } from "../conversation/candidates.ts";
 export { compareConversations, type MergeBase, type TurnDeparture } from "../conversation/compare.ts";
 export type { ConversationDiff, DiffSide, RevisionOf } from "../conversation/diff.ts";
@@ -24,9 +27,13 @@ export type { ComparedReasoning, ReasoningReport } from "../conversation/reasoni
 export type { RequestBefore } from "../conversation/request-before.ts";
 export type { BlockLabel, ChangedBlock, PlacedBlock, TurnChanges } from "../conversation/turn-changes.ts";
 export type { WalkedEvent } from "../conversation/walk.ts";
+export type { OwnCacheRules, WhyOptions } from "../conversation/why-options.ts";
 export { type ModifiedBlock, type TurnDifference, turnDifference } from "../domain/turn-difference.ts";
 export type { BlockOutline, TurnOutline } from "../domain/turn-outline.ts";
 export type { ReasoningBreak, ReasoningFate } from "../engine/planning/reasoning-survival.ts";
 export type { SentRequest } from "../engine/planning/recorded-request.ts";
 export type { Blame, BlamedVersion, BlockChange } from "../projections/blame.ts";
+export type { CacheAuthor } from "../projections/cache-author.ts";
 export type { ServerContext, Unusable } from "../projections/server-contexts.ts";
+export type { CacheRules } from "../providers/caching/cache-rules.ts";
+export type { CacheCause, CacheTokens } from "../providers/caching/cache-verdict.ts";

@@ -249,4 +249,4 @@ function addCell(view: BillView, key: BillKey, sums: BillSums): void {
 }
 
 /** `openai-responses https://api.openai.com/v1`: what a scope begins with. */
-const endpointOf = (scope: string): string => scope.split(" ", 2).join(" ");
+export const endpointOf = (scope: string): string => scope.split(" ", 2).join(" ");

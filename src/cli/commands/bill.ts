@@ -5,8 +5,8 @@ import type { BillBy } from "../../bill/bill-by.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { billDocument } from "../documents/stores.ts";
-import { UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
+import { checkPrices } from "../price-files.ts";
 import type { Cell } from "../screen.ts";
 
 type Options = {
@@ -23,9 +23,9 @@ type Cost = Omit<Document["rows"][number], "name">;
 export const bill = commandCode({
   document: billDocument,
 
-  async *run(context, { arguments: names, options: { by, since, prices, priceAs } }: CommandInput<Options>) {
-    if (priceAs !== undefined && prices === undefined)
-      throw new UsageError("--price-as names an entry of a price file: give --prices FILE too");
+  async *run(context, { arguments: names, options }: CommandInput<Options>) {
+    checkPrices(options);
+    const { by, since, prices, priceAs } = options;
     await using store = await context.openStore("read");
     const conversations = await namedIn(store, names);
     yield await context.progress("events read", (onProgress) =>

@@ -1,5 +1,6 @@
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt, inOneLine } from "../../base/printable.ts";
+import { cacheTrailReader } from "../../conversation/cache-trail.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import { explainRequest, type RequestExplanation } from "../../conversation/explain.ts";
 import type { FoundRequest } from "../../conversation/find-request.ts";
@@ -15,24 +16,35 @@ import { endpointLabel, shortId } from "../../wording/labels.ts";
 import { shownText } from "../../wording/shown-text.ts";
 import { layerNotes, repairWords } from "../../wording/side-notes.ts";
 import { blockRow, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
+import { printCache } from "../cache-lines.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { type WhyDocument, whyDocument } from "../documents/requests.ts";
 import { findRecordedRequest } from "../find.ts";
+import { pricesIn } from "../price-files.ts";
 import { printReasoning } from "../reasoning-lines.ts";
 import { codecsOf } from "../stack-file.ts";
 
-type Options = { readonly stack?: string; readonly reasoning?: boolean };
+type Options = {
+  readonly stack?: string;
+  readonly reasoning?: boolean;
+  readonly prices?: string;
+  readonly priceAs?: Readonly<Record<string, string>>;
+};
 
 /** Why a request was sent the way it was. */
 export const why = commandCode({
   document: whyDocument,
 
   async *run(context, { arguments: [place = ""], options }: CommandInput<Options>) {
+    const prices = await pricesIn(options);
     await using store = await context.openStore("read");
     const codecs = await codecsOf(options.stack);
-    const { conversation, request } = await findRecordedRequest(store, place, { codecs, orBefore: true });
-    const explained = documentOf(conversation, explainRequest(request));
+    const { follow, trail } = cacheTrailReader();
+    const found = await findRecordedRequest(store, place, { codecs, orBefore: true, follow });
+    const { conversation, request, skipped } = found;
+    const about = { trail: trail(), skipped, prices, rules: {} };
+    const explained = documentOf(conversation, await explainRequest(store.log, request, about));
     if (options.reasoning !== true) yield explained;
     else yield { ...explained, reasoning: await reasoningOf(store, request) };
   },
@@ -54,6 +66,7 @@ export const why = commandCode({
       printReasoning(document.reasoning, screen);
       return;
     }
+    printCache(document, screen);
     print("", style.bold("Sent"));
     const own = conversationStream(conversation);
     const leftOut = new Set(decision.repairs.filter(({ rule }) => rule === "omit").map(({ index }) => index));

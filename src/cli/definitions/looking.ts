@@ -3,6 +3,14 @@ import { billedBy, labelOption, numberIn, oneMore, option, someText, timeBefore 
 
 const revision = "<conversation[@r]>";
 
+const priceFile = [
+  option("--prices <file>", "a price file: LiteLLM's model_prices_and_context_window.json, or models.dev's api.json"),
+  option(
+    "--price-as <model=entry>",
+    "price a model that the file does not know as this entry (may be repeated)",
+  ).argParser(labelOption),
+];
+
 export const lookAtConversations: CommandGroup = {
   heading: "Look at conversations:",
   commands: [
@@ -67,14 +75,7 @@ export const lookAtConversations: CommandGroup = {
           "--since <time>",
           "only requests since then: 2026-09-01T12:30 (UTC), or how long ago: 30m, 2h, 3d",
         ).argParser(timeBefore(Date.now)),
-        option(
-          "--prices <file>",
-          "a price file: LiteLLM's model_prices_and_context_window.json, or models.dev's api.json",
-        ),
-        option(
-          "--price-as <model=entry>",
-          "price a model that the file does not know as this entry (may be repeated)",
-        ).argParser(labelOption),
+        ...priceFile,
       ],
       load: async () => (await import("../commands/bill.ts")).bill,
     },
@@ -164,10 +165,11 @@ export const lookAtRequests: CommandGroup = {
     {
       name: "why",
       arguments: revision,
-      summary: "explain why a request was sent as it was, and who broke the chain",
+      summary: "explain why a request was sent as it was, who broke the chain, and why the prompt cache missed",
       example: "why @last@24",
       options: [
         option("--reasoning", "show what happened to the Turn's reasoning, and which layer broke its prefix"),
+        ...priceFile,
         option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
       ],
       load: async () => (await import("../commands/why.ts")).why,

@@ -24,3 +24,6 @@ export type ChangeDocument = z.infer<typeof change>;
 
 /** A block as its event holds it, with its place in the Turn. */
 export const block = z.strictObject({ index: z.int(), ...blockJsonSchema.shape, digest: blockNameSchema });
+
+/** An amount of money, as decimal text. */
+export const dollars = z.string().regex(/^\d+(\.\d+)?$/);

@@ -3,6 +3,7 @@ import { actorSchema } from "../../domain/actor.ts";
 import { decisionSchema, divergenceSchema, inferenceRequested } from "../../domain/events/inference-events.ts";
 import { layerTimingSchema } from "../../domain/events/shared.ts";
 import { sha256Schema } from "../../domain/ids.ts";
+import { requestCache } from "./caching.ts";
 import { at, change, count, list, place, revision, stream } from "./parts.ts";
 import { brokenBy } from "./running.ts";
 
@@ -129,6 +130,8 @@ export const whyDocument = z.strictObject({
       changedSettings: list(z.string()),
     })
     .nullable(),
+  /** Why it read from the prompt cache what it read. */
+  cache: requestCache,
   /** Work of layers that no Turn shows. */
   timings: list(layerTimingSchema),
   /** With `--reasoning`: what happened to the Turn's reasoning. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { sha256Schema } from "../../domain/ids.ts";
-import { at, conversation, count, list, place, revision, stream } from "./parts.ts";
+import { at, conversation, count, dollars, list, place, revision, stream } from "./parts.ts";
 
 /** `turnlog ls` */
 export const lsDocument = z.strictObject({
@@ -45,8 +45,6 @@ export const lsDocument = z.strictObject({
   /** The value of --after for the next page; null if there is none. */
   next: z.string().nullable(),
 });
-
-const dollars = z.string().regex(/^\d+(\.\d+)?$/);
 
 const billCost = {
   requests: count,
