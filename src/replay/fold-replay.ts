@@ -135,7 +135,9 @@ class FoldComparison {
     if (!isRequest(event)) return;
     this.requests += 1;
     const route = (event.type === "InferenceRequested" ? event.data.route : undefined) ?? null;
-    const { attempt, decision } = event.data;
+    const { attempt } = event.data;
+    // Found beside the plan, and compared by the fold.
+    const { cache: _, ...decision } = event.data.decision;
     const failure = attempt > 0 ? (asked?.failure ?? null) : null;
     const next = attempt > 0 ? failure?.next : this.#chosen.get(frame);
     const isAsSaid = next === undefined || (next !== null && "route" in next && next.route === route);

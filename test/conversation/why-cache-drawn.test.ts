@@ -39,6 +39,10 @@ test.each(Object.entries(cachedProviders))(
         note("requests");
         note(truth.reason);
         if (isNear(judged)) note("estimates near");
+        if (truth.reason === "changed" && cache.divergence !== null) {
+          note("planned");
+          if (judged.planned !== null) note(authors.has(judged.planned) ? "planned right" : "planned wrong");
+        }
         if (changes.has(truth.reason)) note(`by ${authorName(cache.author)}`);
         if (changes.has(truth.reason) && authors.size === 1) note("one author");
       }
@@ -47,6 +51,9 @@ test.each(Object.entries(cachedProviders))(
     const count = (what: string): number => met.get(what) ?? 0;
     expect(wrong.slice(0, 8)).toEqual([]);
     expect(count("estimates near")).toBeGreaterThanOrEqual(count("requests") * 0.95);
+    // Planning compares with fewer requests, and then concludes nothing.
+    expect(count("planned wrong")).toBe(0);
+    expect(count("planned right")).toBeGreaterThanOrEqual(count("planned") * 0.9);
     if (!isTelling) return;
     expect(["read", "changed", "expired", "by settings"].filter((what) => count(what) === 0)).toEqual([]);
     expect(count("one author")).toBeGreaterThan(12);

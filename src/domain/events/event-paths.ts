@@ -123,6 +123,9 @@ const decision = all(
   kept("capabilities.lanes", "capabilities.counts"),
   divergence,
   named("rejected.divergence.actor.name"),
+  kept("cache", "cache.against", "cache.settings[]", "cache.unit", "cache.keptBlocks", "cache.lostBytes"),
+  kept("cache.actor", "cache.actor.kind"),
+  named("cache.actor.name"),
 );
 
 const settings = all(

@@ -24,6 +24,22 @@ export const divergenceSchema = z.strictObject({
 });
 export type Divergence = z.infer<typeof divergenceSchema>;
 
+/** What a request gives up of an earlier prompt, so that no prompt cache can serve it: known before it is sent. */
+const cacheLossSchema = z.strictObject({
+  /** The earlier request that shares most with this one, as far as planning has looked. */
+  against: z.string(),
+  /** The settings that differ from its settings, by path. Whether a server reads them as part of the prompt depends on the wire. */
+  settings: z.array(z.string()),
+  /** The id of the first block that differs; null if the Turn begins with all of its blocks. */
+  unit: z.string().nullable(),
+  /** Who changed that block, or the instructions; null if unknown, or nothing of them has changed. */
+  actor: actorSchema.nullable(),
+  /** How many blocks of its Turn are the beginning of this one, and the UTF-8 bytes of its other blocks that are sent again. */
+  keptBlocks: z.int().nonnegative(),
+  lostBytes: z.int().nonnegative(),
+});
+export type CacheLoss = z.infer<typeof cacheLossSchema>;
+
 /**
  * The planner's decision for one request, as the rule "Planning and shaping" lists it. Reasons, rules, transports and capabilities are
  * names: a new name needs no new version. Everything that a request holds beyond the Turn and the settings is recorded here.
@@ -61,6 +77,8 @@ export const decisionSchema = z.strictObject({
       divergence: divergenceSchema.nullable(),
     })
     .nullable(),
+  /** Null if nothing was compared: the first request of an endpoint, or one beside the conversation. Absent in requests of older versions. */
+  cache: z.exactOptional(cacheLossSchema.nullable()),
 });
 export type Decision = z.infer<typeof decisionSchema>;
 

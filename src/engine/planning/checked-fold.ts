@@ -9,6 +9,7 @@ import { type ConversationView, conversationView } from "../../projections/conve
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { buildRequest, heldBefore } from "./build-request.ts";
+import { recordedLoss } from "./cache-loss.ts";
 import type { PlanRequest } from "./plan-request.ts";
 import { type Codecs, recordedRequest, requestOf } from "./recorded-request.ts";
 import { settingsDigest } from "./request-settings.ts";
@@ -71,7 +72,10 @@ export class CheckedFold {
       return compare("settingsDigest", [digest, null], `its settings ${digest.slice(0, 12)}… were not declared`);
     }
     const asked = recordedRequest(this.view, recorded, this.#codecs);
-    const decided = decide === undefined ? null : firstOtherDigest(decision, decide(asked), "decision");
+    // Versions before did not look for it.
+    const cache = decision.cache === undefined ? {} : { cache: recordedLoss(this.view, recorded) };
+    const decided =
+      decide === undefined ? null : firstOtherDigest(decision, { ...decide(asked), ...cache }, "decision");
     if (decided !== null) return { ...decided, words: differenceWords(decided) };
     const built = buildRequest(asked, decision);
     const context = heldBefore(asked.contexts, anchor);

@@ -5,6 +5,7 @@ import type { Turn } from "../../../src/domain/turn.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
 import { lens } from "../../../src/middleware/lens.ts";
+import { cacheAuthorOf } from "../../../src/projections/cache-author.ts";
 import type { CacheVerdict } from "../../../src/reference-server/server.ts";
 import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
 import { type CachedProvider, type CachedWorld, minute } from "./cached-world.ts";
@@ -13,6 +14,8 @@ import { type CachedProvider, type CachedWorld, minute } from "./cached-world.ts
 export type Judged = {
   readonly cache: RequestCache;
   readonly truth: CacheVerdict;
+  /** The author that was recorded when the request was planned; null if no block had changed. */
+  readonly planned: string | null;
   /** Who changed something of the prompt since the earlier request that the server compares with. */
   readonly authors: ReadonlySet<string>;
   readonly drawn: string;
@@ -64,8 +67,10 @@ export async function drawnLayers(
     if (truth === undefined) throw new Error("the server gave no verdict");
     const since = truth.against === null ? n : truth.against - first;
     const authors = new Set(asked.slice(since + 1, n + 1).flatMap(({ author }) => author ?? []));
-    const { cache } = await talk.why(revision, { cacheRules: rules });
-    judged.push({ cache, truth, authors, drawn });
+    const { cache, decision } = await talk.why(revision, { cacheRules: rules });
+    const { unit = null, actor = null } = decision.cache ?? {};
+    const planned = unit === null ? null : authorName(cacheAuthorOf({ actor, change: "edited" }));
+    judged.push({ cache, truth, authors, planned, drawn });
   }
   return judged;
 }

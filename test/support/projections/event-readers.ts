@@ -13,6 +13,8 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "cli/find.ts": "searches titles, and the answer of a request",
   "cli/show-document.ts": "collects what one page shows of a run",
   "conversation/append-blocks.ts": "gives the blocks of its own append back",
+  "conversation/cache-report.ts": "finds the answer to one request",
+  "conversation/cache-trail.ts": "follows prompts from request to request, for one report",
   "conversation/delete-stored.ts": "lists what servers stored: no fold keeps every id that there ever was",
   "conversation/find-request.ts": "searches backwards for a request, without a fold",
   "conversation/import-stored.ts": "compares an import that is repeated with the events that are there",
