@@ -1,6 +1,6 @@
 import { type JsonObject, objectOf, parseJson, textOrEmpty } from "../base/json.ts";
 import type { PriceFile } from "../bill/price-file.ts";
-import { lostClasses, type MissPrice, priceOfMiss } from "../bill/price-of-miss.ts";
+import { type MissPrice, priceOfMiss } from "../bill/price-of-miss.ts";
 import type { Divergence } from "../domain/events/inference-events.ts";
 import type { Counts } from "../domain/events/shared.ts";
 import { notRead } from "../domain/not-read.ts";
@@ -13,6 +13,7 @@ import { endpointOf } from "../projections/bill.ts";
 import { partsOf } from "../projections/billed-parts.ts";
 import type { BlockChange } from "../projections/blame.ts";
 import type { CacheAuthor } from "../projections/cache-author.ts";
+import { lostClasses } from "../projections/lost-classes.ts";
 import type { CacheRules } from "../providers/caching/cache-rules.ts";
 import type { CacheCause, CachedRequest, CacheTokens, CacheVerdict } from "../providers/caching/cache-verdict.ts";
 import { walkCache } from "../providers/caching/cache-walk.ts";

@@ -21,6 +21,7 @@ import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { readOwn } from "../log/writer/read-conversation.ts";
 import { codecsWith } from "../providers/codecs.ts";
 import type { BillOptions } from "./bill.ts";
+import type { CacheOptions, CacheReport } from "./cache.ts";
 import { Conversation } from "./conversation.ts";
 import { planErasureOptions, waitMs } from "./conversation-options.ts";
 import type { ImportedConversation, ImportStoredOptions } from "./import-stored.ts";
@@ -148,6 +149,16 @@ export class TurnlogStore implements AsyncDisposable {
   async bill(options: BillOptions = {}): Promise<Bill> {
     const { billConversations } = await import("./bill.ts");
     return billConversations(this.events, options);
+  }
+
+  /**
+   * Adds up what prompt caches saved and what their misses cost, by cause and by who caused them, the worst first (docs/COSTS.md).
+   * @example const { hitRate, misses } = await store.cache({ since: "2026-09-01", prices: "./prices.json" });
+   * @throws {TurnlogError} `not-found`; `prices-unusable` for a price file of another form.
+   */
+  async cache(options: CacheOptions = {}): Promise<CacheReport> {
+    const { reportCaches } = await import("./cache.ts");
+    return reportCaches(this.events, options);
   }
 
   /**

@@ -12,8 +12,10 @@ export type {
 } from "../audit/verify.ts";
 export type { BillRow } from "../bill/bill.ts";
 export type { BillCost, NotPriced } from "../bill/bill-sum.ts";
+export type { CacheSum, MissRow } from "../bill/cache-sum.ts";
 export type { MissPrice } from "../bill/price-of-miss.ts";
 export type { BlamedBlock, BlameReport, BlockStory, RemovedBlock } from "../conversation/blame-report.ts";
+export type { CacheOptions, CacheReport } from "../conversation/cache.ts";
 export type { CacheAdvice } from "../conversation/cache-advice.ts";
 export type { RequestCache } from "../conversation/cache-report.ts";
 export type { ContextCandidate } from "../conversation/candidates.ts";

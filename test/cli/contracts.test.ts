@@ -26,6 +26,7 @@ const lines = {
     "bill --by run --since 2026-01-01T12:30",
     "bill --by label:user --prices FILE:prices.json --price-as demo=gpt-5.4",
   ],
+  cache: ["cache --all", "cache DEMO --since 2026-01-01 --prices FILE:prices.json --price-as demo=gpt-5.4"],
   log: [
     "log DEMO",
     "log DEMO@10..12",
@@ -50,7 +51,13 @@ const lines = {
   compare: ["compare DEMO cnv_fork", "compare cnv_fork cnv_fork"],
   blame: ["blame DEMO", "blame DEMO 5", "blame DEMO@39", "blame DEMO@41", "blame cnv_fork"],
   request: ["request DEMO@24", "request DEMO --pretty"],
-  why: ["why DEMO", "why DEMO@24", "why DEMO@47", "why DEMO@47 --reasoning"],
+  why: [
+    "why DEMO",
+    "why DEMO@24 --prices FILE:prices.json --price-as demo=gpt-5.4",
+    "why DEMO@24",
+    "why DEMO@47",
+    "why DEMO@47 --reasoning",
+  ],
   fork: ["fork DEMO@24 --id cnv_other"],
   resume: ["resume DEMO --abandon"],
   cancel: ["cancel DEMO --reason late --wait 0"],

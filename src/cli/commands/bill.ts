@@ -17,7 +17,7 @@ type Options = {
 };
 
 type Document = z.infer<typeof billDocument>;
-type Cost = Omit<Document["rows"][number], "name">;
+type Cost = Omit<Document["rows"][number], "name" | "removed">;
 
 /** What conversations cost: requests, tokens by price class, and money. */
 export const bill = commandCode({
@@ -89,6 +89,7 @@ const weightOf = ({ tokens: { uncached, read, written, output } }: Cost): number
 
 function restWords(by: string): string {
   if (by === "run") return "(outside runs)";
+  if (by === "layer") return "(not paid again)";
   return by.startsWith("label:") ? "(without the label)" : "(unknown)";
 }
 

@@ -1,7 +1,8 @@
 import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
-import { type AnyProjector, readModels } from "../../conversation/read-models.ts";
+import type { AnyProjector } from "../../conversation/any-projector.ts";
+import { readModels } from "../../conversation/read-models.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
 import { rowsOfStream, searchTexts, streamOfRow } from "../../projections/search-texts.ts";

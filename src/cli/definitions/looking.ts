@@ -68,7 +68,7 @@ export const lookAtConversations: CommandGroup = {
       summary: "add up requests, tokens and, with a price file, money",
       example: "bill --by label:user --since 7d --prices prices.json",
       options: [
-        option("--by <what>", "list by model, conversation, provider, day, run or label:NAME")
+        option("--by <what>", "list by model, conversation, provider, day, run, layer or label:NAME")
           .argParser(billedBy)
           .default("model"),
         option(
@@ -161,6 +161,21 @@ export const lookAtRequests: CommandGroup = {
         option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
       ],
       load: async () => (await import("../commands/request.ts")).request,
+    },
+    {
+      name: "cache",
+      arguments: "[conversation...]",
+      summary: "show what prompt caches saved, what their misses cost, and who caused them",
+      example: "cache --all --since 7d --prices prices.json",
+      options: [
+        option("-a, --all", "all conversations of the store, instead of named ones"),
+        option(
+          "--since <time>",
+          "only requests since then: 2026-09-01T12:30 (UTC), or how long ago: 30m, 2h, 3d",
+        ).argParser(timeBefore(Date.now)),
+        ...priceFile,
+      ],
+      load: async () => (await import("../commands/cache.ts")).cache,
     },
     {
       name: "why",

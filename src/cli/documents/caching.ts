@@ -78,3 +78,37 @@ export const requestCache = z.strictObject({
   avoid: z.string().nullable(),
 });
 export type RequestCacheDocument = z.infer<typeof requestCache>;
+
+/** `turnlog cache` */
+export const cacheDocument = z.strictObject({
+  since: at.nullable(),
+  prices: z
+    .strictObject({ file: z.string(), sha256: sha256Schema, format: z.enum(["litellm", "models.dev"]) })
+    .nullable(),
+  requests: count,
+  /** Input of the requests: all of it, what was read from caches, and what was paid for again. */
+  tokens: z.strictObject({ input: count, read: count, lost: count }),
+  /** What was read of the input; null if no provider reported it. */
+  hitRate: z.number().min(0).max(1).nullable(),
+  /** The worst first. */
+  misses: list(
+    z.strictObject({
+      cause: z.string(),
+      /** `redact@1.2.0` for a layer, else `caller`, `compaction`, `settings`, `engine`; null if nobody changed the prompt. */
+      author: z.string().nullable(),
+      requests: count,
+      lost: count,
+      /** About how many tokens the author removed from prompts. */
+      removed: count,
+      money: dollars.nullable(),
+      /** Lost tokens without a price. */
+      notPriced: count,
+    }),
+  ),
+  money: dollars.nullable(),
+  /** Requests about which nothing is known: not reported, of older versions, of programs that make their own prompts. */
+  unknown: z.strictObject({ untold: count, notLookedAt: count, unknown: count }),
+  skipped: count,
+  erased: count.nullable(),
+  damaged: count,
+});

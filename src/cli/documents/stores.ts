@@ -75,7 +75,14 @@ export const billDocument = z.strictObject({
       entries: list(z.strictObject({ model: z.string(), endpoint: z.string().nullable(), entry: z.string() })),
     })
     .nullable(),
-  rows: list(z.strictObject({ name: z.string(), ...billCost })),
+  rows: list(
+    z.strictObject({
+      name: z.string(),
+      ...billCost,
+      /** By layer: about how many tokens its changes removed from prompts. */
+      removed: z.exactOptional(count),
+    }),
+  ),
   rest: z.strictObject(billCost),
   total: z.strictObject(billCost),
   skipped: count,

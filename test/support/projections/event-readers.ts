@@ -18,6 +18,7 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "conversation/delete-stored.ts": "lists what servers stored: no fold keeps every id that there ever was",
   "conversation/find-request.ts": "searches backwards for a request, without a fold",
   "conversation/import-stored.ts": "compares an import that is repeated with the events that are there",
+  "conversation/looked-at.ts": "finds the requests of older versions, and asks planning about them",
   "conversation/past.ts": "gives the decision of the request at a revision",
   "conversation/reasoning-report.ts": "finds the answer to one request",
   "conversation/walk.ts": "makes the body of each request that it passes",
