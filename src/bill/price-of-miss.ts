@@ -2,14 +2,18 @@ import { dollarText } from "../base/dollars.ts";
 import { type BillKey, nothingBilled } from "../projections/bill-cells.ts";
 import type { PaidInput } from "../projections/lost-classes.ts";
 import type { PriceFile } from "./price-file.ts";
-import { priceOfCell, type Unpriced } from "./price-of-cell.ts";
+import { priceOfCell } from "./price-of-cell.ts";
 
 /** What a miss cost more than reading the same tokens from the cache would have. */
 export type MissPrice = {
   /** In dollars, as decimal text; null if a class has no price. */
   readonly usd: string | null;
   /** Tokens without a price, and why. */
-  readonly notPriced: readonly Unpriced[];
+  readonly notPriced: readonly {
+    readonly class: string;
+    readonly tokens: number;
+    readonly why: "no-prices" | "no-entry" | "ambiguous" | "no-price";
+  }[];
   /** The name of the entry that was used; null if none fits. */
   readonly entry: string | null;
 };

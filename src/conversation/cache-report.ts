@@ -1,7 +1,6 @@
 import { type JsonObject, objectOf, parseJson, textOrEmpty } from "../base/json.ts";
 import type { PriceFile } from "../bill/price-file.ts";
-import { type MissPrice, priceOfMiss } from "../bill/price-of-miss.ts";
-import type { Divergence } from "../domain/events/inference-events.ts";
+import { priceOfMiss } from "../bill/price-of-miss.ts";
 import type { Counts } from "../domain/events/shared.ts";
 import { notRead } from "../domain/not-read.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
@@ -11,69 +10,17 @@ import type { EventLog } from "../log/codec/event-log.ts";
 import { readEvents } from "../log/history/read-events.ts";
 import { endpointOf } from "../projections/bill.ts";
 import { partsOf } from "../projections/billed-parts.ts";
-import type { BlockChange } from "../projections/blame.ts";
-import type { CacheAuthor } from "../projections/cache-author.ts";
 import { lostClasses } from "../projections/lost-classes.ts";
 import type { CacheRules } from "../providers/caching/cache-rules.ts";
-import type { CacheCause, CachedRequest, CacheTokens, CacheVerdict } from "../providers/caching/cache-verdict.ts";
+import type { CachedRequest, CacheVerdict } from "../providers/caching/cache-verdict.ts";
 import { walkCache } from "../providers/caching/cache-walk.ts";
 import { cachedRequest } from "../providers/caching/cached-request.ts";
 import { shownText } from "../wording/shown-text.ts";
-import { adviceFor, type CacheAdvice } from "./cache-advice.ts";
+import { adviceFor } from "./cache-advice.ts";
 import { blocksChangedBy, type CacheCulprit, instructionsChangedBy } from "./cache-culprit.ts";
 import { type CacheTrail, outcomeOf, type PromptOutcome, type SentPrompt, wholeInput } from "./cache-trail.ts";
 import type { FoundRequest, RequestPlace } from "./find-request.ts";
-
-/** Why a request read from its provider's prompt cache what it read, who changed its prompt, and what that cost. */
-export type RequestCache = {
-  /** `unknown` if nothing is known of the prompts of its wire, or its codec is not available. */
-  readonly cause: CacheCause | "unknown";
-  /** What the cause would be by the rules alone, if the answer reported otherwise or nothing. */
-  readonly foreseen: CacheCause | "unknown";
-  /** The earlier request that shares most with this one. */
-  readonly against: {
-    readonly stream: string;
-    readonly revision: number;
-    readonly inferenceId: string;
-    readonly at: string;
-  } | null;
-  /** The first part of the request body that is not shared with that one: a setting, a tool, the instructions or a block. */
-  readonly unit: CacheVerdict["unit"];
-  /** The first block that differs, who changed it, and a word or two for it; its index is in the Turn. */
-  readonly divergence: (Divergence & { readonly block: string }) | null;
-  /** Who changed the prompt; null if nobody did, or the log does not say. */
-  readonly author: CacheAuthor | null;
-  /** The text of that block then and now, and where the log has the change; null if no block changed. */
-  readonly edit: {
-    readonly before: string | null;
-    readonly after: string | null;
-    readonly changed: BlockChange | null;
-  } | null;
-  /** The settings that differ from those of the earlier request, and the names of tools that came and went. */
-  readonly changedSettings: readonly string[];
-  readonly tools: { readonly added: readonly string[]; readonly removed: readonly string[] };
-  /** How long ago the entry was last used, in milliseconds, if it expired or may have. */
-  readonly idleMs: number | null;
-  /** What the vendor says of this model's cache, and where. */
-  readonly rules: Pick<CacheRules, "minimumTokens" | "lifetimes" | "source"> | null;
-  /** Input tokens by price class, as the provider reported them; null if it reported none, or they contradict each other. */
-  readonly tokens: {
-    readonly input: number;
-    readonly uncached: number;
-    readonly read: number | null;
-    readonly written: Readonly<Record<string, number>>;
-  } | null;
-  /** How much of the prompt is shared with the earlier request, and how much of that the rules let a server read. */
-  readonly shared: CacheTokens | null;
-  readonly foreseenRead: CacheTokens | null;
-  /** What would have been read if nothing had been lost, and what was lost. */
-  readonly expected: CacheTokens | null;
-  readonly lost: CacheTokens | null;
-  /** What the lost tokens cost more than reading them would have, by the price file; null without one, or if nothing was lost. */
-  readonly price: (MissPrice & Pick<PriceFile, "file" | "sha256" | "format">) | null;
-  /** What would have avoided the miss, by name; null if nothing would. */
-  readonly avoid: CacheAdvice | null;
-};
+import type { RequestCache } from "./request-cache.ts";
 
 export type CacheReportOptions = {
   readonly prices: PriceFile | null;

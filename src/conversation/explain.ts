@@ -5,10 +5,11 @@ import { inputTurn, planAgain } from "../engine/planning/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { type BlockChange, lastChange } from "../projections/blame.ts";
 import { labelIn } from "../wording/labels.ts";
-import { explainCache, type RequestCache } from "./cache-report.ts";
+import { explainCache } from "./cache-report.ts";
 import { type ContextCandidate, candidatesOf } from "./candidates.ts";
 import type { FoundRequest } from "./find-request.ts";
 import { type RequestBefore, requestBefore } from "./request-before.ts";
+import type { RequestCache } from "./request-cache.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
 
 /** A block that a request sent: a word or two for it, and who last changed it. */

@@ -16,6 +16,7 @@ import { keepBudget } from "../stack/budget.ts";
 import type { Codec, SentBlock } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 import { warnOfAge } from "./aged-reasoning.ts";
+import { tellLostCache } from "./lost-cache.ts";
 import type { Retry } from "./reactions.ts";
 import { latestAnswer, type StepRequest, stepRequest } from "./step-request.ts";
 import { warnOfWholeTurns } from "./whole-turns.ts";
@@ -81,6 +82,7 @@ export function prepare(
   record(run, { type: "SettingsDeclared", version: 2, data: { digest, settings } }, declarer, frame);
   record(run, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
   warnOfWholeTurns(session, decision);
+  tellLostCache(session, frame, { decision, asked });
   return { request, settings, bodyText, bodyWith, shaped };
 }
 

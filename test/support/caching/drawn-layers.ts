@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { RequestCache } from "../../../src/conversation/cache-report.ts";
+import type { RequestCache } from "../../../src/conversation/request-cache.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
