@@ -3,6 +3,7 @@ import { utf8Length } from "../../base/utf8.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import type { CacheLoss } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import type { BlockId } from "../../domain/ids.ts";
 import { notRead } from "../../domain/not-read.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { equalBeginning } from "../../domain/turn-difference.ts";
@@ -49,8 +50,8 @@ export function cacheLoss(asked: CacheLossOf): CacheLoss {
 
 /** The bytes that are sent again of what was sent before, from a place on. */
 function bytesAgain(prompt: Turn, outgoing: Turn, from: number): number {
-  const sent = new Set(prompt.after(from).map(idOf));
-  return outgoing.after(from).reduce((sum, block) => sum + (sent.has(idOf(block)) ? bytesOf(block) : 0), 0);
+  const sent = new Set<BlockId | null>(prompt.after(from).map(idOf));
+  return outgoing.after(from).reduce((sum, block) => sum + (sent.has(block.id) ? bytesOf(block) : 0), 0);
 }
 
 /** What every server reads before the messages. */

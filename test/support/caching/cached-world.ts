@@ -1,6 +1,7 @@
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { OwnCacheRules } from "../../../src/conversation/why-options.ts";
 import type { Provider } from "../../../src/engine/stack/provider.ts";
+import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { aiSdk } from "../../../src/providers/ai-sdk/ai-sdk.ts";
 import { anthropic } from "../../../src/providers/anthropic/anthropic.ts";
 import { chatCompletions } from "../../../src/providers/chat/chat-completions.ts";
@@ -80,9 +81,9 @@ const plain: CacheOptions = { minimumTokens: 0, stepTokens: 1, lookback: 20 };
 
 export async function cachedWorld(
   { front }: CachedProvider,
-  options: { readonly facts?: CacheOptions; readonly lifetimeMs?: number } = {},
+  options: { readonly facts?: CacheOptions; readonly lifetimeMs?: number; readonly events?: EventStore } = {},
 ): Promise<CachedWorld & AsyncDisposable> {
-  const workshop = createWorkshop();
+  const workshop = createWorkshop(options.events === undefined ? {} : { events: options.events });
   const { facts = {}, lifetimeMs = 5 * minute } = options;
   const boundaries = front === "messages" ? "breakpoints" : "every-unit";
   const lifetimesMs = { default: lifetimeMs, "5m": lifetimeMs };
