@@ -33,9 +33,13 @@ export type CacheLossOf = Pick<PlanRequest, "contexts" | "provenance" | "scope" 
 export function cacheLoss(asked: CacheLossOf): CacheLoss {
   const { outgoing, latest, contexts, settings, settingsDigest } = asked;
   const { context, turn } = latest;
-  const prompt = turn.slice(turn.length - (context.length - context.inputLength));
-  const kept = equalBeginning(prompt, outgoing);
+  const promptLength = turn.length - (context.length - context.inputLength);
   const isSame = context.settingsDigest === settingsDigest;
+  // Mostly the Turn goes on from the answer, and one digest tells.
+  if (isSame && turn.length <= outgoing.length && outgoing.contextAt(turn.length) === turn.digest)
+    return wholeLoss(context, promptLength);
+  const prompt = turn.slice(promptLength);
+  const kept = equalBeginning(prompt, outgoing);
   const changed = isSame ? [] : changedPaths(contexts.settings(context.settingsDigest), settings);
   if (changed.length === 0 && kept === prompt.length) return wholeLoss(context, kept);
   const other = wholePrefix(asked);
