@@ -1,35 +1,11 @@
 import { counted } from "../base/counted.ts";
 import { printable } from "../base/printable.ts";
-import type { ChangedBlock, PlacedBlock, TurnChanges } from "../conversation/turn-changes.ts";
+import type { DifferenceDocument } from "../documents/differences.ts";
 import type { Actor } from "../domain/actor.ts";
-import type { Block } from "../domain/block.ts";
-import { type BlockJson, blockFromJson, blockToJson } from "../domain/block-json.ts";
-import type { Turn } from "../domain/turn.ts";
+import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
 import { actorLabel } from "../wording/labels.ts";
 import { shownText } from "../wording/shown-text.ts";
-import type { DifferenceDocument } from "./documents/differences.ts";
 import type { Style } from "./screen.ts";
-
-/** A block in a document: as its event holds it, with its place in the Turn. */
-export const blockDocument = (block: Block, index: number) => ({
-  index,
-  ...blockToJson(block),
-  digest: block.recordedAs,
-});
-
-export const turnDocument = (turn: Turn) => turn.blocks.map(blockDocument);
-
-/** The changes, each with its author. */
-export function differenceDocumentOf({ added, removed, modified, moved }: TurnChanges): DifferenceDocument {
-  const placed = ({ block, index }: PlacedBlock) => blockDocument(block, index);
-  const changed = (each: ChangedBlock) => ({ ...placed(each), by: each.by, label: each.label });
-  return {
-    added: added.map(changed),
-    removed: removed.map(changed),
-    modified: modified.map(({ before, after, ...rest }) => ({ before: placed(before), after: placed(after), ...rest })),
-    moved: moved.map(changed),
-  };
-}
 
 /**
  * The lines of a difference: the kind of change, the block with its place, and the author; then the earlier text after `-` and the

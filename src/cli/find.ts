@@ -2,8 +2,9 @@ import { counted } from "../base/counted.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { type FoundRequest, findRequest } from "../conversation/find-request.ts";
 import { listConversations } from "../conversation/list.ts";
-import { readWatchedPlace, type WatchedPlace } from "../conversation/place.ts";
+import { readWatchedPlace } from "../conversation/place.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
+import type { FoundPlace } from "../documents/found-place.ts";
 import { type ConversationId, conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { isHidden, labelsAfter } from "../domain/labels.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
@@ -167,9 +168,6 @@ async function findResponse(conversation: Conversation, prefix: string): Promise
   if (only === undefined) throw new NotFoundError(`no response of ${conversation.id} has the id '${prefix}'`);
   return only;
 }
-
-/** A conversation at one revision, with what its blocks and events need to be described. */
-export type FoundPlace = WatchedPlace & { readonly conversation: Conversation };
 
 /** A revision of a conversation, found but not loaded. */
 export type FoundRevision = { readonly conversation: Conversation; readonly revision: number };

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { backupDocument, copyDocument, exportDocument } from "../../src/cli/documents/stores.ts";
 import { appendPrepared } from "../../src/contracts/prepared.ts";
+import { backupDocument, copyDocument, exportDocument } from "../../src/documents/stores.ts";
 import { openStore } from "../../src/open-store.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { eraseDocument } from "../../src/cli/documents/erasing.ts";
+import { eraseDocument } from "../../src/documents/erasing.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { foundIn } from "../support/erasure/secrets.ts";
 import type { Outcome } from "../support/outcome.ts";

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { quarantineDocument, statusDocument } from "../../src/cli/documents/stores.ts";
 import { withRows } from "../../src/conversation/rows.ts";
+import { quarantineDocument, statusDocument } from "../../src/documents/stores.ts";
 import { type EventStore, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";

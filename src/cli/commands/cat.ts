@@ -1,5 +1,6 @@
 import { type JsonValue, parseJson } from "../../base/json.ts";
 import { printableJson } from "../../base/printable.ts";
+import { catDocument } from "../../documents/conversations.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { checkEnvelope } from "../../log/codec/envelope.ts";
 import { joinLines } from "../../log/codec/lines.ts";
@@ -7,7 +8,6 @@ import { asReading, readEvent } from "../../log/codec/recorded.ts";
 import type { EventStore } from "../../log/ports/event-store.ts";
 import { envelopeAt, type StoredEnvelope } from "../../log/ports/event-store.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { catDocument } from "../documents/conversations.ts";
 import { NotFoundError } from "../exit-codes.ts";
 import { findPlace } from "../find.ts";
 

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { counted } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
+import { eraseDocument } from "../../documents/erasing.ts";
 import type { ErasureReason } from "../../erasure/erase.ts";
 import { readSigningKey, signNote } from "../../erasure/note.ts";
 import type { ErasurePlan } from "../../erasure/plan.ts";
@@ -8,7 +9,6 @@ import { receiptBegin, receiptText } from "../../erasure/receipt.ts";
 import { type ErasureOrder, erasureOrders } from "../../records/erasures.ts";
 import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { eraseDocument } from "../documents/erasing.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversations } from "../find.ts";
 import { writeWholeFile } from "../whole-file.ts";

@@ -2,11 +2,11 @@ import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
 import { type ListOptions, listConversations } from "../../conversation/list.ts";
+import { lsDocument } from "../../documents/stores.ts";
 import { hiddenLabel } from "../../domain/labels.ts";
 import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
-import { lsDocument } from "../documents/stores.ts";
 import { savedPercent } from "../saved-percent.ts";
 
 type Options = Pick<ListOptions, "after" | "since" | "until" | "state" | "losses" | "sort"> & {

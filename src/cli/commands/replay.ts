@@ -2,6 +2,7 @@ import { counted } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { type ReplayedDocument, replayDocument } from "../../documents/running.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { saveCounterfactual, whatIf } from "../../replay/counterfactual.ts";
 import { replayFolds } from "../../replay/fold-replay.ts";
@@ -15,7 +16,6 @@ import {
   isAsRecorded,
   renderCounterfactual,
 } from "../counterfactual-report.ts";
-import { type ReplayedDocument, replayDocument } from "../documents/running.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision, newConversation } from "../find.ts";
 import { lastRevision, parsePlace } from "../revision.ts";

@@ -1,11 +1,11 @@
 import { counted } from "../../base/counted.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
+import { backupDocument } from "../../documents/stores.ts";
 import { recordExport } from "../../records/exports.ts";
 import { sqliteFile } from "../../stores/sqlite/address.ts";
 import { backUpStore, restoreStore, type WrittenFile } from "../../stores/sqlite/backup.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, shownUrl } from "../context.ts";
-import { backupDocument } from "../documents/stores.ts";
 import { UsageError } from "../exit-codes.ts";
 
 /** Writes a sqlite store into one file. */

@@ -11,7 +11,7 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "cli/commands/resume.ts": "counts what a run that was taken up did",
   "cli/event-filter.ts": "--type: shows events of the types that were asked for",
   "cli/find.ts": "searches titles, and the answer of a request",
-  "cli/show-document.ts": "collects what one page shows of a run",
+  "documents/show-document.ts": "collects what one page shows of a run",
   "conversation/append-blocks.ts": "gives the blocks of its own append back",
   "conversation/delete-stored.ts": "lists what servers stored: no fold keeps every id that there ever was",
   "conversation/find-request.ts": "searches backwards for a request, without a fold",

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { actorSchema } from "../../domain/actor.ts";
-import { decisionSchema, divergenceSchema, inferenceRequested } from "../../domain/events/inference-events.ts";
-import { layerTimingSchema } from "../../domain/events/shared.ts";
-import { sha256Schema } from "../../domain/ids.ts";
+import { actorSchema } from "../domain/actor.ts";
+import { decisionSchema, divergenceSchema, inferenceRequested } from "../domain/events/inference-events.ts";
+import { layerTimingSchema } from "../domain/events/shared.ts";
+import { sha256Schema } from "../domain/ids.ts";
 import { at, change, count, list, place, revision, stream } from "./parts.ts";
 import { brokenBy } from "./running.ts";
 

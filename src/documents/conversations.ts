@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { actorSchema } from "../../domain/actor.ts";
-import { anchorSchema } from "../../domain/anchor.ts";
-import { blockKinds } from "../../domain/block.ts";
-import { conversationStarted } from "../../domain/events/conversation-events.ts";
-import { jsonValueSchema } from "../../domain/events/shared.ts";
-import { sha256Schema } from "../../domain/ids.ts";
-import { envelopeSchema } from "../../log/codec/envelope.ts";
+import { actorSchema } from "../domain/actor.ts";
+import { anchorSchema } from "../domain/anchor.ts";
+import { blockKinds } from "../domain/block.ts";
+import { conversationStarted } from "../domain/events/conversation-events.ts";
+import { jsonValueSchema } from "../domain/events/shared.ts";
+import { sha256Schema } from "../domain/ids.ts";
+import { envelopeSchema } from "../log/codec/envelope.ts";
 import { differenceDocument } from "./differences.ts";
 import { at, block, change, conversation, count, list, place, revision, stream } from "./parts.ts";
 

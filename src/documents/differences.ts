@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { actorSchema } from "../../domain/actor.ts";
-import { sha256Schema } from "../../domain/ids.ts";
+import { actorSchema } from "../domain/actor.ts";
+import { sha256Schema } from "../domain/ids.ts";
 import { block, change, count, list, place, revision, stream } from "./parts.ts";
 
 /** The author, and a short name of the block. */

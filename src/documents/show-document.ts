@@ -12,9 +12,9 @@ import type { ServerContext } from "../projections/server-contexts.ts";
 import { totalTokens, type UsageView, usage } from "../projections/usage.ts";
 import { describeEvent } from "../wording/describe-event.ts";
 import { labelIn } from "../wording/labels.ts";
-import { blockDocument, turnDocument } from "./difference.ts";
-import type { RunDocument, ServerContextDocument, ShowDocument, ToldBlock } from "./documents/conversations.ts";
-import type { FoundPlace } from "./find.ts";
+import type { RunDocument, ServerContextDocument, ShowDocument, ToldBlock } from "./conversations.ts";
+import type { FoundPlace } from "./found-place.ts";
+import { blockDocument, turnDocument } from "./turn-documents.ts";
 
 /** What `turnlog show` adds to the view of a past revision: it reads the same events. */
 export class ShowFolds {

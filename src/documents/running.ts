@@ -1,10 +1,9 @@
 import * as z from "zod";
-import { decisionSchema, divergenceSchema } from "../../domain/events/inference-events.ts";
-import { jsonValueSchema } from "../../domain/events/shared.ts";
-import { sha256Schema } from "../../domain/ids.ts";
-import { modes } from "../../engine/stack/chain-policy.ts";
-import { rehearsalProviders, rehearsalTransports } from "../../rehearsal/ports.ts";
-import { shells } from "../completion.ts";
+import { decisionSchema, divergenceSchema } from "../domain/events/inference-events.ts";
+import { jsonValueSchema } from "../domain/events/shared.ts";
+import { sha256Schema } from "../domain/ids.ts";
+import { modes } from "../engine/stack/chain-policy.ts";
+import { rehearsalProviders, rehearsalTransports } from "../rehearsal/ports.ts";
 import { conversation, count, list, revision } from "./parts.ts";
 
 const { strategy, reason } = decisionSchema.shape;
@@ -74,6 +73,10 @@ export const rehearsalDocument = z.strictObject({
 
 /** `turnlog reference-server`, when it listens */
 export const serverDocument = z.strictObject({ url: z.string(), baseUrl: z.string() });
+
+/** The shells that commands can be completed in. */
+export const shells = ["bash", "zsh", "fish"] as const;
+export type Shell = (typeof shells)[number];
 
 /** `turnlog completion` */
 export const completionDocument = z.strictObject({ shell: z.enum(shells), script: z.string() });

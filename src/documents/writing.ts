@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { blockKinds } from "../../domain/block.ts";
-import { sha256Schema } from "../../domain/ids.ts";
+import { blockKinds } from "../domain/block.ts";
+import { sha256Schema } from "../domain/ids.ts";
 import { conversation, count, list, revision } from "./parts.ts";
 
 /** `turnlog append` */

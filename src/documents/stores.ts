@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { sha256Schema } from "../../domain/ids.ts";
+import { sha256Schema } from "../domain/ids.ts";
 import { at, conversation, count, list, place, revision, stream } from "./parts.ts";
 
 /** `turnlog ls` */

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { actorSchema } from "../../domain/actor.ts";
-import { blockJsonSchema } from "../../domain/block-json.ts";
-import { blockNameSchema, conversationIdSchema } from "../../domain/ids.ts";
+import { actorSchema } from "../domain/actor.ts";
+import { blockJsonSchema } from "../domain/block-json.ts";
+import { blockNameSchema, conversationIdSchema } from "../domain/ids.ts";
 
 /*
  * The contract of `--json`: this folder has one strict schema for the document of each command. The schemas describe `data`; around
