@@ -8,7 +8,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Plugin, rolldown } from "rolldown";
@@ -54,6 +54,8 @@ async function replace(folder: string, stamp: Stamp, input: Entries): Promise<vo
   try {
     await bundle(next, input);
     writeStamp(next, stamp);
+    // The studio's page has sources of its own (tools/build-page.ts).
+    if (existsSync(join(folder, "studio"))) cpSync(join(folder, "studio"), join(next, "studio"), { recursive: true });
     if (existsSync(folder)) renameSync(folder, last);
     renameSync(next, folder);
   } finally {

@@ -74,6 +74,14 @@ export const rehearsalDocument = z.strictObject({
 /** `turnlog reference-server`, when it listens */
 export const serverDocument = z.strictObject({ url: z.string(), baseUrl: z.string() });
 
+/** `turnlog studio`, when it listens */
+export const studioDocument = z.strictObject({
+  /** With the token: anyone with it can read the store. */
+  url: z.string(),
+  port: count,
+  store: z.string(),
+});
+
 /** The shells that commands can be completed in. */
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];

@@ -19,6 +19,7 @@ const lines = {
   rehearse: ["rehearse --generate a --limit 1"],
   // It goes on until it is interrupted: a test of its process reads its document.
   "reference-server": [],
+  studio: [],
   ls: ["ls", "ls -n 0 --all"],
   bill: [
     "bill",

@@ -79,6 +79,25 @@ export const lookAtConversations: CommandGroup = {
       load: async () => (await import("../commands/bill.ts")).bill,
     },
     {
+      name: "studio",
+      arguments: "[store|bundle]",
+      summary: "open a page in the browser that shows conversations, what was sent, and who changed it",
+      example: "studio sqlite:./turnlog.db",
+      options: [
+        option("-c, --conversation <conversation>", "begin with this conversation").argParser(someText),
+        option("--port <port>", "the port to listen on; by default 4777, or the next free one").argParser(
+          numberIn({ least: 0, most: 65_535 }),
+        ),
+        option("--host <host>", "the address to listen on; another than this machine's needs --allow-host").default(
+          "127.0.0.1",
+        ),
+        option("--allow-host <name>", "a name under which other machines ask (may be repeated)").argParser(oneMore),
+        option("--no-open", "only print the link; so does BROWSER=none"),
+        option("--prices <file>", "a price file, as for `bill`"),
+      ],
+      load: async () => (await import("../commands/studio.ts")).studio,
+    },
+    {
       name: "log",
       arguments: "<conversation[@r..r]>",
       summary: "show what happened, one line for each event",

@@ -1,0 +1,321 @@
+import type { Actor } from "../domain/actor.ts";
+
+/*
+ * What the studio's page reads beyond the documents of commands. The page imports these types, so both sides change together.
+ */
+
+/** How a request was sent. `whole`: everything, because the endpoint or the caller wants it so; `full`: everything, because a chain ended. */
+export type Verdict = "first" | "chained" | "rebased" | "full" | "whole" | "aside" | "failed";
+
+export type StoreDocument = {
+  /** The address without credentials. */
+  readonly address: string;
+  readonly isWritable: boolean;
+  readonly version: string;
+  /** The price file that sums of money are made with; null without one. */
+  readonly prices: string | null;
+};
+
+/** A request on the strip: one cell. */
+export type StripRequest = {
+  readonly revision: number;
+  readonly verdict: Verdict;
+  /** The bytes of its body, and about how many more the server held. */
+  readonly bytes: number;
+  readonly heldBytes: number;
+  /** Null if the answer did not say, or has not come. */
+  readonly tokens: TokensOfRequest | null;
+  /** From the request to its answer; null without one. */
+  readonly ms: number | null;
+  readonly model: string | null;
+};
+
+export type TokensOfRequest = {
+  readonly input: number;
+  /** Null if the provider does not say what it read from its cache. */
+  readonly read: number | null;
+  /** About how many of the input were in the endpoint's previous request or answer, and were not read from the cache. */
+  readonly again: number;
+  readonly output: number;
+};
+
+/** A message or a run of the log: it folds to one row. */
+export type LogGroup = {
+  readonly from: number;
+  readonly to: number;
+  readonly words: string;
+  /** The worst of its requests. */
+  readonly worst: Verdict | null;
+  readonly state: "done" | "open" | "failed";
+};
+
+type LayerName = { readonly name: string; readonly isOwn: boolean };
+
+/** A conversation as its page needs it first. */
+export type OverviewDocument = {
+  readonly conversation: string;
+  readonly title: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly parent: { readonly conversation: string; readonly revision: number | null } | null;
+  readonly events: number;
+  /** The digest of the newest event. */
+  readonly digest: string;
+  readonly runs: number;
+  readonly isOpen: boolean;
+  /** In the order in which runs name them, the engine's own first. */
+  readonly layers: readonly LayerName[];
+  readonly groups: readonly LogGroup[];
+  readonly requests: readonly StripRequest[];
+  /** The first event that cannot be read or followed: what the conversation was from there on is unknown. */
+  readonly damage: { readonly revision: number; readonly message: string } | null;
+};
+
+export type RowSign = "user" | "app" | "engine" | "layer" | "tool" | "request" | "answer" | "bad" | "hole";
+
+/** An event of the log, in few words. */
+export type LogRow = {
+  readonly revision: number;
+  readonly at: string;
+  readonly type: string;
+  readonly sign: RowSign;
+  /** The layer whose row it is. */
+  readonly layer: string | null;
+  readonly layerNumber: number | null;
+  /** What it is about, and what follows in lighter type. */
+  readonly words: string;
+  readonly detail: string;
+  /** Of a row of a layer: `~`, `+` or `−`. */
+  readonly change: string | null;
+  /** At the right: bytes, tokens, milliseconds, `on`, `back`. */
+  readonly value: string;
+  readonly verdict: Verdict | null;
+  /** The whole sentence, as `turnlog log` prints it. */
+  readonly sentence: string;
+  readonly problem: string | null;
+};
+
+export type LogPage = { readonly from: number; readonly total: number; readonly rows: readonly LogRow[] };
+
+/** A piece of a text's difference. */
+export type Piece = {
+  readonly op: "same" | "del" | "ins";
+  readonly text: string;
+  /** What of it is folded away. */
+  readonly more: { readonly text: string; readonly lines: number } | null;
+};
+
+export type TextDifference = {
+  /** In characters. */
+  readonly before: number;
+  readonly after: number;
+  /** Old and new whole, because too little is shared. */
+  readonly isWhole: boolean;
+  readonly pieces: readonly Piece[];
+};
+
+/** What a layer did to a block. */
+export type StackEdit = {
+  readonly layer: number;
+  readonly change: "modified" | "added" | "removed" | "moved";
+  readonly difference: TextDifference | null;
+  /** The event that recorded it; null if it is an idle pass's neighbour. */
+  readonly revision: number | null;
+};
+
+export type RequestSign = "held" | "changed" | "again" | "new" | "instructions";
+
+export type StackRow = {
+  readonly kind: "block";
+  readonly id: string;
+  /** In the request, or if it is not in it, in the client's Turn. */
+  readonly index: number;
+  readonly label: string;
+  /** The beginning of its text in the client's Turn; null if it is not there. */
+  readonly client: string | null;
+  readonly edits: readonly StackEdit[];
+  /** Null if it is not in the request. */
+  readonly request: { readonly sign: RequestSign; readonly text: string } | null;
+  readonly characters: number;
+};
+
+export type StackFold = {
+  readonly kind: "fold";
+  readonly from: number;
+  readonly to: number;
+  readonly sign: RequestSign;
+};
+
+export type StackLayer = {
+  readonly number: number;
+  readonly name: string;
+  readonly version: string;
+  readonly isOwn: boolean;
+  readonly changed: number;
+  readonly ms: number | null;
+};
+
+export type BannerPart = { readonly layer: string; readonly number: number | null } | string;
+
+export type Banner = {
+  readonly tone: "none" | "warn" | "bad";
+  readonly verdict: Verdict | "nothing";
+  readonly title: readonly BannerPart[];
+  readonly text: string;
+  readonly edit: number | null;
+  readonly block: { readonly id: string; readonly index: number } | null;
+};
+
+export type HeldContext = {
+  readonly responseId: string;
+  readonly conversation: string;
+  readonly revision: number;
+  readonly blocks: number;
+  readonly isAnchor: boolean;
+  readonly isBad: boolean;
+  readonly verdict: string;
+  readonly state: "confirmed" | "assumed" | "expired" | "unknown";
+};
+
+/** The stack at a revision: from the client's Turn through the layers to the request and its answer. */
+export type StackDocument = {
+  readonly conversation: string;
+  readonly revision: number;
+  readonly banner: Banner;
+  readonly client: { readonly blocks: number; readonly revision: number };
+  readonly layers: readonly StackLayer[];
+  readonly request: {
+    readonly revision: number;
+    readonly verdict: Verdict;
+    readonly blocks: number;
+    readonly blocksSent: number;
+    readonly bytes: number;
+    /** About how many more the server held. */
+    readonly heldBytes: number;
+    /** The response that it continues from, and the blocks that the server holds under it. */
+    readonly anchor: { readonly id: string; readonly blocks: number } | null;
+    readonly model: string | null;
+  } | null;
+  readonly answer: {
+    readonly revision: number;
+    readonly isFailure: boolean;
+    readonly words: string;
+    /** Of the answer; null if the provider did not say. */
+    readonly tokens: number | null;
+    readonly ms: number;
+    readonly blocks: readonly { readonly index: number; readonly label: string; readonly text: string }[];
+  } | null;
+  readonly rows: readonly (StackRow | StackFold)[];
+  /** The place of the first of these rows among all, and how many there are. */
+  readonly from: number;
+  readonly total: number;
+  readonly contexts: readonly HeldContext[];
+  readonly moreContexts: number;
+};
+
+/** A page of a request's body: indented JSON, by lines. */
+export type BodyDocument = {
+  readonly conversation: string;
+  readonly revision: number;
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly encoder: string;
+  readonly transport: string;
+  readonly from: number;
+  readonly total: number;
+  readonly lines: readonly string[];
+};
+
+/** What a block went through. */
+export type BiographyDocument = {
+  readonly conversation: string;
+  readonly id: string;
+  readonly label: string;
+  /** In the newest Turn; null if it is gone. */
+  readonly index: number | null;
+  readonly characters: number;
+  readonly steps: readonly BiographyStep[];
+  readonly previous: string | null;
+  readonly next: string | null;
+};
+
+export type BiographyStep = {
+  readonly what: "made" | "changed" | "removed" | "back";
+  readonly conversation: string;
+  readonly revision: number;
+  readonly at: string;
+  readonly actor: string;
+  readonly layer: string | null;
+  readonly layerNumber: number | null;
+  /** Null if the log has no text of it. */
+  readonly text: string | null;
+  readonly characters: number | null;
+  readonly difference: TextDifference | null;
+  /** The request that it made worse. */
+  readonly broke: { readonly revision: number; readonly verdict: Verdict; readonly bytes: number } | null;
+};
+
+/** What took how long in a run. */
+export type TimeDocument = {
+  readonly conversation: string;
+  readonly runId: string | null;
+  readonly from: number;
+  readonly to: number;
+  readonly startedAt: string;
+  readonly ms: number;
+  readonly isOpen: boolean;
+  readonly spans: readonly Span[];
+};
+
+export type Span = {
+  readonly revision: number;
+  readonly sign: RowSign;
+  readonly name: string;
+  readonly layerNumber: number | null;
+  readonly verdict: Verdict | null;
+  /** From the beginning of the run. */
+  readonly fromMs: number;
+  /** Null while it lasts. */
+  readonly ms: number | null;
+  readonly isFailure: boolean;
+};
+
+export type ChangesDocument = {
+  /** Pass it as `after` next time. */
+  readonly after: string;
+  /** The conversations with new events, and their newest revisions. */
+  readonly changed: readonly { readonly conversation: string; readonly revision: number }[];
+};
+
+/** Requests of conversations, one letter each, of several the worst: `f` first, `c` chained, `r` rebased, `x` full, `w` whole. */
+export type ChainsDocument = { readonly chains: Readonly<Record<string, string>> };
+
+export type ErrorDocument = {
+  readonly error: { readonly code: string; readonly message: string; readonly hint: string };
+};
+
+/** Where the next event of a kind is. */
+export type FindDocument = {
+  readonly what: "edit" | "answer" | "break" | "turn";
+  readonly revision: number | null;
+};
+
+/** The last verification of a conversation by this studio; null if there was none. */
+export type VerifiedDocument = {
+  readonly last: {
+    readonly at: string;
+    readonly isSound: boolean;
+    /** The newest event that was checked, or the one that failed. */
+    readonly revision: number;
+    readonly problem: string | null;
+  } | null;
+};
+
+/** A change of a block, with the text's difference: beside the document of `turnlog diff`. */
+export type ChangedText = {
+  readonly what: "added" | "removed" | "changed" | "moved";
+  readonly id: string;
+  readonly index: number;
+  readonly label: string;
+  readonly by: Actor | null;
+  readonly difference: TextDifference | null;
+};
