@@ -1,7 +1,12 @@
 /**
- * Builds the studio's page into `dist/studio`: `node tools/build-page.ts`.
+ * Builds the studio's page, and the script of a page in one file, into `dist/studio`: `node tools/build-page.ts`.
  */
 import { join } from "node:path";
 import { build } from "vite";
 
-await build({ configFile: join(import.meta.dirname, "../studio/vite.config.ts"), logLevel: "warn" });
+export async function buildPage(): Promise<void> {
+  const configFile = join(import.meta.dirname, "../studio/vite.config.ts");
+  for (const mode of ["production", "offline"]) await build({ configFile, mode, logLevel: "warn" });
+}
+
+if (import.meta.main) await buildPage();

@@ -24,7 +24,7 @@ import { stepAt } from "./step-at.ts";
 import { timeDocument } from "./time-document.ts";
 import { Verifications } from "./verifications.ts";
 
-type Store = Pick<TurnlogStore, "log" | "codecs" | "conversation">;
+type Store = Pick<TurnlogStore, "log" | "codecs">;
 
 /** What the page asks about one conversation: the documents of commands, and the studio's own. */
 export function conversationRoutes(store: Store, conversations: HeldConversations): Hono {
@@ -34,7 +34,11 @@ export function conversationRoutes(store: Store, conversations: HeldConversation
   const held = (context: { readonly req: { param: (name: "id") => string | undefined } }): Promise<HeldConversation> =>
     conversations.get(context.req.param("id") ?? "");
 
-  routes.get("/", async (context) => context.json(overviewDocument((await held(context)).reel)));
+  routes.get("/", async (context) => {
+    const { reel } = await held(context);
+    const known = (name: string): number => wholeOf(context.req.query(name), name, 0);
+    return context.json(overviewDocument(reel, { groups: known("groups"), requests: known("requests") }));
+  });
 
   routes.get("/log", async (context) => {
     const { reel } = await held(context);

@@ -27,7 +27,6 @@ export type StripRequest = {
   readonly tokens: TokensOfRequest | null;
   /** From the request to its answer; null without one. */
   readonly ms: number | null;
-  readonly model: string | null;
 };
 
 export type TokensOfRequest = {
@@ -51,6 +50,25 @@ export type LogGroup = {
 
 type LayerName = { readonly name: string; readonly isOwn: boolean };
 
+/** A part of a list that only grows: what comes from a place on. */
+export type Part<Item> = { readonly from: number; readonly items: readonly Item[] };
+
+/**
+ * A request in few bytes, because there are thousands: revision, verdict (its place in `verdicts`), bytes, held bytes, milliseconds, then
+ * tokens: input, output, read, again; -1 for what is not known.
+ */
+export type PackedRequest = readonly [number, number, number, number, number, number, number, number, number];
+
+export const verdicts = [
+  "first",
+  "chained",
+  "rebased",
+  "full",
+  "whole",
+  "aside",
+  "failed",
+] as const satisfies readonly Verdict[];
+
 /** A conversation as its page needs it first. */
 export type OverviewDocument = {
   readonly conversation: string;
@@ -64,8 +82,9 @@ export type OverviewDocument = {
   readonly isOpen: boolean;
   /** In the order in which runs name them, the engine's own first. */
   readonly layers: readonly LayerName[];
-  readonly groups: readonly LogGroup[];
-  readonly requests: readonly StripRequest[];
+  /** The groups and requests from a place on; the page has those before. */
+  readonly groups: Part<LogGroup>;
+  readonly requests: Part<PackedRequest>;
   /** The first event that cannot be read or followed: what the conversation was from there on is unknown. */
   readonly damage: { readonly revision: number; readonly message: string } | null;
 };

@@ -35,6 +35,8 @@ export class Reel {
   readonly touched = new Map<number, ReadonlySet<string>>();
   /** By name, in the order of runs' stacks; the value says whether it is the engine's own. */
   readonly layers = new Map<string, boolean>();
+  /** How many runs began. */
+  runs = 0;
   readonly #log: EventLog;
   readonly #skipped: SkippedEvents;
   readonly view: ConversationView;
@@ -129,6 +131,7 @@ export class Reel {
 
   #noteStack({ event }: RecordedEvent): void {
     if (event.type !== "RunStarted" && event.type !== "RunResumed") return;
+    if (event.type === "RunStarted") this.runs += 1;
     for (const [place, { name }] of event.data.stack.entries())
       if (!this.layers.has(name)) this.layers.set(name, place === 0 && name === "tool-loop");
   }

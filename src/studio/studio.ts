@@ -9,8 +9,11 @@ import { storeRoutes } from "./store-routes.ts";
 /** A file of the page. */
 export type PageFile = { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string };
 
+/** What the studio reads of a store. */
+export type StudioStore = Pick<TurnlogStore, "events" | "log" | "codecs" | "bill" | "search">;
+
 export type StudioOptions = {
-  readonly store: Pick<TurnlogStore, "events" | "log" | "codecs" | "bill" | "search" | "conversation">;
+  readonly store: StudioStore;
   /** Asked before every request: return true, or a promise of it, to allow; any other value denies. Without it, all is denied. */
   readonly access?: (request: Request) => boolean | Promise<boolean>;
   /** What the page calls the store: an address without credentials. */
@@ -69,13 +72,7 @@ export function studioOver(
 }
 
 const policy = [
-  ...[
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self'",
-    "connect-src 'self'",
-  ],
+  ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"],
   ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
 ];
 

@@ -1,3 +1,4 @@
+import { verification } from "../audit/verify.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import type { VerifiedDocument } from "./page-documents.ts";
@@ -6,11 +7,11 @@ type Last = VerifiedDocument["last"];
 
 /** What this studio verified, and when: it says nothing about what it did not check. */
 export class Verifications {
-  readonly #store: Pick<TurnlogStore, "conversation">;
+  readonly #store: Pick<TurnlogStore, "log" | "codecs">;
   readonly #clock: () => number;
   readonly #last = new Map<ConversationId, NonNullable<Last>>();
 
-  constructor(store: Pick<TurnlogStore, "conversation">, clock: () => number = Date.now) {
+  constructor(store: Pick<TurnlogStore, "log" | "codecs">, clock: () => number = Date.now) {
     this.#store = store;
     this.#clock = clock;
   }
@@ -20,7 +21,10 @@ export class Verifications {
   }
 
   async check(id: ConversationId): Promise<Last> {
-    const { isSound, problems, heads } = await this.#store.conversation(id).verify();
+    const { isSound, problems, heads } = await verification(this.#store.log.store, {
+      codecs: this.#store.codecs,
+      conversations: [id],
+    });
     const at = new Date(this.#clock()).toISOString();
     const problem = problems.find(({ conversation }) => conversation === id) ?? problems[0];
     const head = heads.get(conversationStream(id))?.revision ?? 0;

@@ -1,14 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { studioDocument } from "../../documents/running.ts";
 import { type GuardOptions, guarded, newToken } from "../../studio/guard.ts";
 import { listen } from "../../studio/listen.ts";
 import { pageFiles } from "../../studio/page-files.ts";
-import { packageFolder, pageFolder } from "../../studio/page-folder.ts";
 import { studioOver } from "../../studio/studio.ts";
+import { builtPage } from "../built-page.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, shownUrl } from "../context.ts";
 import { UsageError } from "../exit-codes.ts";
@@ -38,7 +37,7 @@ export const studio = commandCode({
     const { store, address } = opened;
     const path =
       options.conversation === undefined ? "/" : `/c/${(await findConversation(store, options.conversation)).id}`;
-    const folder = pageFolder() ?? (await buildPage(context));
+    const folder = await builtPage(context);
     const token = newToken();
     const served = studioOver(
       { store, access: () => true, address, ...(prices === undefined ? {} : { prices }) },
@@ -71,19 +70,6 @@ async function storeAt(context: CliContext, place: string | undefined): Promise<
   const store = isBundle ? await openBundle(place) : await context.openStore("read", place);
   const address = isBundle ? place : shownUrl(place ?? context.storeUrl);
   return { store, address, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
-}
-
-/** A clone has no page before its first use; the package comes with it. */
-async function buildPage({ note }: CliContext): Promise<string> {
-  const tool = join(packageFolder(), "tools", "build-page.ts");
-  if (!existsSync(tool)) throw new Error("the studio's page is missing from this package: install turnlog again");
-  note("building the studio's page, once");
-  const child = spawn(process.execPath, [tool], { stdio: ["ignore", "ignore", "inherit"] });
-  const code = await new Promise((resolve) => child.once("exit", resolve));
-  const folder = pageFolder();
-  if (code !== 0 || folder === null)
-    throw new Error("the studio's page could not be built: node tools/build-page.ts says why");
-  return folder;
 }
 
 /** A browser that does not start is no error: the link is printed. */

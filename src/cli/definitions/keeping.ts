@@ -120,6 +120,7 @@ export const move: CommandGroup = {
       example: "export @last -o bundle.jsonl",
       options: [
         option("-o, --output <file>", "the file to write, as a whole; by default stdout"),
+        option("--html <file>", "write the studio's page with the conversations in it: one file that opens from disk"),
         option("--redact", "replace texts by their lengths and hashes: for reading, not for import"),
       ],
       load: async () => (await import("../commands/export.ts")).exportBundle,

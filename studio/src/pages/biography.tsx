@@ -8,7 +8,7 @@ import { Failure, Skeleton } from "../parts/failure.tsx";
 import { ActorSign, ChainSign, LeftIcon, RightIcon } from "../parts/icons.tsx";
 import { LongText } from "../parts/long-text.tsx";
 import { Shell } from "../parts/shell.tsx";
-import { blockPath, conversationPath, follow, go } from "../route.ts";
+import { blockPath, conversationPath, follow, go, hrefOf } from "../route.ts";
 import { useLoaded } from "../source.ts";
 
 /** How a block came to say what it says. */
@@ -37,7 +37,12 @@ export function Biography({ id, block }: { readonly id: string; readonly block: 
     >
       <main class="workspace">
         <div class="head">
-          <a class="ghost" href={back} aria-label="Back to the conversation" onClick={(event) => follow(event, back)}>
+          <a
+            class="ghost"
+            href={hrefOf(back)}
+            aria-label="Back to the conversation"
+            onClick={(event) => follow(event, back)}
+          >
             <LeftIcon />
           </a>
           <h1 class="cut">
@@ -99,7 +104,7 @@ function Step({ step }: { readonly step: BiographyStep }) {
   const to = conversationPath(conversation, revision);
   return (
     <li class="story-step">
-      <a class="code" href={to} onClick={(event) => follow(event, to)}>
+      <a class="code" href={hrefOf(to)} onClick={(event) => follow(event, to)}>
         r{grouped(revision)}
       </a>
       <ActorSign
@@ -139,7 +144,7 @@ function Broke({
   return (
     <p class={`broke ${verdict === "rebased" ? "warn" : "bad"}`}>
       <ChainSign verdict={verdict} /> This ended the chain:{" "}
-      <a href={to} onClick={(event) => follow(event, to)}>
+      <a href={hrefOf(to)} onClick={(event) => follow(event, to)}>
         request r{grouped(revision)}
       </a>{" "}
       was {verdict === "rebased" ? "rebased" : "sent in full"}, {bytes(sent)}.

@@ -1,41 +1,34 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type {
-  FindDocument,
-  OverviewDocument,
-  StackDocument,
-  VerifiedDocument,
-} from "../../../src/studio/page-documents.ts";
-import { age, counted, grouped } from "../format.ts";
-import { useCommands } from "../keys.ts";
+import type { StackDocument } from "../../../src/studio/page-documents.ts";
+import { counted, grouped } from "../format.ts";
 import { noteLayers } from "../layers.ts";
 import { heads } from "../live.ts";
+import { type Overview, useOverview } from "../overview.ts";
+import { Announcement, LinkCheck } from "../parts/announcement.tsx";
 import { Banner } from "../parts/banner.tsx";
+import { BlameTab } from "../parts/blame-tab.tsx";
+import { BodyTab } from "../parts/body-tab.tsx";
+import { DiffTab } from "../parts/diff-tab.tsx";
+import { EventTab } from "../parts/event-tab.tsx";
 import { Failure, Skeleton } from "../parts/failure.tsx";
-import { CheckIcon, LeftIcon, RightIcon, WarnIcon } from "../parts/icons.tsx";
+import { LeftIcon, RightIcon, WarnIcon } from "../parts/icons.tsx";
 import { Log } from "../parts/log.tsx";
+import { numberIn, passedOn, placeOfRequest } from "../parts/revision.ts";
 import { jumpTo, Shell } from "../parts/shell.tsx";
 import { Stack } from "../parts/stack.tsx";
 import { Strip } from "../parts/strip.tsx";
-import { BlameTab, BodyTab, DiffTab, EventTab, TimeTab } from "../parts/tabs-content.tsx";
-import { conversationPath, go, route, setQuery } from "../route.ts";
-import { load, useLoaded } from "../source.ts";
-
-const views = ["stack", "diff", "body", "blame", "time", "event"] as const;
-type View = (typeof views)[number];
-const viewNames: Readonly<Record<View, string>> = {
-  stack: "Stack",
-  diff: "Diff",
-  body: "Body",
-  blame: "Blame",
-  time: "Time",
-  event: "Event",
-};
+import { TimeTab } from "../parts/time-tab.tsx";
+import { type View, viewNames, views } from "../parts/views.ts";
+import { useWorkspaceCommands } from "../parts/workspace-commands.ts";
+import { Head } from "../parts/workspace-head.tsx";
+import { route, setQuery } from "../route.ts";
+import { useLoaded } from "../source.ts";
 
 /** One conversation at one revision: what was true there, what was sent, and who made it so. */
 export function Workspace({ id }: { readonly id: string }) {
   const live = heads.value.get(id) ?? -1;
-  const { data: overview, error, isSlow, retry } = useLoaded<OverviewDocument>(`/api/c/${id}`, live);
+  const { overview, error, retry } = useOverview(id, live);
   const title = overview?.title ?? id;
   if (overview !== null && overview.conversation === id) {
     noteLayers(overview.layers);
@@ -50,19 +43,16 @@ export function Workspace({ id }: { readonly id: string }) {
         <div>
           {error !== null ? (
             <Failure error={error} what="The conversation cannot be opened" retry={retry} />
-          ) : isSlow ? (
+          ) : (
             <Skeleton rows={12} />
-          ) : null}
+          )}
         </div>
       </main>
     </Shell>
   );
 }
 
-const numberIn = (text: string | null): number | null =>
-  text !== null && /^\d{1,9}$/.test(text) ? Number(text) : null;
-
-function Shown({ overview }: { readonly overview: OverviewDocument }) {
+function Shown({ overview }: { readonly overview: Overview }) {
   const { conversation: id, events, requests, groups, damage } = overview;
   const { query } = route.value;
   const last = events - 1;
@@ -79,10 +69,10 @@ function Shown({ overview }: { readonly overview: OverviewDocument }) {
   const mark = useSignal<number | null>(null);
   const seen = useRef(events);
   if (isFollowing) seen.current = events;
-  const current = indexOfStep(requests, revision);
   const stackPath = `/api/c/${id}/stack/${revision}?n=60&from=${from}${opened.value.length === 0 ? "" : `&open=${opened.value.join(",")}`}`;
   const stack = useLoaded<StackDocument>(stackPath, events);
 
+  const current = placeOfRequest(requests, stack.data?.request?.revision ?? revision);
   const select = (next: number, how: "push" | "replace" = "replace"): void => {
     const bounded = Math.max(0, Math.min(last, next));
     opened.value = [];
@@ -92,10 +82,6 @@ function Shown({ overview }: { readonly overview: OverviewDocument }) {
   const followHead = (): void => {
     seen.current = events;
     setQuery({ r: null, from: null, h: null }, "push");
-  };
-  const find = async (what: FindDocument["what"], direction: 1 | -1): Promise<void> => {
-    const found = await load<FindDocument>(`/api/c/${id}/find/${revision}?what=${what}&direction=${direction}`);
-    if (found.revision !== null) select(found.revision, "push");
   };
   const openLog = (): void => {
     isLogOpen.value = true;
@@ -109,76 +95,9 @@ function Shown({ overview }: { readonly overview: OverviewDocument }) {
     [],
   );
 
-  const steps = "Step";
-  const jumps = "Jump";
-  useCommands([
-    { key: "j  ArrowDown", words: "Next event", group: steps, run: () => select(revision + 1) },
-    { key: "k  ArrowUp", words: "Previous event", group: steps, run: () => select(revision - 1) },
-    { key: "J  Shift ArrowDown", words: "Ten events on", group: steps, run: () => select(revision + 10) },
-    { key: "K  Shift ArrowUp", words: "Ten events back", group: steps, run: () => select(revision - 10) },
-    { key: "]", words: "Next answer", group: jumps, run: () => void find("answer", 1) },
-    { key: "[", words: "Previous answer", group: jumps, run: () => void find("answer", -1) },
-    { key: "e", words: "Next edit of a layer", group: jumps, run: () => void find("edit", 1) },
-    { key: "E", words: "Previous edit of a layer", group: jumps, run: () => void find("edit", -1) },
-    { key: "b", words: "Next broken chain", group: jumps, run: () => void find("break", 1) },
-    { key: "B", words: "Previous broken chain", group: jumps, run: () => void find("break", -1) },
-    { key: "t", words: "Next message", group: jumps, run: () => void find("turn", 1) },
-    { key: "T", words: "Previous message", group: jumps, run: () => void find("turn", -1) },
-    { key: "g", words: "First event", group: jumps, run: () => select(0, "push") },
-    { key: "G", words: "Follow the newest event", group: jumps, run: followHead },
-    { key: ":", words: "Go to a revision", group: jumps, run: () => focusOn("revision") },
-    ...views.map((each, index) => ({
-      key: String(index + 1),
-      words: `Show ${viewNames[each].toLowerCase()}`,
-      group: "View",
-      run: () => show(each),
-    })),
-    {
-      key: "/",
-      words: "Filter events",
-      group: "View",
-      run: () => {
-        isLogOpen.value = true;
-        focusOn("log-filter");
-      },
-    },
-    {
-      key: "l",
-      words: "Open or close the log (narrow windows)",
-      group: "View",
-      run: () => (isLogOpen.value = !isLogOpen.value),
-    },
-    {
-      key: "v",
-      words: "Fold or open all messages of the log",
-      group: "View",
-      run: () =>
-        (toggled.value =
-          toggled.value.size > 0
-            ? new Set()
-            : new Set(
-                groups.filter((group) => !(group.from <= revision && revision <= group.to)).map((group) => group.from),
-              )),
-    },
-    { key: "m", words: "Mark as base", group: "Compare", run: () => (mark.value = revision) },
-    {
-      key: "d",
-      words: "What changed since the base",
-      group: "Compare",
-      run: () => setQuery({ view: "diff", base: mark.value ?? Math.max(0, revision - 1) }),
-    },
-    { key: "c", words: "Copy a link to this revision", group: "Copy", run: () => void copyLink(id, revision) },
-    { key: "y", words: "Copy the event as JSON", group: "Copy", run: () => void copyEvent(id, revision) },
-    {
-      key: "Escape",
-      words: "Close, or clear the filter",
-      group: "View",
-      run: () => {
-        isLogOpen.value = false;
-        if (filter !== "") setQuery({ f: null }, "replace");
-      },
-    },
-  ]);
+  useWorkspaceCommands({
+    ...{ id, last, groups, revision, mark, toggled, isLogOpen, filter, select, show, followHead },
+  });
 
   const row = stack.data;
   return (
@@ -378,194 +297,4 @@ function Shown({ overview }: { readonly overview: OverviewDocument }) {
       <Announcement revision={revision} stack={row} />
     </Shell>
   );
-}
-
-/** What changes while one steps, for readers of screens: once it rests. */
-function Announcement({ revision, stack }: { readonly revision: number; readonly stack: StackDocument | null }) {
-  const words = useSignal("");
-  const title = stack?.banner.title.map((part) => (typeof part === "string" ? part : part.layer)).join("") ?? "";
-  useEffect(() => {
-    const timer = setTimeout(() => (words.value = `r${revision}, ${title}`), 400);
-    return () => clearTimeout(timer);
-  }, [revision, title]);
-  return (
-    <p class="sr" aria-live="polite">
-      {words.value}
-    </p>
-  );
-}
-
-type HeadProps = {
-  readonly overview: OverviewDocument;
-  readonly revision: number;
-  readonly isFollowing: boolean;
-  readonly onSelect: (revision: number, how?: "push" | "replace") => void;
-  readonly onFollow: () => void;
-  readonly onLog: () => void;
-};
-
-function Head({ overview, revision, isFollowing, onSelect, onFollow, onLog }: HeadProps) {
-  const { conversation: id, events, parent } = overview;
-  const copied = useSignal(false);
-  return (
-    <div class="head">
-      <h1 class="cut">{overview.title ?? overview.groups[0]?.words ?? id}</h1>
-      <span class="id code cut">{id}</span>
-      {parent === null ? null : (
-        <a
-          class="small"
-          href={conversationPath(parent.conversation, parent.revision)}
-          onClick={(event) => {
-            event.preventDefault();
-            go(conversationPath(parent.conversation, parent.revision));
-          }}
-        >
-          fork of {parent.conversation.slice(0, 12)}…
-          {parent.revision === null ? "" : ` at r${grouped(parent.revision)}`}
-        </a>
-      )}
-      <Verified id={id} events={events} />
-      <div class="right">
-        <button type="button" class="ghost open-log" onClick={onLog}>
-          Log
-        </button>
-        <button
-          type="button"
-          class="ghost"
-          aria-label="Previous event"
-          disabled={revision === 0}
-          onClick={() => onSelect(revision - 1)}
-        >
-          <LeftIcon />
-        </button>
-        <label class="field revision-field">
-          r
-          <input
-            id="revision"
-            aria-label="Revision"
-            inputMode="numeric"
-            value={String(revision)}
-            size={6}
-            onKeyDown={(event) => {
-              if (event.key !== "Enter" && event.key !== "Escape") return;
-              const next = numberIn(event.currentTarget.value.trim().replace(/^r/, ""));
-              if (event.key === "Enter" && next !== null) onSelect(next, "push");
-              event.currentTarget.blur();
-            }}
-            onFocus={(event) => event.currentTarget.select()}
-          />
-          <span class="text-3">of {grouped(events - 1)}</span>
-        </label>
-        <button
-          type="button"
-          class="ghost"
-          aria-label="Next event"
-          disabled={revision >= events - 1}
-          onClick={() => onSelect(revision + 1)}
-        >
-          <RightIcon />
-        </button>
-        <button
-          type="button"
-          class="ghost"
-          aria-pressed={isFollowing}
-          onClick={() => (isFollowing ? onSelect(revision) : onFollow())}
-        >
-          Follow
-        </button>
-        <button
-          type="button"
-          class="button"
-          onClick={() => {
-            void copyLink(id, revision);
-            copied.value = true;
-            setTimeout(() => (copied.value = false), 1_500);
-          }}
-        >
-          {copied.value ? "Copied" : "Copy link"}
-        </button>
-      </div>
-    </div>
-  );
-}
-
-/** The last verification, and its age: never a guess. */
-function Verified({ id, events }: { readonly id: string; readonly events: number }) {
-  const asked = useSignal(0);
-  const { data, isOld } = useLoaded<VerifiedDocument>(
-    `/api/c/${id}/verified${asked.value > 0 ? "?now=1" : ""}`,
-    asked.value,
-  );
-  const check = (words: string) => (
-    <button type="button" class="ghost small" onClick={() => (asked.value += 1)}>
-      {words}
-    </button>
-  );
-  if (asked.value > 0 && isOld) return <span class="verified small">checking…</span>;
-  const last = data?.last ?? null;
-  if (last === null) return check("not checked · check");
-  if (!last.isSound)
-    return (
-      <span class="verified small bad" title={last.problem ?? ""}>
-        <WarnIcon class="bad" /> fails at r{grouped(last.revision)}
-      </span>
-    );
-  const news = events - 1 - last.revision;
-  return (
-    <span class="verified small">
-      <CheckIcon class={news === 0 ? "good" : ""} />
-      {news === 0
-        ? `verified, ${counted(events, "event")} ${age(last.at)} ago`
-        : `verified to r${grouped(last.revision)} + ${grouped(news)} new`}
-      {news === 0 ? null : check("check")}
-    </span>
-  );
-}
-
-/** A link says the digest of its event: it may have been made for another log. */
-function LinkCheck({ id, revision }: { readonly id: string; readonly revision: number }) {
-  const wanted = route.value.query.get("h");
-  const { data } = useLoaded<{ readonly digest: string; readonly revision: number }>(
-    wanted === null ? null : `/api/c/${id}/cat/${revision}`,
-  );
-  if (wanted === null || data === null || data.revision !== revision || data.digest.startsWith(wanted)) return null;
-  return (
-    <section class="banner warn" aria-label="Link">
-      <WarnIcon class="warn" />
-      <div>
-        <h2>This link was made for a different log</h2>
-        <p>Its event r{grouped(revision)} had another digest: the store may have been replaced, or set back.</p>
-      </div>
-      <div class="actions" />
-    </section>
-  );
-}
-
-/** The request that a revision belongs to: its own, or the one before. */
-function indexOfStep(requests: OverviewDocument["requests"], revision: number): number {
-  const next = requests.findIndex((request) => request.revision >= revision);
-  if (next < 0) return Math.max(0, requests.length - 1);
-  return requests[next]?.revision === revision ? next : next;
-}
-
-function passedOn({ layers }: StackDocument): string {
-  const idle = layers.filter(({ changed }) => changed === 0).map(({ name }) => name);
-  return idle.length === 0 ? "" : `${idle.join(", ")} passed all on`;
-}
-
-function focusOn(id: string): void {
-  requestAnimationFrame(() => document.getElementById(id)?.focus());
-}
-
-async function copyLink(id: string, revision: number): Promise<void> {
-  const { digest } = await load<{ readonly digest: string }>(`/api/c/${id}/cat/${revision}`);
-  const query = new URLSearchParams(location.search);
-  query.set("r", String(revision));
-  query.set("h", digest.slice(0, 8));
-  await navigator.clipboard.writeText(`${location.origin}/c/${id}?${query.toString()}`);
-}
-
-async function copyEvent(id: string, revision: number): Promise<void> {
-  const event = await load<unknown>(`/api/c/${id}/cat/${revision}`);
-  await navigator.clipboard.writeText(JSON.stringify(event, null, 2));
 }

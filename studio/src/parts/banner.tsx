@@ -1,6 +1,6 @@
 import type { Banner as BannerDocument } from "../../../src/studio/page-documents.ts";
 import { hueOf } from "../layers.ts";
-import { blockPath, follow } from "../route.ts";
+import { blockPath, follow, hrefOf } from "../route.ts";
 import { ChainSign, Diamond } from "./icons.tsx";
 
 type BannerProps = {
@@ -37,7 +37,7 @@ export function Banner({ banner, conversation, onEdit }: BannerProps) {
           </button>
         )}
         {story === null || block === null ? null : (
-          <a class="ghost" href={story} onClick={(event) => follow(event, story)}>
+          <a class="ghost" href={hrefOf(story)} onClick={(event) => follow(event, story)}>
             Story of block {block.index}
           </a>
         )}

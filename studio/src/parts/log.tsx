@@ -1,14 +1,13 @@
-import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { LogGroup, LogPage, LogRow, OverviewDocument } from "../../../src/studio/page-documents.ts";
 import { grouped } from "../format.ts";
-import { hueOf } from "../layers.ts";
-import { load, SourceError } from "../source.ts";
+import type { Overview } from "../overview.ts";
 import { Failure, Skeleton } from "./failure.tsx";
-import { ActorSign, ChainSign, DownIcon, RightIcon, SearchIcon } from "./icons.tsx";
+import { SearchIcon } from "./icons.tsx";
+import { EventRow, GroupRow, type Item } from "./log-item.tsx";
+import { useFiltered, useRows } from "./log-rows.ts";
 
 type LogProps = {
-  readonly overview: OverviewDocument;
+  readonly overview: Overview;
   readonly revision: number;
   readonly filter: string;
   readonly isOpen: boolean;
@@ -24,11 +23,6 @@ type LogProps = {
 const rowHeight = 28;
 /** Rows beyond the visible ones, above and below. */
 const spare = 8;
-const pageRows = 200;
-
-type Item =
-  | { readonly kind: "group"; readonly group: LogGroup; readonly isOpen: boolean }
-  | { readonly kind: "row"; readonly revision: number };
 
 /** The events, folded by messages; only the visible rows are in the page. */
 export function Log(props: LogProps) {
@@ -148,166 +142,4 @@ function itemsOf({ overview, revision, toggled }: LogProps): readonly Item[] {
       : [];
     return [{ kind: "group", group, isOpen }, ...rows];
   });
-}
-
-function GroupRow({
-  item,
-  top,
-  place,
-  count,
-  onToggle,
-}: {
-  readonly item: Item & { readonly kind: "group" };
-  readonly top: number;
-  readonly place: number;
-  readonly count: number;
-  readonly onToggle: (group: number) => void;
-}) {
-  const { group, isOpen } = item;
-  const isBroken = group.worst === "rebased" || group.worst === "full" || group.worst === "failed";
-  return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys.
-    // biome-ignore lint/a11y/useFocusableInteractive: the list keeps the focus.
-    <div
-      class="log-row group"
-      style={{ top: `${top}px` }}
-      role="option"
-      aria-selected="false"
-      aria-posinset={place + 1}
-      aria-setsize={count}
-      aria-label={`${isOpen ? "open" : "folded"}: ${group.words === "" ? "events" : group.words}, events ${group.from} to ${group.to}`}
-      onClick={() => onToggle(group.from)}
-    >
-      {isOpen ? <DownIcon /> : <RightIcon />}
-      <span class="what">{group.words === "" ? "Events without a message" : group.words}</span>
-      <span class="value">
-        {group.state === "open" ? <span class="live">open</span> : null}
-        {!isOpen && isBroken ? <ChainSign verdict={group.worst} label={group.worst} /> : null}
-        {grouped(group.from)}–{grouped(group.to)}
-      </span>
-    </div>
-  );
-}
-
-type EventRowProps = {
-  readonly revision: number;
-  readonly row: LogRow | null;
-  readonly top: number;
-  readonly isSelected: boolean;
-  readonly isWide: boolean;
-  readonly place: number;
-  readonly count: number;
-  readonly onSelect: (revision: number) => void;
-};
-
-function EventRow({ revision, row, top, isSelected, isWide, place, count, onSelect }: EventRowProps) {
-  return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys.
-    // biome-ignore lint/a11y/useFocusableInteractive: the list keeps the focus.
-    <div
-      id={`row-${revision}`}
-      class={`log-row ${row?.sign ?? ""} ${isWide ? "wide" : ""}`}
-      style={{ top: `${top}px` }}
-      role="option"
-      aria-selected={isSelected}
-      aria-posinset={place + 1}
-      aria-setsize={count}
-      title={row === null ? "" : `r${revision} ${row.sentence}${row.problem === null ? "" : `: ${row.problem}`}`}
-      onClick={() => onSelect(revision)}
-    >
-      <span class="r">{grouped(revision)}</span>
-      {row === null ? null : <RowWords row={row} />}
-    </div>
-  );
-}
-
-function RowWords({ row }: { readonly row: LogRow }) {
-  const { sign, layer, layerNumber, words, detail, change, value, verdict, problem } = row;
-  const tone = verdict === "rebased" ? "warn" : verdict === "full" ? "bad" : "";
-  return (
-    <>
-      <ActorSign sign={sign} layer={layer} number={layerNumber} />
-      <span class={`what ${problem === null ? "" : "bad"}`}>
-        {layer === null ? (
-          sign === "request" ? (
-            <span class="strong">{words}</span>
-          ) : (
-            words
-          )
-        ) : (
-          <span class={`hue ${hueOf(layer)}`}>{words}</span>
-        )}
-        {change === null ? "" : ` ${change}`}
-        {detail === "" ? null : <span class={tone}> {detail}</span>}
-        {problem === null ? null : <> {problem}</>}
-      </span>
-      <span class="value">{value}</span>
-    </>
-  );
-}
-
-/** The rows of a log by pages, loaded when they are seen. */
-function useRows(conversation: string, events: number) {
-  const pages = useRef(new Map<number, readonly LogRow[] | "loading">());
-  const known = useRef(conversation);
-  const version = useSignal(0);
-  if (known.current !== conversation) {
-    known.current = conversation;
-    pages.current = new Map();
-  }
-  // The last page grows.
-  const lastPage = Math.floor(Math.max(0, events - 1) / pageRows);
-  const [, read] = [version.value, pages.current];
-  return {
-    get: (revision: number): LogRow | null => {
-      const page = read.get(Math.floor(revision / pageRows));
-      return page === undefined || page === "loading" ? null : (page[revision % pageRows] ?? null);
-    },
-    want(revisions: readonly number[]): void {
-      for (const number of new Set(revisions.map((revision) => Math.floor(revision / pageRows)))) {
-        const page = read.get(number);
-        const isShort =
-          page !== undefined && page !== "loading" && number === lastPage && page.length < events - number * pageRows;
-        if (page !== undefined && !isShort) continue;
-        if (page === undefined) read.set(number, "loading");
-        load<LogPage>(`/api/c/${conversation}/log?from=${number * pageRows}&n=${pageRows}`).then(
-          ({ rows }) => {
-            read.set(number, rows);
-            version.value += 1;
-          },
-          () => read.delete(number),
-        );
-      }
-    },
-  };
-}
-
-/** The rows that a filter finds. */
-function useFiltered(conversation: string, filter: string, events: number) {
-  const [state, setState] = useState<{
-    readonly rows: readonly LogRow[];
-    readonly total: number;
-    readonly error: SourceError | null;
-    readonly isThere: boolean;
-  }>({ rows: [], total: 0, error: null, isThere: false });
-  useEffect(() => {
-    if (filter === "") {
-      setState({ rows: [], total: 0, error: null, isThere: false });
-      return undefined;
-    }
-    const controller = new AbortController();
-    const timer = setTimeout(() => {
-      load<LogPage>(`/api/c/${conversation}/log?n=500&f=${encodeURIComponent(filter)}`, controller.signal).then(
-        ({ rows, total }) => setState({ rows, total, error: null, isThere: true }),
-        (error: unknown) => {
-          if (error instanceof SourceError) setState({ rows: [], total: 0, error, isThere: true });
-        },
-      );
-    }, 120);
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [conversation, filter, events]);
-  return state;
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { StoreDocument } from "../../../src/studio/page-documents.ts";
 import { type Command, commands, useCommands } from "../keys.ts";
-import { follow, go, route } from "../route.ts";
+import { follow, go, hrefOf, route } from "../route.ts";
 import { isConnected, useLoaded } from "../source.ts";
 import { hasKeys, setKeys, toggleTheme } from "../theme.ts";
 import { Logo, SearchIcon, ThemeIcon } from "./icons.tsx";
@@ -42,7 +42,7 @@ export function Shell({
   return (
     <div class="page">
       <header class="top">
-        <a class="brand" href="/" aria-label="turnlog studio" onClick={(event) => follow(event, "/")}>
+        <a class="brand" href={hrefOf("/")} aria-label="turnlog studio" onClick={(event) => follow(event, "/")}>
           <Logo />
           <span>turnlog</span>
         </a>
@@ -50,7 +50,7 @@ export function Shell({
           {pages.map((page) => (
             <a
               key={page.path}
-              href={page.path}
+              href={hrefOf(page.path)}
               aria-current={isOn(page.path, path) ? "page" : undefined}
               onClick={(event) => follow(event, page.path)}
             >

@@ -1,10 +1,11 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { OverviewDocument, StripRequest, Verdict } from "../../../src/studio/page-documents.ts";
+import type { StripRequest, Verdict } from "../../../src/studio/page-documents.ts";
 import { bytes, duration, grouped } from "../format.ts";
+import type { Overview } from "../overview.ts";
 import { ChainSign } from "./icons.tsx";
 
 type StripProps = {
-  readonly overview: OverviewDocument;
+  readonly overview: Overview;
   /** The index of the request that the page shows. */
   readonly current: number;
   readonly onSelect: (index: number) => void;
@@ -147,9 +148,9 @@ const heightOf = (part: number, most: number): number => Math.round((part / most
 const Share = ({ name, part, of }: { readonly name: string; readonly part: number; readonly of: number }) =>
   part <= 0 ? null : <span class={name} style={{ width: `${Math.max(1, (part / of) * 100)}%` }} />;
 
-function titleOf({ revision, verdict, bytes: sent, heldBytes, tokens, ms, model }: StripRequest): string {
+function titleOf({ revision, verdict, bytes: sent, heldBytes, tokens, ms }: StripRequest): string {
   return [
-    `r${revision}: ${verdict}${model === null ? "" : `, ${model}`}`,
+    `r${revision}: ${verdict}`,
     `${bytes(sent)} sent, about ${bytes(heldBytes)} held by the server`,
     tokens === null
       ? "tokens not told"
@@ -215,7 +216,7 @@ function Bars({
   return <canvas ref={canvas} aria-hidden="true" />;
 }
 
-function Totals({ overview: { requests } }: { readonly overview: OverviewDocument }) {
+function Totals({ overview: { requests } }: { readonly overview: Overview }) {
   const sum = (of: (request: StripRequest) => number): number => requests.reduce((all, each) => all + of(each), 0);
   const sent = sum((request) => request.bytes);
   const told = requests.filter(({ tokens }) => tokens?.read != null);

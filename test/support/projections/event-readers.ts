@@ -78,7 +78,6 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "studio/log-groups.ts": "folds the log's rows by messages",
   "studio/log-row.ts": "words an event in a row",
   "studio/moving-fold.ts": "collects the Turns of contexts, as why does",
-  "studio/overview-document.ts": "counts runs",
   "studio/reel.ts": "notes what passes touched, and the stacks of runs",
   "studio/stack-document.ts": "finds the event behind an edit among the rows of the log",
   "studio/step.ts": "collects what one request was made from",
