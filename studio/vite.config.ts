@@ -22,6 +22,7 @@ export default defineConfig(({ mode }) => ({
     emptyOutDir: mode !== "offline",
     target: "es2023",
     modulePreload: false,
+    chunkSizeWarningLimit: 700,
     assetsInlineLimit: 0,
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
     rolldownOptions: {

@@ -164,7 +164,7 @@ function closure(files: readonly string[], importsOf: (id: string) => readonly s
 }
 
 /** The licences of the packages that are part of the bundle, as those licences require. */
-function licencesOf(ids: ReadonlySet<string>): string {
+export function licencesOf(ids: ReadonlySet<string>): string {
   const folders = new Set([...ids].flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []));
   const texts = [...folders].toSorted().map((folder) => {
     const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Record<string, string>;

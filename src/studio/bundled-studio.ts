@@ -7,16 +7,16 @@ import { createMemoryStore } from "../stores/memory/store.ts";
 import { type Studio, type StudioStore, studioOver } from "./studio.ts";
 
 /** What a page in one file holds: the lines of a bundle. */
-export type BundledPage = { readonly lines: readonly string[]; readonly address: string };
+export type BundledPage = { readonly lines: readonly string[]; readonly address: string; readonly isRedacted: boolean };
 
 /** The same handler over a bundle, without the checks of an import, so that a redacted bundle can be looked at too. */
-export async function bundledStudio({ lines, address }: BundledPage): Promise<Studio> {
+export async function bundledStudio({ lines, address, isRedacted }: BundledPage): Promise<Studio> {
   const events = createMemoryStore();
   for (const line of lines) {
     const value: unknown = line === "" ? null : JSON.parse(line);
     if (isEnvelope(value)) await append(events, value);
   }
-  return studioOver({ store: readingStore(events), access: () => true, address }, {});
+  return studioOver({ store: readingStore(events), access: () => true, address }, { isRedacted });
 }
 
 const isEnvelope = (value: unknown): value is Envelope =>
@@ -32,7 +32,7 @@ function readingStore(events: EventStore): StudioStore {
   const log = createEventLog(events, { clock: Date.now, newEventId: () => "" });
   return {
     ...{ events, log, codecs },
-    bill: (options = {}) => billConversations(events, options),
-    search: (text, options = {}) => searchConversations(log, text, options),
+    bill: (options) => billConversations(events, options ?? {}),
+    search: (text, options) => searchConversations(log, text, options ?? {}),
   };
 }

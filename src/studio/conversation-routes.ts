@@ -78,8 +78,9 @@ export function conversationRoutes(store: Store, conversations: HeldConversation
 
   routes.get("/verified", async (context) => {
     const { reel } = await held(context);
+    if (reel.isRedacted) return context.json({ isPossible: false, last: null } satisfies VerifiedDocument);
     const last = context.req.query("now") === "1" ? await verified.check(reel.id) : verified.last(reel.id);
-    return context.json({ last } satisfies VerifiedDocument);
+    return context.json({ isPossible: true, last } satisfies VerifiedDocument);
   });
 
   routes.get("/show/:revision", async (context) => {
@@ -154,6 +155,11 @@ export function conversationRoutes(store: Store, conversations: HeldConversation
 
 /** The request that a revision belongs to. */
 function requestOf(reel: HeldConversation["reel"], revision: number): number {
+  if (reel.isRedacted)
+    throw new RefusedError(422, "redacted", {
+      message: "the texts of this page are redacted, so no body can be made of them",
+      hint: "Export it without --redact.",
+    });
   const step = stepAt(reel, revision);
   if (step !== null) return step.revision;
   const message = `${reel.id} has no request that revision ${revision} belongs to`;

@@ -2,7 +2,7 @@ import { TurnlogError } from "../base/turnlog-error.ts";
 import { type ConversationId, conversationIdSchema, conversationStream } from "../domain/ids.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { MovingFold } from "./moving-fold.ts";
-import { Reel } from "./reel.ts";
+import { Reel, type ReelOptions } from "./reel.ts";
 
 /** A conversation that was looked at, so that the next look costs little. */
 export type HeldConversation = { readonly id: ConversationId; readonly reel: Reel; readonly fold: MovingFold };
@@ -12,11 +12,13 @@ const mostHeld = 8;
 
 export class HeldConversations {
   readonly #log: EventLog;
+  readonly #options: ReelOptions;
   /** The one that was looked at last comes last. */
   readonly #held = new Map<ConversationId, Promise<HeldConversation>>();
 
-  constructor(log: EventLog) {
+  constructor(log: EventLog, options: ReelOptions = {}) {
     this.#log = log;
+    this.#options = options;
   }
 
   /**
@@ -54,7 +56,11 @@ export class HeldConversations {
   }
 
   #open(id: ConversationId): Promise<HeldConversation> {
-    const opening = Reel.open(this.#log, id).then((reel) => ({ id, reel, fold: new MovingFold(this.#log, id) }));
+    const opening = Reel.open(this.#log, id, this.#options).then((reel) => ({
+      id,
+      reel,
+      fold: new MovingFold(this.#log, id),
+    }));
     this.#held.delete(id);
     this.#held.set(id, opening);
     opening.catch(() => this.#held.delete(id));

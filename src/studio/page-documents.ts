@@ -11,6 +11,8 @@ export type StoreDocument = {
   /** The address without credentials. */
   readonly address: string;
   readonly isWritable: boolean;
+  /** Whether texts are masked. */
+  readonly isRedacted: boolean;
   readonly version: string;
   /** The price file that sums of money are made with; null without one. */
   readonly prices: string | null;
@@ -320,6 +322,8 @@ export type FindDocument = {
 
 /** The last verification of a conversation by this studio; null if there was none. */
 export type VerifiedDocument = {
+  /** False where texts are masked. */
+  readonly isPossible: boolean;
   readonly last: {
     readonly at: string;
     readonly isSound: boolean;

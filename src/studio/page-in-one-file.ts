@@ -11,13 +11,14 @@ export type OneFile = {
   readonly title: string;
   /** What the page says of where it came from. */
   readonly address: string;
+  readonly isRedacted: boolean;
 };
 
 /** The beginning of every such file. */
 export const pageBegin = "<!doctype html><!-- a page of turnlog -->";
 
 /** The page, its handler and the data in one HTML file, which opens from disk and asks nobody for anything. */
-export async function pageInOneFile({ folder, lines, title, address }: OneFile): Promise<string> {
+export async function pageInOneFile({ folder, lines, title, address, isRedacted }: OneFile): Promise<string> {
   const script = inlined(await readFile(join(folder, "offline.js"), "utf8"));
   const style = await readFile(join(folder, "page.css"), "utf8");
   const parts: string[] = [];
@@ -33,7 +34,7 @@ export async function pageInOneFile({ folder, lines, title, address }: OneFile):
     '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">',
     '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">',
     `<title>${escaped(title)}</title><style>${style}</style></head><body><div id="app"></div>`,
-    `<script type="text/plain" id="turnlog-data" data-address="${escaped(address)}">${data}</script>`,
+    `<script type="text/plain" id="turnlog-data" data-address="${escaped(address)}" data-redacted="${isRedacted ? "yes" : "no"}">${data}</script>`,
     `<script type="module">${script}</script></body></html>\n`,
   ].join("\n");
 }

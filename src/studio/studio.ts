@@ -23,7 +23,12 @@ export type StudioOptions = {
 };
 
 /** What the page is served from; a page in one file needs none. */
-export type StudioFiles = { readonly file?: (path: string) => Promise<PageFile | null>; readonly version?: string };
+export type StudioFiles = {
+  readonly file?: (path: string) => Promise<PageFile | null>;
+  readonly version?: string;
+  /** Whether the texts are masked, so that neither digests nor bodies can be checked. */
+  readonly isRedacted?: boolean;
+};
 
 /** A handler of Web-standard requests. */
 export type Studio = { readonly fetch: (request: Request) => Promise<Response> };
@@ -31,10 +36,10 @@ export type Studio = { readonly fetch: (request: Request) => Promise<Response> }
 /** The routes of the studio over a store. */
 export function studioOver(
   { store, access, address = "a store", prices }: StudioOptions,
-  { file = async () => null, version = "" }: StudioFiles,
+  { file = async () => null, version = "", isRedacted = false }: StudioFiles,
 ): Studio {
-  const held = new HeldConversations(store.log);
-  const about: StoreDocument = { address, isWritable: false, version, prices: prices ?? null };
+  const held = new HeldConversations(store.log, { isRedacted });
+  const about: StoreDocument = { address, isWritable: false, isRedacted, version, prices: prices ?? null };
   const app = new Hono();
   app.use(async (context, next) => {
     // Callers may have no types.

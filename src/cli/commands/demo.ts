@@ -73,6 +73,7 @@ export const demo = commandCode({
             `\nThe conversation is ${conversation} in ${store}. Two commands to try:`,
             `  ${commandName} log ${conversation}${named}`,
             `  ${commandName} why ${conversation}@${broken?.revision ?? -1}${named}`,
+            `\nTo see it in the browser: ${commandName} studio -c ${conversation}${named}`,
           ];
     print(...closing);
   },

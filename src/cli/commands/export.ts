@@ -6,7 +6,8 @@ import { recordedBundle } from "../../carry/carry-bundle.ts";
 import { type CopySource, openStoreSource } from "../../carry/copy-source.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { exportDocument } from "../../documents/stores.ts";
-import type { ConversationId } from "../../domain/ids.ts";
+import { type ConversationId, conversationOfStream } from "../../domain/ids.ts";
+import { maskedEvent } from "../../studio/masked-event.ts";
 import { pageBegin, pageInOneFile } from "../../studio/page-in-one-file.ts";
 import { builtPage } from "../built-page.ts";
 import { type CommandInput, commandCode } from "../command.ts";
@@ -35,7 +36,10 @@ export const exportBundle = commandCode({
     const lines = recordedBundle(store, source, { conversations, redact: isRedacted, onUnrecorded });
     const counts = { conversations, streams: source.heads.length, events: eventsIn(source), isRedacted };
     if (html !== undefined) {
-      await writePage(context, html, { store, lines, conversations });
+      await writePage(context, html, {
+        ...{ store, conversations, isRedacted },
+        lines: isRedacted ? maskedLines(source, lines) : lines,
+      });
       yield { file: html, ...counts };
       return;
     }
@@ -67,15 +71,34 @@ type Page = {
   readonly store: TurnlogStore;
   readonly lines: AsyncIterable<string>;
   readonly conversations: readonly ConversationId[];
+  readonly isRedacted: boolean;
 };
 
 /** The studio's page with the bundle in it: one file that opens from disk. */
-async function writePage(context: CliContext, file: string, { store, lines, conversations }: Page): Promise<void> {
+async function writePage(
+  context: CliContext,
+  file: string,
+  { store, lines, conversations, isRedacted }: Page,
+): Promise<void> {
   const folder = await builtPage(context);
   const [first] = conversations;
-  const { title } = first === undefined ? { title: null } : await titleOf(store, first);
-  const text = await pageInOneFile({ folder, lines, title: title ?? "turnlog", address: basename(file) });
+  const { title } = first === undefined || isRedacted ? { title: null } : await titleOf(store, first);
+  const text = await pageInOneFile({ folder, lines, title: title ?? "turnlog", address: basename(file), isRedacted });
   await writeWholeFile(file, { name: "page", begin: pageBegin, pieces: [text] });
+}
+
+/** Events with masked texts, in place of a bundle's lines, which are read to their end all the same: the store then records that they left. */
+async function* maskedLines({ events }: CopySource, recorded: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const envelope of events()) {
+    // Long texts are stored in streams of their own, named by their hashes.
+    if (conversationOfStream(envelope.stream) === null) continue;
+    if (envelope.encoding === "json")
+      throw new UsageError(
+        `${envelope.stream.replace(/^conversation-/, "")} records hashes of its texts, because it was begun by an older turnlog, or in a store without lines: no page of it can be redacted`,
+      );
+    yield `${JSON.stringify(maskedEvent(envelope))}\n`;
+  }
+  for await (const _ of recorded);
 }
 
 const titleOf = async (store: TurnlogStore, id: ConversationId): Promise<{ readonly title: string | null }> => {

@@ -5,8 +5,12 @@ import { nodeGlobals } from "./node-globals.ts";
 
 /** A page in one file: the data is in it, and the handler that a server would have runs here. */
 const data = nodeGlobals.document.getElementById("turnlog-data");
-const { address = "" } = data?.dataset ?? {};
-const studio = bundledStudio({ lines: (await unpacked(data?.textContent ?? "")).split("\n"), address });
+const { address = "", redacted: isRedacted = "" } = data?.dataset ?? {};
+const studio = bundledStudio({
+  lines: (await unpacked(data?.textContent ?? "")).split("\n"),
+  address,
+  isRedacted: isRedacted === "yes",
+});
 
 readFrom(async (path, init) => (await studio).fetch(new Request(new URL(path, "http://page"), init)));
 startPage({ isLive: false });

@@ -60,7 +60,15 @@ export function Shell({
         </nav>
         <div class="top-right">
           <span class="address mono cut">{store.data?.address ?? ""}</span>
-          <span class="mode small">{store.data === null ? "" : store.data.isWritable ? "writing" : "read-only"}</span>
+          <span class="mode small">
+            {store.data === null
+              ? ""
+              : store.data.isRedacted
+                ? "texts redacted"
+                : store.data.isWritable
+                  ? "writing"
+                  : "read-only"}
+          </span>
           <button type="button" class="field goto" onClick={() => (isPalette.value = true)}>
             <span>
               <SearchIcon /> Go to…

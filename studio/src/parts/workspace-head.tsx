@@ -113,6 +113,7 @@ function Verified({ id, events }: { readonly id: string; readonly events: number
     </button>
   );
   if (asked.value > 0 && isOld) return <span class="verified small">checking…</span>;
+  if (data?.isPossible === false) return null;
   const last = data?.last ?? null;
   if (last === null) return check("not checked · check");
   if (!last.isSound)

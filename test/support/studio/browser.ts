@@ -20,8 +20,8 @@ export async function closeBrowser(): Promise<void> {
   browser = null;
 }
 
-export const pageRoot = join(import.meta.dirname, "../../../dist/studio");
-export const token = "0123456789abcdef0123456789abcdef";
+const pageRoot = join(import.meta.dirname, "../../../dist/studio");
+const token = "0123456789abcdef0123456789abcdef";
 
 export type Visit = {
   readonly width?: number;
