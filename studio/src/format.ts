@@ -14,6 +14,9 @@ export function roundBytes(count: number): string {
   return `${(count / 1_000_000_000).toFixed(1)} GB`;
 }
 
+/** Exact as long as it is short. */
+export const sumOfBytes = (count: number): string => (count < 1_000_000 ? bytes(count) : roundBytes(count));
+
 /** `149 ms`, `1.2 s` */
 export function duration(ms: number): string {
   if (ms < 10_000) return `${grouped(ms)} ms`;

@@ -17,8 +17,7 @@ export function Row({
   readonly chain: string | null;
   readonly cost: Cost | null;
 }) {
-  const { id, title, begins, events, requests, bytesSent, bytesSaved, lastAt, openRun, isDamaged, parent, origin } =
-    row;
+  const { id, title, begins, events, requests, bytesSent, bytesSaved, lastAt, parent, origin } = row;
   const to = conversationPath(id);
   const read = cost === null ? null : cost.tokens.read;
   const input = cost === null ? 0 : cost.tokens.read + cost.tokens.uncached + cost.tokens.written;
@@ -47,7 +46,7 @@ export function Row({
         ))}
       </span>
       <span class={`num mid-only ${bytesSent === 0 ? "zero" : ""}`}>{roundBytes(bytesSent)}</span>
-      <span class="mid-only text-3">of {roundBytes(bytesSent + bytesSaved)}</span>
+      <span class="mid-only text-3">{bytesSent === 0 ? "" : `of ${roundBytes(bytesSent + bytesSaved)}`}</span>
       <span class="num wide-only mid-only">
         {read === null || input === 0 ? (
           <span class="zero">{cost === null ? "" : "not told"}</span>
@@ -65,7 +64,6 @@ export function Row({
         )}
       </span>
       <span class="num text-2">{age(lastAt)}</span>
-      {isDamaged || openRun !== null ? null : null}
     </a>
   );
 }

@@ -24,7 +24,11 @@ export function Stack({ stack, revision, onOpen, onPage }: StackProps) {
   ];
   const requestColumn = layers.length + 2;
   const firstSent = rows.findIndex((row) => row.kind === "block" && row.request !== null && isSent(row.request.sign));
-  const style = { "--columns": columns.join(" "), "--request-column": String(requestColumn) };
+  const style = {
+    "--columns": columns.join(" "),
+    "--request-column": String(requestColumn),
+    "--index": indexWidth(client.blocks),
+  };
   const pager = <Pager from={from} shown={rows.length} total={total} onPage={onPage} />;
   return (
     <>
@@ -59,6 +63,9 @@ export function Stack({ stack, revision, onOpen, onPage }: StackProps) {
     </>
   );
 }
+
+/** Places of blocks have the width of the greatest. */
+const indexWidth = (blocks: number): string => (blocks < 990 ? "18px" : blocks < 9_900 ? "34px" : "42px");
 
 function Pager({
   from,

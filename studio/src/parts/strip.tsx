@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { StripRequest, Verdict } from "../../../src/studio/page-documents.ts";
-import { bytes, duration, grouped } from "../format.ts";
+import { bytes, duration, grouped, sumOfBytes } from "../format.ts";
 import type { Overview } from "../overview.ts";
 import { ChainSign } from "./icons.tsx";
 
@@ -35,7 +35,7 @@ export function Strip({ overview, current, onSelect }: StripProps) {
   return (
     <section class="strip" aria-label="Requests">
       <div class="strip-names" aria-hidden="true">
-        <span>Chain</span>
+        <span>{cell < signFrom ? "" : "Chain"}</span>
         <span>Sent, held</span>
         <span>Cache</span>
         <span>{cell >= wordsFrom ? "Bytes, time" : ""}</span>
@@ -184,8 +184,11 @@ function Bars({
     element.width = width * scale;
     element.height = 124 * scale;
     context.scale(scale, scale);
-    const style = getComputedStyle(element);
-    const color = (name: string): string => style.getPropertyValue(name);
+    // A canvas does not know light-dark(), but what it comes to.
+    const color = (name: string): string => {
+      element.style.color = `var(${name})`;
+      return getComputedStyle(element).color;
+    };
     const bars = Math.min(requests.length, Math.floor(width));
     const step = width / bars;
     for (let bar = 0; bar < bars; bar += 1) {
@@ -229,8 +232,8 @@ function Totals({ overview: { requests } }: { readonly overview: Overview }) {
         {grouped(requests.length)} {requests.length === 1 ? "request" : "requests"}, {grouped(chained)} chained
       </span>
       <span>Sent of everything</span>
-      <span class="num">{bytes(sent)}</span>
-      <span class="of">of about {bytes(sent + sum(({ heldBytes }) => heldBytes))}</span>
+      <span class="num">{sumOfBytes(sent)}</span>
+      <span class="of">of about {sumOfBytes(sent + sum(({ heldBytes }) => heldBytes))}</span>
       <span>Read from cache</span>
       <span class="num">{told.length === 0 ? "not told" : grouped(read)}</span>
       <span class="of">{told.length === 0 ? "" : `of ${grouped(input)} tokens`}</span>

@@ -56,7 +56,7 @@ export function Head({ overview, revision, isFollowing, onSelect, onFollow, onLo
             aria-label="Revision"
             inputMode="numeric"
             value={String(revision)}
-            size={6}
+            style={{ width: `${String(events).length}ch` }}
             onKeyDown={(event) => {
               if (event.key !== "Enter" && event.key !== "Escape") return;
               const next = numberIn(event.currentTarget.value.trim().replace(/^r/, ""));
