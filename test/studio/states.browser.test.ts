@@ -112,6 +112,22 @@ describe("the page", () => {
     expect(page.faults).toEqual([]);
   });
 
+  test("where the list may not be read, says so and opens a conversation by its id", async () => {
+    const address = `sqlite:${demoStore().file("turnlog.db")}`;
+    const open = await openStore(address);
+    const id = await newestId(open);
+    await open[Symbol.asyncDispose]();
+    const mine = `conversation-${id}`;
+    await using studio = await openStudio(address, {
+      authorize: ({ action, stream }) => action === "read" && stream.startsWith(mine),
+    });
+    const page = await studio.visit("/");
+    await page.getByText("The list may not be read").waitFor();
+    await page.getByRole("textbox", { name: "Open one by its id" }).fill(id);
+    await page.keyboard.press("Enter");
+    await page.locator(".stack-row").first().waitFor();
+  });
+
   test("without its token says what to do", async () => {
     await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`);
     const page = await studio.visit("/");

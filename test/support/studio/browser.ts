@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
-import { openStore } from "../../../src/open-store.ts";
+import { type OpenStoreOptions, openStore } from "../../../src/open-store.ts";
 import { guarded } from "../../../src/studio/guard.ts";
 import { type Listening, listen } from "../../../src/studio/listen.ts";
 import { pageFiles } from "../../../src/studio/page-files.ts";
@@ -31,8 +31,11 @@ export type Visit = {
 };
 
 /** A studio that listens as the command's does, and pages that visit it. */
-export async function openStudio(address: string, options: Partial<StudioOptions> = {}) {
-  const store = await openStore(address);
+export async function openStudio(
+  address: string,
+  { authorize, ...options }: Partial<StudioOptions> & Pick<OpenStoreOptions, "authorize"> = {},
+) {
+  const store = await openStore(address, authorize === undefined ? {} : { authorize });
   const served = studioOver({ store, access: () => true, address, ...options }, { file: pageFiles(pageRoot) });
   const serve = (port: number): Promise<Listening> =>
     listen({ host: "127.0.0.1", port, orNext: false }, (taken) => guarded(served, { port: taken, hosts: [], token }));
