@@ -96,7 +96,7 @@ export function Costs() {
                 onChange={(event) => setQuery({ since: event.currentTarget.value })}
               />
             </label>
-            <span class="code">
+            <span class="code optional">
               {data?.prices == null
                 ? ""
                 : `${data.prices.file.split("/").at(-1) ?? ""} ${data.prices.sha256.slice(0, 4)}…${data.prices.sha256.slice(-2)}`}

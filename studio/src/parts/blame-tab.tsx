@@ -28,13 +28,11 @@ export function BlameTab({
       <table class="rows-table">
         <thead>
           <tr>
-            <th style={{ width: "56px" }} class="num">
-              Block
-            </th>
-            <th style={{ width: "150px" }}>Kind</th>
-            <th style={{ width: "190px" }}>Made by</th>
-            <th style={{ width: "210px" }}>Last changed by</th>
-            <th>Text</th>
+            <th class="num w-block">Block</th>
+            <th class="w-kind">Kind</th>
+            <th class="w-actor">Made by</th>
+            <th class="w-actor">Last changed by</th>
+            <th class="mid-only">Text</th>
           </tr>
         </thead>
         <tbody>
@@ -66,7 +64,7 @@ export function BlameTab({
                     ""
                   )}
                 </td>
-                <td class="cut text-2">{text.slice(0, 240)}</td>
+                <td class="cut text-2 mid-only">{text.slice(0, 240)}</td>
               </tr>
             );
           })}
