@@ -3,8 +3,8 @@ import { excerpt } from "../base/printable.ts";
 import type { Divergence } from "../domain/events/inference-events.ts";
 import { describeRequestReason } from "../wording/describe-reason.ts";
 import { actorLabel } from "../wording/labels.ts";
-import type { Banner, BannerPart } from "./page-documents.ts";
 import type { Reel } from "./reel.ts";
+import type { Banner, BannerPart } from "./stack-documents.ts";
 import type { Step } from "./step.ts";
 
 /** Long enough to tell ids apart, and short enough for a line. */

@@ -4,7 +4,7 @@ import type { Turn } from "../domain/turn.ts";
 import { turnDifference } from "../domain/turn-difference.ts";
 import { type BlockLabels, labelIn } from "../wording/labels.ts";
 import { shownText } from "../wording/shown-text.ts";
-import type { RequestSign, StackEdit, StackFold, StackRow } from "./page-documents.ts";
+import type { RequestSign, StackEdit, StackFold, StackRow } from "./stack-documents.ts";
 import { instructionBlocks, type Step } from "./step.ts";
 import { textDifference } from "./text-difference.ts";
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { LogPage, OverviewDocument, StackDocument, StackRow } from "../../src/studio/page-documents.ts";
+import type { LogPage, OverviewDocument } from "../../src/studio/page-documents.ts";
+import type { StackDocument, StackRow } from "../../src/studio/stack-documents.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { documentAt, statusAt, studioHere } from "../support/studio/studio-here.ts";

@@ -1,4 +1,5 @@
-import type { StackDocument, StripRequest } from "../../../src/studio/page-documents.ts";
+import type { StripRequest } from "../../../src/studio/page-documents.ts";
+import type { StackDocument } from "../../../src/studio/stack-documents.ts";
 import { address } from "../route.ts";
 
 /** A whole number of an address or a field; null if it is none. */
