@@ -68,7 +68,7 @@ export default {
       from: { path: "^src/" },
       to: {
         path: "node_modules/",
-        pathNot: "node_modules/(@noble/hashes|commander|eventsource-parser|nanoid)/",
+        pathNot: "node_modules/(@hono/node-server|@noble/hashes|commander|diff|eventsource-parser|hono|nanoid)/",
         dependencyTypes: ["npm-dev", "npm-no-pkg"],
         dependencyTypesNot: ["npm-peer", "type-only"],
       },
@@ -78,6 +78,12 @@ export default {
       severity: "error",
       from: { path: "^src/", pathNot: "^src/stores/eventstoredb/client.ts$" },
       to: { path: "node_modules/@eventstore/" },
+    },
+    {
+      name: "postgres-client-in-one-file",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/stores/postgres/client.ts$" },
+      to: { path: "node_modules/(@types/)?pg/" },
     },
     {
       // They are above the rooms that the dialects share, and use none of those: only a dialect reads a wire.
@@ -93,7 +99,7 @@ export default {
       severity: "error",
       from: { path: "^src/replay/" },
       to: {
-        path: "^(node:)?(net|tls|http|https|http2|dgram|dns|child_process|worker_threads|cluster|sqlite)$|^src/(providers/(http|secrets)|stores/(sqlite|eventstoredb))/|node_modules/(openai|@anthropic-ai|@eventstore|ws)/",
+        path: "^(node:)?(net|tls|http|https|http2|dgram|dns|child_process|worker_threads|cluster|sqlite)$|^src/(providers/(http|secrets)|stores/(sqlite|eventstoredb|postgres))/|node_modules/(openai|@anthropic-ai|@eventstore|pg|ws)/",
         reachable: true,
       },
     },

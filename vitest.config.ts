@@ -2,9 +2,12 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import SlowestFirst from "./test/support/slowest-first.ts";
+import { browserPath } from "./test/support/studio/browser-path.ts";
 
 const processes = "test/**/*.process.test.ts";
 const packages = "test/{docs,package}/**/*.test.ts";
+const browsers = "test/studio/**/*.browser.test.ts";
+const withoutBrowser = "test/studio/**/*.no-browser.test.ts";
 const planted = "test/**/*.planted.test.ts";
 /** What takes long and starts no process: `npm run test:quick` does without. */
 const slow = [
@@ -43,7 +46,7 @@ export default defineConfig(({ mode }) => ({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [processes, packages, planted, ...(mode === "quick" ? slow : [])],
+          exclude: [processes, packages, planted, browsers, withoutBrowser, ...(mode === "quick" ? slow : [])],
         },
       },
       // Tests that start processes, and kill them.
@@ -60,6 +63,20 @@ export default defineConfig(({ mode }) => ({
           globalSetup: ["./test/support/build-programs.ts", "./test/support/package/build-package.ts"],
         },
       },
+      // The studio's page in a browser: `npm run test:browser`.
+      ...(mode === "browser"
+        ? [
+            {
+              extends: true as const,
+              test: {
+                name: "browser",
+                include: [browserPath === null ? withoutBrowser : browsers],
+                globalSetup: "./test/support/studio/build-page.ts",
+                maxWorkers: 1,
+              },
+            },
+          ]
+        : []),
       // Faults in the sources, each of which has to make a suite fail: `npm run test:faults`.
       ...(mode === "long" || mode === "faults"
         ? [{ extends: true as const, test: { name: "planted", include: [planted] } }]

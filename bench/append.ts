@@ -2,6 +2,7 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sha256Hex } from "../src/base/sha256.ts";
+import { plainNames } from "../src/domain/block-names.ts";
 import { envelopeBytes } from "../src/log/codec/bounds.ts";
 import { createEventLog, type EventLog } from "../src/log/codec/event-log.ts";
 import { createEventIds } from "../src/log/codec/ids.ts";
@@ -103,7 +104,14 @@ function inTurn<Name>(names: readonly Name[], round: number): readonly Name[] {
 /** Prepares the events of a new stream, as a log does. */
 function preparedFor(stream: string, events: readonly NewEvent[]): readonly Envelope[] {
   const sources = { clock: Date.now, newEventId: createEventIds() };
-  const { appends } = prepareAppend({ stream, head: null, lastAt: null, events, encoding: "lines", ...sources });
+  const { appends } = prepareAppend({
+    stream,
+    head: null,
+    lastAt: null,
+    events,
+    lines: { names: plainNames },
+    ...sources,
+  });
   return appends.flatMap(({ envelopes }) => envelopes);
 }
 

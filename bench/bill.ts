@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { billing } from "../src/conversation/read-models.ts";
+import { billing, caching } from "../src/conversation/read-models.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/stack/create-engine.ts";
 import type { EventStore } from "../src/log/ports/event-store.ts";
@@ -34,12 +34,14 @@ export function benchBill(): Promise<readonly BenchRow[]> {
         beyond.push((billed - listed) / 1_000);
         slowest = Math.max(slowest, billed);
       }
+      rows.push(await cacheRow(store, kind));
       rows.push({
         name: `bill of ${conversations} conversations beyond a page of ls, ${kind}`,
         ...summary(beyond),
         ...{ unit: "s", bound: 1, kind: "at most", note: `${slowest.toFixed(0)} ms a bill at most` },
       });
-      if (kind === "memory") rows.push(await rowSize(store));
+      if (kind !== "memory") continue;
+      rows.push(await rowSize(store, billing, "a bill"), await rowSize(store, caching, "caches"));
     }
     return rows;
   });
@@ -65,16 +67,34 @@ async function filled(events: EventStore): Promise<TurnlogStore> {
   }
   await store.list();
   await store.bill();
+  await store.cache();
   return store;
 }
 
-async function rowSize({ events }: TurnlogStore): Promise<BenchRow> {
+/** The same for what prompt caches saved. */
+async function cacheRow(store: TurnlogStore, kind: string): Promise<BenchRow> {
+  const beyond: number[] = [];
+  let slowest = 0;
+  for (let round = 0; round < rounds; round += 1) {
+    const listed = await wallMs(() => store.list());
+    const looked = await wallMs(() => store.cache());
+    beyond.push((looked - listed) / 1_000);
+    slowest = Math.max(slowest, looked);
+  }
+  return {
+    name: `caches of ${conversations} conversations beyond a page of ls, ${kind}`,
+    ...summary(beyond),
+    ...{ unit: "s", bound: 1, kind: "at most", note: `${slowest.toFixed(0)} ms at most` },
+  };
+}
+
+async function rowSize({ events }: TurnlogStore, projection: typeof billing, of: string): Promise<BenchRow> {
   let [bytes, count] = [0, 0];
-  for await (const { view } of createRowProjector(events, billing).readAll()) {
+  for await (const { view } of createRowProjector(events, projection).readAll()) {
     bytes += Buffer.byteLength(JSON.stringify(view));
     count += 1;
   }
-  const name = "row of a bill, on average: a conversation on two days, with two models";
+  const name = `row of ${of}, on average: a conversation on two days, with two models`;
   return { name, value: bytes / count / 1_024, unit: "KiB", bound: 4, kind: "at most" };
 }
 

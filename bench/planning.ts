@@ -2,13 +2,16 @@ import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "../src/base/json.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { blockFromJson, blockJsonSchema, blockToJson } from "../src/domain/block-json.ts";
+import { plainNames } from "../src/domain/block-names.ts";
 import { user } from "../src/domain/make-block.ts";
 import type { Turn } from "../src/domain/turn.ts";
 import { buildRequest, newRequest } from "../src/engine/planning/build-request.ts";
+import { cacheLoss } from "../src/engine/planning/cache-loss.ts";
 import { learnedCapabilities } from "../src/engine/planning/contexts.ts";
 import { defaultChainPolicy } from "../src/engine/stack/chain-policy.ts";
 import type { Engine } from "../src/engine/stack/engine.ts";
 import type { ConversationView } from "../src/projections/conversation-view.ts";
+import { RunTurns } from "../src/projections/run-turns.ts";
 import { createMemoryStore } from "../src/stores/memory/store.ts";
 import { mean, ratioOf, takeTurns } from "./rounds.ts";
 import { type BenchRow, report } from "./row.ts";
@@ -24,6 +27,7 @@ export async function benchPlanning(): Promise<readonly BenchRow[]> {
   const times = await takeTurns(12, {
     short: () => decide(short),
     long: () => decide(long),
+    looking: () => decide(long, { looksAtCache: true }),
     equality: () => {
       if (!isDeepStrictEqual(long.turn.blocks, other)) throw new Error("the two lists are to be equal");
     },
@@ -36,6 +40,12 @@ export async function benchPlanning(): Promise<readonly BenchRow[]> {
       ...ratioOf(times.long, times.short),
       ...{ unit: "x", bound: 2, kind: "at most" },
       note: `${us(times.long, decisions)} against ${us(times.short, decisions)}`,
+    },
+    {
+      name: "planning at 10,000 blocks that also finds what is lost of a prompt cache, against planning alone",
+      ...ratioOf(times.looking, times.long),
+      ...{ unit: "x", bound: 1.1, kind: "at most" },
+      note: `${us(times.looking, decisions)} against ${us(times.long, decisions)}`,
     },
     {
       name: "deep equality of two lists of 10,000 blocks, against planning",
@@ -58,19 +68,26 @@ async function sample(blocks: number): Promise<Sample> {
 }
 
 /** Many decisions, each with two new blocks. */
-function decide({ turn, view, engine }: Sample): void {
+function decide({ turn, view, engine }: Sample, { looksAtCache = false } = {}): void {
   const { provider, chain } = engine.options;
+  const latest = view.latest.get(provider.scope);
+  if (latest === undefined) throw new Error("the endpoint is to have answered");
+  const settings = view.server.settings.get(latest.context.settingsDigest) ?? provider.settings;
   const fixed = newRequest(view, turn, {
     endpoint: provider,
-    settings: () => provider.settings,
+    settings: () => settings,
     capabilities: learnedCapabilities(provider, view),
+    names: plainNames,
     policy: { ...defaultChainPolicy, ...chain },
     now: new Date().toISOString(),
   });
+  const losing = { latest, now: { turns: new RunTurns(turn), frame: "0" }, blame: view.client.blame };
   for (let n = 0; n < decisions; n += 1) {
     const outgoing = turn.append(user(`first ${n}`), user(`second ${n}`));
     const { decision, shaped, input } = buildRequest({ ...fixed, turn: outgoing });
     const isChained = decision.strategy === "chained" && shaped.length === 2;
+    if (looksAtCache && cacheLoss({ ...fixed, ...losing, turn: outgoing, outgoing }).lostBytes > 0)
+      throw new Error("nothing is to be lost");
     if (!isChained || input.held === turn.digest) throw new Error("two new blocks are to be chained");
   }
 }

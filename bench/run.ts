@@ -10,6 +10,7 @@ import { benchManySockets } from "./many-sockets.ts";
 import { benchMemory } from "./memory.ts";
 import { benchOpening } from "./opening.ts";
 import { benchPlanning } from "./planning.ts";
+import { benchPostgres } from "./postgres.ts";
 import { benchProjector } from "./projector.ts";
 import { benchProviders } from "./providers.ts";
 import { benchReasoning } from "./reasoning.ts";
@@ -51,6 +52,7 @@ const parts = {
   search: benchSearch,
   reasoning: benchReasoning,
   eventstoredb: benchEventStoreDb,
+  postgres: benchPostgres,
 } as const;
 
 const wanted = process.argv.slice(2);

@@ -1,6 +1,8 @@
+import { shownAddress } from "./base/shown-address.ts";
 import { TurnlogError } from "./base/turnlog-error.ts";
 import type { EventStore } from "./log/ports/event-store.ts";
 import { isEventStoreDbAddress } from "./stores/eventstoredb/address.ts";
+import { isPostgresAddress } from "./stores/postgres/address.ts";
 import { sqliteFile } from "./stores/sqlite/address.ts";
 
 /** Where and how the events of a store are opened. */
@@ -16,7 +18,7 @@ export type OpenEventsOptions = {
   readonly viewsPath?: string;
   /**
    * How many milliseconds to try opening, an append, or a read without progress before it throws StoreUnavailableError, including all
-   * repeats; by default what the address says (`?deadlineMs=`), else 5,000 for SQLite and 10,000 for EventStoreDB.
+   * repeats; by default what the address says (`?deadlineMs=`), else 5,000 for SQLite, 10,000 for EventStoreDB and 30,000 for Postgres.
    */
   readonly deadlineMs?: number;
 };
@@ -42,11 +44,15 @@ export async function openEvents(url: string, options: OpenEventsOptions): Promi
     const { openEventStoreDb } = await import("./stores/eventstoredb/store.ts");
     return openEventStoreDb(url, options);
   }
-  const shown = url.replace(/\/\/.*@/, "//");
+  if (isPostgresAddress(url)) {
+    const { openPostgresStore } = await import("./stores/postgres/store.ts");
+    return openPostgresStore(url, options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs });
+  }
+  const shown = shownAddress(url);
   const meant = addressMeant(shown);
   const advice =
     meant === null
-      ? "use sqlite:PATH, esdb://HOST:PORT, or memory: for tests and temporary work"
+      ? "use sqlite:PATH, postgres://HOST/DATABASE, esdb://HOST:PORT, or memory: for tests and temporary work"
       : `did you mean ${meant}?`;
   throw new TurnlogError("unknown-store", `${shown} is not the address of a store: ${advice}`);
 }
@@ -56,5 +62,5 @@ function addressMeant(text: string): string | null {
   if (text === "memory") return "memory:";
   const path = text.replace(/^file:(\/\/)?(?=.)/, "");
   // A letter and a colon are a Windows drive.
-  return /^(sqlite|esdb)$|^[a-z][a-z\d+.-]+:/i.test(path) ? null : `sqlite:${path}`;
+  return /^(sqlite|esdb|postgres)$|^[a-z][a-z\d+.-]+:/i.test(path) ? null : `sqlite:${path}`;
 }

@@ -43,8 +43,8 @@ export function createStore(events: EventStore, options: CreateStoreOptions = {}
 }
 
 /**
- * Opens a store by its address: `memory:` for work that need not last, `sqlite:path` for a file, `esdb://host:2113` for an EventStoreDB
- * or KurrentDB server (`kurrentdb://` means the same).
+ * Opens a store by its address: `memory:` for work that need not last, `sqlite:path` for a file, `postgres://host/database` for a schema
+ * of PostgreSQL, `esdb://host:2113` for an EventStoreDB or KurrentDB server (`kurrentdb://` means the same).
  *
  * @throws {TypeError} if an option is unknown or invalid.
  * @throws {RangeError} if the deadline is not a whole number of milliseconds from 1 on.

@@ -8,7 +8,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Plugin, rolldown } from "rolldown";
@@ -54,6 +54,8 @@ async function replace(folder: string, stamp: Stamp, input: Entries): Promise<vo
   try {
     await bundle(next, input);
     writeStamp(next, stamp);
+    // The studio's page has sources of its own (tools/build-page.ts).
+    if (existsSync(join(folder, "studio"))) cpSync(join(folder, "studio"), join(next, "studio"), { recursive: true });
     if (existsSync(folder)) renameSync(folder, last);
     renameSync(next, folder);
   } finally {
@@ -82,7 +84,7 @@ function digestOf(patterns: readonly string[]): string {
 }
 
 /** External modules: packages that only some users install, and one that is loaded when a WebSocket is opened. */
-const outside = /^(node:|ws$|@eventstore\/db-client|google-auth-library$)/;
+const outside = /^(node:|ws$|@eventstore\/db-client|google-auth-library$|pg$)/;
 
 /** The sources that start a program, by the names of their outputs; a source and its output have the same name. */
 function entries(): Entries {
@@ -106,6 +108,7 @@ type Manifest = {
 const programs = {
   "claude-cli/stand-in": "src/reference-server/claude-cli/stand-in.ts",
   "stores/eventstoredb/lease-thread": "src/stores/eventstoredb/lease-thread.ts",
+  "stores/postgres/lease-thread": "src/stores/postgres/lease-thread.ts",
 };
 
 /**
@@ -162,7 +165,7 @@ function closure(files: readonly string[], importsOf: (id: string) => readonly s
 }
 
 /** The licences of the packages that are part of the bundle, as those licences require. */
-function licencesOf(ids: ReadonlySet<string>): string {
+export function licencesOf(ids: ReadonlySet<string>): string {
   const folders = new Set([...ids].flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []));
   const texts = [...folders].toSorted().map((folder) => {
     const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Record<string, string>;

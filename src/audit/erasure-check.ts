@@ -1,13 +1,21 @@
+import { placesByRevision } from "../domain/events/erased-places.ts";
+import type { ConversationEventOf } from "../domain/events/event.ts";
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import { decodeData } from "../log/codec/data.ts";
 import { contentErasedSchema, orderIdIn } from "../log/codec/erased.ts";
+import { erasedLinesOf, hasErasedLine } from "../log/codec/lines.ts";
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import { type ErasureOrder, erasureOrders, isOrdered, readErasureOrder } from "../records/erasures.ts";
+
+/** An erased line that no order of the store explains, or an order that was not carried out. */
+export type UnexplainedHole = { readonly revision: number; readonly words: string };
 
 /** Checks that a conversation lacks only what an erasure order of its store has erased. */
 export class ErasureCheck {
   readonly #store: EventStore;
   readonly #orders = new Map<string, ErasureOrder | null>();
+  /** The erased lines of events that stay, as long as no later event has explained them. */
+  readonly #holes = new Map<number, Set<number>>();
   /** How many events of the stream are emptied, and whether the `ContentErased` was found. */
   #emptied = 0;
   #isTold = false;
@@ -33,6 +41,37 @@ export class ErasureCheck {
     return `the events before it were erased, and ${envelope.revision - this.#emptied} of them are not: continue with \`turnlog erase --resume ${order.orderId}\``;
   }
 
+  /** Notes the lines of an event that are erased. */
+  noteLines({ encoding, data, revision }: StoredEnvelope): void {
+    const erased = encoding === "lines" && hasErasedLine(data) ? erasedLinesOf(data) : [];
+    if (erased.length > 0) this.#holes.set(revision, new Set(erased));
+  }
+
+  /** What is wrong with an event that says which lines were erased before it; null if nothing is. */
+  async problemOfLines({ stream, data: { orderId, places } }: LinesErased): Promise<string | null> {
+    const order = await this.#order(orderId);
+    const id = conversationOfStream(stream) ?? "";
+    const named = order?.conversations.find((each) => each.id === id)?.places;
+    if (named === undefined) return "it says that lines before it were erased, but this store has no such order";
+    if (JSON.stringify(named) !== JSON.stringify(places)) return "it names other lines than the order of the erasure";
+    for (const { revision, lines } of placesByRevision(places))
+      for (const line of lines)
+        if (this.#holes.get(revision)?.delete(line) !== true && !this.#explained.has(`${revision} ${line}`))
+          return `line ${line} of event ${revision} was erased according to it, but is still there`;
+        else this.#explained.add(`${revision} ${line}`);
+    return null;
+  }
+
+  readonly #explained = new Set<string>();
+
+  /** The first erased line that no event up to here explains; null if there is none. */
+  get unexplained(): UnexplainedHole | null {
+    for (const [revision, lines] of this.#holes)
+      for (const line of lines)
+        return { revision, words: `line ${line} of its data was erased without an order of this store` };
+    return null;
+  }
+
   /** What is wrong with the stream as a whole. */
   get problem(): string | null {
     return this.#emptied > 0 && !this.#isTold
@@ -55,10 +94,21 @@ export class ErasureCheck {
   }
 }
 
-/** The conversations named by the store's erasure orders, without rejected orders. */
+/** The streams of long texts that orders removed with the lines that referred to them. */
+export async function removedBlobs(store: EventStore): Promise<ReadonlySet<string>> {
+  const removed = new Set<string>();
+  for await (const { conversations, isRefused } of erasureOrders(store))
+    if (!isRefused) for (const { blobs = [] } of conversations) for (const stream of blobs) removed.add(stream);
+  return removed;
+}
+
+type LinesErased = Pick<ConversationEventOf<"LinesErased">, "data"> & { readonly stream: string };
+
+/** The conversations that the store's erasure orders name as a whole, without rejected orders. */
 export async function orderedConversations(store: EventStore): Promise<ReadonlyMap<ConversationId, ErasureOrder>> {
   const ordered = new Map<ConversationId, ErasureOrder>();
   for await (const order of erasureOrders(store))
-    if (!order.isRefused) for (const { id } of order.conversations) ordered.set(id, order);
+    if (!order.isRefused)
+      for (const { id, places } of order.conversations) if (places === undefined) ordered.set(id, order);
   return ordered;
 }

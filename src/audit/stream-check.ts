@@ -6,9 +6,10 @@ import { conversationOfStream } from "../domain/ids.ts";
 import { CheckedFold, damageWords } from "../engine/planning/checked-fold.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
-import { isErased } from "../log/codec/erased.ts";
+import { isErased, linesErased } from "../log/codec/erased.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { isOfTheStore, readEvent } from "../log/codec/recorded.ts";
+import { namesOf } from "../log/codec/stream-names.ts";
 import { readAncestors } from "../log/history/lineage.ts";
 import { foldAround, type SkippedEvents } from "../log/history/skipped-events.ts";
 import { type EventStore, envelopeAt, type Head, type StoredEnvelope } from "../log/ports/event-store.ts";
@@ -130,7 +131,7 @@ export class StreamCheck {
   async #checkEvents(): Promise<StreamProblem | null> {
     try {
       for await (const envelope of this.#store.readStream(this.#stream, { from: this.#due })) {
-        if (this.#due > this.#options.last) return null;
+        if (this.#due > this.#options.last) return await this.#holeProblem(envelope);
         const problem =
           this.#checkChain(envelope) ??
           (this.#isConversation && isErased(envelope)
@@ -141,10 +142,27 @@ export class StreamCheck {
         this.#options.onEvent?.();
       }
       const missing = this.#erasure.problem;
-      return missing === null ? null : this.#problem("hole", missing);
+      return missing === null ? await this.#holeProblem(null) : this.#problem("hole", missing);
     } catch (error) {
       return this.#problem("unreadable", describe(error));
     }
+  }
+
+  /** An erased line that nothing explains. @param next - The event after the last one that is checked, if there is one. */
+  async #holeProblem(next: StoredEnvelope | null): Promise<StreamProblem | null> {
+    if (this.#erasure.unexplained !== null && next !== null)
+      // It may have been erased while the stream was checked.
+      for await (const later of this.#store.readStream(this.#stream, { from: next.revision }))
+        await this.#explain(later);
+    const hole = this.#erasure.unexplained;
+    return hole === null ? null : { revision: hole.revision, kind: "hole", message: hole.words };
+  }
+
+  async #explain(envelope: StoredEnvelope): Promise<string | null> {
+    if (envelope.type !== linesErased) return null;
+    const { event } = await readEvent(this.#store, envelope);
+    if (event.type !== "LinesErased") return null;
+    return this.#erasure.problemOfLines({ stream: this.#stream, data: event.data });
   }
 
   async #checkErasure(envelope: StoredEnvelope): Promise<StreamProblem | null> {
@@ -169,13 +187,20 @@ export class StreamCheck {
   }
 
   async #checkContent(envelope: StoredEnvelope): Promise<StreamProblem | null> {
-    if (!this.#isConversation || this.#options.skipped.has(this.#stream, envelope.revision)) return null;
+    if (!this.#isConversation) return null;
+    if (this.#options.skipped.has(this.#stream, envelope.revision)) {
+      this.#erasure.noteLines(envelope);
+      return null;
+    }
+    this.#erasure.noteLines(envelope);
+    const unsound = await this.#explain(envelope);
+    if (unsound !== null) return this.#problem("hole", unsound);
     const recorded = await readEvent(this.#store, envelope);
     if (recorded.revision === 0) {
       const inherited = await this.#inherit(recorded);
       if (inherited !== null) return inherited;
     }
-    const wrong = this.#folds.take(recorded);
+    const wrong = this.#folds.take(recorded, await namesOf(this.#store, this.#stream, envelope));
     if (wrong !== null) return this.#problem("fold", wrong.words);
     await this.#snapshots.take(recorded, this.#folds.view);
     if (!isRequest(recorded.event)) return null;

@@ -12,7 +12,7 @@ import { type EventStore, envelopeAt, type Head } from "../log/ports/event-store
 import { ConversationDamagedError } from "../projections/damage.ts";
 import type { RowProjector } from "../read-models/row-projector.ts";
 import type { ErasureOrder } from "../records/erasures.ts";
-import { orderedConversations } from "./erasure-check.ts";
+import { orderedConversations, removedBlobs } from "./erasure-check.ts";
 import { StreamCheck, type StreamOptions, type StreamProblem } from "./stream-check.ts";
 
 export type StreamReport = {
@@ -140,9 +140,10 @@ async function* reports(store: EventStore, options: VerifyOptions): AsyncIterabl
     const isShown = report.problem === null && report.conversation !== null && last === Number.POSITIVE_INFINITY;
     yield isShown ? { ...report, problem: await viewProblem(readModels, stream) } : report;
   }
+  const removed = missing.size === 0 ? new Set<string>() : await removedBlobs(store);
   for (const stream of missing) {
-    // Blobs of an erased conversation are removed together with their names.
-    if (orderOfBlob(stream) !== undefined) continue;
+    // Blobs of what was erased are removed together with their names.
+    if (orderOfBlob(stream) !== undefined || removed.has(stream)) continue;
     const message = "the stream is missing, but its head was saved before";
     yield nothingRight(stream, { revision: 0, kind: "head", message });
   }

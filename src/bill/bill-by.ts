@@ -1,5 +1,5 @@
 /** By what a bill lists costs, apart from labels. */
-export const billKinds = ["model", "conversation", "provider", "day", "run"] as const;
+export const billKinds = ["model", "conversation", "provider", "day", "run", "layer"] as const;
 
 /** By what a bill lists costs. A label's value is that of the conversation that caused the cost. */
 export type BillBy = (typeof billKinds)[number] | `label:${string}`;

@@ -62,6 +62,7 @@ export type Sum = {
   untold: number;
   contradictory: number;
   unknownCache: number;
+  removed: number;
   total: Picodollars;
   told: Picodollars;
   priced: Picodollars;
@@ -72,7 +73,7 @@ export type Sum = {
 
 export const emptySum = (): Sum => ({
   ...{ requests: 0, bytes: 0, tokens: 0, uncached: 0, read: 0, written: 0, output: 0, reasoning: 0 },
-  ...{ untold: 0, contradictory: 0, unknownCache: 0 },
+  ...{ untold: 0, contradictory: 0, unknownCache: 0, removed: 0 },
   ...{ total: 0n, told: 0n, priced: 0n, hasTold: false, hasPriced: false, notPriced: new Map() },
 });
 
@@ -89,6 +90,7 @@ export function addCell(sum: Sum, cell: BillCell, price: CellPrice): void {
   sum.untold += cell.untold;
   sum.contradictory += cell.contradictory;
   sum.unknownCache += cell.unknownCache;
+  sum.removed += cell.removed ?? 0;
   sum.priced += price.amount;
   sum.hasPriced ||= price.isPriced;
   if (cell.isPaid) {

@@ -4,7 +4,11 @@ import { addCell, type BillCost, costOf, emptySum, type Sum } from "./bill-sum.t
 import type { PriceFile } from "./price-file.ts";
 import { priceOfCell } from "./price-of-cell.ts";
 
-export type BillRow = BillCost & { readonly name: string };
+export type BillRow = BillCost & {
+  readonly name: string;
+  /** In a bill by layer: about how many tokens its changes removed from prompts. They are part of no sum. */
+  readonly removed?: number;
+};
 
 /** The costs of some conversations. The rows and the rest add up to the total. */
 export type Bill = {
@@ -53,7 +57,7 @@ export function billRows(
   const hasPrices = prices !== null;
   const rows = [...sumByName]
     .toSorted(by === "day" ? byName : byCost)
-    .map(([name, sum]) => ({ name, ...costOf(sum, hasPrices) }));
+    .map(([name, sum]) => ({ name, ...costOf(sum, hasPrices), ...(by === "layer" ? { removed: sum.removed } : {}) }));
   return {
     prices: prices && {
       ...{ file: prices.file, sha256: prices.sha256, format: prices.format },

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import * as z from "zod";
 import { sha256Schema } from "../domain/ids.ts";
 import { envelopeSchema } from "../log/codec/envelope.ts";
+import { namingKeyPattern } from "../log/codec/stream-names.ts";
 import { type Envelope, StoreCorruptedError } from "../log/ports/event-store.ts";
-import { type CopySource, createSourceCheck } from "./copy-source.ts";
+import { type CopySource, createSourceCheck, type SourceCheck } from "./copy-source.ts";
 import { redactEvent } from "./redact.ts";
 
 const format = "turnlog-bundle";
@@ -23,7 +24,7 @@ const headerSchema = z.strictObject({
   isRedacted: z.boolean(),
   heads: z.array(z.strictObject({ stream: z.string().min(1), revision: z.int().nonnegative(), digest: sha256Schema })),
   /** The naming keys of conversations in lines, by stream. A redacted bundle has none: with a key, short texts could be guessed. */
-  keys: z.exactOptional(z.record(z.string().min(1), sha256Schema)),
+  keys: z.exactOptional(z.record(z.string().min(1), z.string().regex(namingKeyPattern))),
 });
 export type BundleHeader = z.infer<typeof headerSchema>;
 
@@ -75,44 +76,61 @@ export function readBundleHeader(line: string): BundleHeader | null {
 export function bundleSource(header: BundleHeader, lines: () => AsyncIterable<string>): CopySource {
   const heads = header.heads.map(({ stream, revision, digest }) => ({ stream, head: { revision, digest } }));
   const keys = new Map(Object.entries(header.keys ?? {}));
-  return { heads, events: () => readEvents(heads, lines()), keys };
+  const events = (): AsyncIterable<Envelope> =>
+    readEvents(lines(), { read: envelopeSchema, check: createSourceCheck(heads), consequence: notImported });
+  return { heads, events, keys };
 }
 
-async function* readEvents(heads: CopySource["heads"], lines: AsyncIterable<string>): AsyncIterable<Envelope> {
-  const check = createSourceCheck(heads);
+type Reading<Event extends Envelope> = {
+  readonly read: z.ZodType<Event>;
+  readonly check: SourceCheck;
+  /** What the error adds about a damaged line. */
+  readonly consequence: string;
+};
+
+/**
+ * The events of a bundle, each checked.
+ *
+ * @throws {StoreCorruptedError} at the first line that is not what was written.
+ */
+export async function* readEvents<Event extends Envelope>(
+  lines: AsyncIterable<string>,
+  { read, check, consequence }: Reading<Event>,
+): AsyncGenerator<Event> {
   const hash = createHash("sha256");
   let number = 0;
   let isEnded = false;
+  const bad = (reason: string): StoreCorruptedError => damaged(number, reason, consequence);
   for await (const line of lines) {
     number += 1;
     // After the last line feed.
     if (line === "") continue;
-    if (isEnded) throw damaged(number, "it stands after the end");
+    if (isEnded) throw bad("it stands after the end");
     const value = parse(line);
     const end = endSchema.safeParse(value);
     if (end.success) {
       const ended = check.end();
-      if (!ended.ok) throw damaged(number, ended.error);
+      if (!ended.ok) throw bad(ended.error);
       const isWhole = end.data.events === number - 2 && end.data.sha256 === hash.digest("hex");
-      if (!isWhole) throw damaged(number, "the lines before it are not those that were written");
+      if (!isWhole) throw bad("the lines before it are not those that were written");
       isEnded = true;
       continue;
     }
     hash.update(`${line}\n`);
     if (number === 1) continue;
-    const envelope = envelopeSchema.safeParse(value);
-    if (!envelope.success) throw damaged(number, value === null ? "it was cut or changed" : "it is no event");
+    const envelope = read.safeParse(value);
+    if (!envelope.success) throw bad(value === null ? "it was cut or changed" : "it is no event");
     const checked = check.take(envelope.data);
-    if (!checked.ok) throw damaged(number, checked.error);
+    if (!checked.ok) throw bad(checked.error);
     yield envelope.data;
   }
-  if (!isEnded) throw damaged(number, "the bundle ends here, and its end is missing");
+  if (!isEnded) throw bad("the bundle ends here, and its end is missing");
 }
 
-const damaged = (line: number, reason: string): StoreCorruptedError =>
-  new StoreCorruptedError(
-    `line ${line} of the bundle: ${reason}; nothing was imported: take the bundle from its source again`,
-  );
+const notImported = "nothing was imported: take the bundle from its source again";
+
+const damaged = (line: number, reason: string, consequence = notImported): StoreCorruptedError =>
+  new StoreCorruptedError(`line ${line} of the bundle: ${reason}${consequence === "" ? "" : `; ${consequence}`}`);
 
 function parse(line: string): unknown {
   try {

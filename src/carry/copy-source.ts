@@ -19,6 +19,7 @@ import {
   type Head,
   StoreCorruptedError,
 } from "../log/ports/event-store.ts";
+import { erasureOrders, erasureStream } from "../records/erasures.ts";
 
 export type StreamHead = { readonly stream: string; readonly head: Head };
 
@@ -69,8 +70,20 @@ export async function openStoreSource(
   }
   for (const id of await oldestFirst(store, conversations ?? (await conversationsOf(store)))) await add(id, null);
   // Searched for after the heads: a blob is durable before the event that refers to it.
-  const heads = await withBlobs(store, streams, conversations === undefined);
+  const heads = [...(await ordersOf(store, seen)), ...(await withBlobs(store, streams, conversations === undefined))];
   return { heads, events: () => eventsUpTo(store, heads), keys: await keysOf(store, streams) };
+}
+
+/** The erasure orders that took lines out of these conversations: without them, the lines would be missing for no reason. */
+async function ordersOf(store: EventStore, ids: ReadonlySet<ConversationId>): Promise<readonly StreamHead[]> {
+  const orders: StreamHead[] = [];
+  for await (const { orderId, conversations, isRefused } of erasureOrders(store)) {
+    const isNeeded = !isRefused && conversations.some(({ id, places }) => places !== undefined && ids.has(id));
+    const stream = erasureStream(orderId);
+    const head = isNeeded ? await store.head(stream) : null;
+    if (head !== null) orders.push({ stream, head });
+  }
+  return orders;
 }
 
 async function keysOf(store: EventStore, streams: readonly StreamHead[]): Promise<ReadonlyMap<string, string>> {
@@ -108,8 +121,14 @@ export type SourceCheck = {
   readonly end: () => Result<null, string>;
 };
 
+/** Checks that an event follows from the one before it in its stream. */
+export type EnvelopeCheck = typeof checkEnvelope;
+
 /** Checks that each stream is complete up to its head, that its chain holds, and that its blobs come first. */
-export function createSourceCheck(heads: readonly StreamHead[]): SourceCheck {
+export function createSourceCheck(
+  heads: readonly StreamHead[],
+  { check = checkEnvelope, blobs = blobsOf }: { readonly check?: EnvelopeCheck; readonly blobs?: typeof blobsOf } = {},
+): SourceCheck {
   const passed = new Set<string>();
   let index = 0;
   let head: Head | null = null;
@@ -117,9 +136,9 @@ export function createSourceCheck(heads: readonly StreamHead[]): SourceCheck {
     take(envelope) {
       const due = heads[index];
       if (envelope.stream !== due?.stream) return err(`it stands where ${missing(due, head)} is due`);
-      const checked = checkEnvelope(head, envelope);
+      const checked = check(head, envelope);
       if (!checked.ok) return err(checked.error.reason);
-      for (const blob of blobsOf(envelope)) {
+      for (const blob of blobs(envelope)) {
         const name = blobStream(envelope.stream, blob);
         if (!passed.has(name)) return err(`it names ${name}, which is not there`);
       }

@@ -8,6 +8,7 @@ import {
   setMember,
 } from "../base/json.ts";
 import { type EventPlace, placesOf, placeTree } from "../domain/events/places.ts";
+import { nameGiven } from "../log/codec/actor-line.ts";
 import { erasedLine } from "../log/codec/lines.ts";
 import { blobReferenceTo } from "../log/codec/references.ts";
 import type { Envelope } from "../log/ports/event-store.ts";
@@ -25,7 +26,8 @@ export function redactEvent(envelope: Envelope): Omit<Envelope, "actor"> & { rea
   const redacted = {
     ...envelope,
     data: encoding === "lines" ? onlyFacts(data) : JSON.stringify(redact(parse(data), place)),
-    actor: redact({ ...actor }, names),
+    // In lines an actor has no name of a person, and the digest covers the actor as it is.
+    actor: encoding === "lines" && nameGiven(actor) === null ? { ...actor } : redact({ ...actor }, names),
   };
   return { ...redacted, actor: objectOf(redacted.actor) };
 }
@@ -91,4 +93,5 @@ function isBlob(value: JsonValue): boolean {
 }
 
 const actorsOfCode = placeTree({ kept: ["kind", "name", "version", "frame", "direction", "inferenceId"], named: [] });
-const actorsOfPeople = placeTree({ kept: ["kind"], named: ["name"] });
+/** The alias is all that the envelope of an event in lines has of a name. */
+const actorsOfPeople = placeTree({ kept: ["kind", "alias"], named: ["name"] });

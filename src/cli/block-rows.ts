@@ -1,7 +1,7 @@
+import type { ChangeDocument } from "../documents/parts.ts";
 import { conversationOfStream } from "../domain/ids.ts";
 import { actorLabel } from "../wording/labels.ts";
 import type { Screen } from "./context.ts";
-import type { ChangeDocument } from "./documents/parts.ts";
 import type { Cell, Style } from "./screen.ts";
 
 type ShownBlock = {

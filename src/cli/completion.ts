@@ -1,14 +1,12 @@
 import type { Option } from "commander";
 import { printable } from "../base/printable.ts";
+import type { Shell } from "../documents/running.ts";
 import type { CommandDefinition, CommandFamily } from "./command.ts";
 
 /*
  * Completion scripts, made from the commands' own definitions: names, options, and the values of options and arguments. The script
  * lists the store's conversations while the user completes.
  */
-
-export const shells = ["bash", "zsh", "fish"] as const;
-export type Shell = (typeof shells)[number];
 
 /** What can be completed. */
 export type Completed = {

@@ -1,5 +1,7 @@
+import { shownAddress } from "../base/shown-address.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type EventStore, StoreNotFoundError } from "../log/ports/event-store.ts";
+import { isPostgresAddress } from "../stores/postgres/address.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { createProgress, noProgress, type Progress } from "./progress.ts";
 import { type Cell, createStyle, type Style, shown, tableLines } from "./screen.ts";
@@ -114,7 +116,13 @@ export function createContext(
     commandName: commandName(env),
     async openStore(use, url = storeUrl) {
       const { openStore } = await import("../open-store.ts");
-      if (use === "create-told") return openStore(url);
+      if (use === "create-told") {
+        if (isPostgresAddress(url)) {
+          const { initPostgresStore } = await import("../stores/postgres/setup.ts");
+          await initPostgresStore(url);
+        }
+        return openStore(url);
+      }
       try {
         return await openStore(url, { mustExist: true, mayBeReadOnly: use === "read" });
       } catch (error) {
@@ -197,7 +205,7 @@ function listenForSignals(): AbortSignal {
 }
 
 /** A store's address without credentials, which would otherwise stay in terminals and logs. */
-export const shownUrl = (url: string): string => url.replace(/\/\/.*@/, "//");
+export const shownUrl = shownAddress;
 
 /** The command as the user would type it next. */
 function commandName(env: CliEnvironment["env"]): string {

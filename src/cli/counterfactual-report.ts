@@ -1,10 +1,10 @@
 import { counted, grouped } from "../base/counted.ts";
 import { printable } from "../base/printable.ts";
+import type { CounterfactualDocument, StepBodyDocument, StepDocument } from "../documents/running.ts";
 import type { CounterfactualStep, OtherStep, StepFacts } from "../replay/compared-steps.ts";
 import type { Counterfactual } from "../replay/counterfactual.ts";
 import { shortId } from "../wording/labels.ts";
 import type { Screen } from "./context.ts";
-import type { CounterfactualDocument, StepBodyDocument, StepDocument } from "./documents/running.ts";
 import { NotFoundError } from "./exit-codes.ts";
 import type { Cell, Style } from "./screen.ts";
 

@@ -1,35 +1,11 @@
 import { counted } from "../base/counted.ts";
 import { printable } from "../base/printable.ts";
-import type { ChangedBlock, PlacedBlock, TurnChanges } from "../conversation/turn-changes.ts";
+import type { DifferenceDocument } from "../documents/differences.ts";
 import type { Actor } from "../domain/actor.ts";
-import type { Block } from "../domain/block.ts";
-import { type BlockJson, blockFromJson, blockToJson } from "../domain/block-json.ts";
-import type { Turn } from "../domain/turn.ts";
+import { type BlockJson, blockFromJson } from "../domain/block-json.ts";
 import { actorLabel } from "../wording/labels.ts";
 import { shownText } from "../wording/shown-text.ts";
-import type { DifferenceDocument } from "./documents/differences.ts";
 import type { Style } from "./screen.ts";
-
-/** A block in a document: as its event holds it, with its place in the Turn. */
-export const blockDocument = (block: Block, index: number) => ({
-  index,
-  ...blockToJson(block),
-  digest: block.recordedAs,
-});
-
-export const turnDocument = (turn: Turn) => turn.blocks.map(blockDocument);
-
-/** The changes, each with its author. */
-export function differenceDocumentOf({ added, removed, modified, moved }: TurnChanges): DifferenceDocument {
-  const placed = ({ block, index }: PlacedBlock) => blockDocument(block, index);
-  const changed = (each: ChangedBlock) => ({ ...placed(each), by: each.by, label: each.label });
-  return {
-    added: added.map(changed),
-    removed: removed.map(changed),
-    modified: modified.map(({ before, after, ...rest }) => ({ before: placed(before), after: placed(after), ...rest })),
-    moved: moved.map(changed),
-  };
-}
 
 /**
  * The lines of a difference: the kind of change, the block with its place, and the author; then the earlier text after `-` and the
@@ -41,25 +17,34 @@ export function differenceLines(
 ): readonly string[] {
   const head = (what: string, { index, label, by }: Headed): string =>
     style.bold(`${what} block ${index}, ${label}`) + (by === null ? "" : style.dim(`  by ${actorLabel(by)}`));
-  const marked = (mark: string, lines: readonly string[], styled: (line: string) => string): readonly string[] =>
-    lines.map((line) => styled(`${mark} ${line}`));
   return [
     ...removed.flatMap((block) => [head("removed", block), ...marked("-", linesOf(block), style.bad)]),
     ...added.flatMap((block) => [head("added", block), ...marked("+", linesOf(block), style.good)]),
-    ...modified.flatMap(({ before, after, by, label }) => {
-      const { same, old, now, rest } = partsOf(linesOf(before), linesOf(after));
-      return [
-        head("modified", { index: after.index, by, label }),
-        ...kept(same, style),
-        ...marked("-", old, style.bad),
-        ...marked("+", now, style.good),
-        ...kept(rest, style),
-        ...(old.length + now.length === 0 ? [style.dim("  the text is the same, other fields differ")] : []),
-      ];
-    }),
+    ...modified.flatMap(({ before, after, by, label }) => [
+      head("modified", { index: after.index, by, label }),
+      ...differingLines(linesOf(before), linesOf(after), style),
+    ]),
     ...moved.map((block) => head("moved", block)),
   ];
 }
+
+/** The difference of two texts; an empty one is absent. */
+export const textDifference = (before: string, after: string, style: Style): readonly string[] =>
+  differingLines(before === "" ? [] : before.split("\n"), after === "" ? [] : after.split("\n"), style);
+
+function differingLines(before: readonly string[], after: readonly string[], style: Style): readonly string[] {
+  const { same, old, now, rest } = partsOf(before, after);
+  return [
+    ...kept(same, style),
+    ...marked("-", old, style.bad),
+    ...marked("+", now, style.good),
+    ...kept(rest, style),
+    ...(old.length + now.length === 0 ? [style.dim("  the text is the same, other fields differ")] : []),
+  ];
+}
+
+const marked = (mark: string, lines: readonly string[], styled: (line: string) => string): readonly string[] =>
+  lines.map((line) => styled(`${mark} ${line}`));
 
 type Headed = { readonly index: number; readonly label: string; readonly by: Actor | null };
 

@@ -82,6 +82,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["request-not-found", { exitCode: exitCodes.notFound }],
   ["exchange-not-found", { exitCode: exitCodes.notFound }],
   ["erasure-not-found", { exitCode: exitCodes.notFound }],
+  ["content-erased", { exitCode: exitCodes.notFound }],
   ["conversation-erased", { exitCode: exitCodes.notFound }],
   ["erasure-refused", { exitCode: exitCodes.environment }],
   ["store-cannot-erase", { exitCode: exitCodes.environment }],

@@ -1,12 +1,12 @@
 import { counted } from "../base/counted.ts";
 import type { Conversation } from "../conversation/conversation.ts";
-import { type FoundRequest, findRequest } from "../conversation/find-request.ts";
+import { type FoundRequest, findRequest, type RequestPlace } from "../conversation/find-request.ts";
 import { listConversations } from "../conversation/list.ts";
-import { readWatchedPlace, type WatchedPlace } from "../conversation/place.ts";
+import { readWatchedPlace } from "../conversation/place.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
+import type { FoundPlace } from "../documents/found-place.ts";
 import { type ConversationId, conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { isHidden, labelsAfter } from "../domain/labels.ts";
-import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { isErased } from "../log/codec/erased.ts";
 import { tryToRead } from "../log/codec/recorded.ts";
 import type { Follower } from "../log/fold/fold.ts";
@@ -168,9 +168,6 @@ async function findResponse(conversation: Conversation, prefix: string): Promise
   return only;
 }
 
-/** A conversation at one revision, with what its blocks and events need to be described. */
-export type FoundPlace = WatchedPlace & { readonly conversation: Conversation };
-
 /** A revision of a conversation, found but not loaded. */
 export type FoundRevision = { readonly conversation: Conversation; readonly revision: number };
 
@@ -207,11 +204,15 @@ export async function openPlace(store: TurnlogStore, text: string, follow?: Foll
 export async function findRecordedRequest(
   store: TurnlogStore,
   text: string,
-  options: { readonly codecs: Codecs; readonly orBefore: boolean },
-): Promise<{ readonly conversation: Conversation; readonly request: FoundRequest }> {
+  options: Pick<RequestPlace, "codecs" | "orBefore" | "follow">,
+): Promise<{
+  readonly conversation: Conversation;
+  readonly request: FoundRequest;
+  readonly skipped: RequestPlace["skipped"];
+}> {
   const { conversation, revision } = await findPlace(store, text);
   const isNamed = parsePlace(text).at.type !== "none";
   const place = { stream: conversationStream(conversation.id), revision: isNamed ? revision : null };
   const skipped = await skippedOf(store.log, place.stream);
-  return { conversation, request: await findRequest(store.log, { ...place, ...options, skipped }) };
+  return { conversation, skipped, request: await findRequest(store.log, { ...place, ...options, skipped }) };
 }

@@ -1,9 +1,9 @@
 import { counted, grouped } from "../base/counted.ts";
 import { inOneLine } from "../base/printable.ts";
+import type { WhyDocument } from "../documents/requests.ts";
 import { describeDivergence } from "../wording/describe-inference.ts";
 import { actorLabel } from "../wording/labels.ts";
 import type { Screen } from "./context.ts";
-import type { WhyDocument } from "./documents/requests.ts";
 import type { Cell, Style } from "./screen.ts";
 
 type Reasoning = NonNullable<WhyDocument["reasoning"]>;

@@ -1,6 +1,7 @@
 import { excerpt, printable } from "../base/printable.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
+import type { TranscriptDocument } from "../documents/conversations.ts";
 import { describeActor } from "../domain/actor.ts";
 import { conversationStream } from "../domain/ids.ts";
 import { checkEnvelope } from "../log/codec/envelope.ts";
@@ -12,7 +13,6 @@ import { ConversationDamagedError } from "../projections/damage.ts";
 import { transcript } from "../wording/transcript.ts";
 import { eventPlace } from "./block-rows.ts";
 import type { CliContext, Screen } from "./context.ts";
-import type { TranscriptDocument } from "./documents/conversations.ts";
 
 type Range = { readonly from: number; readonly to: number };
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { checkEnvelope } from "../log/codec/envelope.ts";
+import { linesDigest, withErasedLines } from "../log/codec/lines.ts";
 import type { ErasingStore, StreamErasure } from "../log/ports/event-store.ts";
 import { type AddCheck, type Check, checksOf } from "./check.ts";
 import { all, appendPrepared, headAfter, prepared } from "./prepared.ts";
@@ -72,6 +73,30 @@ function addErasure(check: AddCheck<ErasingStore>): void {
     );
   });
 
+  check("empties lines, keeps everything else of their events, and replaces the naming key", async (store) => {
+    if ((await store.takesLines?.()) !== true) return;
+    const data = ['{"facts":\t1,"more":\t2}', `${"s".repeat(22)}"one"`, `${"t".repeat(22)}"two"`].join("\n");
+    const extra = { encoding: "lines", dataDigest: linesDigest(data) } as const;
+    const first = { ...prepared({ data: [data, data], extra }), namingKey: "a".repeat(64) };
+    await store.append(first);
+    const { stream } = first;
+    await store.snapshots?.put({ stream, projection: "p", version: 1 }, { revision: 0, data: "saved" });
+    const before = await all(store.readStream(stream));
+    const fence = prepared({ stream, expected: headAfter(first), extra: { encoding: "lines" } });
+    const namingKey = `+${"b".repeat(64)}`;
+    const lines = [{ fence, places: [{ revision: 1, lines: [2] }], namingKey }];
+    const result = await store.erase(erasing({ lines }));
+    assert.deepEqual(result.status === "erased" && [result.events, result.lines], [0, 1]);
+    const after = await all(store.readStream(stream));
+    const [kept, emptied] = before;
+    assert.ok(kept !== undefined && emptied !== undefined);
+    assert.deepEqual(after.slice(0, 2), [kept, { ...emptied, data: withErasedLines(emptied.data, new Set([2])) }]);
+    assert.ok(checkEnvelope({ revision: 0, digest: kept.digest }, after[1] ?? emptied).ok);
+    assert.deepEqual(await store.head(stream), headAfter(fence));
+    assert.equal(await store.namingKey?.(stream), namingKey);
+    assert.equal(await store.snapshots?.get({ stream, projection: "p", version: 1 }, 9), store.snapshots && null);
+  });
+
   check("deletes snapshots of what it erases, and no others", async (store) => {
     const [one, other] = [await appendPrepared(store, {}), await appendPrepared(store, {})];
     const key = (stream: string) => ({ stream, projection: "p", version: 1 });
@@ -134,6 +159,6 @@ function addErasure(check: AddCheck<ErasingStore>): void {
 }
 
 const erasing = (of: Partial<StreamErasure>): StreamErasure => ({
-  ...{ orderId: "era_1", fences: [], kept: "skeleton", removed: [], rows: [] },
+  ...{ orderId: "era_1", fences: [], lines: [], kept: "skeleton", removed: [], rows: [] },
   ...of,
 });

@@ -19,6 +19,7 @@ const nameOfRow: Readonly<Record<Exclude<BillBy, `label:${string}`>, NameOf>> = 
   provider: ({ endpoint }) => endpoint,
   day: ({ day }) => day,
   run: (_, { run }) => run,
+  layer: ({ author }) => author ?? null,
 };
 
 /** The cells of conversations, each with the name of its row. Costs of a subagent's conversation belong to the one that opened it. */

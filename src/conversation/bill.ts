@@ -1,34 +1,23 @@
-import { readFile } from "node:fs/promises";
-import { isJsonObject } from "../base/json.ts";
-import { anything, kindOf, meant, optionsOf, textOf } from "../base/options.ts";
-import { TurnlogError } from "../base/turnlog-error.ts";
+import { anything, kindOf, meant, optionsOf } from "../base/options.ts";
 import { type Bill, billRows } from "../bill/bill.ts";
 import { type BillBy, billKinds, isBillBy } from "../bill/bill-by.ts";
-import { type PriceFile, readPriceFile } from "../bill/price-file.ts";
-import { type ConversationId, checkedConversationId, conversationOfStream, conversationStream } from "../domain/ids.ts";
-import { isErased } from "../log/codec/erased.ts";
+import { checkedConversationId } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
-import { type BillView, billOf, cellsOf, childrenOf } from "../projections/bill.ts";
-import { answerCounts } from "../providers/answer-counts.ts";
-import { foldStreamNow } from "../read-models/key-fold.ts";
-import type { CatchUpOptions, RowProjector } from "../read-models/row-projector.ts";
-import { erasureOrders } from "../records/erasures.ts";
+import { answerMisses } from "../providers/answer-misses.ts";
 import { type Billed, namedCells } from "./bill-names.ts";
-import { billing } from "./read-models.ts";
-import { withRows } from "./rows.ts";
+import { inDetail, readBilled } from "./billed-rows.ts";
+import { type PriceOptions, priceOptions, pricesOf } from "./prices.ts";
+import { billing, caching } from "./read-models.ts";
+import { timeOf } from "./since.ts";
 
 /** Whose costs to add up, and how to list them. */
-export type BillOptions = {
+export type BillOptions = PriceOptions & {
   /** The conversations, with those of their subagents; by default all of the store. */
   readonly conversations?: readonly string[];
   /** By default `model`. */
   readonly by?: BillBy;
   /** Only requests from this time on: a `Date`, or ISO text. */
   readonly since?: Date | string;
-  /** The path of a price file: LiteLLM's `model_prices_and_context_window.json`, or models.dev's `api.json`. */
-  readonly prices?: string;
-  /** The names of entries in the price file, by the name of a model that it does not know, such as a deployment of Azure. */
-  readonly priceAs?: Readonly<Record<string, string>>;
   /** Called with the number of events read so far, while the bill reads events that it has not seen. */
   readonly onProgress?: (events: number) => void;
 };
@@ -44,24 +33,21 @@ const billOptions = optionsOf<BillOptions>({
     const named = typeof given === "string" ? `'${given}'` : kindOf(given);
     throw new TypeError(`${what} is ${named}: ${meant(text, [...billKinds, "label:NAME"])}`);
   },
-  ...{ since: anything, prices: textOf("the path of a price file"), onProgress: anything },
-  priceAs(what, given) {
-    if (isJsonObject(given) && Object.values(given).every((name) => typeof name === "string"))
-      return anything(what, given);
-    throw new TypeError(`${what} is ${kindOf(given)}: give { model: "name of an entry" }`);
-  },
+  ...{ since: anything, onProgress: anything, ...priceOptions },
 });
 
 /** Adds up what conversations cost. */
 export async function billConversations(events: EventStore, options: BillOptions): Promise<Bill> {
   billOptions.check("bill", options);
   const { conversations, by = "model", since: from, onProgress } = options;
-  const since = from === undefined ? null : timeOf(from);
-  const prices = await pricesOf(options);
+  const since = from === undefined ? null : timeOf("bill", from);
+  const prices = await pricesOf("bill", options);
   const wanted = conversations === undefined ? null : [...new Set(conversations.map(checkedConversationId))];
-  const { billed, erased } = await readBilled(events, wanted, onProgress === undefined ? {} : { onProgress });
+  const [projection, detail] = by === "layer" ? [caching, { misses: answerMisses }] : [billing, {}];
+  const progress = onProgress === undefined ? {} : { onProgress };
+  const { billed, erased } = await readBilled(events, wanted, { projection, ...progress });
   const counted: Billed[] = [];
-  for (const each of billed) counted.push(await inDetail(events, each, { runs: by === "run", since }));
+  for (const each of billed) counted.push(await inDetail(events, each, { ...detail, runs: by === "run", since }));
   return {
     ...{ by, since },
     ...billRows(namedCells(counted, by, since), { by, prices }),
@@ -69,129 +55,4 @@ export async function billConversations(events: EventStore, options: BillOptions
     erased,
     damaged: billed.filter(({ isDamaged }) => isDamaged).length,
   };
-}
-
-async function pricesOf({ prices: file, priceAs }: BillOptions): Promise<PriceFile | null> {
-  if (file !== undefined)
-    return readPriceFile(await readFile(file, "utf8"), { file, ...(priceAs === undefined ? {} : { priceAs }) });
-  if (priceAs === undefined) return null;
-  throw new TypeError("bill: priceAs names entries of a price file: give prices too");
-}
-
-function timeOf(given: Date | string): string {
-  const time = given instanceof Date ? given.getTime() : typeof given === "string" ? Date.parse(given) : Number.NaN;
-  if (!Number.isNaN(time)) return new Date(time).toISOString();
-  throw new TypeError("bill: since is no time: give a Date, or ISO text such as 2026-09-01T12:30:00Z");
-}
-
-type Found = { readonly billed: readonly Billed[]; readonly erased: number | null };
-
-/** Reads rows. A caller who may not read them gets the named conversations from their events. */
-async function readBilled(
-  events: EventStore,
-  wanted: readonly ConversationId[] | null,
-  progress: CatchUpOptions,
-): Promise<Found> {
-  try {
-    return await withRows(
-      events,
-      billing,
-      async (rows) => (wanted === null ? allIn(events, rows) : namedIn(events, rows, wanted)),
-      progress,
-    );
-  } catch (error) {
-    if (wanted === null || !isDenied(error)) throw error;
-    return folded(events, wanted);
-  }
-}
-
-const isDenied = (error: unknown): boolean => error instanceof TurnlogError && error.code === "access-denied";
-
-async function allIn(events: EventStore, rows: RowProjector<BillView>): Promise<Found> {
-  const billed: Billed[] = [];
-  for await (const { key, view, quarantine } of rows.readAll()) {
-    const id = conversationOfStream(key);
-    if (id !== null) billed.push({ id, view, isDamaged: quarantine !== null });
-  }
-  return { billed, erased: await countErased(events) };
-}
-
-async function countErased(events: EventStore): Promise<number | null> {
-  const erased = new Set<string>();
-  try {
-    for await (const { conversations, isRefused } of erasureOrders(events))
-      for (const { id } of isRefused ? [] : conversations)
-        for await (const first of events.readStream(conversationStream(id), { limit: 1 }))
-          if (isErased(first)) erased.add(id);
-    return erased.size;
-  } catch (error) {
-    if (isDenied(error)) return null;
-    throw error;
-  }
-}
-
-/** The named conversations, and those of their subagents. */
-async function namedIn(
-  events: EventStore,
-  rows: RowProjector<BillView>,
-  wanted: readonly ConversationId[],
-): Promise<Found> {
-  const billed = new Map<ConversationId, Billed>();
-  let erased = 0;
-  const open = [...wanted];
-  for (let id = open.pop(); id !== undefined; id = open.pop()) {
-    if (billed.has(id)) continue;
-    const row = await rows.read(conversationStream(id));
-    if (row === null) {
-      if ((await events.head(conversationStream(id))) === null) throw notFound(id);
-      erased += 1;
-      continue;
-    }
-    billed.set(id, { id, view: row.view, isDamaged: row.quarantine !== null });
-    for await (const child of childrenIn(rows, id)) open.push(child);
-  }
-  return { billed: [...billed.values()], erased };
-}
-
-const pageSize = 1_000;
-
-async function* childrenIn(rows: RowProjector<BillView>, parent: ConversationId): AsyncIterable<ConversationId> {
-  const range = { lists: [childrenOf(parent)], from: null, until: null, order: "ascending", limit: pageSize } as const;
-  for (let after: { readonly at: string; readonly key: string } | null = null; ; ) {
-    const page = await rows.readListed({ ...range, after });
-    for (const { key } of page) {
-      const id = conversationOfStream(key);
-      if (id !== null) yield id;
-    }
-    after = page.at(-1) ?? null;
-    if (page.length < pageSize) return;
-  }
-}
-
-async function folded(events: EventStore, wanted: readonly ConversationId[]): Promise<Found> {
-  const billed: Billed[] = [];
-  let erased = 0;
-  for (const id of wanted) {
-    const state = await foldStreamNow(events, billing, conversationStream(id));
-    if (state === null) throw notFound(id);
-    if (state === "erased") erased += 1;
-    else billed.push({ id, view: state.view, isDamaged: state.quarantine !== null });
-  }
-  return { billed, erased };
-}
-
-const notFound = (id: string): TurnlogError => new TurnlogError("not-found", `there is no conversation ${id}`);
-
-/** The same conversation with what its row lacks, read from its events: its runs, and a day of which only a part counts. */
-async function inDetail(
-  events: EventStore,
-  billed: Billed,
-  { runs, since }: { readonly runs: boolean; readonly since: string | null },
-): Promise<Billed> {
-  const day = since === null || since.endsWith("T00:00:00.000Z") ? null : since.slice(0, 10);
-  const isPartial = day !== null && cellsOf(billed.view).some((cell) => cell.day === day);
-  if (!runs && !isPartial) return billed;
-  const projection = billOf(answerCounts, { runs, since: isPartial ? since : null });
-  const state = await foldStreamNow(events, projection, conversationStream(billed.id));
-  return state === null || state === "erased" ? billed : { ...billed, view: state.view };
 }

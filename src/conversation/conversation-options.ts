@@ -5,7 +5,6 @@ import {
   kindOf,
   type OptionSchema,
   optionsOf,
-  required,
   textOf,
   type ValueCheck,
 } from "../base/options.ts";
@@ -127,9 +126,53 @@ export function checkedCancel(options: CancelOptions): CancelOptions {
   return actor === undefined ? options : { ...options, actor: checkedActor("cancel", actor) };
 }
 
-export const planErasureOptions = optionsOf<{ readonly conversations: readonly string[] }>({
-  conversations: required((what, given) => {
-    if (Array.isArray(given)) return given.map(checkedConversationId);
-    throw new TypeError(`${what} is ${kindOf(given)}: give a list of ids`);
-  }),
+/** What to erase. Several members name several things; at least one is needed. */
+export type ErasureTargets = {
+  /** Whole conversations, by id. */
+  readonly conversations?: readonly string[];
+  /** All content of these events. */
+  readonly revisions?: readonly { readonly conversation: string; readonly revision: number }[];
+  /** The content of these blocks, in every version. */
+  readonly blocks?: readonly { readonly conversation: string; readonly block: string }[];
+  /** Everything in which one of these texts occurs. */
+  readonly texts?: readonly string[];
+  /** Where the texts are searched: in these conversations and their forks and children. Default: in all. */
+  readonly in?: readonly string[];
+  /** Whole conversations with the label `subject` of this value, and what the actor of this name wrote in others. */
+  readonly subject?: string;
+  /** Also texts that are very short or very frequent. */
+  readonly all?: boolean;
+};
+
+const listOfIds: ValueCheck<readonly string[]> = (what, given) => {
+  if (Array.isArray(given)) return given.map(checkedConversationId);
+  throw new TypeError(`${what} is ${kindOf(given)}: give a list of ids`);
+};
+
+const placesWith =
+  <Place>(name: string, isValid: (value: unknown) => boolean): ValueCheck<readonly Place[]> =>
+  (what, given) => {
+    const isPlace = (each: unknown): boolean =>
+      isJsonObject(each) && Object.keys(each).length === 2 && isValid(each[name]) && each["conversation"] !== undefined;
+    if (!Array.isArray(given) || !given.every(isPlace))
+      throw new TypeError(`${what} is ${kindOf(given)}: give a list of { conversation, ${name} }`);
+    for (const { conversation } of given) checkedConversationId(conversation);
+    return given;
+  };
+
+export const planErasureOptions = optionsOf<ErasureTargets>({
+  conversations: listOfIds,
+  revisions: placesWith("revision", (value) => Number.isSafeInteger(value)),
+  blocks: placesWith("block", (value) => typeof value === "string"),
+  texts: (what, given) => {
+    if (Array.isArray(given) && given.length > 0 && given.every((text) => typeof text === "string" && text !== ""))
+      return given;
+    throw new TypeError(`${what} is ${kindOf(given)}: give a list of texts`);
+  },
+  in: listOfIds,
+  subject: textOf("a label's value, or an actor's name"),
+  all: (what, given) => {
+    if (typeof given === "boolean") return given;
+    throw new TypeError(`${what} is ${kindOf(given)}: give true or false`);
+  },
 });

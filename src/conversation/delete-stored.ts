@@ -143,3 +143,21 @@ export async function countStored(events: AsyncIterable<ReadEvent>): Promise<num
   const anchors = [...(await storedAnchors(events)).values()].flatMap((stored) => [...stored.values()]);
   return anchors.filter(({ isNamed }) => isNamed).length;
 }
+
+/** Deletes what several servers stored for a conversation, as far as each can, and counts what servers may still hold. */
+export async function deleteAtProviders(
+  stream: ConversationWriter,
+  providers: readonly Provider[],
+  options: ActorOption,
+): Promise<{ readonly deleted: number; readonly missing: number; readonly failed: number; readonly left: number }> {
+  const counts = { deleted: 0, missing: 0, failed: 0 };
+  for (const provider of providers) {
+    if (provider.delete === undefined) continue;
+    const { deleted, missing, failed } = await deleteStored(stream, provider, options);
+    counts.deleted += deleted.length;
+    counts.missing += missing.length;
+    counts.failed += failed.length;
+  }
+  await stream.refresh();
+  return { ...counts, left: await countStored(readOwn(stream, 0)) };
+}

@@ -4,6 +4,7 @@ import type { Turn } from "../domain/turn.ts";
 import { turnDifference } from "../domain/turn-difference.ts";
 import { provenanceOf } from "../engine/planning/contexts.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { namesOf } from "../log/codec/stream-names.ts";
 import type { Follower } from "../log/fold/fold.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
@@ -63,10 +64,11 @@ async function readBoth(log: EventLog, from: RevisionOf, to: RevisionOf): Promis
   if (from.conversation !== to.conversation) return [await read(from), await read(to)];
   const [first, last] = from.revision <= to.revision ? [from, to] : [to, from];
   const stream = conversationStream(first.conversation);
+  const names = await namesOf(log.store, stream);
   let passed: Turn | undefined;
   const later = await read(last, () => (recorded, view) => {
     if (recorded.stream === stream && recorded.revision === first.revision)
-      passed = turnSpokenOf(new LoadedPast(recorded, view)).frozen();
+      passed = turnSpokenOf(new LoadedPast(recorded, view, names)).frozen();
   });
   const earlier = { ...later, turn: passed ?? later.turn };
   return first === from ? [earlier, later] : [later, earlier];

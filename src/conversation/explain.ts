@@ -2,11 +2,14 @@ import type { Block } from "../domain/block.ts";
 import type { Decision, Divergence, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import { notRead } from "../domain/not-read.ts";
 import { inputTurn, planAgain } from "../engine/planning/recorded-request.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
 import { type BlockChange, lastChange } from "../projections/blame.ts";
 import { labelIn } from "../wording/labels.ts";
+import { explainCache } from "./cache-report.ts";
 import { type ContextCandidate, candidatesOf } from "./candidates.ts";
 import type { FoundRequest } from "./find-request.ts";
 import { type RequestBefore, requestBefore } from "./request-before.ts";
+import type { RequestCache } from "./request-cache.ts";
 import type { PlacedBlock } from "./turn-changes.ts";
 
 /** A block that a request sent: a word or two for it, and who last changed it. */
@@ -56,9 +59,18 @@ export type RequestExplanation = {
   readonly timings: NonNullable<InferenceRequestedData["timings"]>;
   /** The blocks that were sent, with their places in the Turn. */
   readonly sent: readonly ExplainedBlock[];
+  /** Why the request read from its provider's prompt cache what it read, and who changed its prompt. */
+  readonly cache: RequestCache;
 };
 
-export function explainRequest(found: FoundRequest): RequestExplanation {
+/** Explains a request that was found with a trail. */
+export const explainRequest = async (
+  log: EventLog,
+  found: FoundRequest,
+  about: Parameters<typeof explainCache>[2],
+): Promise<RequestExplanation> => ({ ...chainOf(found), cache: await explainCache(log, found, about) });
+
+function chainOf(found: FoundRequest): Omit<RequestExplanation, "cache"> {
   const { recorded, request, view, labels, codecs } = found;
   const { revision, at, runId, frame } = recorded;
   const { inferenceId, attempt, scope, decision, input, encoder, requestBytes, timings = [] } = request;

@@ -9,7 +9,7 @@ import { blockAppending } from "../domain/events/blocks-in.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
 import type { ProposedEvent } from "../domain/events/recorded.ts";
 import { type BlockId, inferenceIdSchema, namedBlockId, namedIdText } from "../domain/ids.ts";
-import { requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
+import { requestSettings, settingsName } from "../engine/planning/request-settings.ts";
 import { blocksOf } from "../engine/planning/response.ts";
 import type { Draft } from "../engine/stack/codec.ts";
 import type { Provider } from "../engine/stack/provider.ts";
@@ -192,7 +192,7 @@ function contentsOf(chain: StoredChain, provider: Provider, { conversationId, ob
     const { unusable, ...anchor } = answer.anchor ?? { unusable: "no-id" };
     isComplete = chain.before === null && !isMasked && answer.isComplete && unusable === undefined;
     if (!isComplete || id === null || !("kind" in anchor)) continue;
-    const digest = settingsDigest(declared);
+    const digest = settingsName(declared, names);
     const { inputTokens = 0, outputTokens = 0 } = answer.usage ?? {};
     contexts.push(
       { type: "SettingsDeclared", version: 2, data: { digest, settings: declared } },

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../base/json.ts";
+import type { BlockNames } from "../domain/block-names.ts";
 import { isRequest } from "../domain/events/event.ts";
 import type { Decision } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -13,6 +14,7 @@ import { type Codecs, codecOf, requestOf } from "../engine/planning/recorded-req
 import { type ChainPolicy, defaultChainPolicy, type Mode, type RecordedPolicy } from "../engine/stack/chain-policy.ts";
 import type { Provider } from "../engine/stack/provider.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { namesOf } from "../log/codec/stream-names.ts";
 import { foldWhole } from "../log/fold/fold.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import { readUnsent } from "../log/snapshots/contents.ts";
@@ -87,7 +89,7 @@ export class PastConversation {
   /** Reads everything from the first event up to here: contents, blame, and what planning compares. */
   async load(): Promise<LoadedPast> {
     const whole = this.#folded.isWhole ? this.#folded : await foldWhole(this.#log, this.event.stream, this.revision);
-    return new LoadedPast(whole.last, whole.view);
+    return new LoadedPast(whole.last, whole.view, await this.#names());
   }
 
   /** How a request of the Turn would be sent from here. Reads the events after the newest context of it that servers hold. */
@@ -97,7 +99,7 @@ export class PastConversation {
       return (await this.load()).planFor(endpoint, options);
     try {
       await readUnsent(this.#log, this.#folded.fold, { turn: this.#committed, scope: endpoint.scope });
-      return planAt(this.event, this.#folded.view, { ...options, endpoint });
+      return planAt(this.event, this.#folded.view, { ...options, endpoint, names: await this.#names() });
     } catch {
       // Another anchor, or a divergence that needs an author: answer from the whole log.
       return (await this.load()).planFor(endpoint, options);
@@ -124,11 +126,21 @@ export class PastConversation {
     const read = trailReader();
     const { view } = await foldWhole(this.#log, this.event.stream, this.revision, read.follow);
     const trail = read.trail();
+    const names = await this.#names();
     const request =
       endpoint === undefined
-        ? requestLikeLast(this.event, view, { last: trail.last ?? nothingAsked(this.revision), codecs: this.#codecs })
-        : requestAt(this.event, view, { ...options, endpoint });
+        ? requestLikeLast(this.event, view, {
+            last: trail.last ?? nothingAsked(this.revision),
+            names,
+            codecs: this.#codecs,
+          })
+        : requestAt(this.event, view, { ...options, endpoint, names });
     return forecast(trail, view.server, { request, decision: plan(request), outgoing: view.client.committed });
+  }
+
+  /** Those of the conversation, of which settings have one too. */
+  #names(): BlockNames | Promise<BlockNames> {
+    return namesOf(this.#log.store, this.event.stream);
   }
 
   get #committed(): Turn {
@@ -143,11 +155,13 @@ export class LoadedPast {
   readonly event: RecordedEvent;
   /** @internal The fold of its events. */
   readonly view: ConversationView;
+  readonly #names: BlockNames;
 
-  constructor(event: RecordedEvent, view: ConversationView) {
+  constructor(event: RecordedEvent, view: ConversationView, names: BlockNames) {
     this.revision = event.revision;
     this.event = event;
     this.view = view;
+    this.#names = names;
   }
 
   /** The committed Turn and the blocks appended since. */
@@ -171,7 +185,7 @@ export class LoadedPast {
   }
 
   planFor(endpoint: PlannedEndpoint, options: PlanOptions = {}): Decision {
-    return planAt(this.event, this.view, { ...options, endpoint });
+    return planAt(this.event, this.view, { ...options, endpoint, names: this.#names });
   }
 
   blame(blockId: string): Blame | null {
@@ -193,7 +207,7 @@ export async function readPast(
   return new PastConversation(log, await foldTo(log, stream, existing), codecs);
 }
 
-type Planned = PlanOptions & { readonly endpoint: PlannedEndpoint };
+type Planned = PlanOptions & { readonly endpoint: PlannedEndpoint; readonly names: BlockNames };
 
 const planAt = (event: RecordedEvent, view: ConversationView, planned: Planned): Decision =>
   plan(requestAt(event, view, planned));
@@ -201,10 +215,10 @@ const planAt = (event: RecordedEvent, view: ConversationView, planned: Planned):
 function requestAt(
   event: RecordedEvent,
   view: ConversationView,
-  { endpoint, settings, policy, now }: Planned,
+  { endpoint, names, settings, policy, now }: Planned,
 ): PlanRequest {
   return newRequest(view, view.client.committed, {
-    endpoint,
+    ...{ endpoint, names },
     settings: (instructions) => endpoint.codec.instruct(settings ?? endpoint.settings, instructions),
     capabilities: learnedCapabilities(endpoint, view),
     policy: policyAt(view, policy),
@@ -216,7 +230,7 @@ function requestAt(
 function requestLikeLast(
   event: RecordedEvent,
   view: ConversationView,
-  { last, codecs }: { readonly last: RecordedEvent; readonly codecs: Codecs },
+  { last, names, codecs }: { readonly last: RecordedEvent; readonly names: BlockNames; readonly codecs: Codecs },
 ): PlanRequest {
   const request = requestOf(last);
   const { scope, decision, input, settingsDigest } = request;
@@ -225,7 +239,7 @@ function requestLikeLast(
   return newRequest(view, view.client.committed, {
     endpoint: { scope, codec: codecOf(request, codecs), transport, systemAs },
     settings: () => declaredSettingsOf(view.server, settingsDigest),
-    ...{ capabilities, now: event.at },
+    ...{ names, capabilities, now: event.at },
   });
 }
 

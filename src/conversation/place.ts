@@ -1,5 +1,6 @@
 import type { Turn } from "../domain/turn.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
+import { namesOf } from "../log/codec/stream-names.ts";
 import { type ChangedEvent, watchedLog } from "../log/codec/watched-log.ts";
 import { type Follower, foldWhole } from "../log/fold/fold.ts";
 import { existingRevision } from "../log/history/revision.ts";
@@ -30,7 +31,7 @@ export async function readPlace(
       take(recorded, view);
     };
   });
-  return { past: new LoadedPast(folded.last, folded.view), words };
+  return { past: new LoadedPast(folded.last, folded.view, await namesOf(log.store, stream)), words };
 }
 
 /** A place, and the events up to there whose data has changed since they were written. */

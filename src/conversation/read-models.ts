@@ -5,22 +5,23 @@ import { conversationList } from "../projections/conversation-list.ts";
 import { rowsOfStream, searchTexts } from "../projections/search-texts.ts";
 import { usage } from "../projections/usage.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
-import { createRowProjector, type RowProjector } from "../read-models/row-projector.ts";
-
-/** The operations of a projector for any type of view. */
-export type AnyProjector = Pick<
-  RowProjector<unknown>,
-  "name" | "status" | "catchUp" | "rebuild" | "retry" | "read" | "degraded" | "mismatchedRow" | "orphanRows"
->;
+import { answerMisses } from "../providers/answer-misses.ts";
+import { createRowProjector } from "../read-models/row-projector.ts";
+import type { AnyProjector } from "./any-projector.ts";
+import { cacheProjector } from "./looked-at.ts";
 
 /** Requests, tokens and told money, a row for each conversation. */
 export const billing = billOf(answerCounts);
 
-/** The projections over the whole log: three with one row a conversation, and the search index, which has many. */
+/** The same with what was paid for again because a prompt cache missed, and who caused that. */
+export const caching = billOf(answerCounts, { misses: answerMisses });
+
+/** The projections over the whole log: four with one row a conversation, and the search index, which has many. */
 export const readModels = (events: EventStore): readonly AnyProjector[] => [
   createRowProjector(events, conversationList),
   createRowProjector(events, usage),
   createRowProjector(events, billing),
+  cacheProjector(events, caching),
   createRowProjector(events, searchTexts),
 ];
 
@@ -32,5 +33,5 @@ export const rowsOfConversation = (id: ConversationId, events: number): readonly
 
 /** The projections whose rows of a conversation have those keys. */
 export const rowsKept: ReadonlySet<string> = new Set([
-  ...[conversationList.name, usage.name, billing.name, searchTexts.name],
+  ...[conversationList.name, usage.name, billing.name, caching.name, searchTexts.name],
 ]);

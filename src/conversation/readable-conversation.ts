@@ -19,6 +19,7 @@ import type { PastConversation } from "./past.ts";
 import type { ReasoningReport } from "./reasoning-report.ts";
 import type { WalkedEvent } from "./walk.ts";
 import { type WalkOptions, walkOptions } from "./walk-options.ts";
+import type { WhyOptions } from "./why-options.ts";
 
 /** The parts that reading a conversation needs. */
 export type ReadingTools = {
@@ -121,23 +122,37 @@ export class ReadableConversation {
   }
 
   /**
-   * Why a request was sent as it was: its strategy, every known context with the reason against it, and who broke the chain. If nothing
-   * was asked at the revision, explains the last request before it. Without the codec of another provider's request it reports what the
+   * Why a request was sent as it was: its strategy, every known context with the reason against it, and who broke the chain; and why it
+   * read from the provider's prompt cache what it read. If nothing was asked at the revision, explains the last request before it. Without the codec of another provider's request it reports what the
    * log has, and `fullBytes` is null.
    *
-   *     const { decision, brokenBy } = await conversation.why();
-   *     console.log(decision.strategy, brokenBy?.actor);
+   *     const { decision, brokenBy, cache } = await conversation.why();
+   *     console.log(decision.strategy, brokenBy?.actor, cache.cause, cache.author);
    *
    * @param revision - By default the last request of all; a negative one counts from the end.
+   * @param options - `prices`, `priceAs`: a price file for what a cache miss cost; `cacheRules`: what you know of the provider's cache.
    * @throws {TurnlogError} `request-not-found` if nothing was asked by then.
    * @throws {TurnlogError} `revision-not-found` if there is no such revision.
+   * @throws {TurnlogError} `prices-unusable` if the price file cannot be used.
+   * @throws {TypeError} for a misspelt option.
    */
-  async why(revision?: number): Promise<RequestExplanation> {
-    const [{ explainRequest }, { findRequest }] = await Promise.all([
-      import("./explain.ts"),
-      import("./find-request.ts"),
-    ]);
-    return explainRequest(await findRequest(this.log, await this.#placeOf(revision, true)));
+  async why(revision?: number, options: WhyOptions = {}): Promise<RequestExplanation> {
+    const [{ explainRequest }, { findRequest }, { cacheTrailReader }, { whyOptions }, { pricesOf }] = await Promise.all(
+      [
+        import("./explain.ts"),
+        import("./find-request.ts"),
+        import("./cache-trail.ts"),
+        import("./why-options.ts"),
+        import("./prices.ts"),
+      ],
+    );
+    whyOptions.check("why", options);
+    const prices = await pricesOf("why", options);
+    const { follow, trail } = cacheTrailReader();
+    const place = await this.#placeOf(revision, true);
+    const found = await findRequest(this.log, { ...place, follow });
+    const { cacheRules: rules = {} } = options;
+    return explainRequest(this.log, found, { trail: trail(), skipped: place.skipped, prices, rules });
   }
 
   /**

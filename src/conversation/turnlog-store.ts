@@ -21,8 +21,9 @@ import { ConversationWriter } from "../log/writer/conversation-writer.ts";
 import { readOwn } from "../log/writer/read-conversation.ts";
 import { codecsWith } from "../providers/codecs.ts";
 import type { BillOptions } from "./bill.ts";
+import type { CacheOptions, CacheReport } from "./cache.ts";
 import { Conversation } from "./conversation.ts";
-import { planErasureOptions, waitMs } from "./conversation-options.ts";
+import { type ErasureTargets, planErasureOptions, waitMs } from "./conversation-options.ts";
 import type { ImportedConversation, ImportStoredOptions } from "./import-stored.ts";
 import type { ConversationPage, ListOptions } from "./list.ts";
 import { type ResumeAllOptions, type ResumedConversation, resumeAll } from "./resume-all.ts";
@@ -151,6 +152,16 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
+   * Adds up what prompt caches saved and what their misses cost, by cause and by who caused them, the worst first (docs/COSTS.md).
+   * @example const { hitRate, misses } = await store.cache({ since: "2026-09-01", prices: "./prices.json" });
+   * @throws {TurnlogError} `not-found`; `prices-unusable` for a price file of another form.
+   */
+  async cache(options: CacheOptions = {}): Promise<CacheReport> {
+    const { reportCaches } = await import("./cache.ts");
+    return reportCaches(this.events, options);
+  }
+
+  /**
    * Searches all titles and texts of the store: messages, tool results, and texts that layers wrote. It ignores case and matches parts
    * of words; languages without spaces need none. If you give several words, one text has to contain all of them, in any order; a text
    * between double quotes is searched for unchanged.
@@ -215,22 +226,35 @@ export class TurnlogStore implements AsyncDisposable {
   }
 
   /**
-   * Plans the erasure of whole conversations, after which the store holds nothing that was said in them (rule: Erasure). It erases
-   * nothing yet.
+   * Plans an erasure of whole conversations, or of single events, blocks or texts, after which the conversations go on (rule: Erasure). It
+   * erases nothing yet.
    *
-   * @throws {TurnlogError} `not-found`, `store-cannot-erase`, and `erasure-refused` if a run is open, or a fork would lose what it
-   *   inherits.
+   *     await store.planErasure({ conversations: ["support-17"] });
+   *     await store.planErasure({ blocks: [{ conversation: "support-18", block: "blk_…" }] });
+   *     await store.planErasure({ texts: ["My number is 555-0199."] });
+   *     await store.planErasure({ subject: "customer-4711" });
+   *
+   * @throws {TurnlogError} `not-found`, `store-cannot-erase`, and `erasure-refused` if a run is open, a fork would lose what it inherits, or a
+   *   conversation can only be erased as a whole.
    * @throws {ConversationErasedError} for a conversation that was erased.
    */
-  async planErasure(options: { readonly conversations: readonly string[] }): Promise<ErasurePlan> {
+  async planErasure(options: ErasureTargets): Promise<ErasurePlan> {
     planErasureOptions.check("planErasure", options);
-    const { conversations } = options;
+    const { conversations, revisions, blocks, in: within, ...others } = options;
+    const placed = <Place extends { readonly conversation: string }>(place: Place) => ({
+      ...{ ...place, conversation: checkedConversationId(place.conversation) },
+    });
     const [{ planErasure }, { countStored }] = await Promise.all([
       import("../erasure/plan.ts"),
       import("./delete-stored.ts"),
     ]);
     return planErasure(this.events, {
-      conversations: conversations.map(checkedConversationId),
+      codecs: this.codecs,
+      ...others,
+      ...(conversations === undefined ? {} : { conversations: conversations.map(checkedConversationId) }),
+      ...(revisions === undefined ? {} : { revisions: revisions.map(placed) }),
+      ...(blocks === undefined ? {} : { blocks: blocks.map(placed) }),
+      ...(within === undefined ? {} : { in: within.map(checkedConversationId) }),
       stored: async (id) => {
         const stream = this.#stream(id);
         await stream.refresh();
@@ -247,12 +271,15 @@ export class TurnlogStore implements AsyncDisposable {
    *     const receipt = await store.erase(plan, { by: "dpo", ground: "gdpr-17", ticket: "T-204" });
    *     if (!receipt.finished) console.log(receipt.leftOver);
    *
+   * Of single events, blocks and texts, only those are gone: the conversations go on. With `provider`, what its server stored for the
+   * conversations is deleted first.
+   *
    * @throws {TurnlogError} `erasure-refused` if a conversation has changed since it was planned: nothing was erased then.
    * @throws {TypeError} if a reason is not a code: codes stay in the log, and other texts could be personal.
    */
   async erase(plan: ErasurePlan, reason: ErasureReason): Promise<ErasureReceipt> {
     const { erase } = await import("../erasure/erase.ts");
-    return erase(this.log, plan, { reason, ...(await this.#erasing()) });
+    return erase(this.log, plan, { reason, ...(await this.#erasing(reason)) });
   }
 
   /**
@@ -262,12 +289,21 @@ export class TurnlogStore implements AsyncDisposable {
    */
   async resumeErasure(orderId: string): Promise<ErasureReceipt> {
     const { resumeErasure } = await import("../erasure/erase.ts");
-    return resumeErasure(this.log, orderId, await this.#erasing());
+    return resumeErasure(this.log, orderId, await this.#erasing({}));
   }
 
-  async #erasing() {
+  async #erasing({ provider, by }: Partial<Pick<ErasureReason, "provider" | "by">>) {
     const { rowsOfConversation, rowsKept } = await import("./read-models.ts");
-    return { clock: this.#clock, rowsOf: rowsOfConversation, projections: rowsKept };
+    const { deleteAtProviders } = await import("./delete-stored.ts");
+    const providers = provider === undefined ? [] : [provider].flat();
+    const actor = { kind: "operator", ...(by === undefined ? {} : { name: by }) } as const;
+    return {
+      ...{ clock: this.#clock, rowsOf: rowsOfConversation, projections: rowsKept },
+      deleteStored:
+        providers.length === 0
+          ? null
+          : (id: ConversationId) => deleteAtProviders(this.#stream(id), providers, { actor }),
+    };
   }
 
   /** The ids of all conversations, in the order of their names. */

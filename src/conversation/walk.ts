@@ -7,6 +7,7 @@ import { Turn } from "../domain/turn.ts";
 import { turnDifference } from "../domain/turn-difference.ts";
 import { type SentRequest, sentRequest } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
+import { actorOf } from "../log/codec/actor-line.ts";
 import { checkEnvelope, foundDigest } from "../log/codec/envelope.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { readHistory } from "../log/history/lineage.ts";
@@ -198,7 +199,7 @@ function hole(envelope: StoredEnvelope, { found, ...skipped }: RecordedSkip, cha
 
 function unread(envelope: StoredEnvelope): Omit<WalkedEvent, "words" | "problem" | "skipped"> {
   const { stream, revision, at, type, runId = null, frame = null } = envelope;
-  const actor = isActor(envelope.actor) ? envelope.actor : null;
+  const actor = isActor(envelope.actor) ? actorOf(envelope) : null;
   return { stream, revision, at, type, actor, runId, frame, event: null, changes: null, request: null };
 }
 

@@ -1,13 +1,17 @@
 import * as z from "zod";
 import { isJsonObject } from "../base/json.ts";
+import { actorAliasSchema } from "./ids.ts";
+
+/** Who may have a name that the caller gave, and an alias in its place once the name is erased. */
+const named = { name: z.exactOptional(z.string()), alias: z.exactOptional(actorAliasSchema) };
 
 /**
  * Who made an event or a change (rule: Every change has an author): the names that an auditor sees. Layers and tools have the names that
- * the stack declares. Nothing here is content of a conversation.
+ * the stack declares. In a conversation in lines, the name of a person is content and can be erased.
  */
 export const actorSchema = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("user"), name: z.exactOptional(z.string()) }),
-  z.strictObject({ kind: z.literal("app"), name: z.exactOptional(z.string()) }),
+  z.strictObject({ kind: z.literal("user"), ...named }),
+  z.strictObject({ kind: z.literal("app"), ...named }),
   z.strictObject({ kind: z.literal("provider"), name: z.string(), inferenceId: z.string() }),
   z.strictObject({
     kind: z.literal("middleware"),
@@ -19,10 +23,16 @@ export const actorSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("tool"), name: z.string() }),
   z.strictObject({ kind: z.literal("engine") }),
   z.strictObject({ kind: z.literal("recovery") }),
-  z.strictObject({ kind: z.literal("import"), name: z.exactOptional(z.string()) }),
-  z.strictObject({ kind: z.literal("operator"), name: z.exactOptional(z.string()) }),
+  z.strictObject({ kind: z.literal("import"), ...named }),
+  z.strictObject({ kind: z.literal("operator"), ...named }),
 ]);
 export type Actor = z.infer<typeof actorSchema>;
+
+/** An actor whose name, if it has one, the caller gave. */
+type Caller = Extract<Actor, { readonly kind: "user" | "app" | "import" | "operator" }>;
+
+export const isCaller = (actor: Actor): actor is Caller =>
+  actor.kind === "user" || actor.kind === "app" || actor.kind === "import" || actor.kind === "operator";
 
 /**
  * Whether a stored value can be shown as an actor. Another version may have allowed other names: an actor that today's schema rejects
@@ -46,6 +56,10 @@ export function describeActor(actor: Actor): string {
     case "recovery":
       return actor.kind;
     default:
-      return actor.name === undefined ? actor.kind : `${actor.kind} ${actor.name}`;
+      return actor.name === undefined ? withAlias(actor) : `${actor.kind} ${actor.name}`;
   }
 }
+
+/** `user`, or `user#1f0c93ab` for a person whose name was erased: of one conversation, the same person has the same alias. */
+export const withAlias = ({ kind, alias }: { readonly kind: string; readonly alias?: string }): string =>
+  alias === undefined ? kind : `${kind}#${alias.slice(0, 8)}`;

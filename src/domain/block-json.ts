@@ -38,6 +38,8 @@ export const blockJsonSchema = z.strictObject({
   digest: blockNameSchema,
   payload: payloadSchema,
   wire: z.exactOptional(wireSchema),
+  /** Its content was erased: the payload is a stand-in. */
+  erased: z.exactOptional(z.literal(true)),
 });
 export type BlockJson = Readonly<z.infer<typeof blockJsonSchema>>;
 
@@ -55,9 +57,10 @@ const blocksRead = new WeakMap<BlockJson, Block>();
 
 /** A block as an event holds it. The block must have an id. */
 export function blockToJson(block: Block): BlockJson {
-  const { id: _, wire, kind, recordedAs: digest, payload } = block;
+  const { id: _, wire, kind, recordedAs: digest, payload, isErased } = block;
   const said = { id: idOf(block), kind, digest, payload };
-  const json = wire === null ? said : { ...said, wire };
+  const whole = wire === null ? said : { ...said, wire };
+  const json: BlockJson = isErased ? { ...whole, erased: true } : whole;
   blocksRead.set(json, block);
   return json;
 }
@@ -65,7 +68,7 @@ export function blockToJson(block: Block): BlockJson {
 /** Whether the recorded digest is that of the block's content: `verify` and imports check it. If the naming key is lost, none can be checked. */
 export function hasOwnDigest(json: BlockJson): boolean {
   const names = Block.namesOf(blockFromJson(json)) ?? plainNames;
-  if (names.isLost === true) return true;
+  if (names.isLost === true || json.erased === true) return true;
   const { digest } = new Block(json);
   return names.nameOf(digest) === json.digest || nameWithoutKey(names, digest) === json.digest;
 }

@@ -17,6 +17,7 @@ type BlockFields = {
   readonly kind: BlockKind;
   readonly payload: JsonObject;
   readonly wire?: Wire | null;
+  readonly erased?: true;
 };
 
 /**
@@ -31,6 +32,8 @@ export class Block {
   readonly kind: BlockKind;
   readonly payload: JsonObject;
   readonly wire: Wire | null;
+  /** Its content was erased: the payload is a stand-in with the text `[erased]` (rule: Erasure). */
+  readonly isErased: boolean;
   #digest: string | undefined;
   /** Those of the conversation that records it; undefined for a block that is only a draft so far. */
   #names: BlockNames | undefined;
@@ -38,7 +41,7 @@ export class Block {
   #name: BlockName | undefined;
   #isFrozen: boolean;
   /** For a block whose content is stored elsewhere: null until it has been read. */
-  #content: Pick<Block, "payload" | "wire"> | null | undefined;
+  #content: BlockContent | null | undefined;
 
   /**
    * Copies the payload and the wire if the caller could still change them.
@@ -48,9 +51,10 @@ export class Block {
    * @throws {TypeError} if they are not JSON, or the payload names a secret.
    */
   constructor(fields: BlockFields, content: "foreign" | "own" | "elsewhere" = "foreign") {
-    const { id, kind, payload, wire = null } = fields;
+    const { id, kind, payload, wire = null, erased } = fields;
     this.id = id;
     this.kind = kind;
+    this.isErased = erased === true;
     const isForeign = content === "foreign";
     this.#isFrozen = content !== "own";
     this.payload = isForeign ? frozenJson(payload, "a block's payload") : payload;
@@ -126,11 +130,11 @@ export class Block {
   }
 
   /** Fills an outline with its content, read from storage. */
-  static fill(outline: Block, { payload, wire }: Block): void {
+  static fill(outline: Block, { payload, wire, isErased }: Block): void {
     if (outline.#content !== null) return;
     freezeJson(payload);
     freezeJson(wire);
-    outline.#content = { payload, wire };
+    outline.#content = { payload, wire, isErased };
   }
 
   /** Only id, kind and digest are known; the content has not been read from storage. */
@@ -151,15 +155,22 @@ export class Block {
         return this.#contentRead.wire;
       },
     },
+    isErased: {
+      enumerable: true,
+      get() {
+        return this.#contentRead.isErased;
+      },
+    },
   };
 
-  get #contentRead(): Pick<Block, "payload" | "wire"> {
+  get #contentRead(): BlockContent {
     return this.#content ?? notRead();
   }
 
   /** Blocks are equal if their digests are (rule: Equal blocks): sha256 of the canonical JSON of the essence, computed once. */
   get digest(): string {
-    this.#digest ??= sha256Hex(essenceText(this));
+    // The content of an erased block is unknown, so it equals only what is recorded under its name.
+    this.#digest ??= sha256Hex(this.isErased ? `turnlog/erased/v1 ${this.#name}` : essenceText(this));
     return this.#digest;
   }
 
@@ -262,17 +273,19 @@ export class Block {
 
   toJSON(): JsonObject {
     const json = { id: this.id, kind: this.kind, payload: this.payload };
-    return this.wire === null ? json : { ...json, wire: this.wire };
+    const whole = this.wire === null ? json : { ...json, wire: this.wire };
+    return this.isErased ? { ...whole, erased: true } : whole;
   }
 
   #copy(changes: { readonly id: BlockId | null; readonly wire: Wire | null }): Block {
-    const copy = new Block({ ...changes, kind: this.kind, payload: this.payload }, "own");
+    const erased = this.isErased ? ({ erased: true } as const) : {};
+    const copy = new Block({ ...changes, kind: this.kind, payload: this.payload, ...erased }, "own");
     copy.#names = this.#names;
     // The wire affects the essence only of blocks that are equal by id; all others keep their digest.
     const isSameWire = changes.wire === this.wire;
     if (isSameWire) copy.#digest = this.#digest;
     // A keyed name stays where it can: the key may be lost.
-    if (isSameWire || (this.#names !== plainNames && !isEqualById(this.kind))) copy.#name = this.#name;
+    if (isSameWire || this.isErased || (this.#names !== plainNames && !isEqualById(this.kind))) copy.#name = this.#name;
     return copy;
   }
 
@@ -283,6 +296,8 @@ export class Block {
     if (names === plainNames) this.#digest = name;
   }
 }
+
+type BlockContent = Pick<Block, "payload" | "wire" | "isErased">;
 
 /** The id of a recorded block. A draft here is a bug. */
 export function idOf(block: Block): BlockId {

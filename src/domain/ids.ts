@@ -58,6 +58,22 @@ export const sha256Schema = z.custom<Sha256>(isSha256Hex, "a sha256 is 64 lower-
 export const blockNameSchema = sha256Schema.brand<"BlockName">();
 export type BlockName = z.infer<typeof blockNameSchema>;
 
+/** The name under which a conversation records settings (rule: Settings). A digest of their text is none, for the same reason. */
+export const settingsNameSchema = sha256Schema.brand<"SettingsName">();
+export type SettingsName = z.infer<typeof settingsNameSchema>;
+
+/** Names the stream of a long text of a conversation in lines. A digest of the text is none, for the same reason. */
+export const blobIdSchema = sha256Schema.brand<"BlobId">();
+export type BlobId = z.infer<typeof blobIdSchema>;
+
+/** Names a person in a conversation in lines, without the person's name. */
+export const actorAliasSchema = sha256Schema.brand<"ActorAlias">();
+export type ActorAlias = z.infer<typeof actorAliasSchema>;
+
+/** The name under which a run records a layer's configuration. A digest of its text is none, for the same reason. */
+export const configNameSchema = sha256Schema.brand<"ConfigName">();
+export type ConfigName = z.infer<typeof configNameSchema>;
+
 /** The stream that holds a conversation. */
 export const conversationStream = (id: ConversationId): string => `conversation-${id}`;
 

@@ -8,3 +8,4 @@ export {
   type OpenStore,
 } from "../carry/copy.ts";
 export { redactEvent } from "../carry/redact.ts";
+export { type VerifiedBundle, verifyBundle } from "../carry/verify-bundle.ts";

@@ -1,4 +1,6 @@
 /** The events of conversations as readers get them, and their data (docs/EVENTS.md). */
+
+export type { Declaration } from "../domain/declared-settings.ts";
 export type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
 export type {
   BoundDigest,
@@ -21,4 +23,4 @@ export {
 export type { Owner, RunStatus } from "../domain/events/run-events.ts";
 export type { Compaction, Counts } from "../domain/events/shared.ts";
 export type { Exchange } from "../domain/exchanges.ts";
-export type { BlockName } from "../domain/ids.ts";
+export type { ActorAlias, BlobId, BlockName, ConfigName, SettingsName } from "../domain/ids.ts";

@@ -24,6 +24,7 @@ export {
   type EventStore,
   EventTooLargeError,
   type Head,
+  type LineErasure,
   maxAppendBytes,
   maxEventBytes,
   type OrphanEvents,

@@ -1,20 +1,12 @@
-import { counted } from "../base/counted.ts";
-import { choiceOf, kindOf, optionsOf, required, type ValueCheck } from "../base/options.ts";
+import { anything, checkFlag, choiceOf, kindOf, optionsOf, required, type ValueCheck } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
-import type { Actor } from "../domain/actor.ts";
-import type { ConversationId } from "../domain/ids.ts";
-import { conversationStream } from "../domain/ids.ts";
-import { contentErased, isErased, orderIdIn } from "../log/codec/erased.ts";
+import { groupPlaces } from "../domain/events/erased-places.ts";
+import { type ConversationId, conversationStream } from "../domain/ids.ts";
+import type { Provider } from "../engine/stack/provider.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
-import { createEventIds, randomId } from "../log/codec/ids.ts";
-import { prepareAppend } from "../log/codec/prepare.ts";
-import {
-  type ErasureResult,
-  type EventStore,
-  envelopeAt,
-  type Head,
-  type PreparedAppend,
-} from "../log/ports/event-store.ts";
+import { randomId } from "../log/codec/ids.ts";
+import { forgetNames } from "../log/codec/stream-names.ts";
+import type { EventStore, Head } from "../log/ports/event-store.ts";
 import { appendRecord } from "../records/append-record.ts";
 import {
   type ErasureOrder,
@@ -23,9 +15,12 @@ import {
   erasureStream,
   readErasureOrder,
 } from "../records/erasures.ts";
-import { exportsOf } from "../records/exports.ts";
-import { bereftForkIn, blobStreamsIn, type ErasurePlan, mustErase, refused } from "./plan.ts";
-import { type ErasureReceipt, erasureReceiptSchema } from "./receipt.ts";
+import { fencesFor, isFenced, operatorOf } from "./fences.ts";
+import { bereftForkIn, blobStreamsIn, type ErasurePlan, mustErase } from "./plan.ts";
+import type { ErasureReceipt } from "./receipt.ts";
+import { countsOf, type Outcome, receiptOf } from "./receipt-of.ts";
+import { refused } from "./refused.ts";
+import { searchFiles, textsOf } from "./search-files.ts";
 
 /** Who requests an erasure, and why: codes, which stay in the log. */
 export type ErasureReason = {
@@ -37,6 +32,14 @@ export type ErasureReason = {
   readonly ticket?: string;
   /** `skeleton`, by default: types, versions and times of events stay. `digests`: only their digests stay. */
   readonly kept?: "skeleton" | "digests";
+  /** The provider, or several, that are asked to delete what they stored for the conversations. Without it, that is left over. */
+  readonly provider?: Provider | readonly Provider[];
+  /** What servers stored for the conversations is left there on purpose, so the receipt does not list it as left over. */
+  readonly keepStored?: boolean;
+  /** Rewrites the store's files as a whole afterwards, even if nothing requires it. */
+  readonly vacuum?: boolean;
+  /** Called while the store's files are searched for the erased texts, with the bytes so far. */
+  readonly onSearch?: (bytes: number) => void;
 };
 
 const code: ValueCheck<string> = (what, given) => {
@@ -47,17 +50,22 @@ const code: ValueCheck<string> = (what, given) => {
 
 const reasonOptions = optionsOf<ErasureReason>({
   ...{ by: required(code), ground: required(code), ticket: code, kept: choiceOf("skeleton", "digests") },
+  ...{ provider: anything, keepStored: checkFlag, vacuum: checkFlag, onSearch: anything },
 });
 
-type Erasing = {
+type Deleted = NonNullable<Outcome["provider"]>;
+
+export type Erasing = {
   readonly clock: () => number;
   /** The keys of a conversation's rows in the store's own projections, and the names of these projections. */
   readonly rowsOf: (id: ConversationId, events: number) => readonly string[];
   readonly projections: ReadonlySet<string>;
+  /** Deletes what servers stored for a conversation, and says how much they may still hold; null if no provider was given. */
+  readonly deleteStored: ((id: ConversationId) => Promise<Deleted & { readonly left: number }>) | null;
 };
 
 /**
- * Erases the conversations of a plan. The order is recorded first, so that `resumeErasure` can continue an interrupted erasure.
+ * Erases what a plan lists. The order is recorded first, so that `resumeErasure` can continue an interrupted erasure.
  *
  * @throws {TurnlogError} `erasure-refused` if a conversation has changed since it was planned, and `access-denied` if `mayErase` does not allow
  *   it; nothing was erased then.
@@ -68,27 +76,29 @@ export async function erase(
   plan: ErasurePlan,
   { reason, ...erasing }: Erasing & { readonly reason: ErasureReason },
 ): Promise<ErasureReceipt> {
-  mustErase(log.store);
-  if (plan.storeId !== log.store.storeId) throw refused("the plan was made of another store: plan again");
+  const { store } = log;
+  mustErase(store);
+  if (plan.storeId !== store.storeId) throw refused("the plan was made of another store: plan again");
   reasonOptions.check("erase", reason);
-  const { by, ground, ticket, kept = "skeleton" } = reason;
-  for (const { id, head } of plan.conversations)
-    if (!(await isAt(log.store, id, head)))
+  for (const { id, head } of [...plan.conversations, ...plan.lines])
+    if (!(await isAt(store, id, head)))
       throw refused(`${id} is not what it was when the erasure was planned: plan again`);
-  await log.store.checkErasure?.(
-    plan.conversations.map(({ id, head }) => ({ stream: conversationStream(id), to: head.revision })),
-  );
-  const order: ErasureOrdered = {
-    ...{ orderId: randomId("era"), by, ground, ticket: ticket ?? null, kept },
-    conversations: plan.conversations.map(({ id, head, stored }) => ({ id, head: { ...head }, stored })),
-  };
+  await checkAllowed(store, plan);
+  const { keepStored = false, vacuum = false, onSearch } = reason;
+  const { deleteStored } = erasing;
+  const provider = deleteStored === null || keepStored ? null : await deleteAll(store, plan, deleteStored);
+  const order = orderOf(provider?.plan ?? plan, reason);
   await appendRecord(
     log,
     erasureStream(order.orderId),
     { type: "ErasureOrdered", version: 1, data: order },
     operatorOf(order),
   );
-  return finish(log, await mustRead(log.store, order.orderId), erasing);
+  const texts = store.files === undefined ? null : await textsOf(store, order);
+  const search = async (): Promise<Outcome["search"]> =>
+    (texts && (await searchFiles(store, texts, onSearch))) ?? "no-files";
+  const about = { keepsStored: keepStored, provider: provider?.deleted ?? null };
+  return finish(log, await mustRead(store, order.orderId), { ...erasing, ...about, vacuum, search });
 }
 
 /**
@@ -100,7 +110,9 @@ export async function resumeErasure(log: EventLog, orderId: string, erasing: Era
   mustErase(log.store);
   const order = await mustRead(log.store, orderId);
   if (order.isRefused) throw refused(`the order ${orderId} was refused, and nothing was erased: plan again`);
-  return finish(log, order, erasing);
+  const notSearched = log.store.files === undefined ? "no-files" : "not-searched";
+  const about = { keepsStored: false, provider: null, vacuum: false, search: async () => notSearched };
+  return finish(log, order, { ...erasing, ...about });
 }
 
 async function mustRead(store: EventStore, orderId: string): Promise<ErasureOrder> {
@@ -114,134 +126,90 @@ async function isAt(store: EventStore, id: ConversationId, { revision, digest }:
   return now?.revision === revision && now.digest === digest;
 }
 
+const checkAllowed = async (store: EventStore, { conversations, lines }: ErasurePlan): Promise<void> =>
+  store.checkErasure?.([
+    ...conversations.map(({ id, head }) => ({
+      ...{ stream: conversationStream(id), places: [{ from: 0, to: head.revision }] },
+    })),
+    ...lines.map(({ id, places }) => ({
+      ...{ stream: conversationStream(id), places: places.map(({ revision }) => ({ from: revision, to: revision })) },
+    })),
+  ]);
+
+/** What servers stored is deleted first, because the log of a whole conversation says afterwards no more what that was. */
+async function deleteAll(store: EventStore, plan: ErasurePlan, deleteStored: NonNullable<Erasing["deleteStored"]>) {
+  const deleted = { deleted: 0, missing: 0, failed: 0 };
+  const withoutStored = async <Planned extends ErasurePlan["conversations" | "lines"][number]>(planned: Planned) => {
+    const { id, stored, head } = planned;
+    if (stored === 0) return planned;
+    const { left, ...counts } = await deleteStored(id);
+    for (const name of ["deleted", "missing", "failed"] as const) deleted[name] += counts[name];
+    // The deletions were recorded.
+    return { ...planned, head: (await store.head(conversationStream(id))) ?? head, stored: left };
+  };
+  const conversations = [];
+  for (const each of plan.conversations) conversations.push(await withoutStored(each));
+  const lines = [];
+  for (const each of plan.lines) lines.push(await withoutStored(each));
+  return { plan: { ...plan, conversations, lines }, deleted };
+}
+
+function orderOf(plan: ErasurePlan, { by, ground, ticket, kept = "skeleton" }: ErasureReason): ErasureOrdered {
+  return {
+    ...{ orderId: randomId("era"), by, ground, ticket: ticket ?? null, kept },
+    conversations: [
+      ...plan.conversations.map(({ id, head, stored }) => ({ id, head: { ...head }, stored })),
+      ...plan.lines.map(({ id, head, stored, places, blockIds, blobs }) => ({
+        ...{ id, head: { ...head }, stored, places: groupPlaces(places) },
+        ...{ blockIds: [...blockIds], blobs: [...blobs] },
+      })),
+    ],
+  };
+}
+
 /** Ends an order that has erased nothing: one transaction erases all its conversations, or none. */
 async function refuse(log: EventLog, order: ErasureOrder, reason: string): Promise<TurnlogError> {
-  const data = { reason };
-  if (!order.isRefused)
-    await appendRecord(
-      log,
-      erasureStream(order.orderId),
-      { type: "ErasureRefused", version: 1, data },
-      operatorOf(order),
-    );
+  const refusal = { type: "ErasureRefused", version: 1, data: { reason } };
+  if (!order.isRefused) await appendRecord(log, erasureStream(order.orderId), refusal, operatorOf(order));
   return refused(`${reason}: plan again`);
 }
 
-const operatorOf = ({ by }: Pick<ErasureOrdered, "by">): Actor => ({ kind: "operator", name: by });
+type Finishing = Erasing &
+  Pick<Outcome, "keepsStored" | "provider"> & {
+    readonly vacuum: boolean;
+    readonly search: () => Promise<Outcome["search"]>;
+  };
 
-async function finish(log: EventLog, order: ErasureOrder, erasing: Erasing): Promise<ErasureReceipt> {
+async function finish(log: EventLog, order: ErasureOrder, finishing: Finishing): Promise<ErasureReceipt> {
   const { store } = log;
   mustErase(store);
-  const ids = new Set(order.conversations.map(({ id }) => id));
-  const fences: PreparedAppend[] = [];
-  for (const { id, head } of order.conversations) {
-    const stream = conversationStream(id);
-    const now = await store.head(stream);
-    const newest = now === null ? null : await envelopeAt(store, stream, now.revision);
-    if (newest !== null && isErased(newest) && orderIdIn(newest.data) === order.orderId) continue;
-    if (!(await isAt(store, id, head)))
-      throw await refuse(log, order, `${id} is not what it was when the erasure was planned`);
-    fences.push(fenceOf(order, { stream, head, lastAt: newest?.at ?? null, clock: erasing.clock }));
+  const { clock, keepsStored, provider } = finishing;
+  const left = [];
+  for (const conversation of order.conversations) {
+    if (await isFenced(store, order, conversation)) continue;
+    if (!(await isAt(store, conversation.id, conversation.head)))
+      throw await refuse(log, order, `${conversation.id} is not what it was when the erasure was planned`);
+    left.push(conversation);
   }
-  const bereft = fences.length === 0 ? null : await bereftForkIn(store, ids);
+  const whole = new Set(order.conversations.flatMap(({ id, places }) => (places === undefined ? [id] : [])));
+  const bereft = left.length === 0 ? null : await bereftForkIn(store, whole);
   if (bereft !== null) throw await refuse(log, order, bereft);
-  const removed = [...(await blobStreamsIn(store, ids)).values()].flat();
-  const rows = order.conversations.flatMap(({ id, head }) => erasing.rowsOf(id, head.revision + 1));
-  const result = await store.erase({ orderId: order.orderId, fences, kept: order.kept, removed, rows });
+  const { orderId, kept } = order;
+  // Of conversations that go on, later events may have made rows and long texts again.
+  const again = [...left, ...order.conversations.filter(({ id }) => whole.has(id))];
+  const result = await store.erase({
+    ...{ orderId, kept, ...(await fencesFor(store, order, { left, clock })) },
+    removed: [...(await blobStreamsIn(store, whole)).values(), ...left.map(({ blobs = [] }) => blobs)].flat(),
+    rows: again.flatMap(({ id, head }) => finishing.rowsOf(id, head.revision + 1)),
+  });
+  for (const { id } of left) forgetNames(store, conversationStream(id));
   if (result.status === "conflict") throw await refuse(log, order, `${result.stream} was written to meanwhile`);
-  const scrub = (await store.scrub?.()) ?? null;
-  const done = { at: new Date(erasing.clock()).toISOString(), ...countsOf(result, order), scrub };
-  const receipt = await receiptOf(store, order, {
-    done,
-    others: result.projections.filter((name) => !erasing.projections.has(name)),
-  });
-  const data = { receipt };
-  await appendRecord(
-    log,
-    erasureStream(order.orderId),
-    { type: "ErasureFinished", version: 1, data },
-    operatorOf(order),
-  );
+  const scrub = (await store.scrub?.({ force: finishing.vacuum })) ?? null;
+  const search = await finishing.search();
+  const done = { at: new Date(clock()).toISOString(), ...countsOf(result, order), scrub };
+  const others = result.projections.filter((name) => !finishing.projections.has(name));
+  const receipt = await receiptOf(store, order, { done, search, provider, keepsStored, others });
+  const finished = { type: "ErasureFinished", version: 1, data: { receipt } };
+  await appendRecord(log, erasureStream(orderId), finished, operatorOf(order));
   return receipt;
-}
-
-/** The counts of a continued order include all its attempts, because events emptied before stay empty. */
-function countsOf(
-  { removedEvents, snapshots, rows }: Extract<ErasureResult, { status: "erased" }>,
-  order: ErasureOrder,
-) {
-  const before = order.receipt === null ? null : erasureReceiptSchema.safeParse(order.receipt);
-  const earlier = before?.success === true ? before.data.done : { blobEvents: 0, snapshots: 0, rows: 0 };
-  const events = order.conversations.reduce((sum, { head }) => sum + head.revision + 1, 0);
-  return {
-    events,
-    blobEvents: earlier.blobEvents + removedEvents,
-    snapshots: earlier.snapshots + snapshots,
-    rows: earlier.rows + rows,
-  };
-}
-
-type Fencing = {
-  readonly stream: string;
-  readonly head: Head;
-  readonly lastAt: string | null;
-  readonly clock: () => number;
-};
-
-/** The append of the event that marks all events before it as erased. */
-function fenceOf(order: ErasureOrder, { stream, head, lastAt, clock }: Fencing): PreparedAppend {
-  const data = { orderId: order.orderId, events: head.revision + 1, kept: order.kept };
-  const event = { type: contentErased, version: 1, data };
-  const { appends } = prepareAppend({
-    ...{ stream, head, lastAt, clock, newEventId: createEventIds({ clock }) },
-    events: [{ event, actor: operatorOf(order) }],
-  });
-  const [fence] = appends;
-  if (fence === undefined) throw new Error("one event is one append");
-  return fence;
-}
-
-type Done = { readonly done: ErasureReceipt["done"]; readonly others: readonly string[] };
-
-async function receiptOf(store: EventStore, order: ErasureOrder, { done, others }: Done): Promise<ErasureReceipt> {
-  const ids = new Set(order.conversations.map(({ id }) => id));
-  const conversations = [];
-  for (const { id, head } of order.conversations) {
-    const after = await store.head(conversationStream(id));
-    if (after !== null) conversations.push({ id, before: head, after: { ...after } });
-  }
-  const exports = await exportsOf(store, ids);
-  const leftOver = leftOf(order, { done, others, exports: exports.length });
-  return {
-    finished: leftOver.length === 0,
-    ...{ format: "turnlog-erasure-receipt", version: 1, orderId: order.orderId, storeId: store.storeId },
-    ordered: { at: order.orderedAt, by: order.by, ground: order.ground, ticket: order.ticket },
-    ...{ kept: order.kept, conversations, done, search: "not-searched", leftOver },
-    exports: exports.map((each) => ({ ...each, conversations: each.conversations && [...each.conversations] })),
-  };
-}
-
-function leftOf(
-  order: ErasureOrder,
-  { done, others, exports }: Done & { readonly exports: number },
-): ErasureReceipt["leftOver"] {
-  const left: ErasureReceipt["leftOver"] = [];
-  if (done.scrub?.status === "busy")
-    left.push({
-      place: "file",
-      reason: "another process reads an older state of the file: go on with the order when it has ended",
-    });
-  for (const { id, stored } of order.conversations) {
-    if (stored === 0) continue;
-    const what =
-      stored === null
-        ? "what servers hold of it is not known"
-        : `servers may hold ${counted(stored, "thing")} that they stored for it`;
-    left.push({ place: "provider", reason: `${id}: ${what}; delete them there` });
-  }
-  if (others.length > 0)
-    left.push({ place: "rows", reason: `rows of ${others.join(", ")} may hold words of it: rebuild them` });
-  if (exports > 0)
-    left.push({ place: "copies", reason: `${counted(exports, "export")} left the store before: tell who holds them` });
-  return left;
 }

@@ -1,18 +1,14 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { isEndedBySkip } from "../domain/ended-by-skip.ts";
-import {
-  blobStreamsOf,
-  type ConversationId,
-  conversationOfBlob,
-  conversationOfStream,
-  conversationStream,
-} from "../domain/ids.ts";
-import { decodeData } from "../log/codec/data.ts";
+import { blobStreamsOf, type ConversationId, conversationOfBlob, conversationStream } from "../domain/ids.ts";
+import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { ConversationErasedError, isErased } from "../log/codec/erased.ts";
 import { isOfTheStore } from "../log/codec/recorded.ts";
-import { parentOf } from "../log/history/parent.ts";
 import { type EventStore, envelopeAt, type Head, type StoredEnvelope } from "../log/ports/event-store.ts";
 import { exportsOf, type RecordedExport } from "../records/exports.ts";
+import { type Families, readFamilies } from "./families.ts";
+import { type FoundLines, findLines, type LineTarget } from "./find-lines.ts";
+import { refused } from "./refused.ts";
 
 /** The contents of one conversation that would be erased. */
 export type PlannedConversation = {
@@ -30,16 +26,36 @@ export type PlannedConversation = {
   readonly children: readonly ConversationId[];
 };
 
+/** Lines of one conversation that would be erased; the conversation goes on. */
+export type PlannedLines = Pick<PlannedConversation, "id" | "head" | "blobs" | "stored"> & {
+  /** Empty if it only shares its naming key, or inherits events, with a conversation that loses lines. */
+  readonly places: readonly { readonly revision: number; readonly type: string; readonly lines: readonly number[] }[];
+  /** The blocks whose content is erased, in every version. */
+  readonly blockIds: readonly string[];
+};
+
 /** What an erasure would do. Nothing has been done yet. */
 export type ErasurePlan = {
   readonly storeId: string;
+  /** The conversations that are erased as a whole. */
   readonly conversations: readonly PlannedConversation[];
+  /** The conversations that lose lines, and those that share their naming keys. */
+  readonly lines: readonly PlannedLines[];
+  /** Lines that share long stretches with what is erased. They stay, unless you name them as well. */
+  readonly proposed: FoundLines["proposed"];
   /** Conversations that left the store before; an erasure does not reach them. */
   readonly exports: readonly RecordedExport[];
 };
 
-export type ErasurePlanOptions = {
-  readonly conversations: readonly ConversationId[];
+/** What to erase. Several members are several targets of one erasure. */
+type ErasureTarget = LineTarget & {
+  /** Whole conversations. */
+  readonly conversations?: readonly ConversationId[];
+};
+
+export type ErasurePlanOptions = ErasureTarget & {
+  /** Encode recorded requests again, to see which of them carried what. */
+  readonly codecs: Codecs;
   /** How many responses and objects servers may still hold of a conversation. */
   readonly stored: (id: ConversationId) => Promise<number>;
 };
@@ -48,43 +64,65 @@ export type ErasurePlanOptions = {
 const maxErasedAtOnce = 500;
 
 /**
- * Plans the erasure of whole conversations. Decodes only what it has to, so that damaged conversations can be erased.
+ * Plans an erasure. Of whole conversations it decodes only what it has to, so that damaged ones can be erased.
  *
- * @throws {TurnlogError} `store-cannot-erase` if the store cannot erase, `not-found`, and `erasure-refused` if a run is open, or if
- *   forks inherit events that would be erased and are not part of the plan.
+ * @throws {TurnlogError} `store-cannot-erase` if the store cannot erase, `not-found`, and `erasure-refused` if a run is open, if forks inherit
+ *   events of a conversation that would be erased and are not part of the plan, or if lines cannot be erased alone.
  * @throws {ConversationErasedError} for a conversation that was erased.
  */
 export async function planErasure(
   store: EventStore,
-  { conversations: named, stored }: ErasurePlanOptions,
+  { stored, codecs, conversations: named = [], ...target }: ErasurePlanOptions,
 ): Promise<ErasurePlan> {
   mustErase(store);
-  const asked = new Set(named);
-  if (asked.size === 0) throw refused("no conversation is named: name at least one");
-  if (asked.size > maxErasedAtOnce)
+  const families = await readFamilies(store);
+  const found = await findLines(store, families, { ...target, codecs });
+  const asked = new Set([...named, ...found.conversations]);
+  if (asked.size === 0 && found.lines.size === 0) throw nothingFound(target);
+  const touched = new Set([...asked, ...found.lines.keys()]);
+  if (touched.size > maxErasedAtOnce)
     throw refused(
-      `${asked.size} conversations are named, and one order takes ${maxErasedAtOnce}: erase them in several`,
+      `${touched.size} conversations are concerned, and one order takes ${maxErasedAtOnce}: erase them in several`,
     );
-  const [beganFrom, blobs] = [await childrenOf(store, asked), await blobStreamsIn(store, asked)];
-  const bereft = bereftFork(beganFrom, asked);
+  const bereft = bereftFork(families, asked);
   if (bereft !== null) throw refused(bereft);
+  const blobs = await blobStreamsIn(store, asked);
   const conversations: PlannedConversation[] = [];
   for (const id of asked) {
-    const { children = [] } = beganFrom.get(id) ?? {};
-    const about = { blobs: blobs.get(id) ?? [], stored: await storedOf(id, stored), children };
-    conversations.push({ ...(await held(store, id)), ...about });
+    const about = { blobs: blobs.get(id) ?? [], stored: await storedOf(id, stored) };
+    const { size, ...head } = await held(store, id);
+    conversations.push({ ...head, size, ...about, children: families.childrenOf(id) });
   }
-  return { storeId: store.storeId, conversations, exports: await exportsOf(store, asked) };
+  const lines: PlannedLines[] = [];
+  for (const [id, { places, blockIds, blobs: removed }] of found.lines) {
+    if (asked.has(id)) continue;
+    const { head } = await held(store, id);
+    lines.push({ id, head, places, blockIds, blobs: removed, stored: await storedOf(id, stored) });
+  }
+  return {
+    storeId: store.storeId,
+    conversations,
+    lines,
+    proposed: found.proposed,
+    exports: await exportsOf(store, touched),
+  };
+}
+
+function nothingFound(target: LineTarget): TurnlogError {
+  const { all: _, in: within, ...named } = target;
+  if (Object.keys(named).length === 0 && within === undefined)
+    return refused("nothing is named: name a conversation, a revision, a block, a text or a subject");
+  return new TurnlogError("not-found", "nothing of it was found in this store");
 }
 
 /** Which forks would lose the events that they inherit, in words; null if there are none. A fork may begin after the plan was made. */
 export async function bereftForkIn(store: EventStore, asked: ReadonlySet<ConversationId>): Promise<string | null> {
-  return bereftFork(await childrenOf(store, asked), asked);
+  return asked.size === 0 ? null : bereftFork(await readFamilies(store), asked);
 }
 
-function bereftFork(beganFrom: Began, asked: ReadonlySet<ConversationId>): string | null {
-  for (const [id, { forks }] of beganFrom) {
-    const left = forks.filter((fork) => !asked.has(fork));
+function bereftFork(families: Families, asked: ReadonlySet<ConversationId>): string | null {
+  for (const id of asked) {
+    const left = families.forksOf(id).filter((fork) => !asked.has(fork));
     const [are, them] = left.length === 1 ? ["is a fork", "it"] : ["are forks", "them"];
     if (left.length > 0)
       return `${left.join(", ")} ${are} of ${id} and would lose what came before: name ${them} as well`;
@@ -97,11 +135,9 @@ export function mustErase(store: EventStore): asserts store is EventStore & Requ
   if (store.erase !== undefined) return;
   throw new TurnlogError(
     "store-cannot-erase",
-    "this store cannot take anything out of its events, or whoever opened it may not: open a memory or sqlite store itself",
+    "this store cannot take anything out of its events (Postgres keeps old versions of rows in its pages, log and replicas; EventStoreDB keeps whole files), or whoever opened it may not: open a memory or sqlite store itself",
   );
 }
-
-export const refused = (message: string): TurnlogError => new TurnlogError("erasure-refused", message);
 
 /** @throws {TurnlogError} `erasure-refused` if a run of it is open. */
 async function held(
@@ -139,41 +175,6 @@ async function openRunOf(store: EventStore, stream: string): Promise<string | nu
   return null;
 }
 
-type Began = ReadonlyMap<
-  ConversationId,
-  { readonly forks: readonly ConversationId[]; readonly children: readonly ConversationId[] }
->;
-
-/** The conversations that began from each of these: forks, which inherit its events, and children. */
-async function childrenOf(store: EventStore, asked: ReadonlySet<ConversationId>): Promise<Began> {
-  const began = new Map<ConversationId, { readonly forks: ConversationId[]; readonly children: ConversationId[] }>();
-  for await (const { stream } of store.heads("conversation-")) {
-    const id = conversationOfStream(stream);
-    const parent = id === null ? null : await readable(() => parentOf(store, stream));
-    if (id === null || parent === null || !asked.has(parent)) continue;
-    const known = began.get(parent) ?? { forks: [], children: [] };
-    began.set(parent, known);
-    ((await isFork(store, stream)) ? known.forks : known.children).push(id);
-  }
-  return began;
-}
-
-async function isFork(store: EventStore, stream: string): Promise<boolean> {
-  const first = await envelopeAt(store, stream, 0);
-  const origin: unknown = first === null ? null : decodeData(first).data["origin"];
-  return typeof origin === "object" && origin !== null && "type" in origin && origin.type === "fork";
-}
-
-/** The origin of a conversation that cannot be read is unknown. */
-async function readable<T>(read: () => Promise<T>): Promise<T | null> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isOfTheStore(error)) throw error;
-    return null;
-  }
-}
-
 /** The streams of the long texts of each of these. */
 export async function blobStreamsIn(
   store: EventStore,
@@ -186,5 +187,12 @@ export async function blobStreamsIn(
   return blobs;
 }
 
-const storedOf = (id: ConversationId, stored: ErasurePlanOptions["stored"]): Promise<number | null> =>
-  readable(() => stored(id));
+/** What servers hold of a conversation that cannot be read is unknown. */
+async function storedOf(id: ConversationId, stored: ErasurePlanOptions["stored"]): Promise<number | null> {
+  try {
+    return await stored(id);
+  } catch (error) {
+    if (isOfTheStore(error)) throw error;
+    return null;
+  }
+}

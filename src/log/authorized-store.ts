@@ -104,27 +104,35 @@ export function authorizedStore(store: EventStore, authorize: Authorize, mayEras
 }
 
 /** The erasing members of a store, each asking the hook first. */
-function erasingBy(store: EventStore, mayErase: MayErase): Pick<EventStore, "checkErasure" | "erase" | "scrub"> {
+function erasingBy(
+  store: EventStore,
+  mayErase: MayErase,
+): Pick<EventStore, "checkErasure" | "erase" | "files" | "scrub"> {
   const erase = store.erase?.bind(store);
   const scrub = store.scrub?.bind(store);
   if (erase === undefined || scrub === undefined) return {};
   async function checkErasure(streams: readonly ErasedStream[]): Promise<void> {
-    for (const { stream, to } of streams) {
+    for (const { stream, places } of streams) {
       const conversation = conversationOfStream(stream);
-      const said: unknown =
-        conversation !== null && (await mayErase({ action: "erase", conversation, places: [{ from: 0, to }] }));
+      const said: unknown = conversation !== null && (await mayErase({ action: "erase", conversation, places }));
       if (said !== true) throw new TurnlogError("access-denied", `not allowed to erase ${conversation ?? stream}`);
     }
   }
   return {
     checkErasure,
     async erase(erasure) {
-      await checkErasure(
-        erasure.fences.map(({ stream, expectedHead }) => ({ stream, to: expectedHead?.revision ?? -1 })),
-      );
+      await checkErasure([
+        ...erasure.fences.map(({ stream, expectedHead }) => ({
+          ...{ stream, places: [{ from: 0, to: expectedHead?.revision ?? -1 }] },
+        })),
+        ...erasure.lines.map(({ fence, places }) => ({
+          ...{ stream: fence.stream, places: places.map(({ revision }) => ({ from: revision, to: revision })) },
+        })),
+      ]);
       return erase(erasure);
     },
     scrub,
+    ...(store.files === undefined ? {} : { files: store.files.bind(store) }),
   };
 }
 

@@ -1,5 +1,7 @@
 import { anything, choiceOf, kindOf, optionsOf } from "../base/options.ts";
 import { Block } from "../domain/block.ts";
+import type { BlockNames } from "../domain/block-names.ts";
+import type { Turn } from "../domain/turn.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 
 export type EphemeralOptions = {
@@ -25,15 +27,30 @@ export function ephemeral(blocks: readonly Block[], options: EphemeralOptions = 
   checkBlocks(blocks);
   const config = { at, blocks: blocks.map(({ digest }) => digest) };
   return defineMiddleware({ name, version: "1.0.0", config }, (next) => async (turn) => {
+    const names = namesOf(turn);
     const shown = blocks.reduce(
-      // The key is the same in every step, so the log stores the blocks once and refers to them afterwards.
+      // The key is the same in every step, so the log stores the blocks once and refers to them afterwards. The key becomes an id, which
+      // stays when the block's content is erased, so it has the name of the content, and no digest.
       (into, block, index) =>
-        into.insertOnce(`${name} ${index} ${block.digest}`, block, at === "start" ? index : into.length),
+        into.insertOnce(
+          `${name} ${index} ${names?.nameOf(block.digest) ?? ""}`,
+          block,
+          at === "start" ? index : into.length,
+        ),
       turn,
     );
     const own = shown.blocks.filter(({ id }) => id !== null && turn.find(id) === undefined);
     return (await next(shown)).remove(...own);
   });
+}
+
+/** The names under which the conversation records blocks; undefined if the Turn has no recorded one. */
+function namesOf(turn: Turn): BlockNames | undefined {
+  for (const block of turn.blocks) {
+    const names = Block.namesOf(block);
+    if (names !== undefined) return names;
+  }
+  return undefined;
 }
 
 function checkBlocks(blocks: readonly Block[]): void {

@@ -16,6 +16,9 @@ export type BillKey = {
   readonly isPaid: boolean;
   /** The run, if a bill by runs asks for it. */
   readonly run: string | null;
+  /** In rows about the cache: why the requests read from it what they read, and who caused that; absent in those of bills. */
+  readonly cause?: string;
+  readonly author?: string;
 };
 
 /** What these requests amount to. */
@@ -37,6 +40,8 @@ export type BillSums = {
   readonly contradictory: number;
   /** The uncached input of servers that do not say what they read from a cache. */
   readonly unknownCache: number;
+  /** About how many tokens the author of a change removed from prompts: part of no sum. */
+  readonly removed?: number;
 };
 
 export type BillCell = BillKey & BillSums;
@@ -54,7 +59,7 @@ export function addToCells(cells: readonly BillCell[], key: BillKey, sums: BillS
   return at < 0 ? [...cells, cell] : cells.with(at, cell);
 }
 
-const keyNames = ["day", "endpoint", "declared", "served", "tier", "size", "isPaid", "run"] as const;
+const keyNames = ["day", "endpoint", "declared", "served", "tier", "size", "isPaid", "run", "cause", "author"] as const;
 
 function addSums(left: BillSums, right: BillSums): BillSums {
   const written: Record<string, number> = { ...left.written };
@@ -71,5 +76,8 @@ function addSums(left: BillSums, right: BillSums): BillSums {
     untold: left.untold + right.untold,
     contradictory: left.contradictory + right.contradictory,
     unknownCache: left.unknownCache + right.unknownCache,
+    ...(left.removed === undefined && right.removed === undefined
+      ? {}
+      : { removed: (left.removed ?? 0) + (right.removed ?? 0) }),
   };
 }

@@ -2,13 +2,22 @@ import { dollarText, parseDollars } from "../base/dollars.ts";
 import { type JsonObject, omitMembers, textOrNull } from "../base/json.ts";
 import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
-import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
+import type { CacheLoss, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Counts, ReportedUsage } from "../domain/events/shared.ts";
 import { type Labels, labelsAfter } from "../domain/labels.ts";
 import { addToCells, type BillCell, type BillKey, type BillSums, nothingBilled } from "./bill-cells.ts";
 import { type CountedPart, isFullyTold, partsOf, unansweredPart } from "./billed-parts.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
+import {
+  type EarlierAnswer,
+  judge,
+  type Miss,
+  type MissDecision,
+  type MissReader,
+  missed,
+  plannedAs,
+} from "./misses.ts";
 import { byStream, type Projection, type RowPlace } from "./projection.ts";
 
 /** How the tokens of an answer are read; only codecs know the words of a wire. */
@@ -29,7 +38,11 @@ export type CountedAnswer = {
 };
 
 /** An answer as its event holds it. */
-type ToldAnswer = Pick<CountedAnswer, "usage"> & { readonly rest: JsonObject; readonly echoed: readonly string[] };
+type ToldAnswer = Pick<CountedAnswer, "usage"> & {
+  readonly rest: JsonObject;
+  readonly echoed: readonly string[];
+  readonly firstMs?: number | undefined;
+};
 
 type OpenRequest = Pick<BillKey, "day" | "endpoint" | "declared" | "run"> & {
   readonly inferenceId: string;
@@ -39,6 +52,8 @@ type OpenRequest = Pick<BillKey, "day" | "endpoint" | "declared" | "run"> & {
   readonly settings: JsonObject;
   /** Whether it was asked before the time from which the bill counts. */
   readonly isBefore: boolean;
+  /** In rows about the cache. */
+  readonly planned?: MissDecision & { readonly at: string };
 };
 
 export type BillView = {
@@ -52,6 +67,8 @@ export type BillView = {
   cause: { readonly conversation: string; readonly runId: string } | null;
   /** How many events an operator has skipped. */
   skipped: number;
+  /** In rows about the cache: the newest answered requests. */
+  earlier?: readonly EarlierAnswer[];
 };
 
 /** What a bill of one fold keeps apart, beyond the saved rows, which would grow with every run. */
@@ -59,13 +76,17 @@ export type BillDetail = {
   readonly runs?: boolean;
   /** Only requests from this time on, as ISO text. */
   readonly since?: string | null;
+  /** For rows about the cache: judges the misses, whose tokens are then in cells of their own. */
+  readonly misses?: MissReader;
+  /** What requests of older versions gave up, by their ids: found by a fold of the whole conversation. */
+  readonly looked?: ReadonlyMap<string, CacheLoss | null>;
 };
 
 /** Requests, bytes, tokens and told money of a conversation. A fork counts only itself; a child names what opened it. */
 export function billOf(reader: CountsReader, detail: BillDetail = {}): Projection<BillView> {
   const apply = applying(reader, detail);
   return {
-    name: "bill",
+    name: detail.misses === undefined ? "bill" : "cache",
     version: 1,
     lineage: "own",
     key: byStream,
@@ -90,7 +111,7 @@ export const cellsOf = ({ cells, open }: BillView): readonly BillCell[] => [
 ];
 
 const applying =
-  ({ members, countsOf }: CountsReader, { runs = false, since = null }: BillDetail) =>
+  ({ members, countsOf }: CountsReader, { runs = false, since = null, misses, looked }: BillDetail) =>
   (view: BillView, { event, at, runId }: RecordedEvent): void => {
     const isBefore = since !== null && at < since;
     const answered = (inferenceId: string, told: ToldAnswer): void => {
@@ -98,7 +119,9 @@ const applying =
       const { settings = {}, encoder = null } = asked ?? {};
       const repeated = Object.fromEntries(told.echoed.map((name) => [name, settings[name]]));
       const counts = countsOf({ usage: told.usage, encoder, members: { ...told.rest, ...repeated } });
-      count(view, asked ?? { ...unknownRequest, day: at.slice(0, 10), run: runs ? runId : null, isBefore }, counts);
+      const request = asked ?? { ...unknownRequest, day: at.slice(0, 10), run: runs ? runId : null, isBefore };
+      const answer = { counts, answeredAt: at, firstMs: told.firstMs ?? null };
+      count(view, request, counts, misses && judge(view, request, answer, misses));
     };
     switch (event.type) {
       case "ConversationStarted": {
@@ -115,13 +138,16 @@ const applying =
         return;
       case "InferenceRequested":
       case "WarmUpRequested":
-        request(view, event.data, { runId, isBefore, day: at.slice(0, 10), run: runs ? runId : null });
+        request(view, event.data, {
+          ...{ runId, isBefore, day: at.slice(0, 10), run: runs ? runId : null },
+          ...(misses === undefined ? {} : { planned: { ...plannedAs(event.data, looked), at } }),
+        });
         return;
       case "ResponseReceived":
       case "WarmUpAnswered": {
-        const { inferenceId, usage, rest, echoed } = event.data;
+        const { inferenceId, usage, rest, echoed, firstMs } = event.data;
         if (usage === undefined) endUntold(view, (asked) => asked.inferenceId === inferenceId);
-        else answered(inferenceId, { usage, rest, echoed });
+        else answered(inferenceId, { usage, rest, echoed, firstMs });
         return;
       }
       case "InferenceFailed":
@@ -169,7 +195,7 @@ function declaredAfter(
 function request(
   view: BillView,
   { inferenceId, settingsDigest, requestBytes: bytes, encoder, scope }: InferenceRequestedData,
-  when: Pick<OpenRequest, "day" | "run" | "runId" | "isBefore">,
+  when: Pick<OpenRequest, "day" | "run" | "runId" | "isBefore" | "planned">,
 ): void {
   const settings = settingsValue(view.settings, settingsDigest);
   if (settings !== undefined) view.settings = useSettings(view.settings, settingsDigest, settings);
@@ -217,7 +243,7 @@ function endUnbilled(view: BillView, id: string): void {
   if (asked !== undefined && !asked.isBefore) addCell(view, keyOf(asked, unansweredPart), asking(asked, 0));
 }
 
-function count(view: BillView, asked: OpenRequest, counts: Counts): void {
+function count(view: BillView, asked: OpenRequest, counts: Counts, miss?: Miss): void {
   if (asked.isBefore) return;
   const money = counts.usd === undefined ? null : parseDollars(counts.usd);
   const isPaid = money !== null;
@@ -225,12 +251,18 @@ function count(view: BillView, asked: OpenRequest, counts: Counts): void {
   const parts = partsOf(counts);
   if (parts === null) {
     const { served = null, tier = null } = counts;
-    addCell(view, keyOf(asked, { served, tier, size: null, isPaid }), { ...asking(asked, 0), usd, contradictory: 1 });
+    const key = { ...keyOf(asked, { served, tier, size: null, isPaid }), ...(miss && { cause: "untold" }) };
+    addCell(view, key, { ...asking(asked, 0), usd, contradictory: 1 });
     return;
   }
   for (const [place, part] of parts.entries()) {
     const own = place === 0 ? { ...asking(asked, isFullyTold(counts) ? 0 : 1), usd } : nothingBilled;
-    addCell(view, keyOf(asked, { ...part, isPaid }), { ...own, ...part.tokens });
+    const key = keyOf(asked, { ...part, isPaid });
+    const cells =
+      place > 0 || miss === undefined
+        ? [{ key, sums: { ...own, ...part.tokens } }]
+        : missed(key, { ...own, ...part.tokens }, miss);
+    for (const { key: each, sums } of cells) addCell(view, each, sums);
   }
 }
 
@@ -249,4 +281,4 @@ function addCell(view: BillView, key: BillKey, sums: BillSums): void {
 }
 
 /** `openai-responses https://api.openai.com/v1`: what a scope begins with. */
-const endpointOf = (scope: string): string => scope.split(" ", 2).join(" ");
+export const endpointOf = (scope: string): string => scope.split(" ", 2).join(" ");

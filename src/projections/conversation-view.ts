@@ -9,12 +9,17 @@ import type { RunTurns } from "./run-turns.ts";
 import { type ServerContext, type ServerContextsView, serverContexts } from "./server-contexts.ts";
 import { addUsage, noUsage, type Usage, usageOf } from "./usage.ts";
 
+/** A response of a scope, and its context as a Turn. */
+export type LatestAnswer = { readonly context: ServerContext; readonly turn: Turn };
+
 /** The client's and the server's side of a conversation at one revision: planning compares them. */
 export type ConversationView = {
   readonly client: ClientTurnView;
   readonly server: ServerContextsView;
   /** The newest response of each scope, and its context as a Turn: to explain why it is not used. */
-  readonly newest: Map<string, { readonly context: ServerContext; readonly turn: Turn }>;
+  readonly newest: Map<string, LatestAnswer>;
+  /** The same of the newest response of each scope that may have no id: its prompt may be cached all the same. */
+  readonly latest: Map<string, LatestAnswer>;
   /** Tokens that the conversation itself has used, including asides. A fork starts at zero: its parent's tokens were paid once. */
   spent: Usage;
   /** How the conversation began; null before its first event. */
@@ -33,6 +38,7 @@ export const conversationView: Projection<ConversationView> = {
     client: clientTurn.initial(key),
     server: serverContexts.initial(key),
     newest: new Map(),
+    latest: new Map(),
     spent: noUsage,
     origin: null,
     title: null,
@@ -62,9 +68,14 @@ function noteNewest(view: ConversationView, { event, frame: at }: RecordedEvent)
   const context = view.server.contexts.last;
   // The frame may be ahead of this event: layers get an answer before it is durable.
   const turn = view.client.run?.turns.response(event.data.inferenceId) ?? null;
-  if (context === undefined || context.unusable === "no-id" || turn === null) return;
-  view.newest.set(context.scope, { context, turn });
+  if (context === undefined || turn === null) return;
+  view.latest.set(context.scope, { context, turn });
+  if (context.unusable !== "no-id") view.newest.set(context.scope, { context, turn });
 }
+
+/** The newest answers that a saved fold has to hold, by scope: those with an id, and of scopes without one, the others. */
+export const savedAnswers = ({ newest, latest }: ConversationView): ReadonlyMap<string, LatestAnswer> =>
+  new Map([...latest, ...newest]);
 
 /** If the imported context is that of the current Turn, it becomes the newest. */
 function noteImported(view: ConversationView, { event }: RecordedEvent): void {

@@ -52,7 +52,7 @@ export const rowsOfStream = (stream: string, events: number): readonly string[] 
 /** The texts of an event: a title, or the texts of its blocks. */
 function textsIn(event: ConversationEvent): readonly string[] {
   if (event.type === "ConversationStarted" || event.type === "ConversationRelabelled") return [event.data.title ?? ""];
-  return blocksIn(event).map((json) => blockFromJson(json).text);
+  return blocksIn(event).map((json) => (json.erased === true ? "" : blockFromJson(json).text));
 }
 
 /** A text of an event, unfolded; null if there is none. */

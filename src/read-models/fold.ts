@@ -1,4 +1,4 @@
-import { isErased } from "../log/codec/erased.ts";
+import { isErased, linesErased } from "../log/codec/erased.ts";
 import { type Reading, tryToRead } from "../log/codec/recorded.ts";
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
@@ -55,6 +55,7 @@ export class ViewFold<View> {
    * @throws {StoreUnavailableError} if its blobs or its view cannot be read now; the fold is then unusable.
    */
   take(envelope: StoredEnvelope): Promise<void> | null {
+    if (envelope.type === linesErased) return this.#refold(envelope);
     const key = keyOf(this.#options.projection, envelope);
     if (key !== null && isErased(envelope)) return this.#forget(key, envelope);
     if (key === null) {
@@ -112,6 +113,24 @@ export class ViewFold<View> {
     this.#hasChanged(state, envelope);
   }
 
+  /** Views of the stream may hold words of lines that were erased: they are folded again, from what is left. */
+  async #refold(envelope: StoredEnvelope): Promise<void> {
+    const { store, projection } = this.#options;
+    const { foldKey } = await import("./key-fold.ts");
+    this.#note(envelope);
+    const keys = new Set<string>();
+    for await (const each of store.readStream(envelope.stream)) {
+      const key = each.revision > envelope.revision ? null : keyOf(projection, each);
+      if (key !== null) keys.add(key);
+    }
+    for (const key of keys) {
+      const state = await foldKey({ store }, projection, { key, checkpoint: this.#checkpoint });
+      if (state === null) continue;
+      this.#states.set(key, state);
+      this.#markChanged(state);
+    }
+  }
+
   async #takeSlowly(key: string, envelope: StoredEnvelope, read: Reading | Promise<Reading>): Promise<void> {
     const { store, projection } = this.#options;
     const reading = await read;
@@ -123,8 +142,12 @@ export class ViewFold<View> {
   }
 
   #hasChanged(state: ViewState<View>, envelope: StoredEnvelope): void {
-    this.#changed.add(state);
     this.#note(envelope);
+    this.#markChanged(state);
+  }
+
+  #markChanged(state: ViewState<View>): void {
+    this.#changed.add(state);
     this.#options.onChange?.(state);
   }
 

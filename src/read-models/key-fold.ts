@@ -25,7 +25,7 @@ type Range = { readonly key: string; readonly checkpoint: Checkpoint | null };
 
 /** The view of a key from its events, up to a checkpoint; null if no event has this key. */
 export async function foldKey<View>(
-  work: Work,
+  work: Pick<Work, "store">,
   projection: Projection<View>,
   { key, checkpoint }: Range,
 ): Promise<ViewState<View> | null> {
@@ -86,7 +86,7 @@ export async function* foldStream<View>(
 
 /** The events of a key: from its stream, if it has one; otherwise from the whole log. */
 async function* eventsOf<View>(
-  { store }: Work,
+  { store }: Pick<Work, "store">,
   projection: Projection<View>,
   key: string,
 ): AsyncIterable<StoredEnvelope> {

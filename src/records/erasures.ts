@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { erasedPlacesSchema } from "../domain/events/erased-places.ts";
 import { conversationIdSchema } from "../domain/ids.ts";
 import { decodeData } from "../log/codec/data.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
@@ -28,6 +29,12 @@ const erasureOrderedSchema = z.strictObject({
         head: headSchema,
         /** Responses and objects that servers may still hold; null if unknown. */
         stored: z.int().nonnegative().nullable(),
+        /** The lines to empty, by number, from 1; absent if the whole conversation is erased. */
+        places: z.exactOptional(erasedPlacesSchema),
+        /** The blocks that lose their content. */
+        blockIds: z.exactOptional(z.array(z.string())),
+        /** The streams of long texts to remove with the lines. */
+        blobs: z.exactOptional(z.array(z.string())),
       }),
     )
     .min(1),

@@ -1,3 +1,5 @@
+import { Block } from "../domain/block.ts";
+import { plainNames } from "../domain/block-names.ts";
 import type { Turn } from "../domain/turn.ts";
 import { buildRequest, newRequest } from "../engine/planning/build-request.ts";
 import { learnedCapabilities } from "../engine/planning/contexts.ts";
@@ -66,9 +68,11 @@ const bodyBytes = (
   way: Pick<PlanRequest, "full" | "candidates">,
 ): number => {
   const capabilities = learnedCapabilities(provider, view);
+  const [first] = turn.blocks;
+  const names = (first && Block.namesOf(first)) ?? plainNames;
   const asking = { endpoint: provider, capabilities, connection: provider.connection?.(stream, capabilities), ...way };
   return buildRequest(
     // Blocks sent as instructions are included.
-    newRequest(view, turn, { ...asking, settings: () => settings, now: new Date(now).toISOString() }),
+    newRequest(view, turn, { ...asking, settings: () => settings, names, now: new Date(now).toISOString() }),
   ).bytes;
 };

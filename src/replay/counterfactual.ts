@@ -20,6 +20,7 @@ import type { EventStore } from "../log/ports/event-store.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { createMemoryStore } from "../stores/memory/store.ts";
 import { type CounterfactualStep, compareSteps } from "./compared-steps.ts";
+import { erasedSince } from "./erased-runs.ts";
 import { RecordedAnswers } from "./recorded-answers.ts";
 import { atRecordedEndpoints, recordedRoutes } from "./recorded-endpoints.ts";
 import { RecordedOrder } from "./recorded-order.ts";
@@ -108,6 +109,7 @@ export async function playOtherwise(
   settle(scratch.log.store, stream, await namesOf(reader.store, stream));
   const conversation = scratch.conversation(id);
   const world: World = { engine: { ...engine, layers }, codecs, bodies, clock, routes, conversation };
+  const isErased = await erasedSince(reader, stream);
   const steps: CounterfactualStep[] = [];
   let committed = "";
   let events = 0;
@@ -129,6 +131,10 @@ export async function playOtherwise(
         return { steps, unknown, turn: await world.conversation.turn() };
       }
       pending.push(() => world.conversation.commit([{ event, actor }]));
+    }
+    if (run !== null && isErased(run)) {
+      const unknown = { runId: run.id, frame: "0", what: "what it read, because that was erased since" };
+      return { steps, unknown, turn: await world.conversation.turn() };
     }
     if (run !== null) {
       const played = await playRun(world, run, view);

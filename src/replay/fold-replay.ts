@@ -1,4 +1,5 @@
 import { anything, optionsOf } from "../base/options.ts";
+import type { BlockNames } from "../domain/block-names.ts";
 import { type ConversationEvent, isRequest, isRunEnd } from "../domain/events/event.ts";
 import type { InferenceFailedData, NextProvider, RouterChoice } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
@@ -10,6 +11,7 @@ import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { firstBreak } from "../log/codec/envelope.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
 import { placeOf } from "../log/codec/place.ts";
+import { namesOf } from "../log/codec/stream-names.ts";
 import { readHistory } from "../log/history/lineage.ts";
 import { existingRevision } from "../log/history/revision.ts";
 import { foldAround, isSkippedAsFound } from "../log/history/skipped-events.ts";
@@ -61,10 +63,11 @@ export async function replayFolds(
   const { codecs = conversation.codecs, to: wanted = -1, onProgress } = options;
   const to = await existingRevision(reader.store, stream, wanted);
   const changed = await firstChanged(reader, stream, to);
-  let folds = new FoldComparison(stream, codecs);
+  const names = await namesOf(reader.store, stream);
+  let folds = new FoldComparison(stream, { codecs, names });
   try {
     await foldAround(reader, async (skipped) => {
-      folds = new FoldComparison(stream, codecs);
+      folds = new FoldComparison(stream, { codecs, names });
       for await (const recorded of readHistory(reader, stream, { to, skipped })) {
         folds.take(recorded);
         onProgress?.(folds.events);
@@ -103,6 +106,7 @@ function earlier(
 /** Folds events one by one, and compares each with the result of those before it. */
 class FoldComparison {
   readonly #folds: CheckedFold;
+  readonly #names: BlockNames;
   /** For each frame of a run: the route of its newest request, and how that failed. */
   readonly #asked = new Map<string | null, { readonly route: string | null; failure: InferenceFailedData | null }>();
   /** The router's choice for each frame of the run, if it was recorded before the requests. */
@@ -112,13 +116,14 @@ class FoldComparison {
   requests = 0;
   difference: ReplayDifference | null = null;
 
-  constructor(stream: string, codecs: Codecs) {
+  constructor(stream: string, { codecs, names }: { readonly codecs: Codecs; readonly names: BlockNames }) {
     this.#folds = new CheckedFold(stream, codecs);
+    this.#names = names;
   }
 
   take(recorded: RecordedEvent): void {
     const { event } = recorded;
-    const wrong = this.#folds.take(recorded);
+    const wrong = this.#folds.take(recorded, this.#names);
     if (wrong !== null) {
       this.#differ(recorded, wrong);
       // Unless an operator skipped the event, the replay ends here.
@@ -135,7 +140,9 @@ class FoldComparison {
     if (!isRequest(event)) return;
     this.requests += 1;
     const route = (event.type === "InferenceRequested" ? event.data.route : undefined) ?? null;
-    const { attempt, decision } = event.data;
+    const { attempt } = event.data;
+    // Found beside the plan, and compared by the fold.
+    const { cache: _, ...decision } = event.data.decision;
     const failure = attempt > 0 ? (asked?.failure ?? null) : null;
     const next = attempt > 0 ? failure?.next : this.#chosen.get(frame);
     const isAsSaid = next === undefined || (next !== null && "route" in next && next.route === route);

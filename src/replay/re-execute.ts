@@ -6,7 +6,7 @@ import type { ProposedEvent, RecordedEvent } from "../domain/events/recorded.ts"
 import { isAside } from "../domain/frame.ts";
 import { conversationStream } from "../domain/ids.ts";
 import { firstOtherDigest } from "../engine/planning/checked-fold.ts";
-import { changedSettings, requestSettings, settingsDigest } from "../engine/planning/request-settings.ts";
+import { changedSettings, requestSettings, settingsName } from "../engine/planning/request-settings.ts";
 import type { RunStream } from "../engine/run/open-session.ts";
 import { executeRun } from "../engine/run/run.ts";
 import { layerIndex, ReplayDivergedError } from "../engine/session/divergence.ts";
@@ -23,6 +23,7 @@ import { thisProcess } from "../log/writer/owner.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { newRunRecord, noteRun } from "../projections/run-record.ts";
 import { differenceAt, type ReplayDifference } from "./difference.ts";
+import { erasedSince } from "./erased-runs.ts";
 import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
 import { checkReplay, type RecordedConversation } from "./replay-options.ts";
 import { stepComparison } from "./step-comparison.ts";
@@ -31,6 +32,8 @@ import { stepComparison } from "./step-comparison.ts";
 export type Reexecution = {
   readonly runs: number;
   readonly steps: number;
+  /** Runs that were not executed again, because content that they read was erased since. */
+  readonly erased: number;
   readonly difference: ReplayDifference | null;
 };
 
@@ -67,19 +70,25 @@ export async function reexecute<Context>(
   const engine = { ...own, context: options.context ?? own.context };
   const to = await existingRevision(reader.store, stream, wanted);
   const names = await namesOf(reader.store, stream);
-  let [runs, steps, events] = [0, 0, 0];
+  const isErased = await erasedSince(reader, stream);
+  let [runs, steps, events, erased] = [0, 0, 0, 0];
   for await (const { run, view } of historyOf(reader, stream, to)) {
     events += 1;
     onProgress?.(events);
     if (run === null || run.events[0]?.stream !== stream) continue;
+    if (isErased(run)) {
+      erased += 1;
+      continue;
+    }
     mustFit(run, view, engine);
     mustHaveContext(run, engine, "replay");
     runs += 1;
     steps += run.events.filter(isStep).length;
-    const difference = startDifference(run, view, engine) ?? (await replayRun(run, { stream, names, view, engine }));
-    if (difference !== null) return { runs, steps, difference };
+    const place = { stream, names, view, engine };
+    const difference = startDifference(run, place) ?? (await replayRun(run, place));
+    if (difference !== null) return { runs, steps, erased, difference };
   }
-  return { runs, steps, difference: null };
+  return { runs, steps, erased, difference: null };
 }
 
 const isStep = ({ event, frame }: RecordedEvent): boolean =>
@@ -106,14 +115,14 @@ function mustFit(run: RecordedRun, view: ConversationView, engine: EngineOptions
 }
 
 /** If the settings differ from the run's from the start, reports that without naming a layer. */
-function startDifference(run: RecordedRun, view: ConversationView, engine: EngineOptions): ReplayDifference | null {
+function startDifference(run: RecordedRun, { view, names, engine }: ReplayPlace): ReplayDifference | null {
   const { options = {} } = run.started;
   const settings = requestSettings(
     { ...engineWith(engine, options), chain: run.started.chain },
     engine.provider.capabilities,
     [],
   );
-  const found = firstOtherDigest(run.started.settingsDigest, settingsDigest(settings), "settingsDigest");
+  const found = firstOtherDigest(run.started.settingsDigest, settingsName(settings, names), "settingsDigest");
   const started = run.events.find(({ event }) => event.type === "RunStarted");
   if (found === null || started === undefined) return null;
   const changed = changedSettings(view.server.settings.get(run.started.settingsDigest) ?? {}, settings);

@@ -5,6 +5,7 @@ import { blockFromJson } from "../domain/block-json.ts";
 import { contentId, type Edit } from "../domain/edits.ts";
 import { blocksIn } from "../domain/events/blocks-in.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
+import { countLines } from "../domain/events/erased-places.ts";
 import type { ConversationEvent, ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { isAside } from "../domain/frame.ts";
@@ -54,6 +55,11 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
     }
     case "EventSkipped":
       return `event ${event.data.revision} skipped: ${excerpt(event.data.reason, textLength)}`;
+    case "LinesErased": {
+      const { orderId, places, blockIds } = event.data;
+      const events = places.reduce((sum, place) => sum + place.revisions.length, 0);
+      return `${counted(countLines(places), "line")} of ${counted(events, "event")} erased, with ${counted(blockIds.length, "block")}, by the order ${orderId}`;
+    }
     case "SettingsDeclared":
       return describeSettings(event.data);
     case "RunStarted": {

@@ -1,5 +1,5 @@
 import { excerpt } from "../base/printable.ts";
-import type { Actor } from "../domain/actor.ts";
+import { type Actor, withAlias } from "../domain/actor.ts";
 import type { Block } from "../domain/block.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import { isEndedBySkip } from "../domain/ended-by-skip.ts";
@@ -16,7 +16,8 @@ export function blockLabel(block: Block): string {
 /** An actor in a word: `shorten-results@1.2.0`, `weather`, `anthropic`, `user`. `describeActor` says more. */
 export function actorLabel(actor: Actor): string {
   if (actor.kind === "middleware") return excerpt(`${actor.name}@${actor.version}`, 40);
-  if (!("name" in actor)) return actor.kind;
+  if (actor.kind === "engine" || actor.kind === "recovery") return actor.kind;
+  if (actor.name === undefined) return withAlias(actor);
   return excerpt(actor.name, 40);
 }
 

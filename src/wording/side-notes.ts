@@ -62,6 +62,8 @@ export function repairWords(repair: Repair): string {
   switch (rule) {
     case "omit":
       return `block ${index} left out (${say("reason")})`;
+    case "erased":
+      return `block ${index} sent as a stand-in, because its content was erased`;
     case "omit-id":
       return `block ${index} sent without its item id (${say("reason")})`;
     case "omit-parts":

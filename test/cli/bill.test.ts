@@ -53,7 +53,7 @@ test.each<[string, string, string]>([
   ["--prices prices.json", "half", "turnlog: prices.json is not JSON; give LiteLLM's"],
   ["--prices prices.json --price-as a=b", prices, "turnlog: prices.json has no entry 'b'"],
   ["--price-as a=b", prices, "turnlog: --price-as names an entry of a price file: give --prices FILE too"],
-  ["--by layer", prices, "Expected model, conversation, provider, day, run or label:NAME."],
+  ["--by colour", prices, "Expected model, conversation, provider, day, run, layer or label:NAME."],
   ["--since soon", prices, "Expected a time such as"],
 ])("bill %s with the file %s is refused, and exits 2", async (line, file, message) => {
   const { code, stdout, stderr } = await bill(line, file);

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { backupDocument, copyDocument, exportDocument } from "../../src/cli/documents/stores.ts";
 import { appendPrepared } from "../../src/contracts/prepared.ts";
+import { backupDocument, copyDocument, exportDocument } from "../../src/documents/stores.ts";
 import { openStore } from "../../src/open-store.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
@@ -207,4 +207,21 @@ test("store refuses what it cannot do, and leaves what is there", async () => {
   );
   expect(ok(await run("verify"))).toContain("all sound");
   expect(readFileSync(file("notes.txt"), "utf8")).toBe("notes");
+});
+
+test("verify checks a bundle to its end, redacted or not, without a store", async () => {
+  const { run, file } = place();
+  for (const [name, words] of [
+    ["whole.bundle", "export @last -o FILE:whole.bundle"],
+    ["redacted.bundle", "export @last --redact -o FILE:redacted.bundle"],
+  ] as const) {
+    ok(await run(words));
+    const said = ok(await run(`verify --bundle FILE:${name} --store STORE:none.db`));
+    expect(said).toMatch(/ bundle, and is as it was written: 66 events of 1 stream\n$/);
+    expect(said.includes("redacted bundle")).toBe(name === "redacted.bundle");
+    const text = readFileSync(file(name), "utf8");
+    writeFileSync(file(name), text.replace('"revision":5,', '"revision":6,'));
+    expectRefusal(await run(`verify --bundle FILE:${name}`), 4, /line 7 of the bundle: /);
+  }
+  expectRefusal(await run("verify --bundle FILE:none.bundle"), 3, /none\.bundle/);
 });

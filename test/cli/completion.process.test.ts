@@ -1,8 +1,8 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { commandGroups, commandsByName } from "../../src/cli/command-list.ts";
-import { shells } from "../../src/cli/completion.ts";
 import { globalOptions } from "../../src/cli/global-options.ts";
+import { shells } from "../../src/documents/running.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { commandFile, outcomeOf } from "../support/process.ts";

@@ -19,6 +19,7 @@ const lines = {
   rehearse: ["rehearse --generate a --limit 1"],
   // It goes on until it is interrupted: a test of its process reads its document.
   "reference-server": [],
+  studio: [],
   ls: ["ls", "ls -n 0 --all"],
   bill: [
     "bill",
@@ -26,6 +27,7 @@ const lines = {
     "bill --by run --since 2026-01-01T12:30",
     "bill --by label:user --prices FILE:prices.json --price-as demo=gpt-5.4",
   ],
+  cache: ["cache --all", "cache DEMO --since 2026-01-01 --prices FILE:prices.json --price-as demo=gpt-5.4"],
   log: [
     "log DEMO",
     "log DEMO@10..12",
@@ -50,7 +52,13 @@ const lines = {
   compare: ["compare DEMO cnv_fork", "compare cnv_fork cnv_fork"],
   blame: ["blame DEMO", "blame DEMO 5", "blame DEMO@39", "blame DEMO@41", "blame cnv_fork"],
   request: ["request DEMO@24", "request DEMO --pretty"],
-  why: ["why DEMO", "why DEMO@24", "why DEMO@47", "why DEMO@47 --reasoning"],
+  why: [
+    "why DEMO",
+    "why DEMO@24 --prices FILE:prices.json --price-as demo=gpt-5.4",
+    "why DEMO@24",
+    "why DEMO@47",
+    "why DEMO@47 --reasoning",
+  ],
   fork: ["fork DEMO@24 --id cnv_other"],
   resume: ["resume DEMO --abandon"],
   cancel: ["cancel DEMO --reason late --wait 0"],
@@ -67,6 +75,10 @@ const lines = {
   erase: ["erase cnv_fork", "erase cnv_fork --apply --by dpo --ground gdpr-17 -o FILE:receipt.json", "erase"],
   "keys new": ["keys new FILE:erasure.key"],
   completion: ["completion bash", "completion zsh", "completion fish"],
+  "store init": ["store init --print --store postgres://host/app?schema=other"],
+  // It asks a server: the test of Postgres reads its document.
+  "store migrate": [],
+  "store grants": ["store grants --writer app --reader auditor --print --store postgres://host/app"],
   "store backup": ["store backup FILE:other.db"],
   "store restore": ["store restore FILE:backup.db --store sqlite:FILE:new.db"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { answerAsTravelAgent } from "../../src/cli/demo/travel-agent.ts";
-import { serverDocument } from "../../src/cli/documents/running.ts";
+import { serverDocument } from "../../src/documents/running.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { startTurnlog, turnlog } from "../support/cli/command-process.ts";

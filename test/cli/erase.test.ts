@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { eraseDocument } from "../../src/cli/documents/erasing.ts";
+import { eraseDocument } from "../../src/documents/erasing.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { foundIn } from "../support/erasure/secrets.ts";
 import type { Outcome } from "../support/outcome.ts";
@@ -90,4 +90,35 @@ test("what cannot be meant is refused, and nothing is erased", async () => {
   await run("keys", "new", "FILE:a.key");
   expect((await run("keys", "new", "FILE:a.key")).code).toBe(2);
   expect((await run("show", "one")).stdout).toContain("stays");
+});
+
+test("one message, one event and one text are erased, and the conversation goes on", async () => {
+  const { cwd, file, run } = place();
+  await run("append", "@new", "my-pin-is-7302-and-secret", "--id", "one");
+  await run("append", "one", "a-second-secret-that-is-longer");
+  await run("append", "one", "and a third, which stays here");
+  writeFileSync(file("text"), "a-second-secret\n");
+  const planned = await run("erase", "one", "--text", "FILE:text");
+  expect(planned).toMatchObject({ code: 0, stdout: "one  1 line of 1 event, 1 block, 0 things stored by servers\n" });
+  const why = "--apply --by dpo --ground gdpr-17".split(" ");
+  expect(await run("erase", "one", "--text", "FILE:text", ...why)).toMatchObject({ code: 0 });
+  expect(foundIn(cwd, ["a-second-secret-that-is-longer"])).toEqual([]);
+  expect(await run("erase", "one@1", ...why)).toMatchObject({ code: 0 });
+  expect(foundIn(cwd, ["my-pin-is-7302-and-secret"])).toEqual([]);
+  const shown = await run("show", "one");
+  expect(shown.stdout.match(/\[erased\]/g)).toHaveLength(2);
+  expect(shown.stdout).toContain("and a third, which stays here");
+  expect(await run("append", "one", "and it goes on")).toMatchObject({ code: 0 });
+  expect((await run("verify")).stdout).toContain("all sound");
+  expect((await run("log", "one")).stdout).toMatch(/1 line of 1 event erased, with 1 block, by the order era_/);
+  expect(await run("erase", "one", "--text", "FILE:text")).toMatchObject({ code: 3 });
+});
+
+test("a block without its conversation, an empty text and a resumed order with a target are refused", async () => {
+  const { file, run } = place();
+  await run("append", "@new", "something", "--id", "one");
+  writeFileSync(file("text"), "\n");
+  expect(await run("erase", "--block", "blk_1", "--subject", "x")).toMatchObject({ code: 2 });
+  expect(await run("erase", "one", "--text", "FILE:text")).toMatchObject({ code: 2 });
+  expect(await run("erase", "--subject", "x", "--resume", "era_1")).toMatchObject({ code: 2 });
 });

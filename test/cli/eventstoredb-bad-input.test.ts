@@ -32,7 +32,7 @@ test("an unknown scheme exits 2, lists the known ones and shows no password", as
     expectRefusal(
       await run("esbd://me:secret-4711@host:2113", ...typed),
       2,
-      /esbd:\/\/host:2113 is not the address of a store: use sqlite:PATH, esdb:\/\/HOST:PORT/,
+      /esbd:\/\/host:2113 is not the address of a store: use sqlite:PATH, postgres:\/\/HOST\/DATABASE, esdb:\/\/HOST:PORT/,
     );
   }
   const { stderr } = await run("esbd://me:secret-4711@host:2113", "ls");

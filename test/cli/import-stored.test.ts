@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { importedStored } from "../../src/cli/documents/stores.ts";
+import { importedStored } from "../../src/documents/stores.ts";
 import { startReferenceServer } from "../../src/reference-server/server.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { accepted, idOf, send } from "../support/reference-server/wire-client.ts";

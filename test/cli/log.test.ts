@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { logDocument } from "../../src/cli/documents/conversations.ts";
 import { timeBefore } from "../../src/cli/option-values.ts";
+import { logDocument } from "../../src/documents/conversations.ts";
 import { openStore } from "../../src/open-store.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";

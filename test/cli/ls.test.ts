@@ -45,3 +45,18 @@ test("ls filters by time, state and losses, sorts, and goes on where a page ende
   expect(told.stderr).toContain(`1 more, older: --limit 0 shows all, --after ${data.next} the next`);
   expect(await turnlogHere(["ls", "--state", "waiting"], { cwd })).toMatchObject({ code: 2, stdout: "" });
 });
+
+test("says how many conversations were written as json, because those can be erased only as a whole", async () => {
+  const folder = temporaryFolder();
+  const url = `sqlite:${folder.file("turnlog.db")}`;
+  const begin = async (id: string, encoding: "json" | "lines"): Promise<void> => {
+    await using store = await openStore(url, { encoding });
+    await store.conversation(id).append("Hello");
+  };
+  await begin("cnv_lines", "lines");
+  expect((await turnlogHere(["ls"], { cwd: folder.path })).stderr).toBe("");
+  await begin("cnv_json", "json");
+  const { stderr, stdout } = await turnlogHere(["ls"], { cwd: folder.path });
+  expect(stdout).toMatch(/cnv_json.*\ncnv_lines/);
+  expect(stderr).toMatch(/^1 of them written as json, which `turnlog erase` erases only as a whole: /);
+});

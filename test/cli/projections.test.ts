@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { quarantineDocument, statusDocument } from "../../src/cli/documents/stores.ts";
 import { withRows } from "../../src/conversation/rows.ts";
+import { quarantineDocument, statusDocument } from "../../src/documents/stores.ts";
 import { type EventStore, StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
@@ -95,12 +95,12 @@ test("shows what is in quarantine, by every read model, and makes it whole after
   const retried = await run(cwd, "projections retry");
   expect(retried).toMatchObject({ code: 0, stderr: "" });
   expect(retried.stdout).toMatch(
-    /conversation-list +cnv_bad_ +whole again\nusage +cnv_bad_ +whole again\nbill +cnv_bad_ +whole again\nsearch-texts +cnv_bad_ +whole again\n/,
+    /conversation-list +cnv_bad_ +whole again\nusage +cnv_bad_ +whole again\nbill +cnv_bad_ +whole again\ncache +cnv_bad_ +whole again\nsearch-texts +cnv_bad_ +whole again\n/,
   );
   expect(await run(cwd, "projections quarantine")).toMatchObject({ stdout: "", stderr: "no event is in quarantine\n" });
   const again = await run(cwd, "projections retry cnv_bad_");
   expect(again.stdout).toMatch(
-    /conversation-list +cnv_bad_ +lacked nothing, made anew\nusage +cnv_bad_ +lacked nothing, made anew\nbill +cnv_bad_ +lacked nothing, made anew\nsearch-texts +cnv_bad_ +lacked nothing/,
+    /conversation-list +cnv_bad_ +lacked nothing, made anew\nusage +cnv_bad_ +lacked nothing, made anew\nbill +cnv_bad_ +lacked nothing, made anew\ncache +cnv_bad_ +lacked nothing, made anew\nsearch-texts +cnv_bad_ +lacked nothing/,
   );
   expect(await run(cwd, "projections retry")).toMatchObject({ code: 0, stderr: "there was nothing to retry\n" });
 });

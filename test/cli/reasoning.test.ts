@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { whyDocument } from "../../src/cli/documents/requests.ts";
+import { whyDocument } from "../../src/documents/requests.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { openStore } from "../../src/open-store.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { counterfactualDocument, replayedDocument } from "../../src/cli/documents/running.ts";
+import { counterfactualDocument, replayedDocument } from "../../src/documents/running.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { turnlog } from "../support/cli/command-process.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";

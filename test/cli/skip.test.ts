@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { logDocument } from "../../src/cli/documents/conversations.ts";
-import { skipDocument, verifyDocument } from "../../src/cli/documents/stores.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { logDocument } from "../../src/documents/conversations.ts";
+import { skipDocument, verifyDocument } from "../../src/documents/stores.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
 import { readDocument, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";

@@ -96,6 +96,10 @@ test("every row of a bill, the rest and the total have what was asked and told, 
     const runs = await store.bill({ by: "run" });
     expect(added([...runs.rows, runs.rest])).toEqual(added([runs.total]));
     expect(numbersOf(runs.total)).toEqual(truthOf(asked));
+    const layers = await store.bill({ by: "layer", prices: file("prices.json") });
+    expect(added([...layers.rows, layers.rest]), `seed ${seed}`).toEqual(added([layers.total]));
+    expect(numbersOf(layers.total), `seed ${seed}`).toEqual(truthOf(asked));
+    checkMoney(layers, `seed ${seed}, by layer`);
     count(met, world);
   }
   if (isTelling) expect(Object.entries(met).filter(([, times]) => times === 0)).toEqual([]);

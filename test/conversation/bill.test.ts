@@ -242,7 +242,7 @@ describe("a bill is refused", () => {
   const store = new TurnlogStore(createMemoryStore());
 
   test.each<[string, object, string]>([
-    ["by something unknown", { by: "layer" }, "bill: by is 'layer': give 'model', 'conversation'"],
+    ["by something unknown", { by: "colour" }, "bill: by is 'colour': give 'model', 'conversation'"],
     ["by a label without a name", { by: "label:" }, "bill: by is 'label:'"],
     ["since no time", { since: "soon" }, "bill: since is no time"],
     ["with an unknown option", { prices: "p.json", price: 1 }, "price"],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { decide } from "../../src/domain/conversation.ts";
+import { settingsNameSchema } from "../../src/domain/ids.ts";
 import {
   asked,
   bare,
@@ -44,7 +45,7 @@ describe("a conversation", () => {
 
   test("declares settings once per digest", () => {
     given(begun, eventOf("SettingsDeclared")).when(proposals.declare).emitsNothing();
-    const digest = "9".repeat(64);
+    const digest = settingsNameSchema.parse("9".repeat(64));
     given(begun, eventOf("SettingsDeclared"))
       .when({ type: "SettingsDeclared", version: 2, data: { digest, settings: {} } })
       .emits(eventOf("SettingsDeclared", { digest, settings: {} }));

@@ -6,7 +6,7 @@ const receipt: ErasureReceipt = {
   ...{ finished: true, format: "turnlog-erasure-receipt", version: 1, orderId: "era_1", storeId: "s" },
   ordered: { at: "2026-01-01T00:00:00.000Z", by: "dpo", ground: "gdpr-17", ticket: null },
   ...{ kept: "skeleton", conversations: [], search: "not-searched", leftOver: [], exports: [] },
-  done: { at: "2026-01-01T00:00:01.000Z", events: 3, blobEvents: 0, snapshots: 0, rows: 0, scrub: null },
+  done: { at: "2026-01-01T00:00:01.000Z", events: 3, lines: 0, blobEvents: 0, snapshots: 0, rows: 0, scrub: null },
 };
 
 test("a note is read by its own key alone, and any change of its text or its signature is seen", () => {

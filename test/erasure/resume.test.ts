@@ -148,3 +148,53 @@ test("a reader of the file that holds on to an older state keeps the log, which 
   expect(foundIn(path, secrets.all)).toEqual([]);
   await store.close();
 });
+
+test("an erasure of one text that dies at any write ends like one that does not, and no line is readable after its event", async () => {
+  const outcomes: string[] = [];
+  for (let at = 1, wasReached = true; wasReached; at += 1) {
+    for (const moment of ["before", "after"] as const) {
+      const { path, file } = temporaryFolder();
+      const sqlite = await openSqliteStore(file("turnlog.db"));
+      const secrets = createSecrets("some");
+      await saySecrets(new TurnlogStore(sqlite).conversation("some"), secrets);
+      const [secret = ""] = secrets.all.slice(-1);
+      const { events, writes } = dying(sqlite, at, moment);
+      const store = new TurnlogStore(events);
+      const plan = await store.planErasure({ texts: [secret.slice(0, 24)] });
+      const died = await store.erase(plan, why).then(
+        () => false,
+        () => true,
+      );
+      wasReached = writes() >= at;
+      const later = new TurnlogStore(sqlite);
+      const types = [];
+      for await (const { type } of sqlite.readStream("conversation-some")) types.push(type);
+      const isThere = (await later.conversation("some").turn()).blocks.some(({ text }) => text === secret);
+      expect(isThere).toBe(!types.includes("LinesErased"));
+      const [order] = await unfinishedErasures(sqlite);
+      if (wasReached)
+        outcomes.push(`${at} ${moment}: ${order === undefined ? "no order" : isThere ? "ordered" : "erased"}`);
+      else expect(died).toBe(false);
+      if (order !== undefined) {
+        const receipt = await later.resumeErasure(order.orderId);
+        expect([receipt.search, receipt.done.lines > 0]).toEqual(["not-searched", true]);
+      } else if (isThere) await later.erase(await later.planErasure({ texts: [secret.slice(0, 24)] }), why);
+      expect((await later.verify()).problems).toEqual([]);
+      expect(await unfinishedErasures(sqlite)).toEqual([]);
+      expect(foundIn(path, [secret])).toEqual([]);
+      expect(foundIn(path, secrets.all.slice(0, 3))).toHaveLength(3);
+      await sqlite.close();
+      if (!wasReached) break;
+    }
+  }
+  expect(outcomes).toEqual([
+    "1 before: no order",
+    "1 after: ordered",
+    "2 before: ordered",
+    "2 after: erased",
+    "3 before: erased",
+    "3 after: erased",
+    "4 before: erased",
+    "4 after: no order",
+  ]);
+});

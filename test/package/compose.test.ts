@@ -51,7 +51,7 @@ test("starts one server without a profile, one of KurrentDB, and three of either
 });
 
 test("pins every image to a version", () => {
-  for (const { image } of services) expect(image).toMatch(/^[a-z/.-]+:\d+\.\d+\.\d+(-[a-z-]+)?$/);
+  for (const { image } of services) expect(image).toMatch(/^[a-z/.-]+:\d+(\.\d+)+(-[a-z-]+)?$/);
 });
 
 test("asks every server whether it is healthy", () => {
@@ -63,7 +63,7 @@ test("asks every server whether it is healthy", () => {
 });
 
 test("keeps data and logs of every server in volumes of its own", () => {
-  const used = servers.flatMap(({ volumes }) => volumes.filter((volume) => !volume.startsWith("./")));
+  const used = services.flatMap(({ volumes }) => volumes.filter((volume) => !volume.startsWith("./")));
   expect(used.map((volume) => volume.split(":")[0]).toSorted()).toEqual(Object.keys(compose.volumes).toSorted());
   for (const { volumes, product } of servers) {
     const places = volumes.map((volume) => volume.split(":")[1]);
@@ -75,6 +75,16 @@ test("is reachable from this machine only, each server at a port of its own", ()
   const ports = servers.flatMap((server) => server.ports);
   for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:\d+:2113$/);
   expect(new Set(ports).size).toBe(servers.length);
+});
+
+test("starts PostgreSQL with a password and a volume, reachable from this machine only, when asked for", () => {
+  const { image, profiles, ports, volumes, environment, healthcheck } = compose.services["postgres"] ?? {};
+  expect(image).toMatch(/^postgres:1[3-9]\./);
+  expect({ profiles, ports }).toEqual({ profiles: ["postgres"], ports: ["127.0.0.1:5432:5432"] });
+  expect(volumes).toEqual(["postgres-data:/var/lib/postgresql/data"]);
+  expect(healthcheck?.test.slice(0, 2)).toEqual(["CMD", "pg_isready"]);
+  const { POSTGRES_USER: user, POSTGRES_PASSWORD: password, POSTGRES_DB: database } = environment ?? {};
+  expect(readFileSync(file, "utf8")).toContain(`postgres://${user}:${password}@localhost:5432/${database}\n`);
 });
 
 test("sets nothing that the servers do not know, by the name that each has for it", () => {

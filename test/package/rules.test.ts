@@ -46,6 +46,7 @@ const planted: readonly Planted[] = [
   ["no-cycles", "src/engine/run/back.ts", 'import type { Plain } from "./cycle.ts"; export type Cycle = Plain;'],
   ["shipped-code-stands-alone", "src/log/test.ts", 'import "../../test/plain.ts";'],
   ["shipped-code-has-its-dependencies", "src/log/development.ts", 'import "fast-check";'],
+  ["postgres-client-in-one-file", "src/stores/postgres-client.ts", 'import "pg";'],
   ["eventstoredb-client-in-one-file", "src/stores/client.ts", 'import "@eventstore/db-client";'],
   ["wires-stay-with-providers", "src/middleware/wire.ts", 'import "../providers/http/plain.ts";'],
   ["replay-touches-nothing", "src/replay/outside.ts", 'import "../engine/session/far.ts";'],

@@ -27,8 +27,11 @@ test("the tarball holds what was built, the licence, the README and the document
     "README.md",
     "package.json",
   ]);
-  const licences = "dist/LICENSES.txt";
-  expect(files.filter((file) => file.startsWith("dist/") && !/\.(m?js|d\.ts)$/.test(file))).toEqual([licences]);
+  const page = ["LICENSES.txt", "icon.svg", "index.html", "page.css"].map((file) => `dist/studio/${file}`);
+  expect(files.filter((file) => file.startsWith("dist/") && !/\.(m?js|d\.ts)$/.test(file)).toSorted()).toEqual([
+    ...["dist/LICENSES.txt", ...page],
+  ]);
+  expect(files).toContain("dist/studio/page.js");
   expect(files.filter((file) => /\b(test|bench|examples|scratch)\b/.test(file))).toEqual([]);
   expect(files.filter((file) => file.startsWith("docs/") && !file.endsWith(".md"))).toEqual([]);
   expect(files).toContain("dist/cli/main.js");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ConversationEvent, ConversationEventOf } from "../../src/domain/events/event.ts";
 import type { ReportedUsage } from "../../src/domain/events/shared.ts";
-import { blockIdSchema, conversationIdSchema, runIdSchema, sha256Schema } from "../../src/domain/ids.ts";
+import { blockIdSchema, conversationIdSchema, runIdSchema, settingsNameSchema } from "../../src/domain/ids.ts";
 import { type BillView, billOf, cellsOf } from "../../src/projections/bill.ts";
 import { answerCounts } from "../../src/providers/answer-counts.ts";
 import {
@@ -64,14 +64,14 @@ describe("an answer of an older version, without counts", () => {
   });
 
   test("has them also where its settings were recorded as what differs from others", () => {
-    const other = sha256Schema.parse("1".repeat(64));
+    const other = settingsNameSchema.parse("1".repeat(64));
     const differing: ConversationEvent = {
       type: "SettingsDeclared",
       version: 2,
       data: {
         digest: other,
         settings: { model: "gpt-5.4" },
-        base: sha256Schema.parse(digest),
+        base: settingsNameSchema.parse(digest),
         without: ["store"],
         bytes: 9,
       },
@@ -177,7 +177,7 @@ test("a server's compaction outside runs is counted, without a request of the lo
     type: "TurnCompacted",
     version: 1,
     data: {
-      ...{ edits: [], after: sha256Schema.parse(digest), compaction: { how: "server", because: "asked" } },
+      ...{ edits: [], after: settingsNameSchema.parse(digest), compaction: { how: "server", because: "asked" } },
       window: {
         scope: "s https://a",
         of: "resp_1",
@@ -202,7 +202,7 @@ test("a fork of a subagent's conversation was opened by nobody but itself", () =
     data: { origin, labels: { user: "ann" } },
   });
   const child = started({ type: "child", conversationId, runId, blockId: blockIdSchema.parse(`${runId}/0.0/1`) });
-  const fork = started({ type: "fork", conversationId, revision: 3, digest: sha256Schema.parse(digest) });
+  const fork = started({ type: "fork", conversationId, revision: 3, digest: settingsNameSchema.parse(digest) });
   expect(fold(bill, [[child]])).toMatchObject({
     cause: { conversation: "cnv_parent", runId },
     labels: { user: "ann" },

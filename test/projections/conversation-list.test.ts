@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ConversationEvent } from "../../src/domain/events/event.ts";
-import { conversationIdSchema } from "../../src/domain/ids.ts";
+import { conversationIdSchema, settingsNameSchema } from "../../src/domain/ids.ts";
 import { assistant, user } from "../../src/domain/make-block.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
 import {
@@ -87,10 +87,12 @@ test("takes a context that it does not know for one that cost nothing", () => {
   });
 });
 
+const nameOf = (n: number) => settingsNameSchema.parse(String(n).padStart(64, "0"));
+
 test("keeps a row small, whatever a conversation does", () => {
   const events = Array.from({ length: 2_000 }, (_, n): readonly [ConversationEvent][] => [
-    [{ type: "SettingsDeclared", version: 2, data: { digest: String(n).padStart(64, "0"), settings: { n } } }],
-    [requested(String(n), { settingsDigest: String(n).padStart(64, "0") })],
+    [{ type: "SettingsDeclared", version: 2, data: { digest: nameOf(n), settings: { n } } }],
+    [requested(String(n), { settingsDigest: nameOf(n) })],
     [received(String(n), [answer])],
   ]).flat();
   const view = fold(conversationList, events);

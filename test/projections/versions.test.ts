@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { canonicalJson } from "../../src/base/canonical-json.ts";
 import type { JsonValue } from "../../src/base/json.ts";
 import { sha256Hex } from "../../src/base/sha256.ts";
-import { billing } from "../../src/conversation/read-models.ts";
+import { billing, caching } from "../../src/conversation/read-models.ts";
 import { envelopeSchema } from "../../src/log/codec/envelope.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { conversationList } from "../../src/projections/conversation-list.ts";
@@ -48,6 +48,7 @@ test.each([
   ["conversation-list", () => digestOf(conversationList), conversationList.version],
   ["usage", () => digestOf(usage), usage.version],
   ["bill", () => digestOf(billing), billing.version],
+  ["cache", () => digestOf(caching), caching.version],
   ["search-texts", () => digestOf(searchTexts), searchTexts.version],
 ])("what %s makes of the golden log changes with its version only", async (name, digest, version) => {
   const known = JSON.parse(readFileSync(join(golden, "projections.json"), "utf8")) as Record<string, string>;

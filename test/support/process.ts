@@ -14,6 +14,9 @@ export type ProcessOptions = {
   readonly output?: number;
   /** What it reads on stdin; nothing by default. */
   readonly input?: string;
+  /** The user and group that it runs as. */
+  readonly uid?: number;
+  readonly gid?: number;
 };
 
 export type Started = {

@@ -1,12 +1,12 @@
 import { counted } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
+import { appendDocument } from "../../documents/writing.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
 import type { ChatMessage } from "../../domain/chat-message.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext } from "../context.ts";
-import { appendDocument } from "../documents/writing.ts";
 import { NotFoundError, UsageError } from "../exit-codes.ts";
 import { findConversation, newConversation } from "../find.ts";
 

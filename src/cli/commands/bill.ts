@@ -3,10 +3,10 @@ import { counted, grouped } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
 import type { BillBy } from "../../bill/bill-by.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { billDocument } from "../../documents/stores.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { billDocument } from "../documents/stores.ts";
-import { UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
+import { checkPrices } from "../price-files.ts";
 import type { Cell } from "../screen.ts";
 
 type Options = {
@@ -17,15 +17,15 @@ type Options = {
 };
 
 type Document = z.infer<typeof billDocument>;
-type Cost = Omit<Document["rows"][number], "name">;
+type Cost = Omit<Document["rows"][number], "name" | "removed">;
 
 /** What conversations cost: requests, tokens by price class, and money. */
 export const bill = commandCode({
   document: billDocument,
 
-  async *run(context, { arguments: names, options: { by, since, prices, priceAs } }: CommandInput<Options>) {
-    if (priceAs !== undefined && prices === undefined)
-      throw new UsageError("--price-as names an entry of a price file: give --prices FILE too");
+  async *run(context, { arguments: names, options }: CommandInput<Options>) {
+    checkPrices(options);
+    const { by, since, prices, priceAs } = options;
     await using store = await context.openStore("read");
     const conversations = await namedIn(store, names);
     yield await context.progress("events read", (onProgress) =>
@@ -89,6 +89,7 @@ const weightOf = ({ tokens: { uncached, read, written, output } }: Cost): number
 
 function restWords(by: string): string {
   if (by === "run") return "(outside runs)";
+  if (by === "layer") return "(not paid again)";
   return by.startsWith("label:") ? "(without the label)" : "(unknown)";
 }
 

@@ -1,17 +1,18 @@
 import { excerpt, printable } from "../../base/printable.ts";
-import { type BlameReport, blameReport } from "../../conversation/blame-report.ts";
+import { blameReport } from "../../conversation/blame-report.ts";
 import { turnSpokenOf } from "../../conversation/place.ts";
+import { blameDocumentOf } from "../../documents/blame-document.ts";
+import { type BlameDocument, blameDocument } from "../../documents/conversations.ts";
+import type { FoundPlace } from "../../documents/found-place.ts";
 import { describeActor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import type { Blame, BlockChange } from "../../projections/blame.ts";
-import { shownText } from "../../wording/shown-text.ts";
+import type { BlockChange } from "../../projections/blame.ts";
 import { changedWords, changeWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
-import { type BlameDocument, blameDocument } from "../documents/conversations.ts";
 import { NotFoundError } from "../exit-codes.ts";
-import { type FoundPlace, onlyOne, openPlace } from "../find.ts";
+import { onlyOne, openPlace } from "../find.ts";
 
 /** Who made and last changed the blocks of a Turn, and who removed those that are gone. */
 export const blame = commandCode({
@@ -21,7 +22,7 @@ export const blame = commandCode({
     await using store = await context.openStore("read");
     const place = await openPlace(store, text);
     const only = wanted === undefined ? null : blockIdOf(place, wanted);
-    yield documentOf(place, await blameReport(store.log, place, only));
+    yield blameDocumentOf(place, await blameReport(store.log, place, only));
   },
 
   render(document, screen, { arguments: [, wanted] }) {
@@ -44,20 +45,6 @@ function blockIdOf({ past }: FoundPlace, name: string): string {
   const only = onlyOne(found, { name, what: "block" });
   if (only === null) throw new NotFoundError(`no block has the id '${name}' up to revision ${past.revision}`);
   return only;
-}
-
-function documentOf(place: FoundPlace, { revision, blocks, removed, changedEvents }: BlameReport): BlameDocument {
-  const flat = (versions: Blame["versions"]) => versions.map(({ digest, change }) => ({ digest, ...change }));
-  return {
-    ...{ conversation: place.conversation.id, revision },
-    blocks: blocks.map(({ block, versions, ...told }) => {
-      return { ...told, versions: flat(versions), digest: block.recordedAs, removed: null, text: shownText(block) };
-    }),
-    removed: removed.map(({ versions, block, ...told }) => {
-      return { ...told, versions: flat(versions), text: block === null ? null : shownText(block) };
-    }),
-    changedEvents,
-  };
 }
 
 function renderAll({ conversation, revision, blocks, removed }: BlameDocument, own: string, screen: Screen): void {

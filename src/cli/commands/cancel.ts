@@ -1,5 +1,5 @@
+import { cancelDocument } from "../../documents/running.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { cancelDocument } from "../documents/running.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 

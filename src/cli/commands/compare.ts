@@ -1,13 +1,13 @@
 import { counted } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
 import { compareConversations } from "../../conversation/compare.ts";
+import { compareDocument } from "../../documents/differences.ts";
+import { blockDocument } from "../../documents/turn-documents.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
 import { blockLabel } from "../../wording/labels.ts";
 import { changeWords, placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
-import { blockDocument } from "../difference.ts";
-import { compareDocument } from "../documents/differences.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { openPlace } from "../find.ts";
 

@@ -1,7 +1,7 @@
 import { meant } from "../../base/options.ts";
+import { completionDocument, shells } from "../../documents/running.ts";
 import { type CommandGroup, commandCode } from "../command.ts";
-import { completionScript, shells } from "../completion.ts";
-import { completionDocument } from "../documents/running.ts";
+import { completionScript } from "../completion.ts";
 import { UsageError } from "../exit-codes.ts";
 import { globalOptions } from "../global-options.ts";
 

@@ -1,8 +1,8 @@
 import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
 import { type CopiedStream, copyConversations } from "../../carry/copy.ts";
+import { copyDocument } from "../../documents/stores.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { copyDocument } from "../documents/stores.ts";
 import { findConversations } from "../find.ts";
 
 /** Copies conversations from one store to another, with everything that they need; continues an interrupted copy. */

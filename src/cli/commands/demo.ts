@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
+import { type DemoRequest, demoDocument } from "../../documents/running.ts";
 import type { ConversationEventOf } from "../../domain/events/event.ts";
 import { isHole } from "../../domain/events/recorded.ts";
 import { conversationStream } from "../../domain/ids.ts";
@@ -19,7 +20,6 @@ import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, defaultStoreUrl, type Screen, shownUrl } from "../context.ts";
 import { playDemo } from "../demo/play.ts";
 import { answerAsTravelAgent } from "../demo/travel-agent.ts";
-import { type DemoRequest, demoDocument } from "../documents/running.ts";
 import { savedPercent } from "../saved-percent.ts";
 
 /** A conversation from beginning to end, with what was sent, what it would have cost in full, and who broke a chain. */
@@ -73,6 +73,7 @@ export const demo = commandCode({
             `\nThe conversation is ${conversation} in ${store}. Two commands to try:`,
             `  ${commandName} log ${conversation}${named}`,
             `  ${commandName} why ${conversation}@${broken?.revision ?? -1}${named}`,
+            `\nTo see it in the browser: ${commandName} studio -c ${conversation}${named}`,
           ];
     print(...closing);
   },

@@ -1,10 +1,11 @@
 import { diffRevisions } from "../../conversation/diff.ts";
 import { isEmptyDifference } from "../../conversation/turn-changes.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { diffDocument } from "../../documents/differences.ts";
+import { differenceDocumentOf } from "../../documents/turn-documents.ts";
 import { placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
-import { differenceCounts, differenceDocumentOf, differenceLines } from "../difference.ts";
-import { diffDocument } from "../documents/differences.ts";
+import { differenceCounts, differenceLines } from "../difference.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { type FoundRevision, findConversation, findPlace, findRevision } from "../find.ts";
 import { parsePlace } from "../revision.ts";

@@ -1,6 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { counted } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
+import type { ErasureTargets } from "../../conversation/conversation-options.ts";
+import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { eraseDocument } from "../../documents/erasing.ts";
+import { providersOf } from "../../engine/stack/route.ts";
 import type { ErasureReason } from "../../erasure/erase.ts";
 import { readSigningKey, signNote } from "../../erasure/note.ts";
 import type { ErasurePlan } from "../../erasure/plan.ts";
@@ -8,12 +12,20 @@ import { receiptBegin, receiptText } from "../../erasure/receipt.ts";
 import { type ErasureOrder, erasureOrders } from "../../records/erasures.ts";
 import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { eraseDocument } from "../documents/erasing.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
-import { findConversations } from "../find.ts";
+import { findConversation, findRevision } from "../find.ts";
+import { parsePlace } from "../revision.ts";
+import { loadEngine } from "../stack-file.ts";
 import { writeWholeFile } from "../whole-file.ts";
 
 type Options = {
+  readonly block?: readonly string[];
+  readonly text?: string;
+  readonly subject?: string;
+  readonly all?: boolean;
+  readonly stack?: string;
+  readonly keepStored?: boolean;
+  readonly vacuum?: boolean;
   readonly apply?: boolean;
   readonly by?: string;
   readonly ground?: string;
@@ -29,10 +41,11 @@ export const erase = commandCode({
   document: eraseDocument,
 
   async *run(context, { arguments: names, options }: CommandInput<Options>) {
-    const { apply: isApplied = false, output, sign, resume } = options;
-    if (resume !== undefined && names.length > 0)
+    const { apply: isApplied = false, output, sign, resume, stack } = options;
+    const isNamed = names.length > 0 || options.text !== undefined || options.subject !== undefined;
+    if (resume !== undefined && isNamed)
       throw new UsageError("an order already names its conversations: give --resume ID alone, or only conversations");
-    if (resume === undefined && names.length === 0) {
+    if (resume === undefined && !isNamed) {
       if (isApplied) throw new UsageError("name the conversations to erase, or an order to continue: --resume ID");
       await using store = await context.openStore("read");
       const orders = [];
@@ -41,12 +54,15 @@ export const erase = commandCode({
       yield { orders, plan: null, receipt: null, file: null, isSigned: false };
       return exitCodes.ok;
     }
-    const reason = resume === undefined && isApplied ? reasonOf(options) : null;
+    const engine = stack === undefined ? null : await loadEngine(stack);
+    const reason =
+      resume === undefined && isApplied
+        ? { ...reasonOf(options), ...(engine === null ? {} : { provider: providersOf(engine.options) }) }
+        : null;
     // Read before anything is erased, so that an invalid key is found first.
     const key = sign === undefined ? null : readKey(sign, await readFile(sign, "utf8"));
     await using store = await context.openStore(isApplied || resume !== undefined ? "write" : "read");
-    const plan =
-      resume === undefined ? await store.planErasure({ conversations: await findConversations(store, names) }) : null;
+    const plan = resume === undefined ? await store.planErasure(await targetsOf(store, names, options)) : null;
     if (plan !== null && reason === null) {
       yield { orders: null, plan: documentOf(plan), receipt: null, file: null, isSigned: false };
       return exitCodes.ok;
@@ -83,6 +99,22 @@ export const erase = commandCode({
         ...(children.length === 0 ? [] : [style.dim(`  forks that are not erased: ${children.join(", ")}`)]),
       );
     }
+    for (const { id, places, blockIds, stored } of plan?.lines ?? []) {
+      const lines = places.reduce((sum, place) => sum + place.lines.length, 0);
+      const kept =
+        stored === null ? "what servers hold of it is unknown" : `${counted(stored, "thing")} stored by servers`;
+      print(
+        lines === 0
+          ? style.dim(`${id}  nothing itself: it shares a naming key, which is renewed`)
+          : `${style.bold(id)}  ${counted(lines, "line")} of ${counted(places.length, "event")}, ${counted(blockIds.length, "block")}, ${kept}`,
+      );
+    }
+    for (const { conversation, revision, block } of plan?.proposed ?? [])
+      print(
+        style.dim(
+          `  not erased, but says parts of it: ${conversation}@${revision}${block === null ? "" : `, block ${block}`}`,
+        ),
+      );
     const exports = receipt?.exports ?? plan?.exports ?? [];
     if (exports.length > 0)
       print(style.warn(`${counted(exports.length, "export")} left the store before and will not change`));
@@ -92,18 +124,61 @@ export const erase = commandCode({
     }
     const { done, orderId, leftOver } = receipt;
     print(
-      `${receipt.finished ? style.good("erased") : style.warn("erased in part")}: ${counted(done.events, "event")}, ${counted(done.blobEvents, "event")} of long texts, ${counted(done.snapshots, "snapshot")}, ${counted(done.rows, "row")} (order ${orderId})`,
+      `${receipt.finished ? style.good("erased") : style.warn("erased in part")}: ${counted(done.events, "event")}, ${counted(done.lines, "line")}, ${counted(done.blobEvents, "event")} of long texts, ${counted(done.snapshots, "snapshot")}, ${counted(done.rows, "row")} (order ${orderId})`,
       ...leftOver.map(({ place, reason }) => `  ${style.warn("left over")}  ${place}: ${printable(reason)}`),
     );
     if (file !== null) note(`${isSigned ? "the signed receipt" : "the receipt, unsigned,"} is in ${file}`);
   },
 });
 
+/** What the arguments and options name. */
+async function targetsOf(
+  store: TurnlogStore,
+  names: readonly string[],
+  { block: blocks = [], text: file, subject, all = false }: Options,
+): Promise<ErasureTargets> {
+  const conversations: string[] = [];
+  const revisions: { readonly conversation: string; readonly revision: number }[] = [];
+  for (const name of names) {
+    const { conversation: written, at } = parsePlace(name);
+    const conversation = await findConversation(store, written);
+    if (at.type === "none") conversations.push(conversation.id);
+    else {
+      const [from, to] = at.type === "one" ? [at.revision, at.revision] : [at.from, at.to];
+      const last = await findRevision(store, conversation, to);
+      for (let revision = await findRevision(store, conversation, from); revision <= last; revision += 1)
+        revisions.push({ conversation: conversation.id, revision });
+    }
+  }
+  const [only, ...others] = conversations;
+  if (blocks.length > 0 && (only === undefined || others.length > 0 || file !== undefined))
+    throw new UsageError("--block needs one conversation, and no --text: name the conversation of the block");
+  const text = file === undefined ? null : (await readFile(file, "utf8")).replace(/\r?\n$/, "");
+  if (text === "") throw new UsageError(`${file} is empty: give a file with the text to erase`);
+  const named = blocks.map((block) => ({ conversation: only ?? "", block }));
+  const isWhole = blocks.length === 0 && text === null && conversations.length > 0;
+  return {
+    ...(isWhole ? { conversations } : {}),
+    ...(revisions.length > 0 ? { revisions } : {}),
+    ...(named.length > 0 ? { blocks: named } : {}),
+    ...(text === null ? {} : { texts: [text], ...(conversations.length > 0 ? { in: conversations } : {}) }),
+    ...(subject === undefined ? {} : { subject }),
+    ...(all ? { all } : {}),
+  };
+}
+
 /** @throws {UsageError} if the options do not say who erases, and why. */
-function reasonOf({ by, ground, ticket, withSkeleton = false }: Options): ErasureReason {
+function reasonOf({ by, ground, ticket, withSkeleton = false, keepStored, vacuum }: Options): ErasureReason {
   if (by === undefined || ground === undefined)
     throw new UsageError("an erasure records who ordered it and why: give --by ALIAS and --ground CODE");
-  return { by, ground, ...(ticket === undefined ? {} : { ticket }), kept: withSkeleton ? "digests" : "skeleton" };
+  return {
+    by,
+    ground,
+    ...(ticket === undefined ? {} : { ticket }),
+    kept: withSkeleton ? "digests" : "skeleton",
+    ...(keepStored === true ? { keepStored } : {}),
+    ...(vacuum === true ? { vacuum } : {}),
+  };
 }
 
 function readKey(file: string, text: string) {
@@ -120,8 +195,13 @@ function orderOf({ orderId, orderedAt: at, by, ground, ticket, conversations, re
   return { orderId, at, by, ground, ticket, conversations: conversations.map(({ id }) => id), state } as const;
 }
 
-const documentOf = ({ storeId, conversations, exports }: ErasurePlan) => ({
+const documentOf = ({ storeId, conversations, lines, proposed, exports }: ErasurePlan) => ({
   storeId,
+  lines: lines.map(({ places, ...each }) => ({
+    ...{ ...each, head: { ...each.head }, blobs: [...each.blobs], blockIds: [...each.blockIds] },
+    places: places.map((place) => ({ ...place, lines: [...place.lines] })),
+  })),
+  proposed: proposed.map((each) => ({ ...each })),
   conversations: conversations.map((each) => ({
     ...each,
     head: { ...each.head },

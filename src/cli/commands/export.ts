@@ -1,23 +1,31 @@
+import { basename } from "node:path";
 import { grouped } from "../../base/counted.ts";
 import { printableJson } from "../../base/printable.ts";
 import { bundleBegin } from "../../carry/bundle.ts";
 import { recordedBundle } from "../../carry/carry-bundle.ts";
-import { openStoreSource } from "../../carry/copy-source.ts";
+import { type CopySource, openStoreSource } from "../../carry/copy-source.ts";
+import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { exportDocument } from "../../documents/stores.ts";
+import { type ConversationId, conversationOfStream } from "../../domain/ids.ts";
+import { maskedEvent } from "../../studio/masked-event.ts";
+import { pageBegin, pageInOneFile } from "../../studio/page-in-one-file.ts";
+import { builtPage } from "../built-page.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext } from "../context.ts";
-import { exportDocument } from "../documents/stores.ts";
 import { UsageError } from "../exit-codes.ts";
 import { findConversations } from "../find.ts";
 import { writeWholeFile } from "../whole-file.ts";
 
-type Options = { readonly output?: string; readonly redact?: boolean };
+type Options = { readonly output?: string; readonly html?: string; readonly redact?: boolean };
 
 /** Writes conversations as one bundle, with everything that they need, into a file or to stdout. */
 export const exportBundle = commandCode({
   document: exportDocument,
 
   async *run(context, { arguments: names, options }: CommandInput<Options>) {
-    const { output, redact: isRedacted = false } = options;
+    const { output, html, redact: isRedacted = false } = options;
+    if (html !== undefined && output !== undefined)
+      throw new UsageError("--html names the file of the page: leave out --output");
     const file = output === "-" || output === "/dev/stdout" ? undefined : output;
     if (file === undefined && context.isJson)
       throw new UsageError("a bundle on stdout is already JSON: leave out --json, or name a file with --output");
@@ -26,28 +34,77 @@ export const exportBundle = commandCode({
     const source = await openStoreSource(store.events, conversations);
     const onUnrecorded = (reason: string): void => context.note(`the store did not record the export: ${reason}`);
     const lines = recordedBundle(store, source, { conversations, redact: isRedacted, onUnrecorded });
+    const counts = { conversations, streams: source.heads.length, events: eventsIn(source), isRedacted };
+    if (html !== undefined) {
+      await writePage(context, html, {
+        ...{ store, conversations, isRedacted },
+        lines: isRedacted ? maskedLines(source, lines) : lines,
+      });
+      yield { file: html, ...counts };
+      return;
+    }
     if (file === undefined) {
       await writeOut(context, lines);
       return;
     }
-    // All lines except the first and the last are events.
-    const events = source.heads.reduce((sum, { head }) => sum + head.revision + 1, 0);
     await context.progress("exporting", (update) =>
       writeWholeFile(file, {
         ...{ name: "bundle", begin: bundleBegin, pieces: lines },
         onPiece(written) {
           context.signal.throwIfAborted();
-          update(written, events);
+          // All lines except the first and the last are events.
+          update(written, counts.events);
         },
       }),
     );
-    yield { file, conversations, streams: source.heads.length, events, isRedacted };
+    yield { file, ...counts };
   },
 
   render({ file, events, isRedacted }, { print }) {
     print(`${grouped(events)} events written to ${file}${isRedacted ? ", their texts redacted" : ""}`);
   },
 });
+
+const eventsIn = ({ heads }: CopySource): number => heads.reduce((sum, { head }) => sum + head.revision + 1, 0);
+
+type Page = {
+  readonly store: TurnlogStore;
+  readonly lines: AsyncIterable<string>;
+  readonly conversations: readonly ConversationId[];
+  readonly isRedacted: boolean;
+};
+
+/** The studio's page with the bundle in it: one file that opens from disk. */
+async function writePage(
+  context: CliContext,
+  file: string,
+  { store, lines, conversations, isRedacted }: Page,
+): Promise<void> {
+  const folder = await builtPage(context);
+  const [first] = conversations;
+  const { title } = first === undefined || isRedacted ? { title: null } : await titleOf(store, first);
+  const text = await pageInOneFile({ folder, lines, title: title ?? "turnlog", address: basename(file), isRedacted });
+  await writeWholeFile(file, { name: "page", begin: pageBegin, pieces: [text] });
+}
+
+/** Events with masked texts, in place of a bundle's lines, which are read to their end all the same: the store then records that they left. */
+async function* maskedLines({ events }: CopySource, recorded: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const envelope of events()) {
+    // Long texts are stored in streams of their own, named by their hashes.
+    if (conversationOfStream(envelope.stream) === null) continue;
+    if (envelope.encoding === "json")
+      throw new UsageError(
+        `${envelope.stream.replace(/^conversation-/, "")} records hashes of its texts, because it was begun by an older turnlog, or in a store without lines: no page of it can be redacted`,
+      );
+    yield `${JSON.stringify(maskedEvent(envelope))}\n`;
+  }
+  for await (const _ of recorded);
+}
+
+const titleOf = async (store: TurnlogStore, id: ConversationId): Promise<{ readonly title: string | null }> => {
+  const { view } = await (await store.conversation(id).at(-1)).load();
+  return { title: view.title };
+};
 
 async function writeOut(context: CliContext, lines: AsyncIterable<string>): Promise<void> {
   for await (const line of lines) {

@@ -1,6 +1,6 @@
+import { forkDocument } from "../../documents/stores.ts";
 import { placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { forkDocument } from "../documents/stores.ts";
 import { findPlace, newConversationId } from "../find.ts";
 
 /** Creates a conversation that continues from a revision of another. */

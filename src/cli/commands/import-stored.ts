@@ -1,8 +1,8 @@
 import type * as z from "zod";
 import { counted } from "../../base/counted.ts";
+import type { importedStored } from "../../documents/stores.ts";
 import { ProviderError } from "../../engine/stack/provider.ts";
 import type { CliContext } from "../context.ts";
-import type { importedStored } from "../documents/stores.ts";
 import { NotFoundError } from "../exit-codes.ts";
 import { newConversationId } from "../find.ts";
 import { loadEngine } from "../stack-file.ts";

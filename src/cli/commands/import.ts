@@ -6,6 +6,7 @@ import { linesOf } from "../../base/lines.ts";
 import { type BundleHeader, bundleSource, readBundleHeader } from "../../carry/bundle.ts";
 import { copyEvents } from "../../carry/copy.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { importDocument, type importedChats } from "../../documents/stores.ts";
 import { type Block, idOf } from "../../domain/block.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { importOf } from "../../domain/events/blocks-in.ts";
@@ -15,7 +16,6 @@ import { type ChatDocument, readChatFile } from "../../rehearsal/chat-format.ts"
 import { blockOf, entriesOf } from "../../rehearsal/entries.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext } from "../context.ts";
-import { importDocument, type importedChats } from "../documents/stores.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { newConversationId } from "../find.ts";
 import type { Progress } from "../progress.ts";

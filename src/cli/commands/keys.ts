@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
+import { keysDocument } from "../../documents/erasing.ts";
 import { newKeys } from "../../erasure/note.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { keysDocument } from "../documents/erasing.ts";
 import { UsageError } from "../exit-codes.ts";
 
 /** Makes a pair of keys: the secret one to sign receipts, the public one to check them. */

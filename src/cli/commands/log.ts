@@ -1,14 +1,15 @@
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { type WalkedEvent, Walker } from "../../conversation/walk.ts";
+import { type LoggedEvent, logDocument } from "../../documents/conversations.ts";
+import { differenceDocumentOf } from "../../documents/turn-documents.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { followEnvelopes } from "../../log/codec/recorded.ts";
 import { actorLabel } from "../../wording/labels.ts";
 import { dateAndTime, timeOfDay } from "../block-rows.ts";
 import { type CommandInput, commandCode, type Documents } from "../command.ts";
 import type { CliContext, Screen } from "../context.ts";
-import { differenceDocumentOf, differenceLines } from "../difference.ts";
-import { type LoggedEvent, logDocument } from "../documents/conversations.ts";
+import { differenceLines } from "../difference.ts";
 import { eventFilter, type FilteredEvent, type FilterOptions } from "../event-filter.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";

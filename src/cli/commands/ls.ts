@@ -2,11 +2,12 @@ import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
 import { type ListOptions, listConversations } from "../../conversation/list.ts";
+import { lsDocument } from "../../documents/stores.ts";
 import { hiddenLabel } from "../../domain/labels.ts";
+import type { EventStore } from "../../log/ports/event-store.ts";
 import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
-import { lsDocument } from "../documents/stores.ts";
 import { savedPercent } from "../saved-percent.ts";
 
 type Options = Pick<ListOptions, "after" | "since" | "until" | "state" | "losses" | "sort"> & {
@@ -30,10 +31,15 @@ export const ls = commandCode({
       listConversations(events, { ...filters, ...asked, order, withTotal: true, onProgress }),
     );
     const { conversations, total, hidden, next } = page;
-    yield { conversations, total: total ?? 0, hidden: hidden ?? 0, next };
+    const asJson = await countJson(events, conversations);
+    yield { conversations, total: total ?? 0, hidden: hidden ?? 0, asJson, next };
   },
 
-  render({ conversations, total, hidden, next }, { style, storeUrl, table, note }, { options }: CommandInput<Options>) {
+  render(
+    { conversations, total, hidden, asJson, next },
+    { style, storeUrl, table, note },
+    { options }: CommandInput<Options>,
+  ) {
     table(
       conversations.map((listed) => [
         { text: listed.id, style: style.bold },
@@ -46,6 +52,10 @@ export const ls = commandCode({
     );
     if (next !== null)
       note(`${moreWords(total - conversations.length, options)}: --limit 0 shows all, --after ${next} the next`);
+    if (asJson > 0)
+      note(
+        `${grouped(asJson)} of them written as json, which \`turnlog erase\` erases only as a whole: they began so, or in a file of an older turnlog that another process had open`,
+      );
     if (hidden > 0) note(`${grouped(hidden)} hidden; --all shows them`);
     else if (total === 0)
       note(
@@ -96,4 +106,15 @@ function titleWords({ isDamaged, openRun, origin, parent, title, begins, labels 
   ];
   const labelled = Object.entries(labels).map(([name, value]) => `[${excerpt(labelWords(name, value), 40)}]`);
   return [...marks, ...labelled, title ?? begins ?? ""].filter((word) => word !== "").join(" ");
+}
+
+/** Of the listed conversations, those that an erasure can remove only as a whole. In a store that takes no lines that is true of all. */
+async function countJson(events: EventStore, conversations: readonly Listed[]): Promise<number> {
+  if (events.takesLines === undefined) return 0;
+  let found = 0;
+  for (const { id } of conversations) {
+    for await (const { encoding } of events.readStream(`conversation-${id}`, { limit: 1 }))
+      if (encoding === "json") found += 1;
+  }
+  return found;
 }

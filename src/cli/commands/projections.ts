@@ -1,13 +1,14 @@
 import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
-import { type AnyProjector, readModels } from "../../conversation/read-models.ts";
+import type { AnyProjector } from "../../conversation/any-projector.ts";
+import { readModels } from "../../conversation/read-models.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { quarantineDocument, rebuildDocument, retryDocument, statusDocument } from "../../documents/stores.ts";
 import { conversationOfStream, conversationStream } from "../../domain/ids.ts";
 import { rowsOfStream, searchTexts, streamOfRow } from "../../projections/search-texts.ts";
 import { maxBehind } from "../../read-models/status.ts";
 import { commandCode } from "../command.ts";
-import { quarantineDocument, rebuildDocument, retryDocument, statusDocument } from "../documents/stores.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 

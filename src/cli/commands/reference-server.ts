@@ -1,8 +1,8 @@
 import { once } from "node:events";
+import { serverDocument } from "../../documents/running.ts";
 import { startReferenceServer } from "../../reference-server/server.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { answerAsTravelAgent } from "../demo/travel-agent.ts";
-import { serverDocument } from "../documents/running.ts";
 
 /** Runs the reference server until a signal interrupts it, which is its normal end. */
 export const referenceServer = commandCode({

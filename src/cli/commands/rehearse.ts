@@ -1,4 +1,5 @@
 import { counted, grouped } from "../../base/counted.ts";
+import { rehearsalDocument } from "../../documents/running.ts";
 import { type ChatDocument, type ChatLine, readChatFile } from "../../rehearsal/chat-format.ts";
 import { generateDocuments } from "../../rehearsal/generate.ts";
 import type { Incoherence } from "../../rehearsal/play.ts";
@@ -8,7 +9,6 @@ import { type RehearsalFigures, type RehearsalOptions, rehearse as rehearseAll }
 import { handedBetween, rehearsedProviders } from "../../rehearsal/rehearsed-providers.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, shownUrl } from "../context.ts";
-import { rehearsalDocument } from "../documents/running.ts";
 import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
 
 /** The default number of generated conversations. */

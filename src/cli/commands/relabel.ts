@@ -1,9 +1,9 @@
 import { excerpt, inOneLine } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { ConversationLabels } from "../../conversation/conversation-options.ts";
+import { relabelDocument } from "../../documents/writing.ts";
 import { isHidden } from "../../domain/labels.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { relabelDocument } from "../documents/writing.ts";
 import { UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 

@@ -2,6 +2,7 @@ import { counted } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { type ReplayedDocument, replayDocument } from "../../documents/running.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { saveCounterfactual, whatIf } from "../../replay/counterfactual.ts";
 import { replayFolds } from "../../replay/fold-replay.ts";
@@ -15,7 +16,6 @@ import {
   isAsRecorded,
   renderCounterfactual,
 } from "../counterfactual-report.ts";
-import { type ReplayedDocument, replayDocument } from "../documents/running.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision, newConversation } from "../find.ts";
 import { lastRevision, parsePlace } from "../revision.ts";
@@ -103,7 +103,7 @@ async function replayAll(context: CliContext, { conversation, to, options }: Ask
   const { events, turns, requests } = folds;
   return {
     ...{ conversation: conversation.id, to: folds.to, events, turns, requests },
-    layers: layers === null ? null : { runs: layers.runs, steps: layers.steps },
+    layers: layers === null ? null : { runs: layers.runs, steps: layers.steps, erased: layers.erased },
     difference: folds.difference ?? layers?.difference ?? null,
   };
 }
@@ -134,7 +134,9 @@ async function ask(context: CliContext, { store, conversation, to, options }: As
 function renderReplayed(document: ReplayedDocument, { style, print }: Screen): void {
   const { conversation, events, turns, requests, layers, difference } = document;
   const layered =
-    layers === null ? "" : `; ${counted(layers.runs, "run")} and ${counted(layers.steps, "step")} executed`;
+    layers === null
+      ? ""
+      : `; ${counted(layers.runs, "run")} and ${counted(layers.steps, "step")} executed${layers.erased === 0 ? "" : `, ${counted(layers.erased, "run")} not executed, because content was erased since`}`;
   const compared = `${counted(events, "event")}, ${counted(turns, "Turn")} and ${counted(requests, "request")} replayed${layered}`;
   if (difference === null) {
     print(`${compared}: ${style.good("no difference")}`);

@@ -1,8 +1,8 @@
 import { printableJson } from "../../base/printable.ts";
+import { requestDocument } from "../../documents/requests.ts";
 import { sentRequest } from "../../engine/planning/recorded-request.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
-import { requestDocument } from "../documents/requests.ts";
 import { findRecordedRequest } from "../find.ts";
 import { codecsOf } from "../stack-file.ts";
 

@@ -1,6 +1,6 @@
 import { counted } from "../../base/counted.ts";
+import { resetReasoningDocument } from "../../documents/writing.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { resetReasoningDocument } from "../documents/writing.ts";
 import { findConversation } from "../find.ts";
 
 /** Excludes the reasoning so far from later requests, which also stop continuing from contexts that hold it. */

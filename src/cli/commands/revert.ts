@@ -1,9 +1,9 @@
 import { counted } from "../../base/counted.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
+import { revertDocument } from "../../documents/writing.ts";
 import { idOf } from "../../domain/block.ts";
 import { placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { revertDocument } from "../documents/writing.ts";
 import { UsageError } from "../exit-codes.ts";
 import { findConversation, findPlace } from "../find.ts";
 import { parsePlace } from "../revision.ts";

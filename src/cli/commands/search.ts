@@ -1,8 +1,8 @@
 import { excerpt, printable } from "../../base/printable.ts";
+import { searchDocument } from "../../documents/conversations.ts";
 import { actorLabel } from "../../wording/labels.ts";
 import { dateAndTime, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { searchDocument } from "../documents/conversations.ts";
 import { UsageError } from "../exit-codes.ts";
 
 type Options = { readonly limit: number; readonly label?: Readonly<Record<string, string>> };

@@ -1,5 +1,13 @@
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt, inOneLine, printable } from "../../base/printable.ts";
+import {
+  type RunDocument,
+  type ServerContextDocument,
+  type ShowDocument,
+  showDocument,
+  type ToldBlock,
+} from "../../documents/conversations.ts";
+import { ShowFolds } from "../../documents/show-document.ts";
 import { describeActor } from "../../domain/actor.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import { conversationStream } from "../../domain/ids.ts";
@@ -11,15 +19,7 @@ import { shownText } from "../../wording/shown-text.ts";
 import { blockRow, changedWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
-import {
-  type RunDocument,
-  type ServerContextDocument,
-  type ShowDocument,
-  showDocument,
-  type ToldBlock,
-} from "../documents/conversations.ts";
 import { openPlace } from "../find.ts";
-import { ShowFolds } from "../show-document.ts";
 
 type Options = { readonly full?: boolean };
 

@@ -1,8 +1,8 @@
 import { counted } from "../../base/counted.ts";
+import { skipDocument } from "../../documents/stores.ts";
 import { maxFollowing } from "../../log/writer/skip-event.ts";
 import { placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { skipDocument } from "../documents/stores.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findPlace } from "../find.ts";
 import { parsePlace } from "../revision.ts";

@@ -1,11 +1,12 @@
 import { counted } from "../../base/counted.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
+import { backupDocument } from "../../documents/stores.ts";
 import { recordExport } from "../../records/exports.ts";
+import { isPostgresAddress, parsePostgresAddress } from "../../stores/postgres/address.ts";
 import { sqliteFile } from "../../stores/sqlite/address.ts";
 import { backUpStore, restoreStore, type WrittenFile } from "../../stores/sqlite/backup.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, shownUrl } from "../context.ts";
-import { backupDocument } from "../documents/stores.ts";
 import { UsageError } from "../exit-codes.ts";
 
 /** Writes a sqlite store into one file. */
@@ -56,9 +57,22 @@ async function recordBackup(context: CliContext): Promise<void> {
 function sqlitePath(url: string): string {
   const path = sqliteFile(url)?.path ?? "";
   if (path !== "" && path !== ":memory:") return path;
+  if (isPostgresAddress(url)) throw new UsageError(postgresBackup(url));
   throw new UsageError(
     `only a sqlite: store is one file, and ${shownUrl(url)} is not: \`turnlog copy\` copies it, and EventStoreDB has backups of its own`,
   );
+}
+
+/** The commands of Postgres that were tried; a restored store has the same id, and continues at the same position. */
+function postgresBackup(url: string): string {
+  const { schema } = parsePostgresAddress(url);
+  const server = shownUrl(url).replace(/\?.*/, "");
+  return [
+    "Postgres backs up its own data:",
+    `  pg_dump -Fc -n ${schema} -f turnlog.dump ${server}`,
+    "  pg_restore --single-transaction --exit-on-error -d postgres://HOST/NEW turnlog.dump",
+    "Then run `turnlog verify` on the new one. Roles do not come along: `turnlog store grants` names their rights",
+  ].join("\n");
 }
 
 /** A usage error, because the user named the file that is in the way. */

@@ -1,3 +1,4 @@
+import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import * as z from "zod";
 import type { StreamProblem } from "../../audit/stream-check.ts";
@@ -5,10 +6,10 @@ import { type VerifiedStreamName, verification } from "../../audit/verify.ts";
 import { counted } from "../../base/counted.ts";
 import { excerpt, printable } from "../../base/printable.ts";
 import { readModels } from "../../conversation/read-models.ts";
+import { bundleDocument, receiptDocument } from "../../documents/erasing.ts";
+import { verifyDocument } from "../../documents/stores.ts";
 import { headerLine, headLine, headsBegin, parseHeads, type SavedHeads } from "../../stores/saved-heads.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { receiptDocument } from "../documents/erasing.ts";
-import { verifyDocument } from "../documents/stores.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversations } from "../find.ts";
 import { codecsOf } from "../stack-file.ts";
@@ -19,15 +20,22 @@ type Options = {
   readonly saveHeads?: string;
   readonly stack?: string;
   readonly receipt?: string;
+  readonly bundle?: string;
   readonly key?: string;
 };
 
 /** Checks the store, and names the first bad revision of every damaged stream. */
 export const verify = commandCode({
-  document: z.union([verifyDocument, receiptDocument]),
+  document: z.union([verifyDocument, receiptDocument, bundleDocument]),
 
   async *run(context, { arguments: names, options }: CommandInput<Options>) {
-    const { receipt, key } = options;
+    const { receipt, bundle, key } = options;
+    if (bundle !== undefined) {
+      const { verifyBundle } = await import("../../carry/verify-bundle.ts");
+      const { heads, ...found } = await verifyBundle(() => createReadStream(bundle, "utf8"));
+      yield { bundleFile: bundle, streams: heads.length, ...found };
+      return exitCodes.ok;
+    }
     if (receipt !== undefined) {
       const { verifiedReceipt } = await import("./verify-receipt.ts");
       yield await verifiedReceipt(context, { receipt, ...(key === undefined ? {} : { key }) });
@@ -66,6 +74,13 @@ export const verify = commandCode({
   },
 
   render(document, { style, print, note }) {
+    if ("bundleFile" in document) {
+      const { bundleFile, isRedacted, streams, events, unchecked } = document;
+      const what = isRedacted ? "is a redacted bundle, and" : "is a bundle, and";
+      print(`${bundleFile} ${what} is as it was written: ${counted(events, "event")} of ${counted(streams, "stream")}`);
+      if (unchecked > 0) note(`the texts of ${counted(unchecked, "event")} in json cannot be checked`);
+      return;
+    }
     if ("receiptFile" in document) {
       const { receiptFile, orderId, finished, signedBy } = document;
       const by = signedBy === null ? "matches the one that the store recorded" : `was signed by ${signedBy}`;

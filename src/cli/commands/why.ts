@@ -1,40 +1,46 @@
 import { counted, grouped } from "../../base/counted.ts";
-import { excerpt, inOneLine } from "../../base/printable.ts";
-import type { Conversation } from "../../conversation/conversation.ts";
-import { explainRequest, type RequestExplanation } from "../../conversation/explain.ts";
-import type { FoundRequest } from "../../conversation/find-request.ts";
-import { explainReasoning } from "../../conversation/reasoning-report.ts";
-import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { inOneLine } from "../../base/printable.ts";
+import { cacheTrailReader } from "../../conversation/cache-trail.ts";
+import { explainRequest } from "../../conversation/explain.ts";
+import { type WhyDocument, whyDocument } from "../../documents/requests.ts";
+import { reasoningDocumentOf, whyDocumentOf } from "../../documents/why-document.ts";
 import type { AnchorId } from "../../domain/anchor.ts";
 import { conversationStream } from "../../domain/ids.ts";
-import { outgoingTurn } from "../../engine/planning/recorded-request.ts";
-import { skippedOf } from "../../log/snapshots/open.ts";
 import { describeAnchor, describeDivergence, describeStrategy } from "../../wording/describe-inference.ts";
 import { describeReason, describeRequestReason } from "../../wording/describe-reason.ts";
 import { endpointLabel, shortId } from "../../wording/labels.ts";
-import { shownText } from "../../wording/shown-text.ts";
 import { layerNotes, repairWords } from "../../wording/side-notes.ts";
 import { blockRow, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
+import { printCache } from "../cache-lines.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
-import { type WhyDocument, whyDocument } from "../documents/requests.ts";
 import { findRecordedRequest } from "../find.ts";
+import { pricesIn } from "../price-files.ts";
 import { printReasoning } from "../reasoning-lines.ts";
 import { codecsOf } from "../stack-file.ts";
 
-type Options = { readonly stack?: string; readonly reasoning?: boolean };
+type Options = {
+  readonly stack?: string;
+  readonly reasoning?: boolean;
+  readonly prices?: string;
+  readonly priceAs?: Readonly<Record<string, string>>;
+};
 
 /** Why a request was sent the way it was. */
 export const why = commandCode({
   document: whyDocument,
 
   async *run(context, { arguments: [place = ""], options }: CommandInput<Options>) {
+    const prices = await pricesIn(options);
     await using store = await context.openStore("read");
     const codecs = await codecsOf(options.stack);
-    const { conversation, request } = await findRecordedRequest(store, place, { codecs, orBefore: true });
-    const explained = documentOf(conversation, explainRequest(request));
+    const { follow, trail } = cacheTrailReader();
+    const found = await findRecordedRequest(store, place, { codecs, orBefore: true, follow });
+    const { conversation, request, skipped } = found;
+    const about = { trail: trail(), skipped, prices, rules: {} };
+    const explained = whyDocumentOf(conversation, await explainRequest(store.log, request, about));
     if (options.reasoning !== true) yield explained;
-    else yield { ...explained, reasoning: await reasoningOf(store, request) };
+    else yield { ...explained, reasoning: await reasoningDocumentOf(store, request) };
   },
 
   render(document, screen) {
@@ -54,6 +60,7 @@ export const why = commandCode({
       printReasoning(document.reasoning, screen);
       return;
     }
+    printCache(document, screen);
     print("", style.bold("Sent"));
     const own = conversationStream(conversation);
     const leftOut = new Set(decision.repairs.filter(({ rule }) => rule === "omit").map(({ index }) => index));
@@ -83,30 +90,6 @@ export const why = commandCode({
       note(`the size of the whole request is unknown without the codec ${document.encoder}: give it with --stack FILE`);
   },
 });
-
-function documentOf(conversation: Conversation, { sent, ...explained }: RequestExplanation): WhyDocument {
-  return {
-    ...{ conversation: conversation.id, ...explained },
-    sent: sent.map(({ block, ...told }) => ({ ...told, id: block.id, begins: excerpt(shownText(block), 160) })),
-  };
-}
-
-/** Adds the text of each block, if it can be read. */
-async function reasoningOf({ log }: TurnlogStore, found: FoundRequest): Promise<WhyDocument["reasoning"] & object> {
-  const { recorded, codecs, labels } = found;
-  const place = { stream: recorded.stream, revision: recorded.revision, orBefore: false, codecs };
-  const skipped = await skippedOf(log, place.stream);
-  const { blocks, told, unknown, size } = await explainReasoning(log, { ...place, skipped });
-  const turn = outgoingTurn(found.view, recorded);
-  return {
-    ...{ told, unknown, size },
-    blocks: blocks.map((block) => ({
-      ...block,
-      label: labels.get(block.blockId) ?? "reasoning",
-      begins: excerpt(turn.at(block.index)?.text ?? "", 160),
-    })),
-  };
-}
 
 /** The provider that was asked: `asked claude, anthropic https://api.anthropic.com, claude-sonnet-5`. */
 function askedWords({ scope, route, model, failedBefore }: WhyDocument): string {

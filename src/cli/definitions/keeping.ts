@@ -1,5 +1,5 @@
 import type { CommandGroup } from "../command.ts";
-import { count, erasureCode, newId, option } from "../option-values.ts";
+import { count, erasureCode, newId, oneMore, option } from "../option-values.ts";
 
 export const check: CommandGroup = {
   heading: "Check what is stored:",
@@ -17,6 +17,13 @@ export const check: CommandGroup = {
           "--receipt <file>",
           "check the receipt of an erasure instead: against the store, or with --key",
         ).conflicts(["saveHeads", "heads", "stack"]),
+        option("--bundle <file>", "check a bundle instead, redacted or not: its chain, to its end").conflicts([
+          "saveHeads",
+          "heads",
+          "stack",
+          "receipt",
+          "key",
+        ]),
         option("--key <file>", "with --receipt: the public key that must have signed it"),
       ],
       load: async () => (await import("../commands/verify.ts")).verify,
@@ -120,6 +127,7 @@ export const move: CommandGroup = {
       example: "export @last -o bundle.jsonl",
       options: [
         option("-o, --output <file>", "the file to write, as a whole; by default stdout"),
+        option("--html <file>", "write the studio's page with the conversations in it: one file that opens from disk"),
         option("--redact", "replace texts by their lengths and hashes: for reading, not for import"),
       ],
       load: async () => (await import("../commands/export.ts")).exportBundle,
@@ -131,13 +139,16 @@ export const move: CommandGroup = {
       example: "copy --to sqlite:other.db",
       options: [
         option("--from <url>", "the store to copy from; by default --store"),
-        option("--to <url>", "the store to copy to: sqlite:PATH or esdb://HOST:PORT").makeOptionMandatory(),
+        option(
+          "--to <url>",
+          "the store to copy to: sqlite:PATH, postgres://HOST/DATABASE or esdb://HOST:PORT",
+        ).makeOptionMandatory(),
       ],
       load: async () => (await import("../commands/copy.ts")).copy,
     },
     {
       name: "store",
-      summary: "back up a sqlite store to one file while it is in use, or restore one",
+      summary: "back up or restore a sqlite store; create a postgres store, and say who may use it",
       subcommands: [
         {
           name: "backup",
@@ -155,20 +166,58 @@ export const move: CommandGroup = {
           options: [option("--force", "replace the store if it exists")],
           load: async () => (await import("../commands/store.ts")).restore,
         },
+        {
+          name: "init",
+          summary: "create the tables and functions of a postgres store, unless it is there",
+          example: "store init --store postgres://localhost/app",
+          options: [option("--print", "print the statements instead, without connecting")],
+          load: async () => (await import("../commands/store-setup.ts")).init,
+        },
+        {
+          name: "migrate",
+          summary: "bring a postgres store to the schema of this turnlog",
+          example: "store migrate --store postgres://localhost/app",
+          load: async () => (await import("../commands/store-setup.ts")).migrate,
+        },
+        {
+          name: "grants",
+          summary: "give database roles the rights to use a postgres store",
+          example: "store grants --writer app --reader auditor --store postgres://localhost/app",
+          options: [
+            option("--writer <role>", "the role of programs that append: it cannot change or remove events"),
+            option("--reader <role>", "the role of those that only read"),
+            option("--print", "print the statements instead, without connecting"),
+          ],
+          load: async () => (await import("../commands/store-setup.ts")).grants,
+        },
       ],
     },
   ],
 };
 
 export const eraseWhatWasSaid: CommandGroup = {
-  heading: "Erase conversations:",
+  heading: "Erase what was said:",
   commands: [
     {
       name: "erase",
       arguments: "[conversation...]",
-      summary: "show what erasing conversations would do, or with --apply do it; without a conversation, list erasures",
+      summary:
+        "show what erasing conversations, events (CONVERSATION@REVISION), blocks or texts would do, or with --apply do it; without any, list erasures",
       example: "erase @last --apply --by dpo --ground gdpr-17 -o receipt.json",
       options: [
+        option("--block <id>", "a block of the conversation, in every version; may be repeated").argParser(oneMore),
+        option(
+          "--text <file>",
+          "everything that contains the text of this file, in the conversations and their forks and children, or in all",
+        ),
+        option(
+          "--subject <id>",
+          "conversations with the label subject=ID, and what an actor of this name wrote elsewhere",
+        ),
+        option("--all", "with --text: also a text that is very short, or in very many events"),
+        option("--stack <file>", "a module that exports an `engine`: its providers delete what they stored"),
+        option("--keep-stored", "with --stack: leave what providers stored, on purpose"),
+        option("--vacuum", "rewrite the whole file afterwards"),
         option("--apply", "erase instead of only showing what would be erased"),
         option("--by <alias>", "with --apply: who erases, as a code; it stays in the log").argParser(erasureCode),
         option("--ground <code>", "with --apply: why, as a code; it stays in the log").argParser(erasureCode),

@@ -3,6 +3,14 @@ import { billedBy, labelOption, numberIn, oneMore, option, someText, timeBefore 
 
 const revision = "<conversation[@r]>";
 
+const priceFile = [
+  option("--prices <file>", "a price file: LiteLLM's model_prices_and_context_window.json, or models.dev's api.json"),
+  option(
+    "--price-as <model=entry>",
+    "price a model that the file does not know as this entry (may be repeated)",
+  ).argParser(labelOption),
+];
+
 export const lookAtConversations: CommandGroup = {
   heading: "Look at conversations:",
   commands: [
@@ -60,23 +68,35 @@ export const lookAtConversations: CommandGroup = {
       summary: "add up requests, tokens and, with a price file, money",
       example: "bill --by label:user --since 7d --prices prices.json",
       options: [
-        option("--by <what>", "list by model, conversation, provider, day, run or label:NAME")
+        option("--by <what>", "list by model, conversation, provider, day, run, layer or label:NAME")
           .argParser(billedBy)
           .default("model"),
         option(
           "--since <time>",
           "only requests since then: 2026-09-01T12:30 (UTC), or how long ago: 30m, 2h, 3d",
         ).argParser(timeBefore(Date.now)),
-        option(
-          "--prices <file>",
-          "a price file: LiteLLM's model_prices_and_context_window.json, or models.dev's api.json",
-        ),
-        option(
-          "--price-as <model=entry>",
-          "price a model that the file does not know as this entry (may be repeated)",
-        ).argParser(labelOption),
+        ...priceFile,
       ],
       load: async () => (await import("../commands/bill.ts")).bill,
+    },
+    {
+      name: "studio",
+      arguments: "[store|bundle]",
+      summary: "open a page in the browser that shows conversations, what was sent, and who changed it",
+      example: "studio sqlite:./turnlog.db",
+      options: [
+        option("-c, --conversation <conversation>", "begin with this conversation").argParser(someText),
+        option("--port <port>", "the port to listen on; by default 4777, or the next free one").argParser(
+          numberIn({ least: 0, most: 65_535 }),
+        ),
+        option("--host <host>", "the address to listen on; another than this machine's needs --allow-host").default(
+          "127.0.0.1",
+        ),
+        option("--allow-host <name>", "a name under which other machines ask (may be repeated)").argParser(oneMore),
+        option("--no-open", "only print the link; so does BROWSER=none"),
+        option("--prices <file>", "a price file, as for `bill`"),
+      ],
+      load: async () => (await import("../commands/studio.ts")).studio,
     },
     {
       name: "log",
@@ -162,12 +182,28 @@ export const lookAtRequests: CommandGroup = {
       load: async () => (await import("../commands/request.ts")).request,
     },
     {
+      name: "cache",
+      arguments: "[conversation...]",
+      summary: "show what prompt caches saved, what their misses cost, and who caused them",
+      example: "cache --all --since 7d --prices prices.json",
+      options: [
+        option("-a, --all", "all conversations of the store, instead of named ones"),
+        option(
+          "--since <time>",
+          "only requests since then: 2026-09-01T12:30 (UTC), or how long ago: 30m, 2h, 3d",
+        ).argParser(timeBefore(Date.now)),
+        ...priceFile,
+      ],
+      load: async () => (await import("../commands/cache.ts")).cache,
+    },
+    {
       name: "why",
       arguments: revision,
-      summary: "explain why a request was sent as it was, and who broke the chain",
+      summary: "explain why a request was sent as it was, who broke the chain, and why the prompt cache missed",
       example: "why @last@24",
       options: [
         option("--reasoning", "show what happened to the Turn's reasoning, and which layer broke its prefix"),
+        ...priceFile,
         option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
       ],
       load: async () => (await import("../commands/why.ts")).why,

@@ -1,5 +1,6 @@
 import type { Block } from "../block.ts";
 import { type BlockJson, blockToJson } from "../block-json.ts";
+import type { Declaration } from "../declared-settings.ts";
 import { blocksOfEdits } from "../edits.ts";
 import type { ConversationEvent, ConversationEventOf } from "./event.ts";
 import type { ProposedEvent } from "./recorded.ts";
@@ -21,6 +22,10 @@ export function blocksIn(event: ConversationEvent): readonly BlockJson[] {
       return [];
   }
 }
+
+/** The settings that an event declares. */
+export const declaredIn = (event: ConversationEvent): Declaration | null =>
+  event.type === "SettingsDeclared" ? event.data : null;
 
 /** The event that appends a block. */
 export const blockAppending = (block: Block): ConversationEventOf<"BlockAppended"> => ({

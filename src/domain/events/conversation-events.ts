@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { blockJsonSchema } from "../block-json.ts";
 import { editSchema } from "../edits.ts";
-import { blockIdSchema, conversationIdSchema, runIdSchema, sha256Schema } from "../ids.ts";
+import { blockIdSchema, conversationIdSchema, runIdSchema, settingsNameSchema, sha256Schema } from "../ids.ts";
+import { erasedPlacesSchema } from "./erased-places.ts";
 import { compactionSchema, jsonObjectSchema, usageSchema } from "./shared.ts";
 
 const revisionSchema = z.int().nonnegative();
@@ -67,10 +68,11 @@ export const settingsDeclared = z.strictObject({
   type: z.literal("SettingsDeclared"),
   version: z.literal(2),
   data: z.strictObject({
-    digest: sha256Schema,
+    /** The name of these settings: in `json` the digest of their text, in lines keyed. */
+    digest: settingsNameSchema,
     settings: jsonObjectSchema,
-    /** The digest of the complete declaration that these settings differ from. */
-    base: z.exactOptional(sha256Schema),
+    /** The name of the complete declaration that these settings differ from. */
+    base: z.exactOptional(settingsNameSchema),
     /** Members of the base that are absent here. */
     without: z.exactOptional(z.array(z.string())),
     /** With a base: the size of all settings as JSON, in UTF-8 bytes. */
@@ -105,6 +107,22 @@ export const eventSkipped = z.strictObject({
     reason: z.string(),
     /** The digest of what the store then held of the event: a later change is distinguished from the damage that was examined. */
     found: z.exactOptional(sha256Schema),
+  }),
+});
+
+/**
+ * An erasure emptied lines of this stream, or of an ancestor's, and renewed the key of the names (rule: Erasure). Written in the transaction
+ * that emptied them. Folds read the events before it again, because they may hold what was erased.
+ */
+export const linesErased = z.strictObject({
+  type: z.literal("LinesErased"),
+  version: z.literal(1),
+  data: z.strictObject({
+    orderId: z.string(),
+    /** The lines of this stream's events that were emptied, by number, from 1; empty if all of them are in other streams. */
+    places: erasedPlacesSchema,
+    /** The blocks whose content was erased, in any version. */
+    blockIds: z.array(blockIdSchema),
   }),
 });
 

@@ -12,18 +12,21 @@ export type EventPaths = {
   readonly named: readonly string[];
   /** Facts with everything in them, which redaction of a `json` event does not show. */
   readonly facts: readonly string[];
+  /** Content inside of such a fact. */
+  readonly content: readonly string[];
   /** Proves what was sent, and so what the content was: a line of its own. */
   readonly proof: readonly string[];
   /** Objects whose content is a line of its own, so that it can be erased alone. */
   readonly lines: readonly string[];
 };
 
-const members = ["kept", "named", "facts", "proof", "lines"] as const;
+const members = ["kept", "named", "facts", "content", "proof", "lines"] as const;
 
 const by = (pathsOf: (member: (typeof members)[number]) => readonly string[]): EventPaths => ({
   kept: pathsOf("kept"),
   named: pathsOf("named"),
   facts: pathsOf("facts"),
+  content: pathsOf("content"),
   proof: pathsOf("proof"),
   lines: pathsOf("lines"),
 });
@@ -50,7 +53,7 @@ const part = all(kept("type"), named("text", "refusal"));
 
 const block = all(
   ownLine,
-  kept("id", "kind", "digest", "payload.type", "payload.role", "payload.phase", "payload.callId"),
+  kept("id", "kind", "digest", "erased", "payload.type", "payload.role", "payload.phase", "payload.callId"),
   ...["payload.content[]", "payload.output[]", "payload.summary[]"].map((place) => under(place, part)),
   named("payload.name", "payload.arguments", "wire.scope", "wire.ciphertext", "wire.residue"),
   facts("payload.name", "wire.scope"),
@@ -123,6 +126,9 @@ const decision = all(
   kept("capabilities.lanes", "capabilities.counts"),
   divergence,
   named("rejected.divergence.actor.name"),
+  kept("cache", "cache.against", "cache.settings[]", "cache.unit", "cache.keptBlocks", "cache.lostBytes"),
+  kept("cache.actor", "cache.actor.kind"),
+  named("cache.actor.name"),
 );
 
 const settings = all(
@@ -137,6 +143,7 @@ const settings = all(
     "tools[].type",
   ),
   kept("temperature", "top_p", "max_output_tokens", "max_tool_calls"),
+  kept("max_tokens", "max_completion_tokens", "top_k", "frequency_penalty", "presence_penalty", "seed", "stream"),
   named("instructions", "metadata", "reasoning", "text", "tool_choice", "tools[].name"),
   facts("tools[].name"),
 );
@@ -155,7 +162,10 @@ const usage = all(
 );
 
 /** Names and levels, without any content. */
-const filtered = kept("contentFilters[].source", "contentFilters[].blocked", "contentFilters[].results");
+const filtered = all(
+  kept("contentFilters[].source", "contentFilters[].blocked", "contentFilters[].results"),
+  facts("contentFilters[].results"),
+);
 
 const answered = all(
   kept("inferenceId", "responseId", "status", "isComplete", "isMasked", "echoed[]", "requestId", "firstMs"),
@@ -184,6 +194,8 @@ const requested = all(
   under("decision", decision),
   named("scope"),
   facts("scope", "decision"),
+  // A person may have made the change.
+  only("content")("decision.rejected.divergence.actor.name"),
   proof("requestDigest"),
 );
 
@@ -211,6 +223,7 @@ export const eventPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkS
     ],
   ),
   EventSkipped: all(kept("revision", "found"), named("reason")),
+  LinesErased: kept("orderId", "places[].revisions[]", "places[].lines[]", "blockIds[]"),
   RunStarted: all(
     ownership,
     kept(

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { actorSchema } from "../actor.ts";
 import { anchorSchema } from "../anchor.ts";
 import { blockJsonSchema } from "../block-json.ts";
-import { inferenceIdSchema, sha256Schema } from "../ids.ts";
+import { inferenceIdSchema, settingsNameSchema, sha256Schema } from "../ids.ts";
 import { jsonObjectSchema, jsonValueSchema, layerTimingSchema, usageSchema } from "./shared.ts";
 
 /** One change that shaping makes to a request so that the server accepts it (rule: Planning and shaping). It never changes the Turn. */
@@ -23,6 +23,22 @@ export const divergenceSchema = z.strictObject({
   actor: actorSchema.nullable(),
 });
 export type Divergence = z.infer<typeof divergenceSchema>;
+
+/** What a request gives up of an earlier prompt, so that no prompt cache can serve it: known before it is sent. */
+const cacheLossSchema = z.strictObject({
+  /** The earlier request that shares most with this one, as far as planning has looked. */
+  against: z.string(),
+  /** The settings that differ from its settings, by path. Whether a server reads them as part of the prompt depends on the wire. */
+  settings: z.array(z.string()),
+  /** The id of the first block that differs; null if the Turn begins with all of its blocks. */
+  unit: z.string().nullable(),
+  /** Who changed that block, or the instructions; null if unknown, or nothing of them has changed. */
+  actor: actorSchema.nullable(),
+  /** How many blocks of its Turn are the beginning of this one, and the UTF-8 bytes of its other blocks that are sent again. */
+  keptBlocks: z.int().nonnegative(),
+  lostBytes: z.int().nonnegative(),
+});
+export type CacheLoss = z.infer<typeof cacheLossSchema>;
 
 /**
  * The planner's decision for one request, as the rule "Planning and shaping" lists it. Reasons, rules, transports and capabilities are
@@ -61,6 +77,8 @@ export const decisionSchema = z.strictObject({
       divergence: divergenceSchema.nullable(),
     })
     .nullable(),
+  /** Null if nothing was compared: the first request of an endpoint, or one beside the conversation. Absent in requests of older versions. */
+  cache: z.exactOptional(cacheLossSchema.nullable()),
 });
 export type Decision = z.infer<typeof decisionSchema>;
 
@@ -79,7 +97,7 @@ const requested = {
   attempt: z.number().int(),
   scope: z.string(),
   encoder: z.string(),
-  settingsDigest: sha256Schema,
+  settingsDigest: settingsNameSchema,
   decision: decisionSchema,
   /** Context digests of the outgoing Turn and of what the server holds as input, and the number of its blocks. */
   input: z.strictObject({
@@ -91,7 +109,8 @@ const requested = {
     /** Present if the endpoint rejects reasoning after any other prefix than the one that produced it. */
     bound: z.exactOptional(boundSchema),
   }),
-  requestDigest: sha256Schema,
+  /** `erased` if the request carried content that was erased since: the digest would confirm a guess of it. */
+  requestDigest: z.union([sha256Schema, z.literal("erased")]),
   requestBytes: z.number().int(),
 };
 

@@ -9,6 +9,8 @@ export type EventPlace = {
   /** It is in the first line of an event that is written as lines; with `isWhole`, everything below it too. */
   readonly isFact: boolean;
   readonly isWhole: boolean;
+  /** It is content inside of a fact that is whole, or contains some. */
+  readonly hides: boolean;
   readonly isProof: boolean;
   /** Its content is a line of its own. */
   readonly isLine: boolean;
@@ -38,6 +40,7 @@ export function placeTree(paths: Partial<EventPaths>): EventPlace {
     place.isFact = true;
     place.isWhole = true;
   });
+  for (const path of paths.content ?? []) hideInFact(root, path);
   mark(paths.proof, (place) => {
     place.isFact = false;
     place.isProof = true;
@@ -46,6 +49,18 @@ export function placeTree(paths: Partial<EventPaths>): EventPlace {
     place.isLine = true;
   });
   return root;
+}
+
+/** From the fact down, each place on the path is whole, so that its other members are facts. */
+function hideInFact(root: Growing, path: string): void {
+  const steps = path.split(".");
+  let isInside = false;
+  for (let length = 1; length < steps.length; length += 1) {
+    const place = placeAt(root, steps.slice(0, length).join("."));
+    isInside ||= place.isWhole;
+    if (isInside) Object.assign(place, { isFact: true, isWhole: true, hides: true });
+  }
+  Object.assign(placeAt(root, path), { isFact: false, hides: true });
 }
 
 type Growing = {
@@ -57,7 +72,7 @@ type Growing = {
 };
 
 const newPlace = (): Growing => ({
-  ...{ isNamed: false, isKept: false, isFact: false, isWhole: false, isProof: false, isLine: false },
+  ...{ isNamed: false, isKept: false, isFact: false, isWhole: false, hides: false, isProof: false, isLine: false },
   ...{ members: new Map(), items: null },
 });
 

@@ -3,8 +3,11 @@ import type { ConversationEvent, ConversationEventOf } from "./event.ts";
 
 /** An event that a caller proposes, with its actor, run and frame; `decide` accepts or rejects it. */
 export type ProposedEvent = {
-  /** Without `EventSkipped`: a damaged event is skipped without a decision, because there is no state to decide on. */
-  readonly event: Exclude<ConversationEvent, ConversationEventOf<"EventSkipped">>;
+  /**
+   * Without `EventSkipped` and `LinesErased`: a damaged event is skipped without a decision, because there is no state to decide on, and only a
+   * store can empty lines.
+   */
+  readonly event: Exclude<ConversationEvent, ConversationEventOf<"EventSkipped" | "LinesErased">>;
   readonly actor: Actor;
   readonly runId?: string | undefined;
   readonly frame?: string | undefined;
@@ -28,7 +31,11 @@ export type EventPlace = {
 };
 
 /** An event as projections see it: parsed, in its current version, and with its place. */
-export type RecordedEvent = EventPlace & { readonly event: ConversationEvent };
+export type RecordedEvent = EventPlace & {
+  readonly event: ConversationEvent;
+  /** Some of its content was erased, and stand-ins are in its place (rule: Erasure). */
+  readonly hasErased?: true;
+};
 
 /** Who skipped a damaged event (rule: Damage), why, and the revision of the `EventSkipped` in the same stream. */
 export type SkippedBy = { readonly by: Actor; readonly reason: string; readonly skippedAt: number };

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { editSchema } from "../edits.ts";
-import { blockIdSchema, sha256Schema } from "../ids.ts";
+import { blockIdSchema, configNameSchema, settingsNameSchema, sha256Schema } from "../ids.ts";
 import { compactionSchema, jsonObjectSchema, layerTimingSchema } from "./shared.ts";
 
 /**
@@ -19,7 +19,7 @@ const ownerSchema = z.strictObject({
 });
 export type Owner = z.infer<typeof ownerSchema>;
 
-const layerSchema = z.strictObject({ name: z.string(), version: z.string(), configDigest: sha256Schema });
+const layerSchema = z.strictObject({ name: z.string(), version: z.string(), configDigest: configNameSchema });
 export type LayerDescription = z.infer<typeof layerSchema>;
 
 /** When a request continues from an earlier response, as the caller set it (rule: Settings). */
@@ -104,7 +104,7 @@ export const runStarted = z.strictObject({
     owner: ownerSchema,
     stack: z.array(layerSchema),
     provider: z.strictObject({ name: z.string(), scope: z.string(), codec: z.string() }),
-    settingsDigest: sha256Schema,
+    settingsDigest: settingsNameSchema,
     chain: chainPolicySchema,
     base: sha256Schema,
     /** The caller asked for another answer although no message was unanswered. */

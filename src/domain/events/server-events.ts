@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { anchorSchema } from "../anchor.ts";
-import { inferenceIdSchema, sha256Schema } from "../ids.ts";
+import { inferenceIdSchema, settingsNameSchema, sha256Schema } from "../ids.ts";
 import { jsonValueSchema } from "./shared.ts";
 
 export const anchorInvalidated = z.strictObject({
@@ -49,7 +49,7 @@ export const contextImported = z.strictObject({
     inferenceId: inferenceIdSchema,
     responseId: z.string(),
     anchor: anchorSchema,
-    settingsDigest: sha256Schema,
+    settingsDigest: settingsNameSchema,
     /** The context digest of the Turn that it holds, and its number of blocks, without and with the response's own. */
     turn: sha256Schema,
     inputLength: z.int().nonnegative(),

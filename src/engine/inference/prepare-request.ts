@@ -5,6 +5,7 @@ import type { Decision, InferenceRequestedData } from "../../domain/events/infer
 import { inferenceIdSchema } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { type BuiltRequest, buildRequest, shapedBlocks } from "../planning/build-request.ts";
+import { cacheLoss } from "../planning/cache-loss.ts";
 import { countedIn, learnedCapabilities } from "../planning/contexts.ts";
 import { withoutFirst } from "../planning/instruction-blocks.ts";
 import { toldLate } from "../planning/late-result.ts";
@@ -15,8 +16,9 @@ import { keepBudget } from "../stack/budget.ts";
 import type { Codec, SentBlock } from "../stack/codec.ts";
 import type { Provider } from "../stack/provider.ts";
 import { warnOfAge } from "./aged-reasoning.ts";
+import { tellLostCache } from "./lost-cache.ts";
 import type { Retry } from "./reactions.ts";
-import { type StepRequest, stepRequest } from "./step-request.ts";
+import { latestAnswer, type StepRequest, stepRequest } from "./step-request.ts";
 import { warnOfWholeTurns } from "./whole-turns.ts";
 
 /** One request as it was decided, encoded and recorded. */
@@ -51,7 +53,8 @@ export function prepare(
   const used = { counted, total: run.fold.spentTokens };
   keepBudget(engine.budget, used, (told) => run.emit({ type: "budget-exceeded", frame, ...told }));
   const built = buildRequest(asked);
-  const { decision, shaped, bodyText, bodyWith } = built;
+  const { shaped, bodyText, bodyWith } = built;
+  const decision = withCacheLoss(session, built.decision, { asked, outgoing, frame });
   const isMissingChain = decision.strategy === "full" && !startsAnew.has(decision.reason);
   if (engine.chain.require === true && isMissingChain && aside === undefined)
     throw new TurnlogError(
@@ -79,7 +82,24 @@ export function prepare(
   record(run, { type: "SettingsDeclared", version: 2, data: { digest, settings } }, declarer, frame);
   record(run, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
   warnOfWholeTurns(session, decision);
+  tellLostCache(session, frame, { decision, asked });
   return { request, settings, bodyText, bodyWith, shaped };
+}
+
+type Losing = {
+  readonly asked: PlanRequest;
+  readonly outgoing: Turn;
+  readonly frame: string;
+};
+
+/** The decision with what it gives up of an earlier prompt. What a process that began with a snapshot does not know is left out. */
+function withCacheLoss({ run }: RunSession, decision: Decision, { asked, outgoing, frame }: Losing): Decision {
+  const latest = decision.reason === "aside" ? null : latestAnswer(run, asked.scope);
+  if (latest === "unknown") return decision;
+  if (latest === null) return { ...decision, cache: null };
+  const { turns, view } = run.fold;
+  const loss = cacheLoss({ ...asked, outgoing, latest, now: { turns, frame }, blame: view.client.blame });
+  return { ...decision, cache: loss };
 }
 
 /** Names the reason why the newest block cannot be sent, because its author can fix that. */

@@ -2,6 +2,7 @@ import type { Actor } from "../../domain/actor.ts";
 import { anchorName } from "../../domain/anchor.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Turn } from "../../domain/turn.ts";
+import type { LatestAnswer } from "../../projections/conversation-view.ts";
 import type { ServerContext, StreamRevision } from "../../projections/server-contexts.ts";
 import { newRequest } from "../planning/build-request.ts";
 import { asHeld, besideConversation, contextsOf, invalidationOf, provenanceOf, usedUp } from "../planning/contexts.ts";
@@ -48,6 +49,7 @@ export function stepRequest(
       connection,
       capabilities,
       policy: engine.chain,
+      names: run.names,
     },
     provenance: provenanceOf(run.fold.turns, view),
     now: new Date(engine.clock()).toISOString(),
@@ -109,6 +111,17 @@ export function contextLookup(run: LiveRun): ContextLookup {
     },
     quarantined: new Set([...server.quarantined, ...logged.quarantined]),
   };
+}
+
+/** The newest answer of an endpoint, also one without an id; `unknown` if the conversation has others that were not read. */
+export function latestAnswer(run: LiveRun, scope: string): LatestAnswer | "unknown" | null {
+  const { server, turns, view } = run.fold;
+  const context = server.contexts.all.findLast((each) => each.scope === scope);
+  const turn = context === undefined ? null : turns.response(context.inferenceId);
+  if (context !== undefined && turn !== null) return { context, turn };
+  const logged = view.latest.get(scope);
+  if (logged !== undefined) return logged;
+  return view.server.contexts.all.some((each) => each.scope === scope) ? "unknown" : null;
 }
 
 function withThoseHere(logged: readonly ServerContext[], here: readonly ServerContext[]): readonly ServerContext[] {

@@ -4,6 +4,7 @@ import { sha256Hex } from "../../base/sha256.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { Block } from "../../domain/block.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
 import { emptyContext, extendContext } from "../../domain/context.ts";
 import type { Decision, InferenceRequestedData, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -20,18 +21,24 @@ import { withoutParts } from "./parts.ts";
 import { plan } from "./plan.ts";
 import type { ContextLookup, PlanRequest } from "./plan-request.ts";
 import { callIdOf, repairIndexOf } from "./repairs.ts";
-import { settingsDigest } from "./request-settings.ts";
+import { settingsName } from "./request-settings.ts";
 
 /** What a request needs besides the Turn: where it goes and with which settings; by default, as the view knows it. */
 type Asking = Pick<PlanRequest, "capabilities" | "now"> &
   Partial<Pick<PlanRequest, "contexts" | "provenance" | "policy" | "full" | "candidates" | "connection">> & {
     readonly endpoint: Pick<Provider, "scope" | "codec" | "transport" | "systemAs">;
+    /** Of the conversation. */
+    readonly names: BlockNames;
     /** The settings, with what the Turn contributes to the instructions. */
     readonly settings: (instructions: readonly string[]) => Settings;
   };
 
 /** The request to plan for an outgoing Turn; `recordedRequest` returns the plan of a recorded one. */
-export function newRequest(view: ConversationView, outgoing: Turn, { endpoint, ...asking }: Asking): PlanRequest {
+export function newRequest(
+  view: ConversationView,
+  outgoing: Turn,
+  { endpoint, names, ...asking }: Asking,
+): PlanRequest {
   const { scope, codec, transport } = endpoint;
   const { input, instructions } = splitTurn(view, outgoing, endpoint);
   const settings = asking.settings(instructions);
@@ -41,7 +48,7 @@ export function newRequest(view: ConversationView, outgoing: Turn, { endpoint, .
     provenance: provenanceOf(undefined, view),
     policy: defaultChainPolicy,
     ...asking,
-    ...{ capabilities, turn: input, scope, codec, transport, settings, settingsDigest: settingsDigest(settings) },
+    ...{ capabilities, turn: input, scope, codec, transport, settings, settingsDigest: settingsName(settings, names) },
   };
 }
 

@@ -1,5 +1,6 @@
 import { isJsonList, isJsonObject, type JsonValue } from "../../base/json.ts";
 import { hasOwnDigest } from "../../domain/block-json.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
 import { blocksIn } from "../../domain/events/blocks-in.ts";
 import { type ConversationEvent, isRunEnd } from "../../domain/events/event.ts";
 import type { BoundDigest, Decision } from "../../domain/events/inference-events.ts";
@@ -9,9 +10,10 @@ import { type ConversationView, conversationView } from "../../projections/conve
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
 import { buildRequest, heldBefore } from "./build-request.ts";
+import { recordedLoss } from "./cache-loss.ts";
 import type { PlanRequest } from "./plan-request.ts";
-import { type Codecs, recordedRequest, requestOf } from "./recorded-request.ts";
-import { settingsDigest } from "./request-settings.ts";
+import { type Codecs, hasErasedBody, recordedRequest, requestOf } from "./recorded-request.ts";
+import { settingsName } from "./request-settings.ts";
 
 /** A member of an event that differs when it is computed again: the recorded value, and the expected one. */
 export type DifferentField = { readonly field: string; readonly recorded: JsonValue; readonly replayed: JsonValue };
@@ -26,6 +28,10 @@ export type Mismatch = DifferentField & {
 /** A fold that recomputes everything that events say about themselves and about earlier events, for verification and replay. */
 export class CheckedFold {
   readonly #codecs: Codecs;
+  /** Settings whose content was erased, or that differ from such: a plan that compares them would decide otherwise. */
+  readonly #erasedSettings = new Set<string>();
+  /** An erasure renewed the key of the names, so a block that a repair made has another name now. */
+  #areNamesRenewed = false;
   view: ConversationView;
 
   constructor(stream: string, codecs: Codecs) {
@@ -35,12 +41,32 @@ export class CheckedFold {
 
   /** Applies an inherited event of a fork without a check: verifying the parent's own stream checks it. */
   inherit(recorded: RecordedEvent): void {
+    this.#noteSettings(recorded);
     this.view = conversationView.apply(this.view, recorded);
   }
 
-  /** Applies the next event. The fold compares the Turns; this also compares the digests of blocks and settings. */
-  take(recorded: RecordedEvent): Mismatch | null {
+  #noteSettings({ event, hasErased }: RecordedEvent): void {
+    if (event.type !== "SettingsDeclared") return;
+    const { digest, base = "" } = event.data;
+    if (hasErased === true || this.#erasedSettings.has(base)) this.#erasedSettings.add(digest);
+  }
+
+  /** Whether planning would compare settings that were erased since. */
+  #comparesErased({ settingsDigest }: PlanRequest): boolean {
+    if (this.#erasedSettings.size === 0) return false;
+    const held = this.view.server.contexts.all.map((context) => context.settingsDigest);
+    return [settingsDigest, ...held].some((digest) => this.#erasedSettings.has(digest));
+  }
+
+  /**
+   * Applies the next event. The fold compares the Turns; this also compares the names of blocks and settings.
+   *
+   * @param names - Those of the conversation.
+   */
+  take(recorded: RecordedEvent, names: BlockNames): Mismatch | null {
     const { event } = recorded;
+    this.#noteSettings(recorded);
+    this.#areNamesRenewed = names.isLost === true;
     const block = blocksIn(event).find((json) => !hasOwnDigest(json));
     if (block !== undefined) {
       const words = `block ${block.id} does not match its digest`;
@@ -51,10 +77,11 @@ export class CheckedFold {
     } catch (cause) {
       return { field: foldedField(event), recorded: null, replayed: null, words: damageWords(cause), cause };
     }
-    if (event.type !== "SettingsDeclared") return null;
+    // An erasure renews the key, so names of settings that may have been erased cannot be checked.
+    if (event.type !== "SettingsDeclared" || names.isLost === true) return null;
     const { digest } = event.data;
     const settings = this.view.server.settings.get(digest);
-    const found = settings === undefined ? null : settingsDigest(settings);
+    const found = settings === undefined ? null : settingsName(settings, names);
     return compare("digest", [digest, found], "its settings do not match their digest");
   }
 
@@ -71,8 +98,16 @@ export class CheckedFold {
       return compare("settingsDigest", [digest, null], `its settings ${digest.slice(0, 12)}… were not declared`);
     }
     const asked = recordedRequest(this.view, recorded, this.#codecs);
-    const decided = decide === undefined ? null : firstOtherDigest(decision, decide(asked), "decision");
+    // Versions before did not look for it, and what it counts may have been erased since.
+    const isCounted = decision.cache !== undefined && !this.#areNamesRenewed;
+    const cache = isCounted ? { cache: recordedLoss(this.view, recorded) } : { cache: decision.cache };
+    const decided =
+      decide === undefined || isErasedSince(asked.turn, decision) || this.#comparesErased(asked)
+        ? null
+        : firstOtherDigest(decision, { ...decide(asked), ...cache }, "decision");
     if (decided !== null) return { ...decided, words: differenceWords(decided) };
+    if (hasErasedBody(recorded))
+      return compare("input.turn", [input.turn, asked.turn.digest], "its input is not part of the recorded Turn");
     const built = buildRequest(asked, decision);
     const context = heldBefore(asked.contexts, anchor);
     const isEmptyObject = anchor?.inferenceId === null;
@@ -83,8 +118,10 @@ export class CheckedFold {
       compare("requestBytes", [requestBytes, built.bytes], "its body differs in length from the recorded one") ??
       compare("decision.sendFrom", [sendFrom, anchor?.length ?? 0], "it does not send what follows its anchor") ??
       (anchor === null || isEmptyObject ? null : checkAnchor(anchor, context, asked.turn)) ??
-      compare("input.held", [input.held, built.input.held], "the server held something else of it than was recorded") ??
-      (input.bound === undefined ? null : compareBound(input.bound, built.input.bound))
+      (this.#areNamesRenewed
+        ? null
+        : (compare("input.held", [input.held, built.input.held], otherHeld) ??
+          (input.bound === undefined ? null : compareBound(input.bound, built.input.bound))))
     );
   }
 }
@@ -92,6 +129,16 @@ export class CheckedFold {
 /** The hash chain reveals a change in the log; only this check reveals a change in the codec. */
 const otherBody = ({ codec: { name } }: PlanRequest): string =>
   `its rebuilt body differs from the body that was sent: the codec ${name} writes other bytes now (a codec that changes its bytes needs a new name, beside the old codec), or depends on time or chance`;
+
+/** Whether a block that the request sent or left out has lost its content since: today it would be left out for that reason. */
+function isErasedSince(turn: Turn, { sendFrom, repairs }: Decision): boolean {
+  const told = new Set(
+    repairs.flatMap(({ rule, index, detail }) => (rule === "erased" || detail["reason"] === "erased" ? [index] : [])),
+  );
+  return turn.after(sendFrom).some(({ isErased }, offset) => isErased && !told.has(sendFrom + offset));
+}
+
+const otherHeld = "the server held something else of it than was recorded";
 
 const compareBound = (recorded: BoundDigest, made: BoundDigest | undefined): Mismatch | null =>
   compare(

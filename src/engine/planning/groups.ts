@@ -76,8 +76,8 @@ export function groupsOf(blocks: readonly Block[], start: number, to: Carrier): 
 /** Whether a block is sent with the id of its item, unless a repair removes it. */
 export function carriesId(block: Block, { scope, itemIds }: Pick<GroupOptions, "scope" | "itemIds">): boolean {
   const { wire } = block;
-  // It is unknown which items of an incomplete answer the server kept.
-  if (wire?.itemId === undefined || wire.partial === true) return false;
+  // It is unknown which items of an incomplete answer the server kept, and what was erased is not asked for again.
+  if (wire?.itemId === undefined || wire.partial === true || block.isErased) return false;
   return itemIds && wire.scope === scope && wire.group?.stored === true;
 }
 
@@ -95,7 +95,9 @@ export function withoutItemId(block: Block): Block {
 export function legaliseGroup(group: Group, options: GroupOptions): void {
   const { members } = group;
   for (let isSettled = false; !isSettled; ) {
-    const isBroken = !group.isIntact || members.some(({ omitted, unsent }) => omitted !== null || unsent.length > 0);
+    const isBroken =
+      !group.isIntact ||
+      members.some(({ block, omitted, unsent }) => omitted !== null || unsent.length > 0 || block.isErased);
     const mayHaveIds = !isBroken && !group.isRepeated && !group.isRenamed;
     isSettled = true;
     for (const [place, candidate] of members.entries()) {
@@ -119,6 +121,7 @@ export function unsendable(
   options: GroupOptions,
 ): string | null {
   const { kind, wire, id } = block;
+  if (block.isErased && !hasStandIn(block)) return "erased";
   if (wire?.partial === true && kind !== "assistant") return "partial";
   if (wire?.incomplete === true && kind === "tool_call") return "incomplete-call";
   // Only the endpoint that issued verbatim content understands it.
@@ -131,6 +134,12 @@ export function unsendable(
   const isSent = left !== null && options.codec.unsendableReason(left, { withId: hasId }) === null;
   return isSent ? null : "unsendable";
 }
+
+/** Whether an erased block can be sent at all: a stand-in of reasoning, or of an item that only its server understands, would be neither. */
+const hasStandIn = ({ kind, type }: Block): boolean => {
+  if (kind === "tool_call" || kind === "tool_result") return type === "function" || type === "custom";
+  return kind !== "reasoning" && kind !== "other";
+};
 
 function follows(before: Block | undefined, after: Block | undefined): boolean {
   const [left, right] = [before?.wire?.group, after?.wire?.group];

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { AnchorId } from "../../domain/anchor.ts";
+import type { SettingsName } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Invalidation, ServerContext, ServerObject } from "../../projections/server-contexts.ts";
 import type { RecordedPolicy } from "../stack/chain-policy.ts";
@@ -47,7 +48,7 @@ export type PlanRequest = {
   readonly connection?: Pick<RequestConnection, "lives" | "details"> | undefined;
   readonly capabilities: Capabilities;
   readonly settings: JsonObject;
-  readonly settingsDigest: string;
+  readonly settingsDigest: SettingsName;
   readonly policy: RecordedPolicy;
   /** The ISO time by which the age of anchors is judged. */
   readonly now: string;

@@ -50,16 +50,19 @@ export type SentRequest = {
  *
  * @param view - Both folds at the revision of `recorded`, an `InferenceRequested`.
  * @throws {TurnlogError} `unknown-codec` if its codec is not available.
+ * @throws {TurnlogError} `content-erased` if it carried content that was erased since.
  * @throws {StoreCorruptedError} if it is not the body that was sent.
  */
 export function sentRequest(view: ConversationView, recorded: RecordedEvent, codecs: Codecs): SentRequest {
   const { inferenceId, decision, encoder, requestBytes: bytes, requestDigest: sha256 } = requestOf(recorded);
   const { revision, stream } = recorded;
+  const place = `${conversationOfStream(stream) ?? stream}@${revision}`;
+  if (hasErasedBody(recorded))
+    throw new TurnlogError("content-erased", `the body of ${place} had content that was erased since`);
   const { bodyText, digest } = rebuildRequest(view, recorded, codecs);
   if (digest === sha256) {
     return { revision, inferenceId, transport: decision.transport, encoder, bodyText, sha256, bytes };
   }
-  const place = `${conversationOfStream(stream) ?? stream}@${revision}`;
   throw new StoreCorruptedError(
     `the body of ${place} cannot be rebuilt: \`turnlog verify\` says where the damage begins`,
   );
@@ -118,6 +121,10 @@ export function inputTurn(view: ConversationView, recorded: RecordedEvent): Turn
   const { outgoing, blocks } = requestOf(recorded).input;
   return outgoing === undefined ? turn : withoutFirst(view, turn, Math.max(0, turn.length - blocks));
 }
+
+/** Whether a request carried content that was erased since: nobody can prove any more what was sent. */
+export const hasErasedBody = (recorded: RecordedEvent): boolean =>
+  recorded.hasErased === true && requestOf(recorded).requestDigest === "erased";
 
 /** @throws {Error} if the event is not a request. */
 export function requestOf({ event, revision }: RecordedEvent): InferenceRequestedData {

@@ -4,6 +4,9 @@ import type { Repair } from "../../domain/events/inference-events.ts";
 /** A block is not sent, for this named reason. */
 export const omit = (index: number, reason: string): Repair => ({ rule: "omit", index, detail: { reason } });
 
+/** The content of a block was erased: a stand-in is sent. */
+export const erased = (index: number): Repair => ({ rule: "erased", index, detail: {} });
+
 /** A block is sent without the id of its item. */
 export const omitId = (index: number, reason: string): Repair => ({ rule: "omit-id", index, detail: { reason } });
 
@@ -42,6 +45,7 @@ export function repairIndexOf({ rule, index, detail }: Repair): number {
 export const callIdOf = ({ detail }: Repair): string => textOrEmpty(detail["callId"]);
 
 const rules: ReadonlySet<string> = new Set([
+  "erased",
   "omit",
   "omit-id",
   "omit-parts",

@@ -1,6 +1,8 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { isJsonList, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
+import type { SettingsName } from "../../domain/ids.ts";
 import type { Capabilities, Settings } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 
@@ -20,8 +22,9 @@ export function requestSettings(
   return codec.offer(codec.instruct(kept, instructions), { tools, capabilities });
 }
 
-/** The digest by which a request refers to its settings: of their text, in the caller's key order. */
-export const settingsDigest = (settings: Settings): string => sha256Hex(JSON.stringify(settings));
+/** The name by which a request refers to its settings: of their text, in the caller's key order. */
+export const settingsName = (settings: Settings, names: BlockNames): SettingsName =>
+  names.nameOfSettings(sha256Hex(JSON.stringify(settings)));
 
 /** The top-level settings that differ between two requests. */
 export function changedSettings(before: JsonObject, after: JsonObject): readonly string[] {

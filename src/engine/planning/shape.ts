@@ -17,7 +17,7 @@ import { lateMessage, lateResult } from "./late-result.ts";
 import { callAnswered, closingAnswers, type OpenCall, openIn, type Pairing, pairGroup } from "./pair-calls.ts";
 import { omitParts, unsendableParts, withoutParts } from "./parts.ts";
 import { promptBehind, standIns } from "./prompt-and-stand-ins.ts";
-import { callIdOf, omit, omitId, repairIndexOf, restate } from "./repairs.ts";
+import { callIdOf, erased, omit, omitId, repairIndexOf, restate } from "./repairs.ts";
 
 /** What shaping needs besides the blocks: their destination, and what is there already. */
 export type ShapeOptions = GroupOptions & {
@@ -39,7 +39,9 @@ export function shape(turn: Turn, from: number, options: ShapeOptions): readonly
   const closing = closingAnswers(pairing, turn.length);
   const last = turn.length - 1;
   const isPaused =
-    isPausedAt(turn, last, options) && !repairs.some(({ rule, index }) => rule === "omit" && index === last);
+    isPausedAt(turn, last, options) &&
+    !(last >= from && turn.at(last)?.isErased === true) &&
+    !repairs.some(({ rule, index }) => rule === "omit" && index === last);
   const prompt = closing.length > 0 || isPaused ? [] : promptBehind(turn, from, { ...options, repairs });
   return [...repairs, ...closing, ...prompt, ...standIns(turn, from, { ...options, repairs })];
 }
@@ -66,8 +68,8 @@ const isLeftPaused = ({ members }: Group, next: Group | undefined, { scope }: Sh
 /** What precedes a group in the request or at the server. */
 type ShapedPrefix = {
   readonly itemIds: Set<string>;
-  /** Digests of the blocks that the anchor holds: the server may hold an equal block's item instead (rule: Contexts and anchors). */
-  readonly heldDigests: ReadonlySet<string>;
+  /** Names of the blocks that the anchor holds: the server may hold an equal block's item instead (rule: Contexts and anchors). */
+  readonly heldNames: ReadonlySet<string>;
 };
 
 function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
@@ -86,7 +88,7 @@ function shapeFrom(turn: Turn, from: number, options: ShapeOptions): Shaped {
     if (first !== undefined && first.index !== turn.length - 1 && options.codec.standsLast?.(first.block) === true)
       first.omitted = "not-last";
     group.isRepeated = group.members.some(
-      ({ block }) => before.itemIds.has(block.wire?.itemId ?? "") || before.heldDigests.has(block.recordedAs),
+      ({ block }) => before.itemIds.has(block.wire?.itemId ?? "") || before.heldNames.has(block.recordedAs),
     );
     group.isUnbound = place !== undefined && isUnbound(group, place, options);
     const paired = legalise(group, pairing, { turn, blocks, options });
@@ -161,12 +163,12 @@ type Continuation = { readonly turn: Turn; readonly blocks: readonly Block[]; re
 /** Computed only if a block to send carries an id. */
 function heldBefore(from: number, { turn, blocks, options }: Continuation): ShapedPrefix {
   if (from === 0 || !blocks.some((block) => carriesId(block, options))) {
-    return { itemIds: new Set(), heldDigests: new Set() };
+    return { itemIds: new Set(), heldNames: new Set() };
   }
   const held = turn.blocks.slice(0, from);
   return {
     itemIds: new Set(held.flatMap(({ wire }) => wire?.itemId ?? [])),
-    heldDigests: new Set(held.map(({ digest }) => digest)),
+    heldNames: new Set(held.map(({ recordedAs }) => recordedAs)),
   };
 }
 
@@ -272,7 +274,8 @@ function repairsOf({ members, isRepeated, isRenamed }: Group, options: GroupOpti
   const rule = isRepeated ? "repeated-item" : isRenamed ? "renamed-call" : "broken-group";
   return members.flatMap(({ block, index, omitted, late, unsent, hasId }): Repair[] => {
     if (omitted !== null) return [omit(index, omitted)];
-    const told = late === null ? [] : [lateResult(index, late)];
+    const emptied = block.isErased ? [erased(index)] : [];
+    const told = late === null ? emptied : [...emptied, lateResult(index, late)];
     const repairs = unsent.length === 0 ? told : [...told, omitParts(index, block, unsent)];
     return carriesId(block, options) && !hasId ? [...repairs, omitId(index, rule)] : repairs;
   });

@@ -11,7 +11,7 @@ import { type AskModel, summarisingOnce } from "../compaction/summary.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
 import { inferStep } from "../inference/infer.ts";
 import { contextLookup, type Step } from "../inference/step-request.ts";
-import { requestSettings, settingsDigest } from "../planning/request-settings.ts";
+import { requestSettings, settingsName } from "../planning/request-settings.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import {
   type CancelRequest,
@@ -24,7 +24,7 @@ import { isRefusal, type UnstorableEvent } from "../session/recorder.ts";
 import type { RunFold } from "../session/run-fold.ts";
 import { engineActor, type LiveRun, type RunSession, record, takeTimings } from "../session/session.ts";
 import type { EngineOptions } from "../stack/engine.ts";
-import { broughtBy, describeLayer, LayerError } from "../stack/middleware.ts";
+import { broughtBy, describeLayers, LayerError } from "../stack/middleware.ts";
 import { ProviderError } from "../stack/provider.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
@@ -162,12 +162,12 @@ async function drainAcknowledgements({ acknowledgements, recorder }: LiveRun): P
 function recordStart({ run, engine }: RunSession, { base, again = false, options = {} }: RunStart, owner: Owner): void {
   const { provider } = engine;
   const settings = requestSettings(engine, provider.capabilities, []);
-  const digest = settingsDigest(settings);
+  const digest = settingsName(settings, run.names);
   record(run, { type: "SettingsDeclared", version: 2, data: { digest, settings } }, engineActor, "0", run.clock.at);
   const data = {
     epoch: 0,
     owner,
-    stack: engine.layers.map(describeLayer),
+    stack: describeLayers(engine.layers, run.names),
     provider: { name: provider.name, scope: provider.scope, codec: provider.codec.name },
     settingsDigest: digest,
     chain: engine.chain,
@@ -182,11 +182,11 @@ function recordStart({ run, engine }: RunSession, { base, again = false, options
 
 /** The new owner's first event, in one append with its first work. */
 function recordResumption(
-  { run: { recorder }, engine }: RunSession,
+  { run: { recorder, names }, engine }: RunSession,
   { epoch, owner }: { readonly epoch: number; readonly owner: Owner },
   doubts: Doubts | null,
 ): void {
-  const data = { epoch, owner, stack: engine.layers.map(describeLayer) };
+  const data = { epoch, owner, stack: describeLayers(engine.layers, names) };
   recorder.record({ type: "RunResumed", version: 1, data }, { actor: { kind: "recovery" }, frame: "0" });
   for (const { event, ...by } of doubts?.events ?? []) recorder.record(event, by);
 }

@@ -1,3 +1,4 @@
+import type { BlockNames } from "../../domain/block-names.ts";
 import type { InferenceRequestedData } from "../../domain/events/inference-events.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { blockIdSchema, inferenceIdSchema } from "../../domain/ids.ts";
@@ -63,7 +64,10 @@ export async function warmUpNow(stream: ConversationWriter, warming: WarmingUp):
   }
   const without: Lesson[] = [];
   for (;;) {
-    const request = warmUpRequest(stream, engine, withoutThese(capabilities, without));
+    const request = warmUpRequest(stream, engine, {
+      capabilities: withoutThese(capabilities, without),
+      names: await stream.names(),
+    });
     const need = neededFor(request);
     if (need !== null) return { status: need, inferenceId: null, failure: null };
     const asked = await recordRequest(stream, engine, request);
@@ -99,7 +103,7 @@ const withoutThese = (capabilities: Capabilities, without: readonly Lesson[]): C
 function warmUpRequest(
   { view, name }: ConversationWriter,
   engine: WarmingUp["engine"],
-  capabilities: Capabilities,
+  { capabilities, names }: Pick<PlanRequest, "capabilities"> & { readonly names: BlockNames },
 ): PlanRequest {
   const { provider, clock } = engine;
   const { scope, codec, transport, systemAs } = provider;
@@ -107,7 +111,7 @@ function warmUpRequest(
   return newRequest(view, warmUpTurn(view, scope), {
     endpoint: { scope, codec, transport, ...(systemAs === undefined ? {} : { systemAs }) },
     connection: { lives, details: { ...details, ...provider.warmUpDetails } },
-    capabilities,
+    ...{ capabilities, names },
     policy: chosenPolicy(engine, view),
     settings: (instructions) => requestSettings(engine, capabilities, instructions),
     now: new Date(clock()).toISOString(),

@@ -1,3 +1,4 @@
+import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { Block, idOf } from "../../domain/block.ts";
 import type { BlockNames } from "../../domain/block-names.ts";
@@ -49,6 +50,8 @@ function holdsAnyOf(turn: Turn, blocks: readonly Block[]): boolean {
  * Returns the Turn with a unique id and a name for every block: a draft with the content of a missing block becomes that block, a repeated id gets a
  * clone, and a block that was rebuilt unchanged becomes the old object. The Turn shares what it can with one of the `earlier` Turns, so
  * that a run holds what its layers change, and not every Turn that they handed on.
+ *
+ * @throws {TurnlogError} `erased-block` for a block with the content that it had before an erasure.
  */
 export function normalise(turn: Turn, base: Turn, { earlier = [], names, newId }: Normalising): Turn {
   const near = nearestOf(turn, base, earlier);
@@ -107,6 +110,12 @@ function normaliseBlock(turn: Turn, block: Block, settling: Settling): Block {
   const index = near.turn.indexOf(block.id);
   if (used.has(block.id) || (index >= 0 && index < near.shared)) return block.withId(newId());
   const before = base.find(block.id);
+  // The name of an erased block is that of the content that it had.
+  if (before?.isErased === true && !block.isErased && before.recordedAs === block.recordedAs)
+    throw new TurnlogError(
+      "erased-block",
+      `a layer handed on the block ${block.id} with content that was erased: take blocks from the Turn, and do not keep them across runs`,
+    );
   return before !== undefined && isSameVersion(before, block) ? before : block;
 }
 

@@ -14,6 +14,7 @@ import {
 import { randomId } from "../../log/codec/ids.ts";
 import { engineWith } from "./adjusted-engine.ts";
 import { type Budget, recordedBudget } from "./budget.ts";
+import { type CacheLostPolicy, cacheLostPolicy } from "./cache-lost.ts";
 import { type ChainPolicy, type Mode, modes, policyOf } from "./chain-policy.ts";
 import { type CompactPolicy, recordedCompactPolicy } from "./compact-policy.ts";
 import type { InDoubtHandler } from "./doubt.ts";
@@ -98,6 +99,11 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
    * (the default) sends the rest and records the omission; `throw` ends the run with `part-unsendable` before the request is sent.
    */
   readonly onUnsendablePart?: "omit" | "throw";
+  /**
+   * When to report a request that pays for much of an earlier prompt again, although a prompt cache may hold it: a `cache-lost` part
+   * before it is sent, and a process warning once for each layer and run. From 10,000 tokens on by default; null for never.
+   */
+  readonly cacheLost?: CacheLostPolicy | null;
   /** How often the engine retries a request that the server rejected without acting on it, and the longest wait before a retry. */
   readonly retry?: Partial<RetryPolicy>;
   /** For tests: a repeatable clock, repeatable ids, and a sleep that takes no time. */
@@ -113,7 +119,7 @@ const engineOptions = optionsOf<EngineConfig>({
   middleware: checkedList(checkLayer, "write middleware: [logging()]"),
   ...{ output: anything, mode: choiceOf(...modes), chain: checkChain },
   // The functions that read these options check their values.
-  ...allOf(anything, "reasoning", "budget", "compact"),
+  ...allOf(anything, "reasoning", "budget", "compact", "cacheLost"),
   interruptionNote: (what, given) =>
     typeof given === "boolean" ? given : checkText(what, given, "true, false, or the text for the model"),
   maxSteps: checkWhole,
@@ -177,6 +183,7 @@ export function createEngine<Context = unknown, Output = undefined>(
     context: undefined,
     chain: policyOf(mode, chain, reasoning.keepForMs),
     warnOfReasoningAfterMs: reasoning.warnAfterMs,
+    cacheLost: cacheLostPolicy(config.cacheLost),
     budget: recordedBudget("createEngine", config.budget),
     compact: recordedCompactPolicy(config.compact),
     interruptionNote: config.interruptionNote === false ? null : (config.interruptionNote ?? null),

@@ -3,6 +3,7 @@ import { kindOf } from "../../base/options.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { ConversationId } from "../../domain/ids.ts";
 import type { RecordedBudget } from "./budget.ts";
+import type { CacheLostPolicy } from "./cache-lost.ts";
 import type { RecordedPolicy } from "./chain-policy.ts";
 import type { Settings } from "./codec.ts";
 import type { RecordedCompactPolicy } from "./compact-policy.ts";
@@ -60,6 +61,8 @@ export type EngineOptions = {
   readonly onLostResponse: "retry" | "fail";
   /** What to do with a part that the provider's wire has no form for. */
   readonly onUnsendablePart: "omit" | "throw";
+  /** From how many tokens on a request that loses its prompt cache is reported; null for never. */
+  readonly cacheLost: CacheLostPolicy | null;
   readonly retry: RetryPolicy;
   /** Waits before a retry, and before a re-execution counts as stuck; rejects when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;

@@ -6,6 +6,7 @@ import { sha256Hex } from "../../base/sha256.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { unwatched } from "../../base/unwatched.ts";
 import type { Block } from "../../domain/block.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
 import type { LayerDescription } from "../../domain/events/run-events.ts";
 import type { BlockId, ConversationId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
@@ -134,11 +135,9 @@ export function defineMiddleware<Context = unknown>(
 
 const howHandled = "(next) => async (turn, ctx) => next(turn)";
 
-export const describeLayer = ({ name, version, configDigest }: Omit<Layer, "handle">): LayerDescription => ({
-  name,
-  version,
-  configDigest,
-});
+/** The layers of a stack as its runs record them. */
+export const describeLayers = (layers: readonly Omit<Layer, "handle">[], names: BlockNames): LayerDescription[] =>
+  layers.map(({ name, version, configDigest }) => ({ name, version, configDigest: names.nameOfConfig(configDigest) }));
 
 export type LayerErrorCode =
   | ("empty-turn" | "not-a-turn" | "not-a-handler")

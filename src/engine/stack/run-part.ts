@@ -1,3 +1,4 @@
+import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Decision } from "../../domain/events/inference-events.ts";
 import type { Compaction } from "../../domain/events/shared.ts";
@@ -37,6 +38,17 @@ export type RunPart<Output = unknown> =
   | { readonly type: "compacted"; readonly frame: string; readonly compaction: Compaction }
   /** The next request carries encrypted reasoning that is older than the engine's `reasoning.warnAfterMs`; `oldestAt` dates the oldest. */
   | { readonly type: "reasoning-aged"; readonly frame: string; readonly blocks: number; readonly oldestAt: string }
+  /**
+   * The next request gives up so much of an earlier prompt (`cacheLost`) that about this many tokens are paid for again, although a
+   * prompt cache may hold them; who changed a block, and the paths of settings that differ.
+   */
+  | {
+      readonly type: "cache-lost";
+      readonly frame: string;
+      readonly tokens: number;
+      readonly actor: Actor | null;
+      readonly settings: readonly string[];
+    }
   /** The reader was slower than the run, so this many deltas were dropped here. The blocks that follow are complete. */
   | { readonly type: "deltas-dropped"; readonly count: number }
   | { readonly type: "block"; readonly frame: string; readonly block: Block }

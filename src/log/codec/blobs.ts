@@ -1,7 +1,8 @@
+import { objectOf, parseJson } from "../../base/json.ts";
 import { type EventStore, type Head, StoreCorruptedError } from "../ports/event-store.ts";
 import { type BlobText, decodeData } from "./data.ts";
 import type { NewEvent } from "./prepare.ts";
-import { type BlobReference, blobReferenceTo } from "./references.ts";
+import { type BlobReference, blobReferenceIn, blobReferenceTo } from "./references.ts";
 
 /** Appends to a stream and reports conflicts, as `EventLog.append` does. */
 export type AppendEvents = (
@@ -10,10 +11,24 @@ export type AppendEvents = (
   events: readonly NewEvent[],
 ) => Promise<{ readonly status: "appended" | "conflict" }>;
 
-/** The stream of a blob's chunks, named by the stream whose events refer to it and by its content. */
-export function blobStream(stream: string, reference: BlobReference): string {
-  return `blob-${stream.slice(stream.indexOf("-") + 1)}-${reference.$blob.sha256}`;
+/** The stream of a blob's chunks, named by the stream whose events refer to it and by its content, in lines with the conversation's key. */
+export function blobStream(stream: string, { $blob }: BlobReference): string {
+  return `blob-${stream.slice(stream.indexOf("-") + 1)}-${$blob.id ?? $blob.sha256}`;
 }
+
+/** The blobs that a part of an event's data refers to, as JSON text: in texts, quotes are escaped. */
+export function blobsNamed(json: string): readonly BlobReference[] {
+  const named: BlobReference[] = [];
+  for (const [, members = ""] of json.matchAll(/\{"\$blob":(\{[^{}]*\})\}/g)) {
+    const reference = blobReferenceIn(objectOf(parseJson(members)));
+    if (reference !== null) named.push(reference);
+  }
+  return named;
+}
+
+/** The streams of these blobs. */
+export const blobStreamsNamed = (stream: string, json: string): readonly string[] =>
+  blobsNamed(json).map((reference) => blobStream(stream, reference));
 
 /**
  * Makes a blob durable. A complete blob is not written again. One that a crash or another writer left incomplete is

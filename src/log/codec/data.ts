@@ -11,10 +11,12 @@ import {
 } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { blobBytesMin } from "../../domain/essence.ts";
+import { ErasedValue, withStandIns } from "../../domain/events/erased-content.ts";
 import { type Envelope, EventTooLargeError, StoreCorruptedError } from "../ports/event-store.ts";
 import { escapedBytes } from "./bounds.ts";
-import { joinLines, linesOf, randomSalt } from "./lines.ts";
-import { BlobReference, blobReferenceTo, SecretReference } from "./references.ts";
+import { joinAround } from "./line-places.ts";
+import { hasErasedLine, joinLines, linesOf, randomSalt } from "./lines.ts";
+import { type BlobNaming, BlobReference, blobReferenceIn, blobReferenceTo, SecretReference } from "./references.ts";
 import { chooseStructures, type Structure } from "./structures.ts";
 
 /** A text stored beside the event that names it: a string of its data, or the JSON of a list or an object. */
@@ -25,16 +27,31 @@ export type EncodedData = { readonly text: string; readonly blobs: readonly Blob
 /** How new events write their data: as one JSON text, or as lines, which can be erased one by one. */
 export type DataEncoding = "json" | "lines";
 
-/** Writes data without blobs as a text. */
-export type DataWriter = (data: JsonObject) => string;
+/** Writes data without blobs as a text, and names the blobs. */
+export type DataWriter = { readonly write: (data: JsonObject) => string; readonly idOf: BlobNaming };
 
-const writeJson: DataWriter = (data) => JSON.stringify(data);
+const jsonWriter: DataWriter = { write: (data) => JSON.stringify(data), idOf: null };
 
 /** The writer of an event's data as lines. */
-export const lineWriter =
-  (event: { readonly type: string; readonly version: number }, newSalt: () => string = randomSalt): DataWriter =>
-  (data) =>
-    linesOf(data, event, newSalt);
+export function lineWriter(
+  event: { readonly type: string; readonly version: number },
+  { idOf, newSalt = randomSalt, actorName = null }: LineOptions,
+): DataWriter {
+  return {
+    idOf,
+    write(data) {
+      const lines = linesOf(data, event, newSalt);
+      return actorName === null ? lines : `${lines}\n${newSalt()}${JSON.stringify(actorName)}`;
+    },
+  };
+}
+
+type LineOptions = {
+  readonly idOf: NonNullable<BlobNaming>;
+  readonly newSalt?: (() => string) | undefined;
+  /** Becomes the last line, to which the facts do not refer. */
+  readonly actorName?: string | null;
+};
 
 /**
  * Writes an event's data as text. Strings over 64 KiB become blobs, then the longest remaining ones, then lists and objects, until
@@ -42,26 +59,34 @@ export const lineWriter =
  *
  * @throws {EventTooLargeError} if the data is nested too deeply to be read back.
  */
-export function encodeData(data: JsonObject, room: () => number, write: DataWriter = writeJson): EncodedData {
-  const text = textOf(data, write);
-  if (hasReservedKey(text)) return encodeWithBlobs(data, room(), write);
+export function encodeData(data: JsonObject, room: () => number, writer: DataWriter = jsonWriter): EncodedData {
+  const text = textOf(data, writer);
+  if (hasReservedKey(text)) return encodeWithBlobs(data, room(), writer);
   // A UTF-16 unit takes at most three bytes: a short text needs no count, and fits into every event.
   if (text.length * 3 <= blobBytesMin) return { text, blobs: [] };
   const isSmall = utf8Length(text) <= blobBytesMin && escapedBytes(text) <= room();
-  return isSmall ? { text, blobs: [] } : encodeWithBlobs(data, room(), write);
+  return isSmall ? { text, blobs: [] } : encodeWithBlobs(data, room(), writer);
 }
 
 /** Reads what `encodeData` wrote. Blobs become `BlobReference`s, which it also lists. Unchanged parts are not copied. */
-export function decodeData({ encoding, data: text }: Pick<Envelope, "encoding" | "data">): {
-  readonly data: JsonObject;
-  readonly blobs: readonly BlobReference[];
-} {
+export function decodeData({ encoding, data: text, type = "", version = 1 }: DecodedMembers): DecodedData {
   const blobs: BlobReference[] = [];
-  const data = withoutReserved(encoding === "lines" ? joinLines(text) : parse(text), text, blobs);
+  const hasErased = encoding === "lines" && hasErasedLine(text);
+  const joined = hasErased ? joinAround(text) : encoding === "lines" ? joinLines(text) : parse(text);
+  const data = withoutReserved(joined, text, blobs);
   if (!isJsonObject(data)) throw new StoreCorruptedError("an event's data is not a JSON object");
   if (isReference(data)) throw new StoreCorruptedError("an event's data is a reference");
-  return { data, blobs };
+  return { data: hasErased ? withStandIns(data, { type, version }) : data, blobs, hasErased };
 }
+
+type DecodedMembers = Pick<Envelope, "encoding" | "data"> & Partial<Pick<Envelope, "type" | "version">>;
+
+type DecodedData = {
+  readonly data: JsonObject;
+  readonly blobs: readonly BlobReference[];
+  /** Content of it was erased, and stand-ins are in its place. */
+  readonly hasErased: boolean;
+};
 
 /** The data with each reference replaced by the text or structure that it refers to. */
 export function fillBlobs(data: JsonObject, textBySha256: ReadonlyMap<string, string>): JsonObject {
@@ -76,12 +101,12 @@ export function fillBlobs(data: JsonObject, textBySha256: ReadonlyMap<string, st
 }
 
 /** Lines take more room than the JSON text that the choice of blobs is made by: it is made again for less. */
-function encodeWithBlobs(data: JsonObject, room: number, write: DataWriter): EncodedData {
+function encodeWithBlobs(data: JsonObject, room: number, { write, idOf }: DataWriter): EncodedData {
   let maxBytes = room;
   for (let round = 0; ; round += 1) {
-    const { replaced, blobs } = replaceByBlobs(data, maxBytes);
+    const { replaced, blobs } = replaceByBlobs(data, { maxBytes, idOf });
     const text = write(replaced);
-    const excess = write === writeJson ? 0 : escapedBytes(text) - room;
+    const excess = idOf === null ? 0 : escapedBytes(text) - room;
     if (excess <= 0 || round === maxChoices) return { text, blobs };
     maxBytes -= excess;
   }
@@ -90,12 +115,14 @@ function encodeWithBlobs(data: JsonObject, room: number, write: DataWriter): Enc
 /** With fewer texts in the event there are also fewer references, so that few rounds are enough. */
 const maxChoices = 8;
 
+type Choice = { readonly maxBytes: number; readonly idOf: BlobNaming };
+
 function replaceByBlobs(
   data: JsonObject,
-  maxBytes: number,
+  choice: Choice,
 ): { readonly replaced: JsonObject; readonly blobs: readonly BlobText[] } {
-  const texts = chooseTexts(data, maxBytes);
-  const structures = chooseStructures(data, texts, maxBytes);
+  const texts = chooseTexts(data, choice);
+  const structures = chooseStructures(data, texts, choice);
   const blobs = new Map<string, BlobText>();
   const stored = (text: string, reference: BlobReference): BlobReference => {
     blobs.set(reference.$blob.sha256, { reference, text });
@@ -105,7 +132,7 @@ function replaceByBlobs(
   const stay = (structure: Structure): BlobReference | null => {
     if (!structures.has(structure)) return null;
     const text = JSON.stringify(withReferences(structure));
-    return stored(text, blobReferenceTo(text, "json"));
+    return stored(text, blobReferenceTo(text, { holds: "json", idOf: choice.idOf }));
   };
   const replaced = withReferences(data, stay, (text) => {
     const reference = texts.get(text);
@@ -115,7 +142,7 @@ function replaceByBlobs(
 }
 
 /** Strings over 64 KiB, and the longest of the others while the rest is too big. */
-function chooseTexts(data: JsonObject, maxBytes: number): ReadonlyMap<string, BlobReference> {
+function chooseTexts(data: JsonObject, { maxBytes, idOf }: Choice): ReadonlyMap<string, BlobReference> {
   const countByText = countStrings(data);
   const texts = [...countByText.keys()].map((text) => ({ text, bytes: utf8Length(text) }));
   const longestFirst = texts.sort((left, right) => right.bytes - left.bytes);
@@ -123,7 +150,7 @@ function chooseTexts(data: JsonObject, maxBytes: number): ReadonlyMap<string, Bl
   const chosen = new Map<string, BlobReference>();
   for (const { text, bytes: textBytes } of longestFirst) {
     if (textBytes <= blobBytesMin && (bytes <= maxBytes || textBytes < textBytesMin)) break;
-    const reference = blobReferenceTo(text);
+    const reference = blobReferenceTo(text, { idOf });
     chosen.set(text, reference);
     const saved = escapedBytes(JSON.stringify(text)) - escapedBytes(JSON.stringify(reference));
     bytes -= saved * (countByText.get(text) ?? 0);
@@ -158,8 +185,8 @@ const withReferences = (
     { mapStructure, mapText },
   );
 
-const isReference = (value: object): value is BlobReference | SecretReference =>
-  value instanceof BlobReference || value instanceof SecretReference;
+const isReference = (value: object): value is BlobReference | SecretReference | ErasedValue =>
+  value instanceof BlobReference || value instanceof SecretReference || value instanceof ErasedValue;
 
 type Outside = {
   /** Returns the replacement of a list or an object, or null to descend into it. */
@@ -217,18 +244,12 @@ function readReference(object: JsonObject): BlobReference | SecretReference | nu
   if (blob === undefined && secret === undefined) return null;
   if (Object.keys(object).length === 1) {
     if (typeof secret === "string") return new SecretReference(secret);
-    if (isJsonObject(blob)) {
-      const { sha256, bytes, json } = blob;
-      const isKnown = json === undefined || json === true;
-      if (typeof sha256 === "string" && typeof bytes === "number" && isKnown) {
-        return new BlobReference(sha256, bytes, json === true ? "json" : "text");
-      }
-    }
+    const reference = isJsonObject(blob) ? blobReferenceIn(blob) : null;
+    if (reference !== null) return reference;
   }
   throw new StoreCorruptedError("an event's data has a reference that says nothing");
 }
 
-/** Parses a text that `encodeData` wrote, collects its references, and restores escaped names. */
 /** A value that was parsed from a text, with its references. */
 function withoutReserved(parsed: JsonValue, text: string, blobs: BlobReference[]): JsonValue {
   if (!hasReservedKey(text)) return parsed;
@@ -247,7 +268,7 @@ function parse(text: string): JsonValue {
   }
 }
 
-function textOf(data: JsonObject, write: DataWriter): string {
+function textOf(data: JsonObject, { write }: DataWriter): string {
   try {
     const text = write(data);
     // Each level takes at least two characters.

@@ -6,7 +6,10 @@ import type { Envelope, StoredEnvelope } from "../ports/event-store.ts";
 /** The type of the event that follows all erased events of a conversation. */
 export const contentErased = "ContentErased";
 
-/** Its data: the order, the number of events erased before it, and what was kept of them. */
+/** The type of the event that follows an erasure of single lines; the conversation goes on. */
+export const linesErased = "LinesErased";
+
+/** The data of a `ContentErased`: the order, the number of events erased before it, and what was kept of them. */
 export const contentErasedSchema = z.strictObject({
   orderId: z.string(),
   events: z.int().nonnegative(),
@@ -39,7 +42,8 @@ export const erasedData = (orderId: string): string => JSON.stringify({ erasedBy
 /** The order that an erased event or a `ContentErased` names; null if it names none. */
 export function orderIdIn(data: string): string | null {
   try {
-    const value: unknown = JSON.parse(data);
+    // Of data in lines, the facts are the first.
+    const value: unknown = JSON.parse(data.split("\n", 1)[0] ?? "");
     return isJsonObject(value) ? (textOrNull(value["erasedBy"]) ?? textOrNull(value["orderId"])) : null;
   } catch {
     return null;

@@ -10,14 +10,14 @@ import {
   type StoredEnvelope,
   StoreUnavailableError,
 } from "../ports/event-store.ts";
-import { writeBlob } from "./blobs.ts";
+import { type AppendEvents, writeBlob } from "./blobs.ts";
 import type { DataEncoding } from "./data.ts";
 import { firstRevision, resolveHeadMismatch } from "./idempotent-append.ts";
 import type { EventIds } from "./ids.ts";
 import { recordedAs } from "./place.ts";
-import { type NewEvent, prepareAppend } from "./prepare.ts";
+import { mayName, type NewEvent, prepareAppend } from "./prepare.ts";
 import { beginsAs, encodingOf, type NewestEvent } from "./stream-encoding.ts";
-import { keyOfNew, namesOf, namesOfNew, noteBegun } from "./stream-names.ts";
+import { keyOfNew, knownNames, namesOf, namesOfNew, noteBegun } from "./stream-names.ts";
 
 /** A conflict has the stream's actual head, and the events of a split append that were already written. */
 export type LogAppendResult<Event> = { readonly events: readonly (EventPlace & { readonly event: Event })[] } & (
@@ -89,19 +89,33 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
   } = sources;
   const newest = createNewestEvents();
 
+  const names: EventLog["names"] = (stream, head, events = []) =>
+    head === null ? namesOfNew(store, stream, { wanted, events, newNamingKey }) : namesOf(store, stream);
+
+  /** Not read for most appends, which name neither people nor long texts. */
+  const namesNeeded = (stream: string, head: Head | null, events: readonly NewEvent[]) =>
+    events.some(mayName) ? names(stream, head, events) : null;
+
   async function append<Event extends NewEvent["event"]>(
     stream: string,
     head: Head | null,
     events: readonly NewEvent<Event>[],
+    begin?: NewestEvent,
   ): Promise<LogAppendResult<Event>> {
     // Await only promises: besides waiting for the disk, an append has little to do.
-    const known = head === null ? beginsAs(store, stream, { wanted, events }) : newest.at(stream, head);
+    const known = head === null ? (begin ?? beginsAs(store, stream, { wanted, events })) : newest.at(stream, head);
     const { at: lastAt, encoding } =
       (known instanceof Promise ? await known : known) ?? (await storedAt(store, stream, head));
-    const salts = newSalt === undefined ? {} : { newSalt };
-    const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, clock, newEventId, encoding, ...salts });
-    for (const blob of blobs) await writeBlob(store, append, { stream, blob });
-    const namingKey = head === null ? await keyOfNew(store, stream, { encoding, events, newNamingKey }) : undefined;
+    const isConversation = stream.startsWith("conversation-");
+    const isNaming = encoding === "lines" && isConversation;
+    const given = isNaming ? (knownNames(store, stream) ?? (await namesNeeded(stream, head, events))) : null;
+    const lines = encoding === "lines" ? { lines: { newSalt, names: given } } : {};
+    // Asked before the names are used, because a key that was drawn for names lasts as long as they do.
+    const isBegun = head !== null || !isConversation;
+    const namingKey = isBegun ? undefined : await keyOfNew(store, stream, { encoding, events, newNamingKey });
+    const { appends, blobs } = prepareAppend({ stream, head, lastAt, events, clock, newEventId, ...lines });
+    const chunks: AppendEvents = (target, from, parts) => append(target, from, parts, { at: null, encoding });
+    for (const blob of blobs) await writeBlob(store, chunks, { stream, blob });
     let result: AppendResult = { status: "conflict", actual: head };
     const written: (EventPlace & { readonly event: Event })[] = [];
     for (const [part, each] of appends.entries()) {
@@ -124,12 +138,7 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     return { ...result, events: written };
   }
 
-  return {
-    store,
-    append,
-    names: (stream, head, events = []) =>
-      head === null ? namesOfNew(store, stream, { wanted, events, newNamingKey }) : namesOf(store, stream),
-  };
+  return { store, append, names };
 }
 
 type Repeating = {

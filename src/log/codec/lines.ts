@@ -38,7 +38,7 @@ const marks = /"\\u0001(\d+)(?:"|\.\d+":0)/g;
 
 /** Nothing of an event of another version is known to be a fact, but its data is an object. */
 const unknown: EventPlace = {
-  ...{ isNamed: false, isKept: false, isFact: false, isWhole: false, isProof: false, isLine: false },
+  ...{ isNamed: false, isKept: false, isFact: false, isWhole: false, hides: false, isProof: false, isLine: false },
   ...{ members: new Map<string, EventPlace>(), items: null },
 };
 
@@ -62,7 +62,7 @@ function split(value: JsonValue, place: EventPlace, splitting: Splitting): JsonV
     const isFact = place.isFact || (value === null && (place.items !== null || place.members.size > 0));
     return isFact && !hasMark(value) ? value : hidden(value, splitting.rest, splitting);
   }
-  if (place.isWhole && !hasMarkInside(value)) return value;
+  if (place.isWhole && !place.hides && !hasMarkInside(value)) return value;
   const inside = place.isLine ? { contents: splitting.contents, proof: splitting.proof, rest: newLine() } : splitting;
   return isJsonList(value) ? splitList(value, place, inside) : splitObject(value, place, inside);
 }
@@ -96,7 +96,7 @@ function splitObject(object: JsonObject, place: EventPlace, splitting: Splitting
   for (const name of Object.keys(object)) {
     const value = object[name];
     if (value === undefined) continue;
-    const member = place.isWhole ? (hasMark(name) ? undefined : whole) : place.members.get(name);
+    const member = place.isWhole ? inWhole(place, name) : place.members.get(name);
     if (member === undefined) {
       unnamed ??= {};
       setMember(unnamed, name, value);
@@ -107,6 +107,13 @@ function splitObject(object: JsonObject, place: EventPlace, splitting: Splitting
   }
   if (unnamed !== null) endRun(unnamed);
   return facts;
+}
+
+/** The place of a member of a fact that is known only as a whole. */
+function inWhole({ hides, members }: EventPlace, name: string): EventPlace | undefined {
+  if (hasMark(name)) return undefined;
+  const member = hides ? members.get(name) : undefined;
+  return member?.hides === true ? member : whole;
 }
 
 const hidden = (value: JsonValue, line: ContentLine, splitting: Splitting): string =>
@@ -121,7 +128,7 @@ function lineFor(json: string, line: ContentLine, { contents }: Splitting): numb
   return line.index + 1;
 }
 
-/** An event's data from its lines. */
+/** An event's data from its lines, none of which is erased. */
 export function joinLines(text: string): JsonValue {
   const json = text.includes("\n") || text.includes("\t") ? joined(text.split("\n")) : text;
   try {
@@ -162,11 +169,30 @@ const lost = (): StoreCorruptedError =>
   new StoreCorruptedError("a line of its data lacks a value that its facts refer to");
 
 /** As many characters as 128 bits take in base64url. */
-const saltLength = 22;
+export const saltLength = 22;
 
 const erasedMark = "~";
 
-const isErasedLine = (line: string): boolean => line.startsWith(erasedMark);
+/** Whether a line of the data is erased. No JSON text has a line feed. */
+export const hasErasedLine = (text: string): boolean => text.includes(erasedBegin);
+
+const erasedBegin = `\n${erasedMark}`;
+
+export const isErasedLine = (line: string): boolean => line.startsWith(erasedMark);
+
+/** The numbers of the erased lines of data. */
+export const erasedLinesOf = (text: string): readonly number[] =>
+  text.split("\n").flatMap((line, number) => (number > 0 && isErasedLine(line) ? [number] : []));
+
+/** The values of a content line, separated by tabs. */
+export const contentOfLine = (line: string): string => line.slice(saltLength);
+
+/** Data in lines without the content of some lines, by number, from 1. */
+export const withErasedLines = (text: string, erased: ReadonlySet<number>): string =>
+  text
+    .split("\n")
+    .map((line, number) => (number > 0 && erased.has(number) ? erasedLine(line) : line))
+    .join("\n");
 
 /** What stays of a line that is erased. */
 export const erasedLine = (line: string): string => (isErasedLine(line) ? line : `${erasedMark}${commitmentOf(line)}`);

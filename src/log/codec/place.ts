@@ -1,5 +1,6 @@
 import type { EventPlace } from "../../domain/events/recorded.ts";
 import type { Envelope } from "../ports/event-store.ts";
+import { actorOf } from "./actor-line.ts";
 
 /** An event with its place. Lists the members of `placeOf` explicitly, so that it creates one object per event. */
 export const recordedAs = <Event>(envelope: Envelope, event: Event): EventPlace & { readonly event: Event } => ({
@@ -7,7 +8,7 @@ export const recordedAs = <Event>(envelope: Envelope, event: Event): EventPlace 
   revision: envelope.revision,
   id: envelope.id,
   at: envelope.at,
-  actor: envelope.actor,
+  actor: actorOf(envelope),
   runId: envelope.runId ?? null,
   frame: envelope.frame ?? null,
   digest: envelope.digest,
@@ -20,7 +21,7 @@ export const placeOf = (envelope: Envelope): EventPlace => ({
   revision: envelope.revision,
   id: envelope.id,
   at: envelope.at,
-  actor: envelope.actor,
+  actor: actorOf(envelope),
   runId: envelope.runId ?? null,
   frame: envelope.frame ?? null,
   digest: envelope.digest,

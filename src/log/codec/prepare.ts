@@ -1,9 +1,12 @@
 import type { JsonObject } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
+import type { BlockNames } from "../../domain/block-names.ts";
+import { blobBytesMin } from "../../domain/essence.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { type Envelope, type Head, maxAppendBytes, maxEventBytes, type PreparedAppend } from "../ports/event-store.ts";
+import { nameGiven, withoutName } from "./actor-line.ts";
 import { checkBounds, envelopeBytes, isWithinBounds } from "./bounds.ts";
-import { type BlobText, type DataEncoding, encodeData, lineWriter } from "./data.ts";
+import { type BlobText, type DataWriter, encodeData, lineWriter } from "./data.ts";
 import { chainText, dataDigestOf, firstPrevious } from "./envelope.ts";
 import type { EventIds } from "./ids.ts";
 
@@ -27,10 +30,15 @@ export type PrepareOptions = {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly newEventId: EventIds;
-  /** Default: `json`. A stream has one encoding. */
-  readonly encoding?: DataEncoding;
+  /** Writes the events as lines. Default: as `json`. A stream has one encoding. */
+  readonly lines?: LineSources;
+};
+
+export type LineSources = {
+  /** Of the conversation; null if no event has anything to name (`mayName`). */
+  readonly names: BlockNames | null;
   /** 128 random bits as 22 characters of base64url, for each line. */
-  readonly newSalt?: () => string;
+  readonly newSalt?: (() => string) | undefined;
 };
 
 export type Preparation = {
@@ -46,7 +54,7 @@ export type Preparation = {
  * @throws {EventTooLargeError} if an event is over its bound even without its long strings.
  */
 export function prepareAppend(options: PrepareOptions): Preparation {
-  const { stream, head, events, newEventId, newSalt, encoding = "json" } = options;
+  const { stream, head, events, newEventId, lines } = options;
   const now = isoTime(options.clock());
   const latest = events.some((event) => event.at !== undefined) ? latestTimes(events, now) : [];
   let at = options.lastAt ?? latest[0] ?? now;
@@ -57,7 +65,7 @@ export function prepareAppend(options: PrepareOptions): Preparation {
   let revision = head === null ? 0 : head.revision + 1;
   for (const [index, event] of events.entries()) {
     at = event.at === undefined ? later(at, latest[index] ?? now) : isoTime(event.at);
-    const sealed = sealEvent(event, { id: newEventId(), stream, revision, at, previous, encoding, newSalt });
+    const sealed = sealEvent(event, { id: newEventId(), stream, revision, at, previous, lines });
     envelopes.push(sealed.envelope);
     bytesAtMost.push(sealed.bytesAtMost);
     if (sealed.blobs.length > 0) blobs.push(...sealed.blobs);
@@ -80,8 +88,7 @@ function latestTimes(events: readonly NewEvent[], now: string): readonly string[
 
 type EnvelopePlace = Pick<Envelope, "id" | "stream" | "revision" | "at"> & {
   readonly previous: string;
-  readonly encoding: DataEncoding;
-  readonly newSalt: (() => string) | undefined;
+  readonly lines: LineSources | undefined;
 };
 
 type SealedEvent = {
@@ -94,6 +101,7 @@ type SealedEvent = {
 // Runs for every event, so it creates few objects and spreads nothing.
 function sealEvent(proposed: NewEvent, place: EnvelopePlace): SealedEvent {
   const { event, actor, runId, frame } = proposed;
+  const { lines } = place;
   const envelope: { -readonly [Member in keyof Envelope]: Envelope[Member] } = {
     id: place.id,
     stream: place.stream,
@@ -101,16 +109,16 @@ function sealEvent(proposed: NewEvent, place: EnvelopePlace): SealedEvent {
     type: event.type,
     version: event.version,
     at: place.at,
-    actor,
-    encoding: place.encoding,
+    actor: lines === undefined ? actor : withoutName(actor, namesFor(lines)),
+    encoding: lines === undefined ? "json" : "lines",
     data: "",
     dataDigest: placeholder,
     digest: placeholder,
   };
   if (runId !== undefined) envelope.runId = runId;
   if (frame !== undefined) envelope.frame = frame;
-  const write = place.encoding === "lines" ? lineWriter(event, place.newSalt) : undefined;
-  const { text, blobs } = encodeData(event.data, () => maxEventBytes - envelopeBytes(envelope), write);
+  const writer = lines === undefined ? undefined : writerOf(proposed, lines);
+  const { text, blobs } = encodeData(event.data, () => maxEventBytes - envelopeBytes(envelope), writer);
   envelope.data = text;
   envelope.dataDigest = dataDigestOf(envelope);
   const chained = chainText(place.previous, envelope);
@@ -118,6 +126,31 @@ function sealEvent(proposed: NewEvent, place: EnvelopePlace): SealedEvent {
   // The hashed text is JSON of all members but data and digest, plus more than a digest. A UTF-16 unit takes at most three bytes, also
   // when the data, which is already JSON text, becomes a string in JSON.
   return { envelope, blobs, bytesAtMost: (chained.length + text.length) * 3 };
+}
+
+const writerOf = ({ event, actor }: NewEvent, lines: LineSources): DataWriter =>
+  lineWriter(event, {
+    idOf: (sha256) => namesFor(lines)().idOfBlob(sha256),
+    newSalt: lines.newSalt,
+    actorName: nameGiven(actor),
+  });
+
+const namesFor =
+  ({ names }: LineSources) =>
+  (): BlockNames => {
+    if (names === null) throw new Error("an event names a person or a long text, and no names were given");
+    return names;
+  };
+
+/** Whether an event in lines may need names of its conversation: for a person's alias, or for long texts. Blobs are only made of longer data. */
+export function mayName({ event, actor }: NewEvent): boolean {
+  if (nameGiven(actor) !== null) return true;
+  try {
+    return JSON.stringify(event.data).length * 3 > blobBytesMin;
+  } catch {
+    // Preparing the event says what is wrong with it.
+    return true;
+  }
 }
 
 // As long as a digest is.

@@ -7,7 +7,7 @@ import {
 } from "../ports/event-store.ts";
 import type { EventReader } from "./event-log.ts";
 import { type BlobReading, readEvent } from "./recorded.ts";
-import { noteFirst } from "./stream-names.ts";
+import { confirmNames, noteFirst } from "./stream-names.ts";
 
 export type ReadEventsOptions = ReadStreamOptions & {
   /** The last revision to read, in the direction of reading. */
@@ -38,6 +38,8 @@ export async function* rawEvents(
     if (revision === 0) {
       first = envelope;
       noteFirst(store, envelope);
+      if (envelope.encoding === "lines" && envelope.stream.startsWith("conversation-"))
+        await confirmNames(store, stream);
     }
     const recorded = rawEvent(store, envelope, { blobs, first });
     yield recorded instanceof Promise ? await recorded : recorded;

@@ -1,8 +1,7 @@
-import type { JsonObject } from "../../base/json.ts";
 import { isActor } from "../../domain/actor.ts";
 import { readBlock } from "../../domain/block-json.ts";
 import { type BlockNames, plainNames } from "../../domain/block-names.ts";
-import { blocksIn } from "../../domain/events/blocks-in.ts";
+import { blocksIn, declaredIn } from "../../domain/events/blocks-in.ts";
 import { parseConversationEvent, UnreadableEventError } from "../../domain/events/event.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import {
@@ -15,9 +14,9 @@ import {
 } from "../ports/event-store.ts";
 import { readBlob } from "./blobs.ts";
 import { decodeData, fillBlobs } from "./data.ts";
-import { ConversationErasedError, isErased } from "./erased.ts";
+import { ConversationErasedError, isErased, linesErased } from "./erased.ts";
 import { recordedAs } from "./place.ts";
-import { namesOf } from "./stream-names.ts";
+import { forgetNames, namesOf } from "./stream-names.ts";
 
 /** `resolve` (the default) puts the texts of blobs back into the data; `keep` leaves `BlobReference`s in it. */
 export type BlobReading = "resolve" | "keep";
@@ -36,6 +35,8 @@ export function readEvent(
   { blobs, first }: { readonly blobs?: BlobReading | undefined; readonly first?: Envelope | null } = {},
 ): RecordedEvent | Promise<RecordedEvent> {
   const read = readUnnamed(store, envelope, blobs);
+  // The erasure renewed the key, so names that were read before it are the old ones.
+  if (envelope.type === linesErased) forgetNames(store, envelope.stream);
   if (envelope.encoding !== "lines") return read;
   return read instanceof Promise ? read.then((recorded) => named(store, recorded, first)) : named(store, read, first);
 }
@@ -46,8 +47,11 @@ function named(
   first: Envelope | null = null,
 ): RecordedEvent | Promise<RecordedEvent> {
   const blocks = blocksIn(recorded.event);
-  if (blocks.length === 0) return recorded;
+  const declared = declaredIn(recorded.event);
+  if (blocks.length === 0 && declared === null) return recorded;
   const withNames = (names: BlockNames): RecordedEvent => {
+    // Settings without what was erased are not those of that name.
+    if (declared !== null && recorded.hasErased !== true) names.noteSettings?.(declared);
     if (names !== plainNames) for (const json of blocks) readBlock(json, names);
     return recorded;
   };
@@ -64,23 +68,24 @@ function readUnnamed(
   if (isErased(envelope)) throw new ConversationErasedError(envelope);
   const decoded = decodeData(envelope);
   const isWhole = blobs === "keep" || decoded.blobs.length === 0;
-  return isWhole ? parse(envelope, decoded.data) : readWithBlobs(store, envelope, decoded);
+  return isWhole ? parse(envelope, decoded) : readWithBlobs(store, envelope, decoded);
 }
 
-async function readWithBlobs(store: EventStore, envelope: Envelope, { data, blobs }: Decoded): Promise<RecordedEvent> {
+async function readWithBlobs(store: EventStore, envelope: Envelope, decoded: Decoded): Promise<RecordedEvent> {
   const textBySha256 = new Map<string, string>();
-  for (const blob of blobs) {
+  for (const blob of decoded.blobs) {
     const { sha256 } = blob.$blob;
     if (!textBySha256.has(sha256)) textBySha256.set(sha256, await readBlob(store, envelope.stream, blob));
   }
-  return parse(envelope, fillBlobs(data, textBySha256));
+  return parse(envelope, { ...decoded, data: fillBlobs(decoded.data, textBySha256) });
 }
 
 type Decoded = ReturnType<typeof decodeData>;
 
-function parse(envelope: Envelope, data: JsonObject): RecordedEvent {
+function parse(envelope: Envelope, { data, hasErased }: Omit<Decoded, "blobs">): RecordedEvent {
   if (!isActor(envelope.actor)) throw new UnreadableEventError("its actor is damaged");
-  return recordedAs(envelope, parseConversationEvent(envelope.type, envelope.version, data));
+  const recorded = recordedAs(envelope, parseConversationEvent(envelope.type, envelope.version, data));
+  return hasErased ? { ...recorded, hasErased } : recorded;
 }
 
 /** An event for a view, or the error that prevents reading it. */

@@ -47,6 +47,12 @@ export function namesOf(
   return known instanceof Promise ? known.then((names) => names ?? plainNames) : known;
 }
 
+/** The same if they need not be read. */
+export function knownNames(store: EventStore, stream: string): BlockNames | undefined {
+  const known = knownOf(store).byStream.get(stream);
+  return known instanceof Promise ? undefined : known;
+}
+
 function settledOrReading(
   store: EventStore,
   stream: string,
@@ -83,8 +89,19 @@ async function readNames(store: EventStore, stream: string, given: Envelope | nu
   return inherited ?? survivingNames(randomNamingKey());
 }
 
+/** How a stored key begins that an erasure has renewed: names from before it are not made with this key. */
+const renewedMark = "+";
+
+/** The key that takes the place of another one. */
+export const renewedKey = (newNamingKey: () => string = randomNamingKey): string => `${renewedMark}${newNamingKey()}`;
+
+/** A key as a store holds it. */
+export const namingKeyPattern: RegExp = /^\+?[0-9a-f]{64}$/;
+
 function namesBy(key: string): BlockNames {
-  const names = namesByKey.get(key, () => keyedNames(key));
+  const names = namesByKey.get(key, () =>
+    key.startsWith(renewedMark) ? survivingNames(key.slice(renewedMark.length)) : keyedNames(key),
+  );
   keyByNames.set(names, key);
   return names;
 }
@@ -156,6 +173,19 @@ export function noteFirst(store: EventStore, { stream, encoding }: Envelope): vo
   if (encoding !== "json" || !stream.startsWith("conversation-")) return;
   const { byStream } = knownOf(store);
   if (byStream.get(stream) === undefined) settle(store, stream, plainNames);
+}
+
+/** Reads the key again, where a stream is read from its beginning: another process may have renewed it. */
+export async function confirmNames(store: EventStore, stream: string): Promise<void> {
+  const known = knownNames(store, stream);
+  if (known === undefined || known === plainNames) return;
+  const key = (await store.namingKey?.(stream)) ?? null;
+  if (key !== null && keyByNames.get(known) !== key) forgetNames(store, stream);
+}
+
+/** The key of a stream's names was renewed: they have to be read again. */
+export function forgetNames(store: EventStore, stream: string): void {
+  knownOf(store).byStream.delete(stream);
 }
 
 /** Lets a store that holds a copy of another store's events use that store's names, so that digests compare. */

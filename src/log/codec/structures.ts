@@ -1,6 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
+import { blobIdSchema } from "../../domain/ids.ts";
 import { escapedBytes } from "./bounds.ts";
-import { BlobReference, SecretReference } from "./references.ts";
+import { type BlobNaming, BlobReference, SecretReference } from "./references.ts";
 
 /** A list or an object of an event's data. */
 export type Structure = JsonObject | readonly JsonValue[];
@@ -9,6 +10,7 @@ export type Structure = JsonObject | readonly JsonValue[];
 type Replacements = {
   readonly texts: ReadonlyMap<string, BlobReference>;
   readonly structures: ReadonlyMap<Structure, BlobReference>;
+  readonly maxReferenceBytes: number;
 };
 
 type Measured = { readonly bytes: number; readonly structures: readonly Candidate[] };
@@ -22,11 +24,13 @@ type Candidate = { readonly structure: Structure; readonly bytes: number };
 export function chooseStructures(
   data: JsonObject,
   texts: ReadonlyMap<string, BlobReference>,
-  maxBytes: number,
+  { maxBytes, idOf }: { readonly maxBytes: number; readonly idOf: BlobNaming },
 ): ReadonlyMap<Structure, BlobReference> {
   const chosen = new Map<Structure, BlobReference>();
+  const longest = longestReference(idOf);
+  const maxReferenceBytes = escapedBytes(JSON.stringify(longest)) + 16;
   for (;;) {
-    const { bytes, structures } = measure(data, { texts, structures: chosen });
+    const { bytes, structures } = measure(data, { texts, structures: chosen, maxReferenceBytes });
     // The last one is the data itself, which always stays in the event.
     const worth = structures.slice(0, -1).filter((candidate) => candidate.bytes > maxReferenceBytes);
     if (bytes <= maxBytes || worth.length === 0) return chosen;
@@ -35,19 +39,21 @@ export function chooseStructures(
     const next = smallestFirst.find((candidate) => candidate.bytes >= enough) ?? smallestFirst.at(-1);
     if (next === undefined) return chosen;
     // Its text is needed only for writing; here its length counts.
-    chosen.set(next.structure, longestReference);
+    chosen.set(next.structure, longest);
   }
 }
 
 // As long as any reference, so that replacing a structure always saves space.
-const longestReference = new BlobReference("0".repeat(64), 0, "json");
-const maxReferenceBytes = escapedBytes(JSON.stringify(longestReference)) + 16;
+const longestReference = (idOf: BlobNaming): BlobReference => {
+  const members = { sha256: "0".repeat(64), bytes: 0, json: true } as const;
+  return new BlobReference(idOf === null ? members : { ...members, id: blobIdSchema.parse(members.sha256) });
+};
 
 /**
  * The bytes of data inside the envelope, and of each list and object in it, inner ones first. Structures that hold a reference
  * that was read stay in place, so that no blob refers to another.
  */
-function measure(data: JsonObject, { texts, structures }: Replacements): Measured {
+function measure(data: JsonObject, { texts, structures, maxReferenceBytes }: Replacements): Measured {
   const found: Candidate[] = [];
   function bytesOf(value: JsonValue): Sized {
     if (typeof value === "string") return sized(escapedBytes(JSON.stringify(texts.get(value) ?? value)));

@@ -86,10 +86,23 @@ export type ReadLogOptions = {
   readonly signal?: AbortSignal;
 };
 
-/** A stream to erase, up to and with a revision. */
-export type ErasedStream = { readonly stream: string; readonly to: number };
+/** A stream to erase from, and the revisions; empty if only events that it inherits are erased. */
+export type ErasedStream = {
+  readonly stream: string;
+  readonly places: readonly { readonly from: number; readonly to: number }[];
+};
 
-/** Whole streams to erase from a store (rule: Erasure). */
+/** Lines of a stream's events to empty. The stream goes on. */
+export type LineErasure = {
+  /** The append of the event that says what was emptied, at the head that the stream must still have. */
+  readonly fence: PreparedAppend;
+  /** The numbers of the content lines to empty, from 1, by revision. */
+  readonly places: readonly { readonly revision: number; readonly lines: readonly number[] }[];
+  /** Replaces the stream's naming key, which is destroyed. If another stream would keep that key, nothing is erased: a conflict. */
+  readonly namingKey: string;
+};
+
+/** What to erase from a store: whole streams, and lines of others (rule: Erasure). */
 export type StreamErasure = {
   /** The id of the erasure order: every erased event names it. */
   readonly orderId: string;
@@ -97,6 +110,8 @@ export type StreamErasure = {
    * One append per stream, at the head that the stream must still have. Its event says that all events before it were erased.
    */
   readonly fences: readonly PreparedAppend[];
+  /** Streams that keep their events, and lose lines or only their naming key. */
+  readonly lines: readonly LineErasure[];
   /** What each erased event keeps besides its place and digest: its type, version and time, or nothing. */
   readonly kept: "skeleton" | "digests";
   /** Streams to remove with their events, heads and names: blobs, because their names reveal their content. */
@@ -110,6 +125,8 @@ export type ErasureResult =
   | {
       readonly status: "erased";
       readonly events: number;
+      /** Lines that were emptied, of events that stay. */
+      readonly lines: number;
       readonly removedEvents: number;
       readonly snapshots: number;
       readonly rows: number;
@@ -223,8 +240,8 @@ export interface EventStore extends AsyncDisposable {
   saveHeads?(): Promise<void>;
 
   /**
-   * Erases whole streams in one transaction, all or nothing. It appends the fences and empties the events before them, then deletes the
-   * `removed` streams, the snapshots of all these streams, and the rows. If the event of a build's checkpoint is gone, it moves the
+   * Erases whole streams and lines in one transaction, all or nothing. It appends the fences and empties the events before them or the lines,
+   * then deletes the `removed` streams, the snapshots of all these streams, and the rows, and destroys or replaces the naming keys. If the event of a build's checkpoint is gone, it moves the
    * checkpoint to the newest remaining event before it, so that no other row has to be rebuilt. It counts as one more save of each
    * build, so a projector that has read erased events cannot save. Absent if the store cannot erase.
    */
@@ -242,6 +259,9 @@ export interface EventStore extends AsyncDisposable {
    * overwriting (with `force`: every file).
    */
   scrub?(options?: { readonly force?: boolean }): Promise<ScrubResult>;
+
+  /** All files of the store, each as its bytes in pieces: an erasure searches them. Absent if the store has none. */
+  files?(): AsyncIterable<AsyncIterable<Uint8Array>>;
 
   /** May be called again without effect. */
   close(): Promise<void>;

@@ -4,7 +4,7 @@ import { emptyBlame } from "../../projections/blame.ts";
 import { ConversationDamagedError } from "../../projections/damage.ts";
 import type { EventReader } from "../codec/event-log.ts";
 import { isOfTheStore } from "../codec/recorded.ts";
-import { namesOf } from "../codec/stream-names.ts";
+import { confirmNames, namesOf } from "../codec/stream-names.ts";
 import { ConversationFold } from "../fold/conversation-fold.ts";
 import { type Folded, foldAll, foldWhole, lastEvent, takeEvent } from "../fold/fold.ts";
 import { skippedIn } from "../history/folded-history.ts";
@@ -116,8 +116,8 @@ async function foldNearest(log: EventReader, stream: string, to: number): Promis
     const { fold, snapshotWriter } = open;
     const from = fold.head === null ? 0 : fold.head.revision + 1;
     for await (const recorded of readHistory(log, stream, { from, to, skipped: fold.skipped, own: true })) {
-      // The snapshot may contain the event that is left out from here on.
-      if (recorded.event.type === "EventSkipped") return null;
+      // The snapshot may contain the event that is left out from here on, or what was erased.
+      if (recorded.event.type === "EventSkipped" || recorded.event.type === "LinesErased") return null;
       if (!(await takeEvent(log, open, recorded))) return null;
     }
     return (await snapshotWriter?.save()) === false ? null : open;
@@ -133,6 +133,7 @@ async function restoreNearest(log: EventReader, stream: string, to: number): Pro
   if (snapshots === undefined) return null;
   const snapshot = await readSnapshot(log.store, stream, to);
   if (snapshot !== null) {
+    await confirmNames(log.store, stream);
     const names = await namesOf(log.store, stream);
     const restored = await restoreFold(snapshots, { stream, names }, snapshot);
     return restored === undefined ? null : withTaker(log, restored, snapshot.data);

@@ -30,14 +30,16 @@ export async function restoreFold(
   for (const place of data.skipped) skipped.add(...place);
   const fold = new ConversationFold(stream, { ancestors: new Map(data.ancestors), skipped });
   const { view } = fold;
-  const { client, server, newest } = view;
+  const { client, server, newest, latest } = view;
   for (const each of rows) restoreFacts(server, each);
   const lists = { stream, names, textByName };
   client.committed = turnOfChunks(Turn.empty, data.turn, lists);
   for (const { scope, inferenceId, shared, rest } of data.newest) {
     const context = server.contexts.ofInference(inferenceId);
     if (context === null) return undefined;
-    newest.set(scope, { context, turn: turnOfChunks(client.committed.slice(shared), rest, lists) });
+    const turn = turnOfChunks(client.committed.slice(shared), rest, lists);
+    latest.set(scope, { context, turn });
+    if (context.unusable !== "no-id") newest.set(scope, { context, turn });
   }
   const { answeredBy, cameBackTo, answeredLength, interrupted, origin, title, labels, spent, lastAt } = data;
   Object.assign(client.answers, { answeredBy, cameBackTo, answeredLength, interrupted });

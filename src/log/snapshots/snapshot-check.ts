@@ -5,7 +5,7 @@ import type { Block } from "../../domain/block.ts";
 import { plainNames } from "../../domain/block-names.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { Turn } from "../../domain/turn.ts";
-import type { ConversationView } from "../../projections/conversation-view.ts";
+import { type ConversationView, savedAnswers } from "../../projections/conversation-view.ts";
 import { type ServerContextsView, serverContexts } from "../../projections/server-contexts.ts";
 import { isOfTheStore } from "../codec/recorded.ts";
 import { type EventStore, envelopeAt } from "../ports/event-store.ts";
@@ -120,15 +120,18 @@ export class SnapshotCheck {
     return start === turn.length ? null : "its Turn is shorter";
   }
 
-  async #newestProblem({ client, newest }: ConversationView, data: SnapshotData): Promise<string | null> {
+  async #newestProblem(view: ConversationView, data: SnapshotData): Promise<string | null> {
+    const { client, newest } = view;
+    const answers = savedAnswers(view);
     for (const { scope, inferenceId, shared, rest } of data.newest) {
-      const known = newest.get(scope);
+      const known = answers.get(scope);
       const isShared = known !== undefined && client.committed.slice(shared).digest === known.turn.slice(shared).digest;
       if (!isShared || known.context.inferenceId !== inferenceId) return `the newest response of ${scope} is another`;
       const problem = await this.#turnProblem(known.turn, rest, shared);
       if (problem !== null) return `the newest response of ${scope}: ${problem}`;
     }
-    return data.newest.length === newest.size ? null : "it knows other endpoints";
+    // Older versions saved only answers with an id.
+    return [newest.size, answers.size].includes(data.newest.length) ? null : "it knows other endpoints";
   }
 
   /** Compares what servers hold and have reported, and the names. */

@@ -1,4 +1,5 @@
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
+import { savedAnswers } from "../../projections/conversation-view.ts";
 import type { StreamRevision } from "../../projections/server-contexts.ts";
 import type { ConversationFold } from "../fold/conversation-fold.ts";
 import type { Head } from "../ports/event-store.ts";
@@ -119,7 +120,7 @@ export class SnapshotWriter {
     if (chunks === null) return;
     const rests: Chunk[] = [];
     const newest: SnapshotData["newest"] = [];
-    for (const [scope, { context, turn }] of view.newest) {
+    for (const [scope, { context, turn }] of savedAnswers(view)) {
       const shared = committed.commonPrefixLength(turn);
       const rest = cutTurn(turn, chunks, { stream, from: shared });
       if (rest === null) return;

@@ -47,8 +47,9 @@ export class HeldFold {
     }
     try {
       for await (const recorded of readHistory(this.#log, this.#name, { from: head.revision + 1, skipped })) {
-        // The folds may hold events that are to be left out.
-        if (recorded.event.type === "EventSkipped") return await this.foldAnew();
+        // The folds may hold events that are to be left out, or content that was erased.
+        if (recorded.event.type === "EventSkipped" || recorded.event.type === "LinesErased")
+          return await this.foldAnew();
         if (this.goesOnWith(recorded)) return await this.dropProposed();
         if (!(await this.take([recorded]))) return await this.foldAnew();
       }

@@ -62,10 +62,18 @@ export function verdictOn(known: Known): { readonly verdict: CacheVerdict; reado
       foreseenRead: known.tokens(read),
       unit: unit === null ? null : { path: unit.path, kind: unit.kind, name: unit.name },
       idleMs: isTimed && entry !== undefined ? at - entry.usedAt : null,
-      lost:
-        expected === null || told === undefined ? null : { ...expected, tokens: Math.max(0, expected.tokens - told) },
+      lost: expected === null || told === undefined ? null : paidAgain(expected, { told, input: counts?.input }),
     },
   };
+}
+
+/** What was expected, was not read, and is in the prompt: what was removed from it was not paid for again. */
+function paidAgain(
+  expected: CacheTokens,
+  { told, input }: { readonly told: number; readonly input: number | undefined },
+): CacheTokens {
+  const most = Math.min(expected.tokens, input ?? expected.tokens);
+  return { ...expected, tokens: Math.max(0, most - told) };
 }
 
 type Nearest = { readonly prompt: KnownPrompt; readonly shared: number };
@@ -108,36 +116,37 @@ function toldCause(
   const step = request.rules.stepTokens ?? unknownStep;
   const [foretold, most] = [tokens(read), tokens(shared)];
   if (foretold === null || most === null) return foreseen;
-  const { least } = bounds(foretold, step);
   // A cache that read anything reports at least the minimum.
   const isLess =
     told === 0
       ? foretold.tokens * (1 - shareOf(foretold)) >= Math.max(step, request.rules.minimumTokens ?? 0, 1)
-      : told < least;
+      : told < leastOf(foretold, step);
   if (isLess) {
     const entry = entryAt(read);
     return entry !== undefined && entry.leastUntil < request.at ? "maybe-expired" : "unexplained";
   }
-  return foreseen !== "read" && told > bounds(most, step).most ? "more-than-known" : foreseen;
+  return foreseen !== "read" && isMore(told, most, step) ? "more-than-known" : foreseen;
 }
 
-/** How many cached tokens an answer may report for a prefix. Where its tokens are an estimate, it may be off by a step as well. */
-function bounds(prefix: CacheTokens, step: number): { readonly least: number; readonly most: number } {
+/** The fewest cached tokens that an answer may report for a prefix. Where its tokens are an estimate, it may be off by a step as well. */
+function leastOf(prefix: CacheTokens, step: number): number {
   const { tokens, isAbout } = prefix;
   const inSteps = (number: number): number => number - (number % step);
-  if (!isAbout) return { least: inSteps(tokens), most: tokens };
-  const share = tokens * shareOf(prefix);
-  return {
-    least: Math.min(inSteps(tokens - share), inSteps(tokens) - step),
-    most: Math.max(tokens + share, tokens + step),
-  };
+  if (!isAbout) return inSteps(tokens);
+  return Math.min(inSteps(tokens - tokens * shareOf(prefix)), inSteps(tokens) - step);
 }
+
+/** Whether an answer reports more cached tokens than a prefix can have, with the words that the server itself puts around it. */
+const isMore = (told: number, prefix: CacheTokens, step: number): boolean =>
+  told * (1 - shareOf(prefix)) > prefix.tokens + (prefix.isAbout ? step : 0) + serverTokens;
 
 const shareOf = ({ isAbout }: CacheTokens): number => (isAbout ? aboutShare : 0);
 
 /** The largest step that a vendor names. */
 const unknownStep = 128;
 const aboutShare = 0.15;
+/** Marks of roles and the like, which no unit has. */
+const serverTokens = 16;
 
 /** What would have been read if nothing of the earlier prompt had been lost. */
 function expectedTokens({ tokens }: Known, { prompt, shared }: Nearest): CacheTokens | null {

@@ -1,5 +1,5 @@
 /** How long a vendor keeps a cache entry, in milliseconds; null where the vendor gives no such bound. */
-type CacheLifetime = {
+export type CacheLifetime = {
   /** An entry is there at least this long after it was last written or read. */
   readonly leastMs: number | null;
   /** An entry is gone after this. */

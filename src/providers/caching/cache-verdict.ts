@@ -59,7 +59,7 @@ export type CacheVerdict = {
   readonly shared: CacheTokens | null;
   /** What the request would read by the rules; null if the answers report too little. */
   readonly foreseenRead: CacheTokens | null;
-  /** What the request would have read if nothing had been lost, and what it lost; null if the answer reported too little. */
+  /** What the request would have read if nothing had been lost, and what of that it paid for again; null if the answer reported too little. */
   readonly expected: CacheTokens | null;
   readonly lost: CacheTokens | null;
 };

@@ -1,10 +1,10 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { type LeaseTask, renewLease } from "./lease-renewal.ts";
+import { holdLease, type LeaseTask } from "./lease-renewal.ts";
 
 /** The thread that renews a lease: a busy event loop of its process, even for minutes, does not stop it. */
 const ending = new AbortController();
 parentPort?.once("message", () => ending.abort());
-// Only `lease-holder.ts` starts this thread, with this data.
+// Only `liveness.ts` starts this thread, with this data.
 const task = workerData as LeaseTask;
-await renewLease(task, { ending: ending.signal, say: (news) => parentPort?.postMessage(news) });
+await holdLease(task, { ending: ending.signal, say: (news) => parentPort?.postMessage(news) });
 parentPort?.close();

@@ -3,11 +3,11 @@ import { type EventStore, StoreClosedError } from "../../log/ports/event-store.t
 import type { Liveness } from "../../log/ports/liveness.ts";
 import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
 import type { ViewStore } from "../../log/ports/view-store.ts";
+import type { LeasePace } from "../leases/lease-watch.ts";
 import { parseAddress } from "./address.ts";
 import { createAppends } from "./append.ts";
 import { connect } from "./connection.ts";
 import { openIdentity } from "./identity.ts";
-import type { LeasePace } from "./lease-watch.ts";
 import { createLiveness } from "./liveness.ts";
 import { createReads } from "./read.ts";
 import { createSession, type Session } from "./session.ts";

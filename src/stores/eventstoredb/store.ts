@@ -1,4 +1,4 @@
-import { leasePace } from "./lease-watch.ts";
+import { leasePace } from "../leases/lease-watch.ts";
 import { type EventStoreDbOptions, type EventStoreDbStore, openWithPace } from "./open.ts";
 
 /**

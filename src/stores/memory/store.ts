@@ -1,6 +1,7 @@
 import { checkBounds } from "../../log/codec/bounds.ts";
 import { erasedEnvelope } from "../../log/codec/erased.ts";
 import { firstRevision, isSameHead, resolveHeadMismatch } from "../../log/codec/idempotent-append.ts";
+import { withErasedLines } from "../../log/codec/lines.ts";
 import {
   type AppendResult,
   type ErasingStore,
@@ -121,11 +122,14 @@ export function createMemoryStore(): MemoryStore {
 
   async function erase(erasure: StreamErasure): Promise<ErasureResult> {
     refuseIfClosed();
-    const { fences, removed, rows } = erasure;
+    const { lines, removed, rows } = erasure;
+    const fences = [...erasure.fences, ...lines.map(({ fence }) => fence)];
     const moved = fences.find(({ stream, expectedHead }) => !isSameHead(expectedHead, headOf(stream)));
     if (moved !== undefined) return { status: "conflict", stream: moved.stream };
-    const counts = { events: 0, removedEvents: 0, snapshots: 0 };
-    for (const { stream } of fences) {
+    const sharing = sharingKey(erasure);
+    if (sharing !== null) return { status: "conflict", stream: sharing };
+    const counts = { events: 0, lines: 0, removedEvents: 0, snapshots: 0 };
+    for (const { stream } of erasure.fences) {
       const events = streams.get(stream) ?? [];
       for (const [revision, event] of events.entries()) {
         const left = erasedEnvelope(event, erasure);
@@ -136,18 +140,39 @@ export function createMemoryStore(): MemoryStore {
       counts.snapshots += snapshots.forget(stream);
       keys.delete(stream);
     }
+    for (const { fence, places, namingKey } of lines) {
+      const events = streams.get(fence.stream) ?? [];
+      for (const { revision, lines: numbers } of places) {
+        const event = events[revision];
+        if (event === undefined) continue;
+        const left = { ...event, data: withErasedLines(event.data, new Set(numbers)) };
+        events[revision] = left;
+        log[Number(left.position) - 1] = left;
+        counts.lines += numbers.length;
+      }
+      counts.snapshots += snapshots.forget(fence.stream);
+      keys.set(fence.stream, namingKey);
+    }
     for (const stream of removed) {
       for (const { position } of eventsOf(stream)) log[Number(position) - 1] = undefined;
       counts.removedEvents += eventsOf(stream).length;
       streams.delete(stream);
     }
-    const gone = new Set([...fences.map(({ stream }) => stream), ...removed]);
+    const gone = new Set([...erasure.fences.map(({ stream }) => stream), ...removed]);
     const erasedRows = views.forget(rows, (checkpoint) =>
       gone.has(checkpoint.stream) ? leftBefore(checkpoint) : checkpoint,
     );
     // All appends finish synchronously before the first is awaited, so no other append comes in between.
     await Promise.all(fences.map(append));
     return { status: "erased", ...counts, ...erasedRows };
+  }
+
+  /** A stream that would keep a key that is to be destroyed, such as a fork that began meanwhile. */
+  function sharingKey({ fences, lines }: StreamErasure): string | null {
+    const destroyed = new Set(lines.map(({ fence }) => keys.get(fence.stream)));
+    const named = new Set([...fences, ...lines.map(({ fence }) => fence)].map(({ stream }) => stream));
+    for (const [stream, key] of keys) if (destroyed.has(key) && !named.has(stream)) return stream;
+    return null;
   }
 
   /** The newest event up to a checkpoint that was not erased. */

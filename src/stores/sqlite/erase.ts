@@ -1,8 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import { erasedData } from "../../log/codec/erased.ts";
-import type { ErasureResult, ScrubResult, StreamErasure } from "../../log/ports/event-store.ts";
+import { withErasedLines } from "../../log/codec/lines.ts";
+import type { ErasureResult, LineErasure, ScrubResult, StreamErasure } from "../../log/ports/event-store.ts";
 import type { Checkpoint } from "../../log/ports/view-store.ts";
 import type { AppendInTransaction } from "./append.ts";
+import { namingKey } from "./read.ts";
 import { hasKeys, secureDelete } from "./schema.ts";
 import { createTransactions } from "./transaction.ts";
 
@@ -15,7 +17,7 @@ export function createErase(
   return (erasure, confirmPlace) => {
     try {
       return whole(() => {
-        for (const fence of erasure.fences) {
+        for (const fence of [...erasure.fences, ...erasure.lines.map((each) => each.fence)]) {
           if (append(fence).status === "conflict") throw new FenceConflict(fence.stream);
         }
         const result = eraseStreams(database, erasure);
@@ -40,7 +42,10 @@ class FenceConflict extends Error {
 }
 
 /** The statements are prepared on use, because most stores need them at most once. */
-function eraseStreams(database: DatabaseSync, { orderId, fences, kept, removed, rows }: StreamErasure): ErasureResult {
+function eraseStreams(
+  database: DatabaseSync,
+  { orderId, fences, lines, kept, removed, rows }: StreamErasure,
+): ErasureResult {
   const numberOf = database.prepare("SELECT number FROM streams WHERE name = ?");
   const skeleton = kept === "skeleton" ? "" : "type = '', version = 0, at = '',";
   const empty = database.prepare(
@@ -52,13 +57,21 @@ function eraseStreams(database: DatabaseSync, { orderId, fences, kept, removed, 
   const removeStream = database.prepare("DELETE FROM streams WHERE number = ?");
   const removeSnapshots = database.prepare("DELETE FROM snapshots WHERE stream = ?");
   const removeKey = hasKeys(database) ? database.prepare("DELETE FROM keys WHERE stream = ?") : null;
-  const counts = { events: 0, removedEvents: 0, snapshots: 0, rows: 0 };
+  const counts = { events: 0, lines: 0, removedEvents: 0, snapshots: 0, rows: 0 };
   for (const { stream, expectedHead } of fences) {
     const number = Number(numberOf.get(stream)?.["number"]);
     counts.events += Number(empty.run(erasedData(orderId), number, (expectedHead?.revision ?? -1) + 1).changes);
     counts.snapshots += Number(removeSnapshots.run(stream).changes);
     removeKey?.run(stream);
   }
+  const emptyLines = createLineEraser(database);
+  const destroyed = lines.map(({ fence: { stream } }) => namingKey(database, stream));
+  for (const { fence, places, namingKey } of lines) {
+    counts.lines += emptyLines(Number(numberOf.get(fence.stream)?.["number"]), places);
+    counts.snapshots += Number(removeSnapshots.run(fence.stream).changes);
+    database.prepare("INSERT OR REPLACE INTO keys (stream, key) VALUES (?, ?)").run(fence.stream, namingKey);
+  }
+  if (lines.length > 0) refuseSharedKeys(database, destroyed);
   for (const stream of removed) {
     const number = numberOf.get(stream)?.["number"];
     if (number === undefined) continue;
@@ -68,6 +81,29 @@ function eraseStreams(database: DatabaseSync, { orderId, fences, kept, removed, 
   const views = eraseRows(database, rows);
   moveCheckpoints(database, new Set([...fences.map(({ stream }) => stream), ...removed]));
   return { status: "erased", ...counts, ...views };
+}
+
+/** A stream that still has a key that was destroyed, such as a fork that began meanwhile: its names could be guessed. */
+function refuseSharedKeys(database: DatabaseSync, destroyed: readonly (string | null)[]): void {
+  const sharing = database.prepare("SELECT stream FROM keys WHERE key IN (SELECT value FROM json_each(?)) LIMIT 1");
+  const found = sharing.get(JSON.stringify(destroyed));
+  if (found !== undefined) throw new FenceConflict(String(found["stream"]));
+}
+
+/** Empties lines of a stream's events, by its number, and returns how many. */
+function createLineEraser(database: DatabaseSync): (stream: number, places: LineErasure["places"]) => number {
+  const read = database.prepare("SELECT data FROM events WHERE stream = ? AND revision = ?");
+  const write = database.prepare("UPDATE events SET data = ? WHERE stream = ? AND revision = ?");
+  return (stream, places) => {
+    let emptied = 0;
+    for (const { revision, lines } of places) {
+      const data = read.get(stream, revision)?.["data"];
+      if (typeof data !== "string") continue;
+      write.run(withErasedLines(data, new Set(lines)), stream, revision);
+      emptied += lines.length;
+    }
+    return emptied;
+  };
 }
 
 function eraseRows(database: DatabaseSync, keys: readonly string[]): Pick<ErasedRows, "rows" | "projections"> {

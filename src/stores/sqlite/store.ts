@@ -16,6 +16,7 @@ import { realTime } from "../time.ts";
 import { createAppend } from "./append.ts";
 import { createErase, scrubFile } from "./erase.ts";
 import { storeError } from "./errors.ts";
+import { filesOf } from "./files.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createGuarded, patiently } from "./guarded.ts";
 import { createHeadsBeside, type HeadsBeside } from "./heads-beside.ts";
@@ -266,6 +267,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
         return result;
       }),
     scrub,
+    ...(path === ":memory:" ? {} : { files: () => filesOf(path) }),
     namingKey: (stream) => guarded(() => namingKey(database, stream)),
     end: () => guarded(() => pages.end()),
     newestStream: (streamPrefix) => guarded(() => pages.newestStream(streamPrefix)),

@@ -59,9 +59,10 @@ test("every body is given again by the events, and verifies", async () => {
   }
   const bodies: unknown[] = [];
   const problems: unknown[] = [];
+  const names = await conversation.names();
   const folds = new CheckedFold("", codecs);
   for await (const recorded of conversation.history()) {
-    problems.push(folds.take(recorded));
+    problems.push(folds.take(recorded, names));
     if (recorded.event.type !== "InferenceRequested") continue;
     bodies.push(JSON.parse(rebuildRequest(folds.view, recorded, codecs).bodyText));
     problems.push(folds.checkRequest(recorded));

@@ -43,9 +43,10 @@ test("gives the bytes that the server received, for chained, rebased, full and r
   const rebuilt = await atRequests(conversation, ({ view, recorded }) => rebuildRequest(view, recorded, codecs));
   expect(rebuilt.map(({ bodyText }) => bodyText)).toEqual(server.requests.map(({ bodyText }) => bodyText));
   expect(rebuilt.map(({ digest }) => digest)).toEqual(server.requests.map(({ bodyText }) => sha256Hex(bodyText)));
+  const names = await conversation.names();
   const folds = new CheckedFold("stream", codecs);
   for await (const recorded of conversation.history()) {
-    expect(folds.take(recorded)).toBeNull();
+    expect(folds.take(recorded, names)).toBeNull();
     if (recorded.event.type === "InferenceRequested") expect(folds.checkRequest(recorded)).toBeNull();
   }
 });

@@ -4,7 +4,7 @@ import { type JsonObject, parseJson } from "../../../src/base/json.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
 import { plainNames } from "../../../src/domain/block-names.ts";
 import { type InferenceRequestedData, responseReceived } from "../../../src/domain/events/inference-events.ts";
-import { blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
+import { blockIdSchema, inferenceIdSchema, settingsNameSchema } from "../../../src/domain/ids.ts";
 import { decodeResponse, rebuildResponse } from "../../../src/engine/planning/response.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
 import { defaultCapabilities } from "../../../src/providers/settings/capabilities.ts";
@@ -17,7 +17,7 @@ const request: InferenceRequestedData = {
   attempt: 0,
   scope: "test",
   encoder: responsesCodec.name,
-  settingsDigest: "0".repeat(64),
+  settingsDigest: settingsNameSchema.parse("0".repeat(64)),
   decision: {
     strategy: "full",
     reason: "first-request",

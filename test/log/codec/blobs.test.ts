@@ -34,7 +34,7 @@ test("never cuts a pair of surrogates", async () => {
 });
 
 test("names the stream after the conversation and the content", () => {
-  const reference = new BlobReference("0".repeat(64), 1);
+  const reference = new BlobReference({ sha256: "0".repeat(64), bytes: 1 });
   expect(blobStream("conversation-cnv_x-y", reference)).toBe(`blob-cnv_x-y-${"0".repeat(64)}`);
 });
 

@@ -77,7 +77,7 @@ test("stores the smallest structure beside the rest that is enough", () => {
   const whole = { said: { text: "kept", logprobs: numbers(5_000), other: numbers(1_000) }, list: numbers(300) };
   const { text, blobs } = encodeData(whole, () => 60_000);
   const json = JSON.stringify(whole.said.logprobs);
-  expect(blobs).toEqual([{ reference: blobReferenceTo(json, "json"), text: json }]);
+  expect(blobs).toEqual([{ reference: blobReferenceTo(json, { holds: "json" }), text: json }]);
   const { sha256, bytes } = blobReferenceTo(json).$blob;
   expect(JSON.parse(text)).toEqual({
     ...whole,

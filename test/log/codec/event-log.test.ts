@@ -126,6 +126,13 @@ test("refuses an event that cannot be brought under its bound", async () => {
   await expect(log.append(stream, null, [noted({ ["k".repeat(300_000)]: 1 })])).rejects.toThrow(EventTooLargeError);
 });
 
+test("refuses a first event that is nested too deeply", async () => {
+  let nested: JsonObject = {};
+  for (let level = 0; level < 100_000; level += 1) nested = { nested };
+  const log = createEventLog(createMemoryStore(), sources());
+  await expect(log.append(stream, null, [declared(nested)])).rejects.toThrow(EventTooLargeError);
+});
+
 test("writes nothing of a split append when one of its events cannot be brought under its bound", async () => {
   const log = createEventLog(createMemoryStore(), sources());
   const tooLarge = noted({ ["k".repeat(300_000)]: 1 });

@@ -4,12 +4,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type JsonObject, jsonOf, objectOf, textOrEmpty } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
+import { keyedNames } from "../../../src/domain/block-names.ts";
 import { decodeData, encodeData, fillBlobs, lineWriter } from "../../../src/log/codec/data.ts";
 import { dataDigestOf } from "../../../src/log/codec/envelope.ts";
 import { commitmentOf, erasedLine, joinLines, linesDigest, linesOf, randomSalt } from "../../../src/log/codec/lines.ts";
 import { maxEventBytes, StoreCorruptedError } from "../../../src/log/ports/event-store.ts";
 import { cases } from "../../support/cases.ts";
 
+const named = keyedNames("0".repeat(64));
+const idOf = (sha256: string) => named.idOfBlob(sha256);
 const salt = "s".repeat(22);
 const appended = { type: "BlockAppended", version: 1 };
 const written = (data: JsonObject, event = appended): readonly string[] =>
@@ -59,6 +62,15 @@ describe("what is a fact, and what is content", () => {
       '{"inferenceId":"inf_1","requestDigest":\t1,"requestBytes":12,"scope":"https://a b"}',
       `"${"e".repeat(64)}"`,
     ]);
+  });
+
+  test("who changed a block before is content, although the rest of a decision is a fact", () => {
+    const told = { strategy: "full", details: { lane: "a" }, capabilities: { chain: true, other: 1 } };
+    const divergence = { index: 0, actor: { kind: "user", name: "Ada", more: 1 } };
+    const request = { decision: { ...told, rejected: { reason: "edited", divergence } } };
+    const [facts, ...others] = written(request, { type: "InferenceRequested", version: 1 });
+    expect(facts).toBe(JSON.stringify(request).replace('"Ada"', "\t1"));
+    expect(others).toEqual(['"Ada"']);
   });
 
   test("a fact with the character that marks a place is content", () => {
@@ -118,7 +130,7 @@ test("any data of any event is read as it was written", () => {
       const text = `{${members.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(",")}}`;
       // Parsed once more, because of two members with one name the last stays, at the place of the first.
       const data = objectOf(jsonOf(text));
-      const { text: lines, blobs } = encodeData(data, () => maxEventBytes, lineWriter({ type, version: 1 }));
+      const { text: lines, blobs } = encodeData(data, () => maxEventBytes, lineWriter({ type, version: 1 }, { idOf }));
       expect(blobs).toEqual([]);
       expect(JSON.stringify(decodeData({ encoding: "lines", data: lines }).data)).toBe(JSON.stringify(data));
     }),
@@ -133,7 +145,11 @@ test("data over the bound of an event leaves as much beside it as its lines need
     block: { block: { ...block, id: `blk_${index}` } },
   }));
   const data = { edits, after: "a" };
-  const { text, blobs } = encodeData(data, () => maxEventBytes, lineWriter({ type: "TurnReverted", version: 1 }));
+  const { text, blobs } = encodeData(
+    data,
+    () => maxEventBytes,
+    lineWriter({ type: "TurnReverted", version: 1 }, { idOf }),
+  );
   expect(Buffer.byteLength(JSON.stringify(text))).toBeLessThanOrEqual(maxEventBytes);
   expect(blobs.length).toBeGreaterThan(0);
   const texts = new Map(blobs.map(({ reference, text: stored }) => [reference.$blob.sha256, stored]));
@@ -175,7 +191,6 @@ describe("commitments", () => {
   });
 
   test.each([
-    ["a line that is erased", `${facts}\n${erasedLine(words)}`, "was erased"],
     ["a line that is not there", facts, "lacks a value"],
     ["a line that is no JSON", `${facts}\n${salt}[`, "not the parts"],
     ["a line without its value", `${facts}\n${salt.slice(1)}`, "lacks a value"],

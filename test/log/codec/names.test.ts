@@ -1,15 +1,18 @@
 import { expect, test } from "vitest";
 import { verifyStore } from "../../../src/audit/verify.ts";
+import { sha256Hex } from "../../../src/base/sha256.ts";
 import { exportBundle, importBundle } from "../../../src/carry/carry-bundle.ts";
 import { copyConversations } from "../../../src/carry/copy.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { codecs } from "../../../src/providers/codecs.ts";
 import { type ScriptedProvider, scripted } from "../../../src/providers/scripted/scripted.ts";
+import { reexecute } from "../../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../../src/stores/memory/store.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { seeds } from "../../support/cases.ts";
@@ -83,9 +86,19 @@ test("a short text is found from no event, and is from a conversation written as
   ] as const) {
     await using store = new TurnlogStore(createMemoryStore(), { encoding });
     const conversation = store.conversation("cnv_1");
-    await talk(conversation, answering(), pin);
-    const told = JSON.stringify((await eventsOf(conversation)).map(({ event }) => event));
+    const provider = scripted(["answer"]);
+    await conversation.append(pin);
+    const middleware = [
+      defineMiddleware({ name: "pin", version: "1.0.0", config: pin }, (next) => (turn) => next(turn)),
+    ];
+    await conversation.run(createEngine({ provider, middleware }), { instructions: pin });
+    const events = await eventsOf(conversation);
+    const told = JSON.stringify(events.map(({ event }) => event));
+    const [settings] = dataOf(events, "SettingsDeclared");
+    expect(settings?.settings["instructions"]).toBe(pin);
     expect(told.includes(user(pin).digest), encoding).toBe(isFound);
+    expect(told.includes(sha256Hex(JSON.stringify(settings?.settings))), encoding).toBe(isFound);
+    expect(told.includes(sha256Hex(JSON.stringify(pin))), encoding).toBe(isFound);
   }
 });
 
@@ -138,6 +151,34 @@ test("a run that was cut off is taken up with the names that it began with", asy
   expect(await conversation.run(engine)).toMatchObject({ text: "two", resumed: true });
   // The request that was not answered is sent again.
   expect(await strategiesOf(conversation)).toEqual(["full", "chained", "chained"]);
+});
+
+test("settings have one name in a conversation and its forks, also if the key is lost", async () => {
+  const events = createMemoryStore();
+  const namesOf = async (conversation: Conversation): Promise<readonly string[]> => {
+    const told: RecordedEvent[] = [];
+    for await (const recorded of conversation.history()) told.push(recorded);
+    return dataOf(told, "SettingsDeclared").map(({ digest }) => digest);
+  };
+  const engine = createEngine({ provider: answering() });
+  const instructions = "Be brief.".repeat(100);
+  const ask = async (conversation: Conversation, more = {}): Promise<void> => {
+    await conversation.append("hello");
+    await conversation.run(engine, { instructions, ...more });
+  };
+  const conversation = processOn(events);
+  await ask(conversation);
+  await ask(conversation, { temperature: 1 });
+  const fork = await conversation.fork();
+  for (const each of [conversation, fork]) await ask(each);
+  const names = await namesOf(fork);
+  expect(names).toHaveLength(2);
+  expect(await namesOf(conversation)).toEqual(names);
+
+  const keyless = { ...events, namingKey: async () => null };
+  for (const more of [{}, { temperature: 1 }]) await ask(processOn(keyless), more);
+  expect(await namesOf(processOn(keyless))).toEqual(names);
+  expect(await reexecute(processOn(keyless), engine)).toMatchObject({ runs: 5, difference: null });
 });
 
 test("a lost key costs one whole request at most, and is no error", async () => {

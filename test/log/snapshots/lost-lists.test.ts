@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { verification } from "../../../src/audit/verify.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
-import { inferenceIdSchema } from "../../../src/domain/ids.ts";
+import { inferenceIdSchema, settingsNameSchema } from "../../../src/domain/ids.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import type { SnapshotStore } from "../../../src/log/ports/snapshot-store.ts";
 import { ConversationWriter } from "../../../src/log/writer/conversation-writer.ts";
@@ -100,7 +100,7 @@ test("a snapshot that could not be written is written when the next one is due",
 test("what was recorded before a snapshot is not recorded again after it", async () => {
   const events = createMemoryStore();
   const scope = "https://api.openai.com/v1";
-  const digest = "0".repeat(64);
+  const digest = settingsNameSchema.parse("0".repeat(64));
   const inferenceId = inferenceIdSchema.parse(`inf_${"1".repeat(16)}`);
   const facts = [
     { type: "ResponseDeleted", version: 1, data: { scope, responseId: "resp_1", found: true } },

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { objectOf, parseJson } from "../../../src/base/json.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { shortDeclaration, wholeSettings } from "../../../src/domain/declared-settings.ts";
+import { settingsNameSchema } from "../../../src/domain/ids.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../../src/engine/stack/middleware.ts";
 import type { ReadStreamOptions } from "../../../src/log/ports/event-store.ts";
@@ -98,11 +99,13 @@ const settings = fc
   // As the log gives them back.
   .map((given) => objectOf(parseJson(JSON.stringify(given))));
 
+const name = (digit: string) => settingsNameSchema.parse(digit.repeat(64));
+
 test("what is declared short is read whole, to the order of its members", () => {
   fc.assert(
     fc.property(settings, settings, (base, next) => {
-      const declared = shortDeclaration({ digest: "d", settings: next }, { digest: "b", settings: base });
-      const whole = wholeSettings(declared, (digest) => (digest === "b" ? base : undefined));
+      const declared = shortDeclaration({ digest: name("d"), settings: next }, { digest: name("b"), settings: base });
+      const whole = wholeSettings(declared, (digest) => (digest === name("b") ? base : undefined));
       expect(JSON.stringify(whole)).toBe(JSON.stringify(next));
     }),
   );

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createLeaseWatch, type LeaseSight } from "../../../src/stores/eventstoredb/lease-watch.ts";
+import { createLeaseWatch, type LeaseSight } from "../../../src/stores/leases/lease-watch.ts";
 import type { Time } from "../../../src/stores/time.ts";
 
 /** A watch over leases that a test renews, by a clock that the test moves. */

@@ -66,7 +66,7 @@ test("a backup has what an open store wrote, though it is in the log beside the 
 test("backups while another process writes are each whole, and each a beginning of the log", async () => {
   const { file } = temporaryFolder();
   const streams = Array.from({ length: 4 }, (_, index) => `conversation-cnv_0${index}`);
-  const writer = startAside("stores/appending-process.ts", [file("store.db"), "100000", ...streams]);
+  const writer = startAside("stores/appending-process.ts", [`sqlite:${file("store.db")}`, "100000", ...streams]);
   let acknowledged = 0;
   writer.child.stdout?.on("data", (lines: Buffer) => {
     acknowledged += lines.toString().split("\n").length - 1;

@@ -107,7 +107,7 @@ asReader(
   "a log beside the file is read with it, or the store is refused (skipped where the system has no users)",
   async () => {
     const { file, path } = temporaryFolder();
-    const writing = [file("turnlog.db"), "1000000", "conversation-cnv_some"];
+    const writing = [`sqlite:${file("turnlog.db")}`, "1000000", "conversation-cnv_some"];
     const { readTo, kill } = startAside("stores/appending-process.ts", writing);
     await readTo(/./);
     await kill();

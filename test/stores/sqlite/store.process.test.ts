@@ -63,7 +63,7 @@ test("says what to do without write permission", async () => {
 });
 
 const startWriter = (path: string, appends: number, streams: readonly string[]): Aside =>
-  startAside("stores/appending-process.ts", [path, String(appends), ...streams]);
+  startAside("stores/appending-process.ts", [`sqlite:${path}`, String(appends), ...streams]);
 
 /** The lines of a writer until it ends; it is killed once it has written so many. */
 async function linesOf(writer: Aside, killAfter: number): Promise<string[]> {

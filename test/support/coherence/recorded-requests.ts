@@ -1,6 +1,6 @@
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Decision } from "../../../src/domain/events/inference-events.ts";
-import { rebuildRequest } from "../../../src/engine/planning/recorded-request.ts";
+import { hasErasedBody, rebuildRequest } from "../../../src/engine/planning/recorded-request.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { conversationView } from "../../../src/projections/conversation-view.ts";
 
@@ -13,7 +13,8 @@ export type RecordedRequest = {
   /** Whether it had something ready before anybody asked, and whether it continued from that. */
   readonly isWarmUp: boolean;
   readonly isWarm: boolean;
-  readonly bodyText: string;
+  /** Null if it carried what was erased since, so that nobody can make it again. */
+  readonly bodyText: string | null;
   isAnswered: boolean;
 };
 
@@ -47,9 +48,11 @@ export async function recordedRequests(
       if ((!isWarmUp && event.type !== "InferenceRequested") || recorded.stream !== stream) continue;
       // What its settings were is not known any more.
       if (hasSkips && !view.server.settings.has(event.data.settingsDigest)) continue;
-      const { bodyText, digest } = rebuildRequest(view, recorded, store.codecs);
+      const { bodyText: rebuilt, digest } = rebuildRequest(view, recorded, store.codecs);
+      const isErased = hasErasedBody(recorded);
+      const bodyText = isErased ? null : rebuilt;
       // Nor what a warm-up showed of an answer that was skipped.
-      if (hasSkips && isWarmUp && digest !== event.data.requestDigest) continue;
+      if (hasSkips && isWarmUp && !isErased && digest !== event.data.requestDigest) continue;
       const { strategy, transport, anchor } = event.data.decision;
       const isWarm = warmUps.has(anchor?.inferenceId ?? "");
       const lives = anchor?.lives !== undefined;
@@ -68,21 +71,24 @@ export async function recordedRequests(
 }
 
 /**
- * Whether requests came as they are recorded, in their order: one that was answered has come, one that was not, or whose event was
+ * Whether requests came as they are recorded, in their order, and those that cannot be made again had carried what was erased: one that was answered has come, one that was not, or whose event was
  * skipped, may have. `at` is the first that did not come like that.
  */
 export function cameAs(
   recorded: readonly (RecordedRequest | typeof forgotten)[],
   received: readonly string[],
-  told: (bodyText: string) => string,
+  { told, isGone }: { readonly told: (bodyText: string) => string; readonly isGone: (body: string) => boolean },
 ): { readonly isSame: boolean; readonly at: number } {
   let at = 0;
   /** How many may have come by now. */
   let came: ReadonlySet<number> = new Set([0]);
   for (const request of recorded) {
     const isOpen = request === forgotten || !request.isAnswered;
-    const body = request === forgotten ? null : told(request.bodyText);
-    const next = [...came].filter((count) => count < received.length && (body === null || body === received[count]));
+    const isIt = (body: string): boolean => {
+      if (request === forgotten) return true;
+      return request.bodyText === null ? isGone(body) : told(request.bodyText) === body;
+    };
+    const next = [...came].filter((count) => count < received.length && isIt(received[count] ?? ""));
     came = new Set([...(isOpen ? came : []), ...next.map((count) => count + 1)]);
     at = Math.max(at, ...came);
   }

@@ -44,6 +44,14 @@ export class Speech {
   readonly #hasHosted: boolean;
   readonly #said = new Map<string, Said>();
   readonly #notes = new Set<string>();
+  /** What erased blocks said, by the name under which they are recorded. */
+  readonly #erased = new Map<string, Said>();
+  /** Whether the content of settings may be erased. */
+  hasLostSettings = false;
+  /** Nonces that nobody may say any more. */
+  readonly #gone = new Set<string>();
+  /** The images, files and sounds that went with them. */
+  readonly #goneParts = new Set<string>();
   #nonces = 0;
   #responses = 0;
   #callIds: string[] = [];
@@ -179,7 +187,59 @@ export class Speech {
     return block.withText(text);
   }
 
+  /** The nonce of a block that may be erased: the texts of the engine and the notes have none. */
+  nonceOf(block: Block): string | null {
+    const said = this.saidOf(block);
+    if (said === null || this.isNote(block.text) || engineSays.includes(block.text)) return null;
+    return nonceOf(block.text) ?? nonceOf(JSON.stringify(block.payload));
+  }
+
+  /** Whether a text says what was erased. Ids of calls, which have nonces as well, are never erased. */
+  saysGone(text: string): boolean {
+    const nonces = text.match(/(?<!_)n\d+x/g) ?? [];
+    return nonces.some((nonce) => this.#gone.has(nonce)) || [...this.#goneParts].some((part) => text.includes(part));
+  }
+
+  /** The content of a block is erased. */
+  erase(block: Block): void {
+    const [said, nonce] = [this.saidOf(block), this.nonceOf(block)];
+    if (said === null) return;
+    this.#erased.set(block.recordedAs, said);
+    if (nonce !== null) this.#gone.add(nonce);
+    for (const part of said.shows) {
+      const shown = "source" in part ? part.source : "data" in part ? part.data : null;
+      if (shown !== null) this.#goneParts.add(shown.slice(shown.indexOf(",") + 1));
+    }
+    // Settings that say it in their instructions go as a whole, and with them every request that they shaped.
+    this.hasLostSettings ||= said.kind === "system" || said.kind === "developer";
+  }
+
+  /** Where a server still holds what was erased, its model reads it; else the stand-in. */
+  asHeldBy(block: Block, isHeld: (text: string) => boolean): Said | null | "left-out" {
+    const held = block.isErased ? this.#erased.get(block.recordedAs) : undefined;
+    if (held === undefined) return this.saidOf(block);
+    // What only its server understands has no stand-in, and takes the reasoning of its answer with it.
+    this.hostedMayBeMissing = true;
+    this.reasoningMayBeMissing = true;
+    const [shown] = held.shows;
+    const content = held.text === "" && shown !== undefined && "source" in shown ? shown.source : held.text;
+    if (held.kind !== "hosted" && !isHeld(content)) {
+      const standIn = this.saidOf(block);
+      if (held.kind === "reasoning") return "left-out";
+      return held.kind === "result" && standIn !== null ? { ...standIn, heldAs: held.text } : standIn;
+    }
+    return { ...held, quotedAs: block.text, ...(held.callId === undefined ? {} : { callId: block.callId ?? "" }) };
+  }
+
   saidOf(block: Block): Said | null {
+    const erased = block.isErased ? this.#erased.get(block.recordedAs) : undefined;
+    if (erased !== undefined) {
+      const { group } = erased;
+      // The answer is not whole any more.
+      const broken = group === null || block.wire?.group === undefined ? null : { ...group, size: group.size + 1 };
+      const callId = block.callId === null ? {} : { callId: block.callId };
+      return { ...erased, text: block.text, shows: [], group: broken, ...callId };
+    }
     if (block.kind === "tool_result" && engineSays.includes(block.text)) {
       return { kind: "result", text: block.text, shows: [], group: null, callId: block.callId ?? "" };
     }

@@ -49,6 +49,10 @@ export const emptyTally = () => ({
   damagedForks: 0,
   /** Forks that a skip in an ancestor left damaged during a run. */
   leftForks: 0,
+  /** Erasures between runs, the lines that they emptied, and requests that sent a stand-in. */
+  erasures: 0,
+  erasedLines: 0,
+  standIns: 0,
   incoherent: [] as string[],
 });
 

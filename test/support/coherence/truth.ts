@@ -24,6 +24,10 @@ export type Said = {
   readonly server?: string | undefined;
   /** Its response was not whole. */
   readonly isCutOff?: boolean;
+  /** How a message about its late result quotes a call that the server holds and that was erased since. */
+  readonly quotedAs?: string;
+  /** What an erased result was, if nothing that a server holds is it: a message about it may be. */
+  readonly heldAs?: string;
   /** A hosted item's type and id. */
   readonly hosted?: { readonly type: string; readonly id: string };
 };
@@ -88,8 +92,8 @@ type OpenCall = {
 };
 
 /** What the user says where the answer to a call comes when others have spoken: which call it was, and what it gave. */
-const lateText = ({ said: { name, text } }: OpenCall, output: string): string =>
-  `[Result of your earlier call ${name ?? ""}(${text}), which was not there before:]\n${output}`;
+const lateText = ({ said: { name, text, quotedAs = text } }: OpenCall, output: string): string =>
+  `[Result of your earlier call ${name ?? ""}(${quotedAs}), which was not there before:]\n${output}`;
 
 type Line = Told | Extract<Expected, { readonly kind: "hosted" }>;
 

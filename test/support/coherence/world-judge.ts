@@ -1,5 +1,6 @@
 import { isJsonObject } from "../../../src/base/json.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
+import { hashOf } from "../../../src/reference-server/ciphertext.ts";
 import { type Expected, judge } from "../../../src/reference-server/server.ts";
 import type { Dialect, Front } from "../dialect.ts";
 import type { Speech } from "./speech.ts";
@@ -94,8 +95,18 @@ export class WorldJudge {
         continue;
       }
       const lines = this.#server.lines(this.#judged);
-      const said = (this.outgoing?.blocks ?? []).map((block) => this.#speech.saidOf(block));
+      // Of two blocks with one content, a server may hold the first, and have been sent a stand-in of the second.
+      const left = [...(lines ?? [])];
+      const isHeld = (text: string): boolean => {
+        const at = left.findIndex((line) => line.endsWith(hashOf(text)));
+        if (at >= 0) left.splice(at, 1);
+        return at >= 0;
+      };
+      const all = (this.outgoing?.blocks ?? []).map((block) => this.#speech.asHeldBy(block, isHeld));
+      const said = all.filter((one) => one !== "left-out");
       const unknown = said.indexOf(null);
+      if (this.#speech.saysGone(request.bodyText)) this.blame(`request ${this.#judged} says what was erased`);
+      if (request.bodyText.includes("[erased]")) this.#tally.standIns += 1;
       if (lines === undefined || unknown >= 0) {
         this.blame(`request ${this.#judged} has no reading, or block ${unknown} of its Turn was never said`);
         continue;
@@ -118,10 +129,12 @@ export class WorldJudge {
       // Where a hosted item cannot be sent, the reasoning that led to it goes with it.
       const mayLackReasoning =
         mayLackHosted || this.#speech.reasoningMayBeMissing || this.#dialect.leavesReasoning === true;
-      const judgement = judge(expected.filter(isCompared), lines.filter(isCompared), {
-        reasoning: mayLackReasoning ? "subset" : "exact",
-      });
-      if (!judgement.coherent) this.blame(`request ${this.#judged}: ${judgement.summary}`);
+      const judged = (of: readonly string[]) =>
+        judge(of.filter(isCompared), lines.filter(isCompared), { reasoning: mayLackReasoning ? "subset" : "exact" });
+      const judgement = judged(expected);
+      const isEarlier = (): boolean =>
+        saidBefore(rest).some((said) => judged(expectedLines(said, { instructions, tools }, endpoint)).coherent);
+      if (!judgement.coherent && !isEarlier()) this.blame(`request ${this.#judged}: ${judgement.summary}`);
     }
   }
 
@@ -160,6 +173,13 @@ export class WorldJudge {
     if (status === 400 && (isOfThread || isChained) && this.#speech.hasSkips) return true;
     return this.hasForgotten && (status === 404 || (status === 400 && isChained));
   }
+}
+
+/** A message about a late result that was sent before an erasure quotes the call, or the result, or both, as they were. */
+function saidBefore(said: readonly Said[]): readonly (readonly Said[])[] {
+  const withCalls = said.map(({ quotedAs: _, ...one }) => one);
+  const withResults = (of: readonly Said[]) => of.map(({ heldAs, ...one }) => ({ ...one, text: heldAs ?? one.text }));
+  return [withCalls, withResults(said), withResults(withCalls)];
 }
 
 /** Whether a request goes on from what a server holds. */

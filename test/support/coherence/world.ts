@@ -16,6 +16,7 @@ import type { Dialect, Front } from "../dialect.ts";
 import { replayed } from "../replayed.ts";
 import { compacted } from "./compacted.ts";
 import { Connected } from "./connected.ts";
+import { Erasures } from "./erasures.ts";
 import { type Interruptions, interruptionsOf } from "./interrupted.ts";
 import { createRandom, type Random } from "./random.ts";
 import { randomLayer } from "./random-layer.ts";
@@ -28,12 +29,12 @@ import { type AskedRun, isAsked, WorldJudge } from "./world-judge.ts";
 /**
  * Plays worlds of a dialect until the judge has looked at so many requests; of several, the seed says which.
  *
- * @param options - `troubled` is the share of worlds whose events are damaged and skipped, and to which others append in mid-run. `onWorld` is
+ * @param options - `troubled` is the share of worlds whose events are damaged and skipped, and to which others append in mid-run; `erasing` that of worlds from which blocks are erased between runs. `onWorld` is
  * given the store of each world that was played, before it is closed.
  */
 export async function play(
   dialects: Dialect | readonly [Dialect, ...Dialect[]],
-  { requests, tally, troubled = 0, onWorld = async () => undefined, encoding = "lines" }: PlayOptions,
+  { requests, tally, troubled = 0, erasing = 0, onWorld = async () => undefined, encoding = "lines" }: PlayOptions,
 ) {
   let playing: World | null = null;
   const all = [dialects].flat();
@@ -49,7 +50,7 @@ export async function play(
       const [dialect, server] = [all[at], servers[2 * at + (isUntidy ? 1 : 0)]];
       if (dialect === undefined || server === undefined) throw new Error("there is no dialect to play");
       server.clear();
-      playing = new World(seed, { server, dialect, troubled }, tally);
+      playing = new World(seed, { server, dialect, troubled, erasing }, tally);
       try {
         await playing.play({ encoding, onWorld });
       } catch (error) {
@@ -67,6 +68,7 @@ type PlayOptions = {
   readonly requests: number;
   readonly tally: Tally;
   readonly troubled?: number;
+  readonly erasing?: number;
   readonly onWorld?: (store: TurnlogStore) => Promise<void>;
   readonly encoding?: "json" | "lines";
 };
@@ -92,10 +94,16 @@ class World {
   readonly #judge: WorldJudge;
   readonly #answered: string[] = [];
   readonly #troubles: Troubles;
+  readonly #erasures: Erasures;
 
   constructor(
     seed: number,
-    { server, dialect, troubled }: { readonly server: Front; readonly dialect: Dialect; readonly troubled: number },
+    {
+      server,
+      dialect,
+      troubled,
+      erasing,
+    }: { readonly server: Front; readonly dialect: Dialect; readonly troubled: number; readonly erasing: number },
     tally: Tally,
   ) {
     this.#random = createRandom(seed);
@@ -109,7 +117,9 @@ class World {
     this.#tally = tally;
     this.#judge = new WorldJudge({ seed, server, dialect, speech: this.#speech, tally });
     const blame = (what: string): void => this.#judge.blame(what);
-    this.#troubles = new Troubles({ seed, speech: this.#speech, dialect, tally, blame }, troubled);
+    const befallen = { seed, speech: this.#speech, dialect, tally, blame };
+    this.#troubles = new Troubles(befallen, troubled);
+    this.#erasures = new Erasures(befallen, erasing);
   }
 
   async play({ encoding, onWorld }: Required<Pick<PlayOptions, "encoding" | "onWorld">>): Promise<void> {
@@ -141,6 +151,7 @@ class World {
     if (random.chance(0.5)) await conversation.append(this.#speech.newMessage("system"));
     for (let run = 1 + random.below(4); run > 0; run -= 1) {
       await troubles.between(conversation);
+      await this.#erasures.between(store, conversation);
       if (this.#answering.chance(0.4)) await this.#answerLate(conversation);
       await conversation.append(this.#speech.newMessage("user"));
       if (this.#answering.chance(0.4)) await this.#answerLate(conversation);
@@ -218,6 +229,7 @@ class World {
       if (this.#compacting.chance(0.1)) await this.#compact(conversation);
     }
     await troubles.end();
+    await this.#erasures.end(store);
     await this.#compareBodies(store);
     await this.#replay(store);
     // Folded anew from the first event, the log gives what the writer held.
@@ -391,7 +403,10 @@ class World {
     }
     const { told = (bodyText: string): string => bodyText } = this.#dialect;
     const received = this.#server.requests.filter(isAsked).map(({ bodyText }) => told(bodyText));
-    const { isSame, at } = cameAs(recorded, received, told);
+    const { isSame, at } = cameAs(recorded, received, {
+      told,
+      isGone: (body) => this.#speech.hasLostSettings || this.#speech.saysGone(body),
+    });
     if (!isSame) this.#judge.blame(`the body of request ${at} is not what the events give`);
   }
 

@@ -1,4 +1,5 @@
 import { isLong, isRound, partOf } from "../cases.ts";
+import { hasPostgres } from "../stores/postgres-server.ts";
 import { runningServers } from "../stores/running-server.ts";
 import type { Served } from "./killed-world.ts";
 
@@ -34,6 +35,7 @@ const listed: readonly Kind[] = [
   ["sqlite, by the Claude CLI", { dialect: "claude-cli" }, few],
   ["eventstoredb", {}, 5],
   ["an unkind eventstoredb", {}, 10],
+  ...(hasPostgres ? [["postgres", {}, 10] as const] : []),
   // Every stop of a warm-up is met in a test of its own.
   ...(isLong ? [["sqlite, over WebSocket, warmed up", warmedUp, 1] as const] : []),
   ...runningServers.map(() => ["the server of TURNLOG_TEST_ESDB", {}, 5] as const),

@@ -4,11 +4,13 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { interceptedBy } from "../../../src/engine/run/run-options.ts";
+import { initPostgresStore } from "../../../src/stores/postgres/setup.ts";
 import { firstSeed } from "../cases.ts";
 import type { Front } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
 import { startServerProcess } from "../eventstoredb/started-server.ts";
 import { replayed } from "../replayed.ts";
+import { startPostgres } from "../stores/postgres-server.ts";
 import { freshAddress, runningServers } from "../stores/running-server.ts";
 import { problemsIn } from "../verified.ts";
 import { counting, engineOf, onceOnly, openWorld, type Place, readLedger, thinking } from "./crash-world.ts";
@@ -25,9 +27,11 @@ export async function createWorld(kind: string, served: Served = {}): Promise<Wo
   const events = kind.endsWith("eventstoredb")
     ? await startServerProcess(kind === "eventstoredb" ? 0 : firstSeed)
     : null;
+  const postgres = kind === "postgres" ? await startPostgres() : null;
+  if (postgres !== null) await initPostgresStore(postgres.url("postgres"));
   const url = kind.startsWith("sqlite")
     ? `sqlite:${join(folder, "turnlog.db")}`
-    : (events?.url ?? freshAddress(runningServers[0] ?? ""));
+    : (postgres?.url("postgres") ?? events?.url ?? freshAddress(runningServers[0] ?? ""));
   const place = {
     url,
     dialect,
@@ -47,6 +51,7 @@ export async function createWorld(kind: string, served: Served = {}): Promise<Wo
       await store.close();
       await model[Symbol.asyncDispose]();
       await events?.[Symbol.asyncDispose]();
+      await postgres?.end();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -24,6 +24,7 @@ export const portMethods = {
     erase: by("erasure/resume"),
     checkErasure: by("erasure/permission"),
     scrub: by("erasure/resume"),
+    files: by("erasure/search"),
     close: alone,
   },
   SnapshotStore: { get: here, put: here, deleteAll: alone },

@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type JsonValue } from "../../../src/base/json.ts";
-import { type Sha256, sha256OfPair } from "../../../src/base/sha256.ts";
+import { type Sha256, sha256Hex, sha256OfPair } from "../../../src/base/sha256.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { Block } from "../../../src/domain/block.ts";
 import type { BlockJson } from "../../../src/domain/block-json.ts";
@@ -14,9 +14,9 @@ import { type ConversationView, conversationView } from "../../../src/projection
 /** The digests that a store's events record, and those among them that follow from contents alone: a guess of the content finds them. */
 export type Guessed = { readonly recorded: number; readonly blocks: number; readonly guessed: readonly string[] };
 
-/** Computes every digest of contents that could stand in the events: of blocks, and contexts chained over them. */
+/** Computes every digest of contents that could be in the events: of blocks, contexts chained over them, settings, and layers. */
 export async function guessedIn(store: TurnlogStore): Promise<Guessed> {
-  const guesses = new Set<Sha256>();
+  const guesses = new Set<Sha256>([configOfMost]);
   const recordedAt = new Map<Sha256, string>();
   let blocks = 0;
   for await (const id of store.conversations()) {
@@ -30,7 +30,7 @@ export async function guessedIn(store: TurnlogStore): Promise<Guessed> {
         for (const block of bothForms(new Block(json))) guesses.add(block.digest);
       }
       for (const list of listsIn(view, recorded, store)) addContexts(guesses, list);
-      // Settings and layers have digests of their own, which are of no block.
+      for (const settings of view.server.settings.values()) guesses.add(sha256Hex(JSON.stringify(settings)));
       noteDigests(recordedAt, recorded.event.data, `${recorded.event.type}@${recorded.revision}`);
     }
   }
@@ -38,6 +38,9 @@ export async function guessedIn(store: TurnlogStore): Promise<Guessed> {
   const guessed = [...recordedAt].flatMap(([digest, place]) => (guesses.has(digest) ? [place] : []));
   return { recorded: recordedAt.size, blocks, guessed };
 }
+
+/** The digest of the configuration of a layer that has none. */
+const configOfMost = sha256Hex("null");
 
 const jsonsIn = ({ event }: RecordedEvent): readonly BlockJson[] =>
   event.type === "WarmUpAnswered" ? event.data.output : blocksIn(event);

@@ -42,7 +42,7 @@ export const storeMistakes: readonly Mistake[] = [
   [
     "openStore('redis://host')",
     () => openStore("redis://me:secret@host"),
-    "redis://host is not the address of a store: use sqlite:PATH, esdb://HOST:PORT, or memory: for tests and temporary work",
+    "redis://host is not the address of a store: use sqlite:PATH, postgres://HOST/DATABASE, esdb://HOST:PORT, or memory: for tests and temporary work",
   ],
   ["openStore('memory')", () => openStore("memory"), "memory is not the address of a store: did you mean memory:?"],
   [

@@ -1,4 +1,8 @@
 import { build } from "../../../tools/build.ts";
+import { buildPage } from "../../../tools/build-page.ts";
 
 /** Before tests of the package: builds it, where its sources changed. `npm run check` checks the types of what is built. */
-export default (): Promise<void> => build({ ifStale: true, declarations: "unchecked" });
+export default async (): Promise<void> => {
+  await build({ ifStale: true, declarations: "unchecked" });
+  await buildPage({ ifMissing: true });
+};

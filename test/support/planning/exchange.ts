@@ -1,5 +1,4 @@
 import type { JsonObject } from "../../../src/base/json.ts";
-import { sha256Hex } from "../../../src/base/sha256.ts";
 import { anchorName } from "../../../src/domain/anchor.ts";
 import { plainNames } from "../../../src/domain/block-names.ts";
 import type { InferenceRequestedData } from "../../../src/domain/events/inference-events.ts";
@@ -8,6 +7,7 @@ import type { Turn } from "../../../src/domain/turn.ts";
 import { type BuiltRequest, buildRequest } from "../../../src/engine/planning/build-request.ts";
 import { usedUp } from "../../../src/engine/planning/contexts.ts";
 import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan-request.ts";
+import { settingsName } from "../../../src/engine/planning/request-settings.ts";
 import { decodeResponse } from "../../../src/engine/planning/response.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import { entersTurn } from "../../../src/projections/apply-to-turns.ts";
@@ -59,7 +59,7 @@ export function createExchange(server: ReferenceServer) {
 
   function planned(turn: Turn, options: RequestOptions = {}): Planned {
     const { settings = defaultSettings, capabilities = defaultCapabilities, ...rest } = options;
-    const digest = sha256Hex(JSON.stringify(settings));
+    const digest = settingsName(settings, plainNames);
     view.settings.set(digest, settings);
     const request: PlanRequest = {
       turn,

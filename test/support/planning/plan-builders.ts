@@ -1,11 +1,12 @@
 import type { JsonObject } from "../../../src/base/json.ts";
-import { sha256Hex } from "../../../src/base/sha256.ts";
 import type { Actor } from "../../../src/domain/actor.ts";
 import { Block } from "../../../src/domain/block.ts";
-import type { BlockId } from "../../../src/domain/ids.ts";
+import { plainNames } from "../../../src/domain/block-names.ts";
+import type { BlockId, SettingsName } from "../../../src/domain/ids.ts";
 import { assistant } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import type { ContextLookup, PlanRequest } from "../../../src/engine/planning/plan-request.ts";
+import { settingsName } from "../../../src/engine/planning/request-settings.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 import type { Invalidation, ServerContext } from "../../../src/projections/server-contexts.ts";
 import { responsesCodec } from "../../../src/providers/responses/responses-codec.ts";
@@ -92,10 +93,10 @@ export function asked(turn: Turn, known: Known = {}, changes: Partial<PlanReques
   };
 }
 
-const digestOf = (settings: JsonObject): string => sha256Hex(JSON.stringify(settings));
+const digestOf = (settings: JsonObject): SettingsName => settingsName(settings, plainNames);
 
 function lookup({ contexts = [], newestTurn, invalid = {}, settings = [] }: Known): ContextLookup {
-  const declared = new Map([{ model: "m" }, ...settings].map((each) => [digestOf(each), each]));
+  const declared = new Map<string, JsonObject>([{ model: "m" }, ...settings].map((each) => [digestOf(each), each]));
   return {
     byTurn: (digest) => contexts.filter((context) => context.turn === digest && context.unusable !== "no-id"),
     ofTurn: (digest) => contexts.filter((context) => context.turn === digest),
@@ -114,6 +115,6 @@ function lookup({ contexts = [], newestTurn, invalid = {}, settings = [] }: Know
 }
 
 /** The digest of settings as a context names them. */
-export const settingsOf = (settings: JsonObject): { readonly settingsDigest: string } => ({
+export const settingsOf = (settings: JsonObject): { readonly settingsDigest: SettingsName } => ({
   settingsDigest: digestOf(settings),
 });

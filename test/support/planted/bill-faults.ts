@@ -86,4 +86,25 @@ export const billFaults: readonly PlantedFault[] = [
     put: "sheet.tier === null && tierNamed(tier) !== undefined",
     suite: "bill/price-file",
   },
+  {
+    of: "a layer that has stopped changing a block is not blamed",
+    file: "engine/planning/changed-by.ts",
+    find: "const [was, is] = at < 0 ? [before[since.length], undefined] : [before[at], since[at]];",
+    put: "const [was, is] = at < 0 ? [undefined, undefined] : [before[at], since[at]];",
+    suite: "conversation/why-cache",
+  },
+  {
+    of: "lost tokens are priced as if reading them were free",
+    file: "bill/price-of-miss.ts",
+    find: "const difference = paid.amount - saved.amount;",
+    put: "const difference = paid.amount;",
+    suite: "conversation/why-cache",
+  },
+  {
+    of: "what was paid for again is also in the rest of a bill by layer",
+    file: "projections/misses.ts",
+    find: "uncached: sums.uncached - paid.uncached }",
+    put: "uncached: sums.uncached }",
+    suite: "conversation/cache",
+  },
 ];

@@ -117,8 +117,8 @@ export const logFaults: readonly PlantedFault[] = [
   {
     of: "a process goes on with what an operator has skipped since it was read",
     file: "log/writer/held-fold.ts",
-    find: 'if (recorded.event.type === "EventSkipped") return await this.foldAnew();',
-    put: "",
+    find: 'recorded.event.type === "EventSkipped" || recorded.event.type === "LinesErased"',
+    put: "false",
     suite: "coherence/troubled",
   },
   {

@@ -3,7 +3,7 @@ import type { Block } from "../../../src/domain/block.ts";
 import { type BlockJson, blockToJson } from "../../../src/domain/block-json.ts";
 import type { ConversationEvent, ConversationEventOf } from "../../../src/domain/events/event.ts";
 import type { RecordedEvent } from "../../../src/domain/events/recorded.ts";
-import { blockIdSchema, inferenceIdSchema } from "../../../src/domain/ids.ts";
+import { blockIdSchema, configNameSchema, inferenceIdSchema, settingsNameSchema } from "../../../src/domain/ids.ts";
 import type { Projection } from "../../../src/projections/projection.ts";
 
 type Place = { readonly actor?: Actor; readonly at?: string; readonly revision?: number };
@@ -34,7 +34,7 @@ function recorded(event: ConversationEvent, { actor = { kind: "engine" }, revisi
   };
 }
 
-export const digest = "0".repeat(64);
+export const digest = settingsNameSchema.parse("0".repeat(64));
 export const inferenceId = (name: string) => inferenceIdSchema.parse(`inf_${name.padStart(16, "0")}`);
 
 /** A block as events hold it, under an id of this name. */
@@ -137,7 +137,7 @@ export const runStarted: ConversationEvent = {
   data: {
     epoch: 1,
     owner: { processId: "prc_1", bootId: "boot", host: "here", pid: 1, startedAt: "then", pidNamespace: "there" },
-    stack: [{ name: "redact", version: "1.0.0", configDigest: digest }],
+    stack: [{ name: "redact", version: "1.0.0", configDigest: configNameSchema.parse(digest) }],
     provider: { name: "scripted", scope: "here", codec: "openai-responses/1" },
     settingsDigest: digest,
     chain: { mode: "chained", onRefused: "fallback", maxAgeMs: 1_000, onSettingsChange: {} },

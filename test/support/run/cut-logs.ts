@@ -35,8 +35,9 @@ export async function rewritten(
   for (const { event: recorded, actor, frame, runId } of log) {
     const by = { actor, ...(frame === null ? {} : { frame }), ...(runId === null ? {} : { runId }) };
     for (const event of others(recorded)) {
-      // Only its own call records it.
-      if (event.type !== "EventSkipped") await store.conversation(id).commit([{ event, ...by }]);
+      // Only their own calls record them.
+      if (event.type !== "EventSkipped" && event.type !== "LinesErased")
+        await store.conversation(id).commit([{ event, ...by }]);
     }
   }
   return store;

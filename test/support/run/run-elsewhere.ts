@@ -1,6 +1,7 @@
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { ProposedEvent } from "../../../src/domain/events/recorded.ts";
 import type { Owner } from "../../../src/domain/events/run-events.ts";
+import { settingsNameSchema } from "../../../src/domain/ids.ts";
 import { defaultChainPolicy } from "../../../src/engine/stack/chain-policy.ts";
 
 /** A process on another machine, of which the system here knows nothing. */
@@ -13,7 +14,7 @@ export const elsewhere: Owner = {
   pidNamespace: "there",
 };
 export const foreignRunId = "run_of_someone_else00";
-const digest = "0".repeat(64);
+const digest = settingsNameSchema.parse("0".repeat(64));
 
 /** Opens a run that another process owns. */
 export async function startElsewhere(conversation: Conversation, owner: Owner = elsewhere): Promise<void> {

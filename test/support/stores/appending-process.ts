@@ -1,15 +1,15 @@
 import { writeSync } from "node:fs";
 import { headAfter, prepared } from "../../../src/contracts/prepared.ts";
 import type { Head } from "../../../src/log/ports/event-store.ts";
-import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { openEvents } from "../../../src/open-events.ts";
 import "../keep-compiled.ts";
 
 /**
  * A process of its own that appends as fast as it can and says what was acknowledged, a line `stream revision id` each:
- * `node appending-process.ts <file> <appends of each stream> <stream>…`
+ * `node appending-process.ts <url> <appends of each stream> <stream>…`
  */
-const [path = "", appends = "", ...streams] = process.argv.slice(2);
-const store = await openSqliteStore(path);
+const [url = "", appends = "", ...streams] = process.argv.slice(2);
+const store = await openEvents(url, {});
 writeSync(1, "open\n");
 
 async function write(stream: string): Promise<void> {

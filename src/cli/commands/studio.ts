@@ -1,0 +1,83 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { studioDocument } from "../../documents/running.ts";
+import { type GuardOptions, guarded, newToken } from "../../studio/guard.ts";
+import { listen } from "../../studio/listen.ts";
+import { pageFiles } from "../../studio/page-files.ts";
+import { studioOver } from "../../studio/studio.ts";
+import { builtPage } from "../built-page.ts";
+import { type CommandInput, commandCode } from "../command.ts";
+import { type CliContext, shownUrl } from "../context.ts";
+import { UsageError } from "../exit-codes.ts";
+import { findConversation } from "../find.ts";
+import { openBundle } from "../open-bundle.ts";
+
+type Options = {
+  readonly port?: number;
+  readonly host: string;
+  readonly allowHost?: readonly string[];
+  readonly open: boolean;
+  readonly prices?: string;
+  readonly conversation?: string;
+};
+
+const usualPort = 4777;
+
+/** Serves the studio until a signal interrupts it, which is its normal end. */
+export const studio = commandCode({
+  document: studioDocument,
+
+  async *run(context, { arguments: [place], options }: CommandInput<Options>) {
+    const { host, allowHost: hosts = [], prices, port = usualPort } = options;
+    if (!isLoopback(host) && hosts.length === 0)
+      throw new UsageError(`--host ${host} lets other machines in: name the host that they ask for with --allow-host`);
+    await using opened = await storeAt(context, place);
+    const { store, address } = opened;
+    const path =
+      options.conversation === undefined ? "/" : `/c/${(await findConversation(store, options.conversation)).id}`;
+    const folder = await builtPage(context);
+    const token = newToken();
+    const served = studioOver(
+      { store, access: () => true, address, ...(prices === undefined ? {} : { prices }) },
+      { file: pageFiles(folder) },
+    );
+    const guard = (taken: number): GuardOptions => ({ port: taken, hosts, token });
+    const orNext = options.port === undefined;
+    await using listening = await listen({ host, port, orNext }, (taken) => guarded(served, guard(taken)));
+    if (orNext && listening.port !== port) context.note(`port ${port} is taken: this studio has ${listening.port}`);
+    if (!isLoopback(host)) context.note(`${host} is open to other machines: whoever has the link can read the store`);
+    const url = `http://${isLoopback(host) ? "127.0.0.1" : (hosts[0] ?? host)}:${listening.port}${path}?token=${token}`;
+    yield { url, port: listening.port, store: address };
+    if (options.open) openBrowser(url);
+    if (!context.signal.aborted) await once(context.signal, "abort");
+  },
+
+  render({ url }, { print, note }) {
+    print(url);
+    note("open this link in a browser; Ctrl-C ends it");
+  },
+});
+
+const isLoopback = (host: string): boolean => ["127.0.0.1", "localhost", "::1"].includes(host);
+
+type Opened = AsyncDisposable & { readonly store: TurnlogStore; readonly address: string };
+
+/** A store by its address, a bundle by its path, or the store of `--store`. */
+async function storeAt(context: CliContext, place: string | undefined): Promise<Opened> {
+  const isBundle = place !== undefined && existsSync(place) && !place.endsWith(".db");
+  const store = isBundle ? await openBundle(place) : await context.openStore("read", place);
+  const address = isBundle ? place : shownUrl(place ?? context.storeUrl);
+  return { store, address, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+}
+
+/** A browser that does not start is no error: the link is printed. */
+function openBrowser(url: string): void {
+  const { BROWSER: named } = process.env;
+  if (named === "none") return;
+  const program = named ?? { darwin: "open", win32: "explorer" }[process.platform as string] ?? "xdg-open";
+  const child = spawn(program, [url], { stdio: "ignore", detached: true });
+  child.on("error", () => undefined);
+  child.unref();
+}

@@ -1,0 +1,210 @@
+import { type JsonObject, objectOf, parseJson, textOrEmpty } from "../base/json.ts";
+import type { PriceFile } from "../bill/price-file.ts";
+import { priceOfMiss } from "../bill/price-of-miss.ts";
+import type { Counts } from "../domain/events/shared.ts";
+import { notRead } from "../domain/not-read.ts";
+import { recordedPlan } from "../engine/planning/recorded-request.ts";
+import { changedSettings } from "../engine/planning/request-settings.ts";
+import type { Codec } from "../engine/stack/codec.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import { readEvents } from "../log/history/read-events.ts";
+import { endpointOf } from "../projections/bill.ts";
+import { partsOf } from "../projections/billed-parts.ts";
+import { lostClasses } from "../projections/lost-classes.ts";
+import type { CacheRules } from "../providers/caching/cache-rules.ts";
+import type { CachedRequest, CacheVerdict } from "../providers/caching/cache-verdict.ts";
+import { walkCache } from "../providers/caching/cache-walk.ts";
+import { cachedRequest } from "../providers/caching/cached-request.ts";
+import { shownText } from "../wording/shown-text.ts";
+import { adviceFor } from "./cache-advice.ts";
+import { blocksChangedBy, type CacheCulprit, instructionsChangedBy } from "./cache-culprit.ts";
+import { type CacheTrail, outcomeOf, type PromptOutcome, type SentPrompt, wholeInput } from "./cache-trail.ts";
+import type { FoundRequest, RequestPlace } from "./find-request.ts";
+import type { RequestCache } from "./request-cache.ts";
+
+export type CacheReportOptions = {
+  readonly prices: PriceFile | null;
+  /** The caller's own rules of the cache. */
+  readonly rules: Partial<CacheRules>;
+};
+
+/** How many earlier requests of an endpoint to compare with: their bodies are made again. */
+const maxCompared = 100;
+
+/** Explains the cache of a request that was found with a trail. */
+export async function explainCache(
+  log: EventLog,
+  found: FoundRequest,
+  { trail, skipped, ...options }: CacheReportOptions & Pick<RequestPlace, "skipped"> & { readonly trail: CacheTrail },
+): Promise<RequestCache> {
+  const prompt = trail.prompts.get(found.request.inferenceId);
+  if (prompt === undefined) throw new Error("the trail does not have the request");
+  const outcome = await outcomeIn(log, prompt, skipped);
+  return reportOn({ found, trail, prompt, outcome, ...options });
+}
+
+/** The outcome of a request, from the events after it; null if it has none so far. */
+async function outcomeIn(
+  log: EventLog,
+  prompt: SentPrompt,
+  skipped: RequestPlace["skipped"],
+): Promise<PromptOutcome | null> {
+  const { stream, revision } = prompt.recorded;
+  for await (const { event, at } of readEvents(log, stream, { from: revision + 1, blobs: "keep", skipped })) {
+    if (event.type === "skipped" || !("inferenceId" in event.data)) continue;
+    if (event.data.inferenceId !== prompt.request.inferenceId) continue;
+    const outcome = outcomeOf({ event, at }, prompt);
+    if (outcome !== null) return outcome;
+  }
+  return null;
+}
+
+type Asked = CacheReportOptions & {
+  readonly found: FoundRequest;
+  readonly trail: CacheTrail;
+  readonly prompt: SentPrompt;
+  readonly outcome: PromptOutcome | null;
+};
+
+function reportOn(asked: Asked): RequestCache {
+  const { found, prompt, outcome, prices, trail } = asked;
+  const counts = outcome?.counts ?? null;
+  const own = whole(prompt, outcome, asked);
+  const verdict = own === null ? null : verdictOf(own, asked);
+  const against = trail.prompts.get(verdict?.against ?? "");
+  const culprit = verdict === null || against === undefined ? null : culpritOf(verdict, against, asked);
+  const lost = verdict?.lost ?? null;
+  const plain = { cause: "unknown", foreseen: "unknown", unit: null, idleMs: null } as const;
+  const tokens = { shared: null, foreseenRead: null, expected: null, lost: null };
+  const { divergence = null, edit = null } = culprit ?? {};
+  const { cause, foreseen, unit, idleMs, shared, foreseenRead, expected } = verdict ?? { ...plain, ...tokens };
+  const told = {
+    ...{ cause, foreseen, unit, idleMs, shared, foreseenRead, expected, lost },
+    against: against === undefined ? null : placeOf(against),
+    author: culprit?.author ?? null,
+    changedSettings: against === undefined ? [] : changedSettings(against.settings, prompt.settings),
+    tools: toolsOf(against, prompt, found.codecs.get(prompt.request.encoder)),
+  };
+  return {
+    ...told,
+    divergence: divergence && { ...divergence, block: found.labels.get(divergence.blockId ?? "") ?? "block" },
+    edit: edit && {
+      before: edit.before && shownText(edit.before),
+      after: edit.after && shownText(edit.after),
+      changed: culprit?.changed ?? null,
+    },
+    rules: own && {
+      minimumTokens: own.rules.minimumTokens,
+      lifetimes: own.rules.lifetimes,
+      source: own.rules.source,
+    },
+    tokens: tokensOf(counts),
+    price: lost === null || lost.tokens === 0 || prices === null ? null : priceOf(lost.tokens, asked, prices),
+    avoid: adviceFor(told, found.codecs.get(prompt.request.encoder)?.family ?? ""),
+  };
+}
+
+/** The request as the walk takes it; null if its codec is not available, or nothing is known of its prompts. */
+function whole(
+  prompt: SentPrompt,
+  outcome: PromptOutcome | null | undefined,
+  { found, rules }: Pick<Asked, "found" | "rules">,
+): CachedRequest | null {
+  const { recorded, request, settings } = prompt;
+  const codec = found.codecs.get(request.encoder);
+  if (codec === undefined) return null;
+  const { decision } = request;
+  const counts = outcome?.counts ?? null;
+  const { transport, details } = decision;
+  const input = wholeInput(prompt, codec);
+  const bodyText = codec.encodeRequest({ settings, input, anchor: null, transport, details });
+  const body: JsonObject = objectOf(parseJson(bodyText));
+  const logged = { id: request.inferenceId, at: Date.parse(recorded.at), answerAt: outcome?.answerAt ?? null, counts };
+  const model = counts?.served ?? textOrEmpty(settings["model"]);
+  return cachedRequest({ ...logged, family: codec.family, model, settings, body }, rules);
+}
+
+/** The verdict against the requests of its endpoint; if there were none, against those of others that its wire serves. */
+function verdictOf(own: CachedRequest, asked: Asked): CacheVerdict | null {
+  const { prompt, trail } = asked;
+  const { scope, encoder } = prompt.request;
+  const earlier = [...trail.prompts.values()].filter((each) => each !== prompt && !isRejected(trail, each));
+  const here = earlier.filter(({ request }) => request.scope === scope);
+  const verdict = walked(here, own, asked);
+  if (verdict?.cause !== "first" && verdict?.foreseen !== "first") return verdict;
+  const elsewhere = walked(
+    earlier.filter(({ request }) => request.encoder === encoder),
+    own,
+    asked,
+  );
+  return elsewhere !== null && (elsewhere.shared?.tokens ?? 0) > 0 ? elsewhere : verdict;
+}
+
+const isRejected = ({ outcomes }: CacheTrail, { request }: SentPrompt): boolean =>
+  outcomes.get(request.inferenceId)?.isRejected === true;
+
+function walked(earlier: readonly SentPrompt[], own: CachedRequest, asked: Asked): CacheVerdict | null {
+  const { outcomes } = asked.trail;
+  const prompts = earlier
+    .slice(-maxCompared)
+    .map((each) => [each, whole(each, outcomes.get(each.request.inferenceId), asked)] as const)
+    .flatMap(([{ request }, each]) => (each === null ? [] : [within(each, request.scope)]));
+  return walkCache([...prompts, within(own, asked.prompt.request.scope)]).at(-1) ?? null;
+}
+
+/** Endpoints do not see each other's entries. */
+const within = (request: CachedRequest, scope: string): CachedRequest => ({
+  ...request,
+  partition: JSON.stringify([scope, request.partition]),
+});
+
+/** Who caused a verdict that something of the request did; null if only time or the server did. */
+function culpritOf(
+  { cause, foreseen, unit }: CacheVerdict,
+  then: SentPrompt,
+  { found, prompt: now }: Asked,
+): CacheCulprit | null {
+  // Others may have cached more of the prompt, or the answer says nothing: what changed has changed all the same.
+  const lead = cause === "untold" || cause === "more-than-known" ? foreseen : cause;
+  const bySettings = { author: { kind: "settings" }, divergence: null, edit: null, changed: null } as const;
+  if (lead === "setting-changed" || lead === "tools-changed" || lead === "other-partition" || lead === "no-breakpoint")
+    return bySettings;
+  if (lead !== "changed") return null;
+  const { view, recorded } = found;
+  const { provenance } = recordedPlan(view, recorded);
+  const compared = { then, now, provenance, blame: view.client.blame ?? notRead() };
+  return unit?.kind === "system" ? instructionsChangedBy(compared) : blocksChangedBy(compared);
+}
+
+const placeOf = ({ recorded: { stream, revision, at }, request: { inferenceId } }: SentPrompt) => ({
+  ...{ stream, revision, inferenceId, at },
+});
+
+function toolsOf(
+  then: SentPrompt | undefined,
+  { settings }: SentPrompt,
+  codec: Codec | undefined,
+): RequestCache["tools"] {
+  if (then === undefined || codec === undefined) return { added: [], removed: [] };
+  const [before, now] = [new Set(codec.offeredTools(then.settings)), new Set(codec.offeredTools(settings))];
+  return { added: [...now].filter((name) => !before.has(name)), removed: [...before].filter((name) => !now.has(name)) };
+}
+
+function tokensOf(counts: Counts | null): RequestCache["tokens"] {
+  const [part] = counts?.input === undefined ? [] : (partsOf({ ...counts, iterations: [] }) ?? []);
+  if (counts?.input === undefined || part === undefined) return null;
+  const { uncached, written } = part.tokens;
+  return { input: counts.input, uncached, read: counts.cacheRead ?? null, written };
+}
+
+function priceOf(lost: number, { prompt, outcome }: Asked, prices: PriceFile): RequestCache["price"] {
+  const counts = outcome?.counts ?? null;
+  const [part] = counts === null ? [] : (partsOf({ ...counts, iterations: [] }) ?? []);
+  if (part === undefined) return null;
+  const { request, recorded, settings } = prompt;
+  const { served, tier, size, tokens } = part;
+  const declared = textOrEmpty(settings["model"]) || null;
+  const key = { day: recorded.at.slice(0, 10), endpoint: endpointOf(request.scope), declared, served, tier, size };
+  const price = priceOfMiss({ ...key, isPaid: false, run: null }, lostClasses(lost, tokens), prices);
+  return { ...price, file: prices.file, sha256: prices.sha256, format: prices.format };
+}

@@ -1,0 +1,137 @@
+import type { JsonObject } from "../base/json.ts";
+import type { ConversationEvent } from "../domain/events/event.ts";
+import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import type { Counts } from "../domain/events/shared.ts";
+import { Turn } from "../domain/turn.ts";
+import { shapedBlocks } from "../engine/planning/build-request.ts";
+import { inputTurn, outgoingTurn } from "../engine/planning/recorded-request.ts";
+import type { Codec, SentBlock } from "../engine/stack/codec.ts";
+import type { Follower } from "../log/fold/fold.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
+import type { RunTurns } from "../projections/run-turns.ts";
+import { answerCounts } from "../providers/answer-counts.ts";
+
+/** A request of a conversation, with everything that its server held for it. */
+export type SentPrompt = {
+  readonly recorded: RecordedEvent;
+  readonly request: InferenceRequestedData;
+  readonly settings: JsonObject;
+  /** The Turn that left the innermost layer, and the part that the input was made from. */
+  readonly outgoing: Turn;
+  readonly input: Turn;
+  /** The request whose answer it continued from. */
+  readonly before: SentPrompt | null;
+  /** The Turns of its run, which know who removed blocks there. */
+  readonly turns: RunTurns | null;
+};
+
+/** What became of a request. */
+export type PromptOutcome = {
+  /** What its answer, or its failure, reported; null for nothing. */
+  readonly counts: Counts | null;
+  /** When its answer began, as a time in milliseconds; null if it had none. */
+  readonly answerAt: number | null;
+  /** The server rejected it before it acted, and cached nothing. */
+  readonly isRejected: boolean;
+};
+
+/** All requests of a conversation so far, those of layers included, oldest first. */
+export type CacheTrail = {
+  readonly prompts: Map<string, SentPrompt>;
+  readonly outcomes: Map<string, PromptOutcome>;
+};
+
+/** Follows a reading of events, also one that starts over. */
+export function cacheTrailReader(): { readonly follow: () => Follower; readonly trail: () => CacheTrail } {
+  let trail: CacheTrail = { prompts: new Map(), outcomes: new Map() };
+  return {
+    follow() {
+      const own: CacheTrail = { prompts: new Map(), outcomes: new Map() };
+      trail = own;
+      return (recorded, view) => {
+        notePrompt(own, recorded, view);
+      };
+    },
+    trail: () => trail,
+  };
+}
+
+function notePrompt({ prompts, outcomes }: CacheTrail, recorded: RecordedEvent, view: ConversationView): void {
+  const { event } = recorded;
+  if (event.type !== "InferenceRequested" && event.type !== "WarmUpRequested") {
+    const prompt = "inferenceId" in event.data ? prompts.get(event.data.inferenceId) : undefined;
+    const outcome = prompt === undefined ? null : outcomeOf(recorded, prompt);
+    if (prompt !== undefined && outcome !== null) outcomes.set(prompt.request.inferenceId, outcome);
+    return;
+  }
+  const { inferenceId, settingsDigest, decision } = event.data;
+  prompts.set(inferenceId, {
+    ...{ recorded, request: event.data, settings: view.server.settings.get(settingsDigest) ?? {} },
+    ...{ outgoing: outgoingTurn(view, recorded), input: inputTurn(view, recorded) },
+    before: prompts.get(decision.anchor?.inferenceId ?? "") ?? null,
+    turns: view.client.run?.turns ?? null,
+  });
+}
+
+/** What an event says about the outcome of a request; null if it says nothing. */
+export function outcomeOf(
+  { event, at }: { readonly event: ConversationEvent; readonly at: string },
+  prompt: SentPrompt,
+) {
+  const { request, settings, recorded } = prompt;
+  switch (event.type) {
+    case "ResponseReceived":
+    case "WarmUpAnswered": {
+      const { usage, rest, echoed, firstMs } = event.data;
+      const repeated = Object.fromEntries(echoed.map((name) => [name, settings[name] ?? null]));
+      const answered = { members: { ...rest, ...repeated }, encoder: request.encoder };
+      return {
+        counts: usage === undefined ? null : answerCounts.countsOf({ usage, ...answered }),
+        answerAt: firstMs === undefined ? Date.parse(at) : Date.parse(recorded.at) + firstMs,
+        isRejected: false,
+      };
+    }
+    case "InferenceFailed":
+    case "WarmUpFailed": {
+      const { usage, outcome } = event.data;
+      const counts =
+        usage === undefined ? null : answerCounts.countsOf({ usage, members: {}, encoder: request.encoder });
+      // Tokens that were counted were read by the model.
+      return { counts, answerAt: counts === null ? null : Date.parse(at), isRejected: outcome === "rejected" };
+    }
+    default:
+      return null;
+  }
+}
+
+/** What the server read of a prompt: what it held before, and what it was sent, after the repairs. */
+export const wholeInput = (prompt: SentPrompt, codec: Codec): readonly SentBlock[] =>
+  partsOf(prompt).flatMap((part) => {
+    const { scope, decision } = part.request;
+    const carriage = { codec, scope, itemIds: decision.capabilities["itemIds"] === true };
+    return [
+      ...shapedBlocks(part.input.slice(decision.sendFrom), part.from, [], carriage),
+      ...shapedBlocks(part.input, decision.sendFrom, decision.repairs, carriage),
+    ];
+  });
+
+/** The blocks of the Turn that this was made from, without those that were left out. What was held before has the same places. */
+export function sentTurn(prompt: SentPrompt): Turn {
+  const repairs = partsOf(prompt).flatMap(({ request }) => request.decision.repairs);
+  const omitted = new Set(repairs.flatMap(({ rule, index }) => (rule === "omit" ? [index] : [])));
+  return Turn.of(prompt.input.blocks.filter((_, index) => !omitted.has(index)));
+}
+
+type Part = Pick<SentPrompt, "input" | "request"> & {
+  /** Where the blocks begin that the server did not hold for the request before: first the answer to that one. */
+  readonly from: number;
+};
+
+/** The requests that a prompt consists of, oldest first: a server adds what it is sent to what it holds. */
+function partsOf(prompt: SentPrompt): readonly Part[] {
+  const parts: Part[] = [];
+  for (let at: SentPrompt | null = prompt; at !== null; at = at.before)
+    parts.push({ input: at.input, request: at.request, from: at.before?.input.length ?? 0 });
+  return parts.reverse();
+}

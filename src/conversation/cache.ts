@@ -1,0 +1,64 @@
+import { anything, kindOf, optionsOf } from "../base/options.ts";
+import { type CacheSum, cacheSum } from "../bill/cache-sum.ts";
+import { checkedConversationId } from "../domain/ids.ts";
+import type { EventStore } from "../log/ports/event-store.ts";
+import { cellsOf } from "../projections/bill.ts";
+import type { BillCell } from "../projections/bill-cells.ts";
+import { answerMisses } from "../providers/answer-misses.ts";
+import { inDetail, readBilled } from "./billed-rows.ts";
+import { type PriceOptions, priceOptions, pricesOf } from "./prices.ts";
+import { caching } from "./read-models.ts";
+import { timeOf } from "./since.ts";
+
+/** Whose prompt caches to look at. */
+export type CacheOptions = PriceOptions & {
+  /** The conversations, with those of their subagents; by default all of the store. */
+  readonly conversations?: readonly string[];
+  /** Only requests from this time on: a `Date`, or ISO text. */
+  readonly since?: Date | string;
+  /** Called with the number of events read so far, while rows read events that they have not seen. */
+  readonly onProgress?: (events: number) => void;
+};
+
+const cacheOptions = optionsOf<CacheOptions>({
+  conversations(what, given) {
+    if (Array.isArray(given)) return given.map(checkedConversationId);
+    throw new TypeError(`${what} is ${kindOf(given)}: give a list of ids`);
+  },
+  ...{ since: anything, onProgress: anything, ...priceOptions },
+});
+
+/** What prompt caches saved, what their misses cost, and who caused them. */
+export type CacheReport = CacheSum & {
+  /** From when on requests count, as ISO text; null for all of them. */
+  readonly since: string | null;
+  readonly prices: { readonly file: string; readonly sha256: string; readonly format: "litellm" | "models.dev" } | null;
+  /** How many conversations have events that an operator skipped, were erased, or have events that cannot be read. */
+  readonly skipped: number;
+  readonly erased: number | null;
+  readonly damaged: number;
+};
+
+/** Adds up hits and misses of prompt caches. */
+export async function reportCaches(events: EventStore, options: CacheOptions): Promise<CacheReport> {
+  cacheOptions.check("cache", options);
+  const { conversations, since: from, onProgress } = options;
+  const since = from === undefined ? null : timeOf("cache", from);
+  const prices = await pricesOf("cache", options);
+  const wanted = conversations === undefined ? null : [...new Set(conversations.map(checkedConversationId))];
+  const progress = onProgress === undefined ? {} : { onProgress };
+  const { billed, erased } = await readBilled(events, wanted, { projection: caching, ...progress });
+  const cells: BillCell[] = [];
+  for (const each of billed) {
+    const { view } = await inDetail(events, each, { runs: false, since, misses: answerMisses });
+    cells.push(...cellsOf(view).filter(({ day }) => day >= (since?.slice(0, 10) ?? "")));
+  }
+  return {
+    since,
+    prices: prices && { file: prices.file, sha256: prices.sha256, format: prices.format },
+    ...cacheSum(cells, prices),
+    skipped: billed.filter(({ view }) => view.skipped > 0).length,
+    erased,
+    damaged: billed.filter(({ isDamaged }) => isDamaged).length,
+  };
+}

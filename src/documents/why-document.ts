@@ -1,0 +1,41 @@
+import { excerpt } from "../base/printable.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import type { RequestExplanation } from "../conversation/explain.ts";
+import type { FoundRequest } from "../conversation/find-request.ts";
+import { explainReasoning } from "../conversation/reasoning-report.ts";
+import type { TurnlogStore } from "../conversation/turnlog-store.ts";
+import { outgoingTurn } from "../engine/planning/recorded-request.ts";
+import { skippedOf } from "../log/snapshots/open.ts";
+import { shownText } from "../wording/shown-text.ts";
+import type { WhyDocument } from "./requests.ts";
+
+/** Why a request was sent the way it was, as `turnlog why` prints it. */
+export function whyDocumentOf(
+  conversation: Pick<Conversation, "id">,
+  { sent, ...explained }: RequestExplanation,
+): WhyDocument {
+  return {
+    ...{ conversation: conversation.id, ...explained },
+    sent: sent.map(({ block, ...told }) => ({ ...told, id: block.id, begins: excerpt(shownText(block), 160) })),
+  };
+}
+
+/** What happened to a request's reasoning, as `turnlog why --reasoning` prints it: adds the text of each block, if it can be read. */
+export async function reasoningDocumentOf(
+  { log }: Pick<TurnlogStore, "log">,
+  found: FoundRequest,
+): Promise<WhyDocument["reasoning"] & object> {
+  const { recorded, codecs, labels } = found;
+  const place = { stream: recorded.stream, revision: recorded.revision, orBefore: false, codecs };
+  const skipped = await skippedOf(log, place.stream);
+  const { blocks, told, unknown, size } = await explainReasoning(log, { ...place, skipped });
+  const turn = outgoingTurn(found.view, recorded);
+  return {
+    ...{ told, unknown, size },
+    blocks: blocks.map((block) => ({
+      ...block,
+      label: labels.get(block.blockId) ?? "reasoning",
+      begins: excerpt(turn.at(block.index)?.text ?? "", 160),
+    })),
+  };
+}

@@ -1,0 +1,75 @@
+import { utf8Length } from "../base/utf8.ts";
+import { blobsNamed, readBlob } from "../log/codec/blobs.ts";
+import { decodeData } from "../log/codec/data.ts";
+import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
+import { refused } from "./refused.ts";
+
+/** Below this length a text occurs by chance. */
+const bytesMin = 8;
+/** A text in more events than this is no person's. */
+const maxEvents = 10_000;
+
+/** Finds texts in contents: as they are, and as JSON inside of JSON, as in the arguments of a call. */
+export class TextSearch {
+  readonly #needles: readonly string[];
+  readonly #isUnlimited: boolean;
+  readonly #events = new Set<string>();
+
+  /** @throws {TurnlogError} `erasure-refused` for a text that is too short, unless all are wanted. */
+  constructor(texts: readonly string[], isUnlimited: boolean, needles = texts.flatMap(formsOf)) {
+    const short = isUnlimited ? undefined : texts.find((text) => utf8Length(text) < bytesMin);
+    if (short !== undefined)
+      throw refused(
+        `the text '${short}' has less than ${bytesMin} bytes and may occur by chance: name its block, or say that all are meant (--all)`,
+      );
+    this.#needles = needles;
+    this.#isUnlimited = isUnlimited;
+  }
+
+  /** Of texts that are JSON already, without the quotes. */
+  static ofJson(texts: readonly string[]): TextSearch {
+    return new TextSearch(
+      texts,
+      true,
+      texts.flatMap((text) => [text, jsonOf(text)]),
+    );
+  }
+
+  matches(content: string): boolean {
+    return this.#needles.some((needle) => content.includes(needle));
+  }
+
+  /** Whether a text occurs in the content of a line, or in a long text that the line refers to. */
+  async isIn(store: EventStore, envelope: StoredEnvelope, content: string): Promise<boolean> {
+    const found = this.matches(content) || (await this.#isInBlobs(store, envelope, content));
+    if (found) this.#events.add(`${envelope.stream}@${envelope.revision}`);
+    return found;
+  }
+
+  /** The same for an event that is written as `json`. */
+  async isInJson(store: EventStore, envelope: StoredEnvelope): Promise<boolean> {
+    if (this.matches(envelope.data)) return true;
+    return (
+      envelope.data.includes('"$blob"') && this.#isInBlobs(store, envelope, JSON.stringify(decodeData(envelope).data))
+    );
+  }
+
+  async #isInBlobs(store: EventStore, { stream }: StoredEnvelope, content: string): Promise<boolean> {
+    for (const reference of blobsNamed(content)) {
+      const text = await readBlob(store, stream, reference);
+      if (this.matches(text) || this.matches(jsonOf(text))) return true;
+    }
+    return false;
+  }
+
+  /** @throws {TurnlogError} `erasure-refused`. */
+  refuseIfTooFrequent(): void {
+    if (this.#isUnlimited || this.#events.size <= maxEvents) return;
+    throw refused(`the texts occur in ${this.#events.size} events: name the blocks, or say that all are meant (--all)`);
+  }
+}
+
+const jsonOf = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/** A text in a line is JSON; inside the arguments of a call, which are JSON in a text, it is JSON twice. */
+const formsOf = (text: string): readonly string[] => [...new Set([text, jsonOf(text), jsonOf(jsonOf(text))])];

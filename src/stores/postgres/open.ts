@@ -1,0 +1,158 @@
+import { setMaxListeners } from "node:events";
+import {
+  type EventStore,
+  type ReadLogOptions,
+  StoreClosedError,
+  type StoredEnvelope,
+  StoreUnavailableError,
+} from "../../log/ports/event-store.ts";
+import type { Liveness } from "../../log/ports/liveness.ts";
+import type { SnapshotStore } from "../../log/ports/snapshot-store.ts";
+import type { ViewStore } from "../../log/ports/view-store.ts";
+import type { LeasePace } from "../leases/lease-watch.ts";
+import { parsePostgresAddress } from "./address.ts";
+import { createAppends } from "./append.ts";
+import type { Client } from "./client.ts";
+import { type Database, openDatabase, type Trying } from "./database.ts";
+import { raised } from "./failure.ts";
+import { createLiveness } from "./liveness.ts";
+import { createReads } from "./read.ts";
+import { createSeen, type Seen } from "./seen.ts";
+import { readMeta } from "./setup.ts";
+import { createPostgresSnapshots } from "./snapshots.ts";
+import { createTail, follow } from "./tail.ts";
+import { createPostgresViews } from "./views.ts";
+
+export type PostgresStore = EventStore & {
+  readonly snapshots: SnapshotStore;
+  readonly views: ViewStore;
+  readonly liveness: Liveness;
+};
+
+export type PostgresStoreOptions = {
+  /** How long to keep trying to open, to append, or to read without progress; by default the address's value, else 30,000. */
+  readonly deadlineMs?: number;
+  /** Opens a server with `fsync` or `full_page_writes` off: a loss of power there loses acknowledged appends, or the database. */
+  readonly allowUnsafe?: boolean;
+  /** Called with messages for an operator; by default emits a process warning. */
+  readonly warn?: (message: string) => void;
+};
+
+/** How long opening tries at most: an address that is wrong should not be tried for as long as a server that was there. */
+const longestOpeningMs = 10_000;
+
+/** Opens the store at an address, with this pace of its lease; see `openPostgresStore`. */
+export async function openWithPace(
+  url: string,
+  options: PostgresStoreOptions,
+  pace: LeasePace,
+): Promise<PostgresStore> {
+  const { allowUnsafe = false, warn = emitWarning } = options;
+  const address = parsePostgresAddress(url, options.deadlineMs);
+  const opening: Trying = { forMs: Math.min(address.deadlineMs, longestOpeningMs), isOpening: true };
+  let storeId: string | null = null;
+  /** A server that comes back may hold another store: a new connection asks before it is used. */
+  const confirm = async (client: Client): Promise<void> => {
+    if (storeId === null) return;
+    const text = `SELECT value FROM ${address.schema}.meta WHERE name = 'storeId'`;
+    const [row] = (await client.query({ text })).rows as readonly { readonly value: string }[];
+    if (row?.value !== storeId) throw Object.assign(new Error("another store"), { code: raised.otherStore });
+  };
+  const database = await openDatabase({ address, confirm });
+  try {
+    await checkDurable(database, { allowUnsafe, warn, opening });
+    ({ storeId } = await readMeta(database, opening));
+  } catch (error) {
+    database.closeConnections();
+    throw error;
+  }
+  return createStore(database, { storeId, seen: createSeen(), pace, warn });
+}
+
+type Made = {
+  readonly storeId: string;
+  readonly seen: Seen;
+  readonly pace: LeasePace;
+  readonly warn: (message: string) => void;
+};
+
+function createStore(database: Database, { storeId, seen, pace, warn }: Made): PostgresStore {
+  const { address, refuseIfClosed } = database;
+  const closing = new AbortController();
+  // Every active follower listens to it.
+  setMaxListeners(0, closing.signal);
+  const reads = createReads(database, { storeId, seen });
+  const tail = createTail({ database, reads, closing: closing.signal, warn });
+  const appends = createAppends({ database, storeId, seen, onCommit: tail.wake });
+  const { end, ...liveness } = createLiveness(database, { pace, closing: closing.signal, warn });
+  const { readStream, readLog, head, heads, newestStream, orphanEvents, namingKey } = reads;
+  let closed: Promise<void> | null = null;
+
+  async function* subscribe(options: ReadLogOptions = {}): AsyncIterable<StoredEnvelope> {
+    refuseIfClosed();
+    const { after = "0", streamPrefix = "", limit = Number.POSITIVE_INFINITY } = options;
+    const signal = options.signal === undefined ? closing.signal : AbortSignal.any([closing.signal, options.signal]);
+    let left = limit;
+    for await (const events of follow({ reads, tail }, { after, streamPrefix, signal }))
+      for (const event of events) {
+        if (signal.aborted) return;
+        yield event;
+        left -= 1;
+        if (left === 0) return;
+      }
+  }
+
+  async function finish(): Promise<void> {
+    database.refuse();
+    closing.abort(new StoreClosedError(`the store at ${address.shown} was closed`));
+    await appends.idle();
+    await end();
+    database.closeConnections();
+  }
+  function close(): Promise<void> {
+    closed ??= finish();
+    return closed;
+  }
+
+  return {
+    storeId,
+    deadlineMs: address.deadlineMs,
+    snapshots: createPostgresSnapshots(database),
+    views: createPostgresViews(database),
+    liveness,
+    ...{ readStream, readLog, head, heads, newestStream, orphanEvents, namingKey, subscribe },
+    end: reads.end,
+    append: appends.append,
+    takesLines() {
+      refuseIfClosed();
+      return true;
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** `append_1` sees to `synchronous_commit` itself; these two are settings of the whole server. */
+async function checkDurable(
+  { address, rows }: Database,
+  {
+    allowUnsafe,
+    warn,
+    opening,
+  }: Required<Pick<PostgresStoreOptions, "allowUnsafe" | "warn">> & { readonly opening: Trying },
+): Promise<void> {
+  const off = await rows<{ readonly name: string }>(
+    "SELECT name FROM pg_catalog.pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting <> 'on' ORDER BY name",
+    [],
+    opening,
+  );
+  if (off.length === 0) return;
+  const names = off.map(({ name }) => name).join(" and ");
+  const problem = `${address.shown} does not write durably (${names} off)`;
+  if (!allowUnsafe) throw new StoreUnavailableError(`${problem}: turn it on there`);
+  warn(`${problem}: a loss of power there loses acknowledged appends`);
+}
+
+function emitWarning(message: string): void {
+  process.emitWarning(message, "TurnlogWarning");
+}

@@ -1,0 +1,170 @@
+import { Hono } from "hono";
+import { blameReport } from "../conversation/blame-report.ts";
+import { diffRevisions } from "../conversation/diff.ts";
+import { explainRequest } from "../conversation/explain.ts";
+import type { TurnlogStore } from "../conversation/turnlog-store.ts";
+import { blameDocumentOf } from "../documents/blame-document.ts";
+import { storedEventDocument } from "../documents/stored-event.ts";
+import { differenceDocumentOf } from "../documents/turn-documents.ts";
+import { whyDocumentOf } from "../documents/why-document.ts";
+import { conversationStream } from "../domain/ids.ts";
+import { sentRequest } from "../engine/planning/recorded-request.ts";
+import { biographyDocument } from "./biography-document.ts";
+import { bodyDocument } from "./body-document.ts";
+import { changedTexts } from "./changed-texts.ts";
+import { RefusedError } from "./failures.ts";
+import { rowFilter } from "./filter-rows.ts";
+import { findable, findRevision } from "./find-revision.ts";
+import type { HeldConversation, HeldConversations } from "./held-conversations.ts";
+import { overviewDocument } from "./overview-document.ts";
+import type { FindDocument, LogPage, VerifiedDocument } from "./page-documents.ts";
+import { listIn, pageOf, revisionIn, wholeOf } from "./query.ts";
+import { stackDocument } from "./stack-document.ts";
+import { stepAt } from "./step-at.ts";
+import { timeDocument } from "./time-document.ts";
+import { Verifications } from "./verifications.ts";
+
+type Store = Pick<TurnlogStore, "log" | "codecs">;
+
+/** What the page asks about one conversation: the documents of commands, and the studio's own. */
+export function conversationRoutes(store: Store, conversations: HeldConversations): Hono {
+  const { log, codecs } = store;
+  const verified = new Verifications(store);
+  const routes = new Hono();
+  const held = (context: { readonly req: { param: (name: "id") => string | undefined } }): Promise<HeldConversation> =>
+    conversations.get(context.req.param("id") ?? "");
+
+  routes.get("/", async (context) => {
+    const { reel } = await held(context);
+    const known = (name: string): number => wholeOf(context.req.query(name), name, 0);
+    return context.json(overviewDocument(reel, { groups: known("groups"), requests: known("requests") }));
+  });
+
+  routes.get("/log", async (context) => {
+    const { reel } = await held(context);
+    const { from, n } = pageOf(context, 200);
+    const filter = context.req.query("f") ?? "";
+    const rows = filter === "" ? reel.rows : reel.rows.filter(rowFilter(filter));
+    return context.json({ from, total: rows.length, rows: rows.slice(from, from + n) } satisfies LogPage);
+  });
+
+  routes.get("/stack/:revision", async (context) => {
+    const { reel } = await held(context);
+    const opened = new Set(listIn(context, "open").map((text) => wholeOf(text, "open", 0)));
+    return context.json(stackDocument(reel, revisionIn(context, reel.rows.length), { ...pageOf(context, 80), opened }));
+  });
+
+  routes.get("/time/:revision", async (context) => {
+    const { reel } = await held(context);
+    return context.json(timeDocument(reel, revisionIn(context, reel.rows.length)));
+  });
+
+  routes.get("/block/:block", async (context) => {
+    const { reel } = await held(context);
+    const id = context.req.param("block");
+    const story = await biographyDocument(log, reel, id);
+    if (story !== null) return context.json(story);
+    throw new RefusedError(404, "not-found", { message: `no block of ${reel.id} has the id ${id.slice(0, 80)}` });
+  });
+
+  routes.get("/find/:revision", async (context) => {
+    const { reel } = await held(context);
+    const what = findable.find((each) => each === context.req.query("what"));
+    if (what === undefined) throw new RefusedError(400, "input", { message: `what is one of ${findable.join(", ")}` });
+    const direction = context.req.query("direction") === "-1" ? -1 : 1;
+    const from = revisionIn(context, reel.rows.length);
+    return context.json({ what, revision: findRevision(reel, from, { what, direction }) } satisfies FindDocument);
+  });
+
+  routes.get("/verified", async (context) => {
+    const { reel } = await held(context);
+    if (reel.isRedacted) return context.json({ isPossible: false, last: null } satisfies VerifiedDocument);
+    const last = context.req.query("now") === "1" ? await verified.check(reel.id) : verified.last(reel.id);
+    return context.json({ isPossible: true, last } satisfies VerifiedDocument);
+  });
+
+  routes.get("/show/:revision", async (context) => {
+    const { reel, fold } = await held(context);
+    return context.json(
+      await fold.at(revisionIn(context, reel.rows.length), (place, show) => show.documentOf(place, null)),
+    );
+  });
+
+  routes.get("/blame/:revision", async (context) => {
+    const { reel, fold } = await held(context);
+    const { from, n } = pageOf(context, 100);
+    const only = context.req.query("block") ?? null;
+    const document = await fold.at(revisionIn(context, reel.rows.length), async (place) =>
+      blameDocumentOf(place, await blameReport(log, place, only)),
+    );
+    const all = { total: document.blocks.length, from };
+    return context.json({
+      ...document,
+      blocks: document.blocks.slice(from, from + n),
+      ...(context.req.query("from") === undefined ? {} : all),
+    });
+  });
+
+  routes.get("/diff", async (context) => {
+    const { reel } = await held(context);
+    const last = reel.rows.length - 1;
+    const to = Math.min(last, wholeOf(context.req.query("to"), "to", last));
+    const from = Math.min(last, wholeOf(context.req.query("base"), "base", Math.max(0, to - 1)));
+    const place = (revision: number) => ({ conversation: reel.id, revision });
+    const changes = await diffRevisions(log, place(from), place(to));
+    const document = { from: changes.from, to: changes.to, ...differenceDocumentOf(changes) };
+    return context.json(context.req.query("texts") === "1" ? { ...document, texts: changedTexts(changes) } : document);
+  });
+
+  routes.get("/why/:revision", async (context) => {
+    const { reel, fold } = await held(context);
+    const request = requestOf(reel, revisionIn(context, reel.rows.length));
+    const explained = await fold.request(request, codecs, (found, about) =>
+      explainRequest(log, found, { ...about, prices: null, rules: {} }),
+    );
+    return context.json(whyDocumentOf(reel, explained));
+  });
+
+  routes.get("/request/:revision", async (context) => {
+    const { reel, fold } = await held(context);
+    const request = requestOf(reel, revisionIn(context, reel.rows.length));
+    const sent = await fold.request(request, codecs, ({ view, recorded }) => sentRequest(view, recorded, codecs));
+    return context.json({ conversation: reel.id, ...sent });
+  });
+
+  routes.get("/body/:revision", async (context) => {
+    const { reel, fold } = await held(context);
+    const request = requestOf(reel, revisionIn(context, reel.rows.length));
+    const sent = await fold.request(request, codecs, ({ view, recorded }) => sentRequest(view, recorded, codecs));
+    return context.json(bodyDocument(reel.id, sent, pageOf(context, 400)));
+  });
+
+  routes.get("/cat/:revision", async (context) => {
+    const { reel } = await held(context);
+    const revision = revisionIn(context, reel.rows.length);
+    const document = await storedEventDocument(
+      log.store,
+      { id: reel.id, stream: conversationStream(reel.id), revision },
+      { full: false },
+    );
+    if (document !== null) return context.json(document);
+    throw new RefusedError(404, "not-found", {
+      message: `the store no longer holds revision ${revision} of ${reel.id}`,
+    });
+  });
+
+  return routes;
+}
+
+/** The request that a revision belongs to. */
+function requestOf(reel: HeldConversation["reel"], revision: number): number {
+  if (reel.isRedacted)
+    throw new RefusedError(422, "redacted", {
+      message: "the texts of this page are redacted, so no body can be made of them",
+      hint: "Export it without --redact.",
+    });
+  const step = stepAt(reel, revision);
+  if (step !== null) return step.revision;
+  const message = `${reel.id} has no request that revision ${revision} belongs to`;
+  throw new RefusedError(404, "request-not-found", { message, hint: "Choose a request on the strip." });
+}

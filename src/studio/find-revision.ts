@@ -1,0 +1,22 @@
+import type { FindDocument } from "./page-documents.ts";
+import type { Reel } from "./reel.ts";
+
+export const findable = ["edit", "answer", "break", "turn"] as const satisfies readonly FindDocument["what"][];
+
+/** The next event of a kind behind a revision, or the one before it; null if there is none. */
+export function findRevision(
+  { rows, groups }: Reel,
+  from: number,
+  { what, direction }: { readonly what: FindDocument["what"]; readonly direction: 1 | -1 },
+): number | null {
+  const begins = new Set(what === "turn" ? groups.map((group) => group.from) : []);
+  for (let revision = from + direction; revision >= 0 && revision < rows.length; revision += direction) {
+    const row = rows[revision];
+    if (row === undefined) continue;
+    if (what === "edit" && row.sign === "layer") return revision;
+    if (what === "answer" && row.type === "ResponseReceived") return revision;
+    if (what === "break" && (row.verdict === "rebased" || row.verdict === "full")) return revision;
+    if (begins.has(revision)) return revision;
+  }
+  return null;
+}

@@ -1,0 +1,39 @@
+import { excerpt } from "../base/printable.ts";
+import { blockFromJson } from "../domain/block-json.ts";
+import { isRunEnd } from "../domain/events/event.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { shownText } from "../wording/shown-text.ts";
+import type { LogGroup } from "./page-documents.ts";
+
+/** A group while it may still grow. */
+export type FoldedGroup = { -readonly [Name in keyof Omit<LogGroup, "worst">]: LogGroup[Name] } & {
+  /** Whether a run of it has begun. */
+  hasRun: boolean;
+  isTitled: boolean;
+};
+
+/** A message, and the run that answers it, fold to one row: a message after a run begins the next. */
+export function groupAfter(
+  groups: FoldedGroup[],
+  { event, revision }: RecordedEvent,
+  { isOpen }: { readonly isOpen: boolean },
+): void {
+  let group = groups.at(-1);
+  const isMessage = event.type === "BlockAppended" && event.data.block.kind === "user";
+  const isNext = group?.hasRun === true && group.state !== "open";
+  if (group === undefined || (isNext && startsGroup(event.type))) {
+    group = { from: revision, to: revision, words: "", state: "done", hasRun: false, isTitled: false };
+    groups.push(group);
+  }
+  group.to = revision;
+  if (isMessage && !group.isTitled) {
+    group.words = excerpt(shownText(blockFromJson(event.data.block)), 80);
+    group.isTitled = true;
+  }
+  if (event.type === "RunStarted") group.hasRun = true;
+  if (group.hasRun) group.state = isOpen ? "open" : group.state === "open" ? "done" : group.state;
+  if (isRunEnd(event) && event.type !== "RunCompleted") group.state = "failed";
+}
+
+const startsGroup = (type: string): boolean =>
+  ["BlockAppended", "RunStarted", "TurnReverted", "TurnCompacted", "SettingsDeclared"].includes(type);

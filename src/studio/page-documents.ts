@@ -1,0 +1,245 @@
+import type { Actor } from "../domain/actor.ts";
+
+/*
+ * What the studio's page reads beyond the documents of commands. The page imports these types, so both sides change together.
+ */
+
+/** How a request was sent. `whole`: everything, because the endpoint or the caller wants it so; `full`: everything, because a chain ended. */
+export type Verdict = "first" | "chained" | "rebased" | "full" | "whole" | "aside" | "failed";
+
+export type StoreDocument = {
+  /** The address without credentials. */
+  readonly address: string;
+  readonly isWritable: boolean;
+  /** Whether texts are masked. */
+  readonly isRedacted: boolean;
+  readonly version: string;
+  /** The price file that sums of money are made with; null without one. */
+  readonly prices: string | null;
+};
+
+/** A request on the strip: one cell. */
+export type StripRequest = {
+  readonly revision: number;
+  readonly verdict: Verdict;
+  /** The bytes of its body, and about how many more the server held. */
+  readonly bytes: number;
+  readonly heldBytes: number;
+  /** Null if the answer did not say, or has not come. */
+  readonly tokens: TokensOfRequest | null;
+  /** From the request to its answer; null without one. */
+  readonly ms: number | null;
+};
+
+export type TokensOfRequest = {
+  readonly input: number;
+  /** Null if the provider does not say what it read from its cache. */
+  readonly read: number | null;
+  /** About how many of the input were in the endpoint's previous request or answer, and were not read from the cache. */
+  readonly again: number;
+  readonly output: number;
+};
+
+/** A message or a run of the log: it folds to one row. */
+export type LogGroup = {
+  readonly from: number;
+  readonly to: number;
+  readonly words: string;
+  /** The worst of its requests. */
+  readonly worst: Verdict | null;
+  readonly state: "done" | "open" | "failed";
+};
+
+type LayerName = { readonly name: string; readonly isOwn: boolean };
+
+/** A part of a list that only grows: what comes from a place on. */
+export type Part<Item> = { readonly from: number; readonly items: readonly Item[] };
+
+/**
+ * A request in few bytes, because there are thousands: revision, verdict (its place in `verdicts`), bytes, held bytes, milliseconds, then
+ * tokens: input, output, read, again; -1 for what is not known.
+ */
+export type PackedRequest = readonly [number, number, number, number, number, number, number, number, number];
+
+export const verdicts = [
+  "first",
+  "chained",
+  "rebased",
+  "full",
+  "whole",
+  "aside",
+  "failed",
+] as const satisfies readonly Verdict[];
+
+/** A conversation as its page needs it first. */
+export type OverviewDocument = {
+  readonly conversation: string;
+  readonly title: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly parent: { readonly conversation: string; readonly revision: number | null } | null;
+  readonly events: number;
+  /** The digest of the newest event. */
+  readonly digest: string;
+  readonly runs: number;
+  readonly isOpen: boolean;
+  /** In the order in which runs name them, the engine's own first. */
+  readonly layers: readonly LayerName[];
+  /** The groups and requests from a place on; the page has those before. */
+  readonly groups: Part<LogGroup>;
+  readonly requests: Part<PackedRequest>;
+  /** The first event that cannot be read or followed: what the conversation was from there on is unknown. */
+  readonly damage: { readonly revision: number; readonly message: string } | null;
+};
+
+export type RowSign = "user" | "app" | "engine" | "layer" | "tool" | "request" | "answer" | "bad" | "hole";
+
+/** An event of the log, in few words. */
+export type LogRow = {
+  readonly revision: number;
+  readonly at: string;
+  readonly type: string;
+  readonly sign: RowSign;
+  /** The layer whose row it is. */
+  readonly layer: string | null;
+  readonly layerNumber: number | null;
+  /** What it is about, and what follows in lighter type. */
+  readonly words: string;
+  readonly detail: string;
+  /** Of a row of a layer: `~`, `+` or `−`. */
+  readonly change: string | null;
+  /** At the right: bytes, tokens, milliseconds, `on`, `back`. */
+  readonly value: string;
+  readonly verdict: Verdict | null;
+  /** The whole sentence, as `turnlog log` prints it. */
+  readonly sentence: string;
+  readonly problem: string | null;
+};
+
+export type LogPage = { readonly from: number; readonly total: number; readonly rows: readonly LogRow[] };
+
+/** A piece of a text's difference. */
+export type Piece = {
+  readonly op: "same" | "del" | "ins";
+  readonly text: string;
+  /** What of it is folded away. */
+  readonly more: { readonly text: string; readonly lines: number } | null;
+};
+
+export type TextDifference = {
+  /** In characters. */
+  readonly before: number;
+  readonly after: number;
+  /** Old and new whole, because too little is shared. */
+  readonly isWhole: boolean;
+  readonly pieces: readonly Piece[];
+};
+
+/** A page of a request's body: indented JSON, by lines. */
+export type BodyDocument = {
+  readonly conversation: string;
+  readonly revision: number;
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly encoder: string;
+  readonly transport: string;
+  readonly from: number;
+  readonly total: number;
+  readonly lines: readonly string[];
+};
+
+/** What a block went through. */
+export type BiographyDocument = {
+  readonly conversation: string;
+  readonly id: string;
+  readonly label: string;
+  /** In the newest Turn; null if it is gone. */
+  readonly index: number | null;
+  readonly characters: number;
+  readonly steps: readonly BiographyStep[];
+  readonly previous: string | null;
+  readonly next: string | null;
+};
+
+export type BiographyStep = {
+  readonly what: "made" | "changed" | "removed" | "back";
+  readonly conversation: string;
+  readonly revision: number;
+  readonly at: string;
+  readonly actor: string;
+  readonly layer: string | null;
+  readonly layerNumber: number | null;
+  /** Null if the log has no text of it. */
+  readonly text: string | null;
+  readonly characters: number | null;
+  readonly difference: TextDifference | null;
+  /** The request that it made worse. */
+  readonly broke: { readonly revision: number; readonly verdict: Verdict; readonly bytes: number } | null;
+};
+
+/** What took how long in a run. */
+export type TimeDocument = {
+  readonly conversation: string;
+  readonly runId: string | null;
+  readonly from: number;
+  readonly to: number;
+  readonly startedAt: string;
+  readonly ms: number;
+  readonly isOpen: boolean;
+  readonly spans: readonly Span[];
+};
+
+export type Span = {
+  readonly revision: number;
+  readonly sign: RowSign;
+  readonly name: string;
+  readonly layerNumber: number | null;
+  readonly verdict: Verdict | null;
+  /** From the beginning of the run. */
+  readonly fromMs: number;
+  /** Null while it lasts. */
+  readonly ms: number | null;
+  readonly isFailure: boolean;
+};
+
+export type ChangesDocument = {
+  /** Pass it as `after` next time. */
+  readonly after: string;
+  /** The conversations with new events, and their newest revisions. */
+  readonly changed: readonly { readonly conversation: string; readonly revision: number }[];
+};
+
+/** Requests of conversations, one letter each, of several the worst: `f` first, `c` chained, `r` rebased, `x` full, `w` whole. */
+export type ChainsDocument = { readonly chains: Readonly<Record<string, string>> };
+
+export type ErrorDocument = {
+  readonly error: { readonly code: string; readonly message: string; readonly hint: string };
+};
+
+/** Where the next event of a kind is. */
+export type FindDocument = {
+  readonly what: "edit" | "answer" | "break" | "turn";
+  readonly revision: number | null;
+};
+
+/** The last verification of a conversation by this studio; null if there was none. */
+export type VerifiedDocument = {
+  /** False where texts are masked. */
+  readonly isPossible: boolean;
+  readonly last: {
+    readonly at: string;
+    readonly isSound: boolean;
+    /** The newest event that was checked, or the one that failed. */
+    readonly revision: number;
+    readonly problem: string | null;
+  } | null;
+};
+
+/** A change of a block, with the text's difference: beside the document of `turnlog diff`. */
+export type ChangedText = {
+  readonly what: "added" | "removed" | "changed" | "moved";
+  readonly id: string;
+  readonly index: number;
+  readonly label: string;
+  readonly by: Actor | null;
+  readonly difference: TextDifference | null;
+};

@@ -1,0 +1,194 @@
+import { contentId, type Edit } from "../domain/edits.ts";
+import type { ConversationEventOf } from "../domain/events/event.ts";
+import type { RecordedEvent } from "../domain/events/recorded.ts";
+import { type ConversationId, conversationStream } from "../domain/ids.ts";
+import { Turn } from "../domain/turn.ts";
+import { checkEnvelope } from "../log/codec/envelope.ts";
+import { isErased } from "../log/codec/erased.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import { readHistory } from "../log/history/lineage.ts";
+import { lookAt, skipOf } from "../log/history/read-events.ts";
+import type { SkippedEvents } from "../log/history/skipped-events.ts";
+import type { Head, StoredEnvelope } from "../log/ports/event-store.ts";
+import { skippedOf } from "../log/snapshots/open.ts";
+import { type ConversationView, conversationView } from "../projections/conversation-view.ts";
+import { ConversationDamagedError } from "../projections/damage.ts";
+import { type BlockLabels, noLabels, noteLabels } from "../wording/labels.ts";
+import { type FoldedGroup, groupAfter } from "./log-groups.ts";
+import { holeRow, logRow, unreadableRow } from "./log-row.ts";
+import type { LogRow, OverviewDocument } from "./page-documents.ts";
+import { HeldBytes, noteOutcome, type Step, stepOf } from "./step.ts";
+
+export type ReelOptions = { readonly isRedacted?: boolean };
+
+/**
+ * A conversation read once, from its first event to its newest, with what the page asks for at any revision. Turns are immutable and share
+ * what they have in common, so that keeping one for each event costs little, and a step to any revision folds nothing.
+ */
+export class Reel {
+  readonly id: ConversationId;
+  readonly labels: BlockLabels = noLabels();
+  readonly rows: LogRow[] = [];
+  readonly groups: FoldedGroup[] = [];
+  readonly steps: Step[] = [];
+  /** The Turn after each event: while a run is open, the one that was handed on last, with what waits for its end. */
+  readonly turns: Turn[] = [];
+  /** What each `TurnEdited` touched, by revision. */
+  readonly touched = new Map<number, ReadonlySet<string>>();
+  /** By name, in the order of runs' stacks; the value says whether it is the engine's own. */
+  readonly layers = new Map<string, boolean>();
+  /** How many runs began. */
+  runs = 0;
+  readonly #log: EventLog;
+  readonly #skipped: SkippedEvents;
+  readonly view: ConversationView;
+  readonly #held = new HeldBytes();
+  #head: Head | null = null;
+  #damage: OverviewDocument["damage"] = null;
+  #isErased = false;
+  #catchingUp: Promise<void> | null = null;
+
+  /** Whether the texts are masked: digests then do not follow from them. */
+  readonly isRedacted: boolean;
+
+  private constructor(log: EventLog, id: ConversationId, given: { readonly skipped: SkippedEvents } & ReelOptions) {
+    const { skipped, isRedacted = false } = given;
+    this.id = id;
+    this.isRedacted = isRedacted;
+    this.#log = log;
+    this.#skipped = skipped;
+    this.view = conversationView.initial(conversationStream(id));
+  }
+
+  /** Reads all of it. */
+  static async open(log: EventLog, id: ConversationId, options: ReelOptions = {}): Promise<Reel> {
+    const stream = conversationStream(id);
+    const reel = new Reel(log, id, { skipped: await skippedOf(log, stream), ...options });
+    await reel.#takeAncestors(stream);
+    await reel.catchUp();
+    return reel;
+  }
+
+  get head(): Head | null {
+    return this.#head;
+  }
+
+  /** Whether events were erased after they were read here. */
+  get isErased(): boolean {
+    return this.#isErased;
+  }
+
+  get damage(): OverviewDocument["damage"] {
+    return this.#damage;
+  }
+
+  /** Reads what was recorded since. Callers at the same time share one read. */
+  catchUp(): Promise<void> {
+    this.#catchingUp ??= this.#readOn().finally(() => {
+      this.#catchingUp = null;
+    });
+    return this.#catchingUp;
+  }
+
+  async #readOn(): Promise<void> {
+    const from = this.rows.length;
+    for await (const envelope of this.#log.store.readStream(conversationStream(this.id), { from })) {
+      this.#isErased ||= from > 0 && isErased(envelope);
+      await this.#take(envelope);
+    }
+  }
+
+  async #take(envelope: StoredEnvelope): Promise<void> {
+    const checked = this.isRedacted ? unchecked : checkEnvelope(this.#head, envelope);
+    this.#head = { revision: envelope.revision, digest: envelope.digest };
+    const skip = await skipOf(this.#log, envelope, this.#skipped);
+    if (skip !== null) {
+      this.#add(holeRow(envelope, skip));
+      return;
+    }
+    const recorded = await lookAt(this.#log, envelope);
+    if (recorded instanceof Error) {
+      this.#noteDamage(envelope.revision, recorded.message);
+      this.#add(unreadableRow(envelope, recorded));
+      return;
+    }
+    if (!checked.ok) this.#noteDamage(envelope.revision, checked.error.reason);
+    noteLabels(this.labels, recorded);
+    this.#noteStack(recorded);
+    this.#fold(recorded);
+    const row = logRow(recorded, { labels: this.labels, run: this.view.client.run });
+    this.#add(checked.ok ? row : { ...row, sign: "bad", problem: checked.error.reason });
+    groupAfter(this.groups, recorded, { isOpen: this.view.client.run !== null });
+  }
+
+  #add(row: LogRow): void {
+    this.rows.push(row);
+    this.turns.push(this.#spoken());
+  }
+
+  #spoken(): Turn {
+    if (this.#damage !== null) return this.turns.at(-1) ?? Turn.empty;
+    const { run, committed } = this.view.client;
+    return run === null ? committed : run.turns.get(run.turns.newest).concat(run.pending);
+  }
+
+  #noteDamage(revision: number, message: string): void {
+    this.#damage ??= { revision, message };
+  }
+
+  #noteStack({ event }: RecordedEvent): void {
+    if (event.type !== "RunStarted" && event.type !== "RunResumed") return;
+    if (event.type === "RunStarted") this.runs += 1;
+    for (const [place, { name }] of event.data.stack.entries())
+      if (!this.layers.has(name)) this.layers.set(name, place === 0 && name === "tool-loop");
+  }
+
+  /** From damage on, nothing more is folded: what events did there is unknown. */
+  #fold(recorded: RecordedEvent): void {
+    if (this.#damage !== null) return;
+    try {
+      conversationView.apply(this.view, recorded);
+    } catch (error) {
+      if (!(error instanceof ConversationDamagedError)) throw error;
+      this.#noteDamage(recorded.revision, error.message);
+      return;
+    }
+    const { event } = recorded;
+    if (event.type === "TurnEdited") this.touched.set(recorded.revision, touchedBy(event.data));
+    const step = stepOf(recorded, this.view, { held: this.#held, last: this.steps.at(-1) ?? null });
+    this.#held.note(recorded);
+    if (step === null) noteOutcome(this.steps, recorded, this.view);
+    else this.steps.push(step);
+  }
+
+  async #takeAncestors(own: string): Promise<void> {
+    try {
+      for await (const recorded of readHistory(this.#log, own, { to: 0, skipped: this.#skipped })) {
+        if (recorded.stream === own) continue;
+        noteLabels(this.labels, recorded);
+        this.#noteStack(recorded);
+        conversationView.apply(this.view, recorded);
+      }
+    } catch (error) {
+      if (!(error instanceof ConversationDamagedError)) throw error;
+      this.#noteDamage(0, error.message);
+    }
+  }
+}
+
+const unchecked = { ok: true } as const;
+
+/** The ids of the blocks that a layer's pass changed. */
+const touchedBy = ({ edits }: ConversationEventOf<"TurnEdited">["data"]): ReadonlySet<string> =>
+  new Set(edits.flatMap(idsIn));
+
+function idsIn(edit: Edit): readonly string[] {
+  switch (edit.op) {
+    case "insert":
+      return edit.blocks.map(contentId);
+    case "remove":
+      return edit.blockIds;
+    default:
+      return [edit.blockId];
+  }
+}

@@ -1,0 +1,162 @@
+import { conversationOfStream } from "../domain/ids.ts";
+import { equalBeginning } from "../domain/turn-difference.ts";
+import { contextsOf } from "../engine/planning/contexts.ts";
+import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
+import { describeReason } from "../wording/describe-reason.ts";
+import { labelIn } from "../wording/labels.ts";
+import { bannerOf, nothingSent } from "./banner.ts";
+import { stripRequest } from "./overview-document.ts";
+import type { Reel } from "./reel.ts";
+import type { HeldContext, StackDocument, StackLayer } from "./stack-documents.ts";
+import { beginningOf, draftRows, foldRows, rowDocument } from "./stack-rows.ts";
+import type { Step } from "./step.ts";
+import { stepAt } from "./step-at.ts";
+
+export type StackWindow = {
+  /** The place of the first row, and how many rows. */
+  readonly from: number;
+  readonly n: number;
+  /** Folds that the reader opened, by the index of their first block. */
+  readonly opened: ReadonlySet<number>;
+};
+
+/** The most contexts that the line below the stack names. */
+const mostContexts = 4;
+
+/** The stack that a revision belongs to. */
+export function stackDocument(reel: Reel, revision: number, window: StackWindow): StackDocument {
+  const step = stepAt(reel, revision);
+  const about = { conversation: reel.id, revision };
+  if (step === null) return { ...about, ...unsent(reel, revision, window) };
+  const { data, outcome, outgoing } = step;
+  const { labels } = reel;
+  const rows = foldRows(draftRows(step), window.opened);
+  const revisionOf = (layer: number, id: string): number | null => editOf(reel, step, { layer, id });
+  const { contexts, more } = contextsAt(reel, step);
+  const { anchor, sendFrom } = data.decision;
+  return {
+    ...about,
+    banner: bannerOf(reel, step),
+    client: { blocks: step.client.length, revision: Math.max(0, step.runStart - 1) },
+    layers: layersOf(reel, step),
+    request: {
+      ...{ revision: step.revision, verdict: step.verdict, model: step.model, bytes: data.requestBytes },
+      blocks: data.input.blocks,
+      blocksSent: data.input.blocks - sendFrom,
+      heldBytes: step.heldBytes,
+      anchor: anchor === null ? null : { id: anchor.id, blocks: anchor.length },
+    },
+    answer: outcome && {
+      ...{ revision: outcome.revision, isFailure: outcome.isFailure, words: outcome.words },
+      ...{ tokens: outcome.tokens?.output ?? null, ms: stripRequest(step).ms ?? 0 },
+      blocks: outcome.blocks.map((block, place) => ({
+        index: outgoing.length + place,
+        label: labelIn(labels.labels, block),
+        text: beginningOf(block),
+      })),
+    },
+    rows: rows.slice(window.from, window.from + window.n).map((row) => rowDocument(row, { labels, revisionOf })),
+    ...{ from: window.from, total: rows.length, contexts, moreContexts: more },
+  };
+}
+
+/** Before the first request: what the client has, and nothing that was sent. */
+function unsent(
+  reel: Reel,
+  revision: number,
+  { from, n }: StackWindow,
+): Omit<StackDocument, "conversation" | "revision"> {
+  const turn = reel.turns[revision];
+  const blocks = turn?.blocks ?? [];
+  return {
+    banner: nothingSent(blocks.length),
+    client: { blocks: blocks.length, revision },
+    ...{ layers: [], request: null, answer: null, from, total: blocks.length, contexts: [], moreContexts: 0 },
+    rows: blocks.slice(from, from + n).map((block, place) => ({
+      kind: "block",
+      ...{ id: block.id ?? "", index: from + place, label: labelIn(reel.labels.labels, block) },
+      ...{ client: beginningOf(block), edits: [], request: null, characters: block.text.length },
+    })),
+  };
+}
+
+function layersOf({ layers }: Reel, { passes, data }: Step): readonly StackLayer[] {
+  return passes.map(({ name, version, given, handedOn, frame }, place) => ({
+    ...{ number: place + 1, name, version, isOwn: layers.get(name) === true },
+    changed: given === handedOn ? 0 : changedBlocks(given, handedOn),
+    ms: data.timings?.find((timing) => timing.layer === name && isCallOf(timing.frame, frame))?.ms ?? null,
+  }));
+}
+
+/** A layer's own frame calls the frame that its edits name. */
+const isCallOf = (own: string, called: string): boolean => called === own || called.startsWith(`${own}.`);
+
+function changedBlocks(given: Step["client"], handedOn: Step["client"]): number {
+  const before = new Map(given.blocks.map((block) => [block.id, block.recordedAs]));
+  const changed = handedOn.blocks.filter((block) => before.get(block.id) !== block.recordedAs).length;
+  const gone = given.blocks.filter((block) => block.id !== null && handedOn.indexOf(block.id) < 0).length;
+  return changed + gone;
+}
+
+/** The newest event by which a layer touched a block on the way to a request. */
+function editOf(
+  { rows, touched }: Reel,
+  step: Step,
+  { layer, id }: { readonly layer: number; readonly id: string },
+): number | null {
+  const name = step.passes[layer - 1]?.name;
+  for (let revision = step.revision - 1; revision >= step.runStart; revision -= 1) {
+    const row = rows[revision];
+    if (row?.type === "TurnEdited" && (row.layer ?? row.words) === name && touched.get(revision)?.has(id) === true)
+      return revision;
+  }
+  return null;
+}
+
+/** What servers held when the request was planned, newest first. */
+function contextsAt({ view }: Reel, step: Step): { readonly contexts: readonly HeldContext[]; readonly more: number } {
+  const known = view.server.contexts.all.slice(0, step.contexts).toReversed();
+  const lookup = contextsOf(view);
+  const shown = known.filter(({ scope }) => scope === step.data.scope).slice(0, mostContexts);
+  const anchor = step.data.decision.anchor?.inferenceId ?? null;
+  const contexts = shown.map((context): HeldContext => {
+    const isAnchor = context.inferenceId === anchor;
+    const lost = context.unusable ?? lostBefore(lookup.invalidation(context), step);
+    const [verdict, isBad] = isAnchor ? ["continued from here", false] : verdictOn(step, context, lost);
+    return {
+      ...{
+        responseId: context.responseId,
+        revision: context.revision,
+        blocks: context.length,
+        isAnchor,
+        isBad,
+        verdict,
+      },
+      conversation: conversationOfStream(context.stream) ?? context.stream,
+      state: lost === null ? "confirmed" : lost === "expired" ? "expired" : "unknown",
+    };
+  });
+  return { contexts, more: known.length - shown.length };
+}
+
+/** The newest fold also knows what was lost after this request. */
+const lostBefore = (
+  lost: { readonly reason: string; readonly revision: number } | null,
+  { revision }: Step,
+): string | null => (lost === null || lost.revision > revision ? null : lost.reason);
+
+function verdictOn(
+  step: Step,
+  context: { readonly inferenceId: string; readonly length: number },
+  lost: string | null,
+): readonly [string, boolean] {
+  if (lost !== null) return [describeReason(lost), true];
+  const { newest, outgoing } = step;
+  if (newest?.context.inferenceId !== context.inferenceId) return ["holds less", false];
+  const held = withoutFirst(newest.context, newest.turn, newest.turn.length - newest.context.length);
+  const skipped = outgoing.length - step.data.input.blocks;
+  const equal = equalBeginning(newest.turn, outgoing);
+  return equal >= held.length + (newest.turn.length - held.length)
+    ? ["holds a beginning of it", false]
+    : [`differs at block ${Math.max(equal, skipped)}`, true];
+}

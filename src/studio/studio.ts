@@ -1,0 +1,92 @@
+import { Hono } from "hono";
+import type { TurnlogStore } from "../conversation/turnlog-store.ts";
+import { conversationRoutes } from "./conversation-routes.ts";
+import { failureAnswer, RefusedError } from "./failures.ts";
+import { HeldConversations } from "./held-conversations.ts";
+import type { StoreDocument } from "./page-documents.ts";
+import { storeRoutes } from "./store-routes.ts";
+
+/** A file of the page. */
+export type PageFile = { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string };
+
+/** What the studio reads of a store. */
+export type StudioStore = Pick<TurnlogStore, "events" | "log" | "codecs" | "bill" | "search">;
+
+export type StudioOptions = {
+  readonly store: StudioStore;
+  /** Asked before every request: return true, or a promise of it, to allow; any other value denies. Without it, all is denied. */
+  readonly access?: (request: Request) => boolean | Promise<boolean>;
+  /** What the page calls the store: an address without credentials. */
+  readonly address?: string;
+  /** The path of a price file, as for `turnlog bill --prices`. */
+  readonly prices?: string;
+};
+
+/** What the page is served from; a page in one file needs none. */
+export type StudioFiles = {
+  readonly file?: (path: string) => Promise<PageFile | null>;
+  readonly version?: string;
+  /** Whether the texts are masked, so that neither digests nor bodies can be checked. */
+  readonly isRedacted?: boolean;
+};
+
+/** A handler of Web-standard requests. */
+export type Studio = { readonly fetch: (request: Request) => Promise<Response> };
+
+/** The routes of the studio over a store. */
+export function studioOver(
+  { store, access, address = "a store", prices }: StudioOptions,
+  { file = async () => null, version = "", isRedacted = false }: StudioFiles,
+): Studio {
+  const held = new HeldConversations(store.log, { isRedacted });
+  const about: StoreDocument = { address, isWritable: false, isRedacted, version, prices: prices ?? null };
+  const app = new Hono();
+  app.use(async (context, next) => {
+    // Callers may have no types.
+    const said: unknown = await access?.(context.req.raw);
+    if (said !== true)
+      throw new RefusedError(403, "access-denied", {
+        message: "the program that serves this page denies this request",
+      });
+    await next();
+  });
+  app.get("/api/store", (context) => context.json(about));
+  app.route("/api", storeRoutes(store, { prices }));
+  app.route("/api/c/:id", conversationRoutes(store, held));
+  app.all("/api/*", () => {
+    throw new RefusedError(404, "not-found", { message: "there is no such part of the studio" });
+  });
+  app.get("*", async (context) => {
+    const { path } = context.req;
+    // Every page of the studio is one file; it reads the address itself.
+    const found = (await file(path)) ?? (path.includes(".") ? null : await file("/index.html"));
+    if (found === null) throw new RefusedError(404, "not-found", { message: "there is no such page" });
+    return context.body(found.bytes, 200, { "content-type": found.type });
+  });
+  app.onError((error) => {
+    const { status, document } = failureAnswer(error);
+    return Response.json(document, { status });
+  });
+  return {
+    async fetch(request) {
+      const answer = await app.fetch(request);
+      for (const [name, value] of Object.entries(headers)) answer.headers.set(name, value);
+      return answer;
+    },
+  };
+}
+
+const policy = [
+  ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"],
+  ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
+];
+
+/** Nothing is loaded from elsewhere, and nothing is kept by a browser or a proxy. */
+const headers = {
+  "content-security-policy": policy.join("; "),
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+  "cross-origin-opener-policy": "same-origin",
+  "cache-control": "no-store",
+};

@@ -1,0 +1,247 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { StoreDocument } from "../../../src/studio/page-documents.ts";
+import { type Command, commands, useCommands } from "../keys.ts";
+import { follow, go, hrefOf, route } from "../route.ts";
+import { isConnected, useLoaded } from "../source.ts";
+import { hasKeys, setKeys, toggleTheme } from "../theme.ts";
+import { Logo, SearchIcon, ThemeIcon } from "./icons.tsx";
+
+const pages = [
+  { path: "/", name: "Conversations", key: "" },
+  { path: "/costs", name: "Costs", key: "" },
+] as const;
+
+const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
+
+/** The bar on top, the page, and the dialogs that every page has. */
+export function Shell({
+  title,
+  children,
+  foot,
+}: {
+  readonly title: string;
+  readonly children: ComponentChildren;
+  readonly foot: ComponentChildren;
+}) {
+  const store = useLoaded<StoreDocument>("/api/store");
+  const isHelp = useSignal(false);
+  const isPalette = useSignal(false);
+  const { path } = route.value;
+  useEffect(() => {
+    document.title = title === "" ? "turnlog studio" : `${title} · turnlog studio`;
+  }, [title]);
+  useCommands([
+    { key: "Ctrl K", words: "Go to …", group: "Everywhere", isKeyOnly: true, run: () => (isPalette.value = true) },
+    { key: "?", words: "Show all keys", group: "Everywhere", run: () => (isHelp.value = true) },
+    { key: "", words: "Conversations", group: "Everywhere", run: () => go("/") },
+    { key: "", words: "Costs", group: "Everywhere", run: () => go("/costs") },
+    { key: "", words: "Change between light and dark", group: "Everywhere", run: toggleTheme },
+  ]);
+  return (
+    <div class="page">
+      <header class="top">
+        <a class="brand" href={hrefOf("/")} aria-label="turnlog studio" onClick={(event) => follow(event, "/")}>
+          <Logo />
+          <span>turnlog</span>
+        </a>
+        <nav aria-label="Pages">
+          {pages.map((page) => (
+            <a
+              key={page.path}
+              href={hrefOf(page.path)}
+              aria-current={isOn(page.path, path) ? "page" : undefined}
+              onClick={(event) => follow(event, page.path)}
+            >
+              {page.name}
+            </a>
+          ))}
+        </nav>
+        <div class="top-right">
+          <span class="address mono cut">{store.data?.address ?? ""}</span>
+          <span class="mode small">
+            {store.data === null
+              ? ""
+              : store.data.isRedacted
+                ? "texts redacted"
+                : store.data.isWritable
+                  ? "writing"
+                  : "read-only"}
+          </span>
+          <button type="button" class="field goto" onClick={() => (isPalette.value = true)}>
+            <span>
+              <SearchIcon /> Go to…
+            </span>
+            <kbd>{isMac ? "⌘K" : "Ctrl K"}</kbd>
+          </button>
+          <button type="button" class="ghost" aria-label="Change between light and dark" onClick={toggleTheme}>
+            <ThemeIcon />
+          </button>
+        </div>
+      </header>
+      {children}
+      <footer class="foot">
+        {isConnected.value ? (
+          foot
+        ) : (
+          <span class="bad">The studio does not answer; this page asks again by itself.</span>
+        )}
+        <span class="right">
+          <button type="button" onClick={() => (isHelp.value = true)}>
+            <kbd>?</kbd>all keys
+          </button>
+        </span>
+      </footer>
+      {isHelp.value ? <Help onClose={() => (isHelp.value = false)} /> : null}
+      {isPalette.value ? <Palette onClose={() => (isPalette.value = false)} /> : null}
+    </div>
+  );
+}
+
+const isOn = (page: string, path: string): boolean =>
+  page === "/" ? path === "/" || path.startsWith("/c/") : path.startsWith(page);
+
+function Dialog({
+  label,
+  onClose,
+  children,
+}: {
+  readonly label: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself.
+    <dialog
+      ref={dialog}
+      aria-label={label}
+      onClose={onClose}
+      onClick={(event) => {
+        if (event.target === dialog.current) dialog.current?.close();
+      }}
+    >
+      {children}
+    </dialog>
+  );
+}
+
+/** All keys of this page. Single keys can be turned off. */
+function Help({ onClose }: { readonly onClose: () => void }) {
+  const groups = Map.groupBy(
+    commands.value.filter(({ key }) => key !== ""),
+    ({ group }) => group,
+  );
+  return (
+    <Dialog label="Keys" onClose={onClose}>
+      <div class="help">
+        <h2>Keys</h2>
+        <div class="help-columns">
+          {[...groups].map(([group, list]) => (
+            <section key={group}>
+              <h3>{group}</h3>
+              <ul>
+                {list.map(({ key, words }) => (
+                  <li key={key + words}>
+                    <span>{words}</span>
+                    <span>
+                      {key.split("  ").map((each) => (
+                        <kbd key={each}>{each.replace("Arrow", "").replace("Ctrl", isMac ? "⌘" : "Ctrl")}</kbd>
+                      ))}
+                    </span>
+                  </li>
+                ))}
+              </ul>
+            </section>
+          ))}
+        </div>
+        <label>
+          <input type="checkbox" checked={hasKeys.value} onChange={(event) => setKeys(event.currentTarget.checked)} />
+          Single keys do something
+        </label>
+      </div>
+    </Dialog>
+  );
+}
+
+/** Everything that can be done here, by its words; a revision goes to it. */
+function Palette({ onClose }: { readonly onClose: () => void }) {
+  const text = useSignal("");
+  const chosen = useSignal(0);
+  const found = optionsFor(text.value);
+  const at = Math.min(chosen.value, Math.max(0, found.length - 1));
+  const run = (command: Command | undefined): void => {
+    document.querySelector("dialog")?.close();
+    command?.run();
+  };
+  return (
+    <Dialog label="Go to" onClose={onClose}>
+      <div class="field palette-field">
+        <SearchIcon />
+        <input
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="palette-options"
+          aria-activedescendant={found.length === 0 ? undefined : `option-${at}`}
+          aria-label="Go to"
+          placeholder="A page, a command, or a revision such as r24"
+          value={text.value}
+          autoFocus
+          onInput={(event) => {
+            text.value = event.currentTarget.value;
+            chosen.value = 0;
+          }}
+          onKeyDown={(event) => {
+            if (event.key === "ArrowDown") chosen.value = Math.min(found.length - 1, at + 1);
+            else if (event.key === "ArrowUp") chosen.value = Math.max(0, at - 1);
+            else if (event.key === "Enter") run(found[at]);
+            else return;
+            event.preventDefault();
+          }}
+        />
+      </div>
+      <div class="options" role="listbox" id="palette-options" aria-label="Commands">
+        {found.map((command, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keys of this list.
+          // biome-ignore lint/a11y/useFocusableInteractive: the field above keeps the focus.
+          <div
+            key={command.words}
+            id={`option-${index}`}
+            role="option"
+            aria-selected={index === at}
+            onClick={() => run(command)}
+          >
+            <span>{command.words}</span>
+            {command.key === "" ? null : <kbd>{command.key.split("  ")[0]}</kbd>}
+          </div>
+        ))}
+        {found.length === 0 ? <p class="text-3 empty">Nothing here is called that.</p> : null}
+      </div>
+    </Dialog>
+  );
+}
+
+function optionsFor(text: string): readonly Command[] {
+  const wanted = text.trim().toLowerCase();
+  const revision = /^(?:r|@)?(\d{1,9})$/.exec(wanted)?.[1];
+  const goTo = commands.value.find(({ key }) => key === ":");
+  const jump: readonly Command[] =
+    revision === undefined || goTo === undefined
+      ? []
+      : [{ key: "", words: `Revision ${revision}`, group: "", run: () => jumpTo.value?.(Number(revision)) }];
+  const isConversation = /^cnv_[\w-]+$/.test(text.trim());
+  const open: readonly Command[] = isConversation
+    ? [{ key: "", words: `Open ${text.trim()}`, group: "", run: () => go(`/c/${text.trim()}`) }]
+    : [];
+  const listed = commands.value.filter(
+    ({ isKeyOnly, words }) => isKeyOnly !== true && words.toLowerCase().includes(wanted),
+  );
+  return [...jump, ...open, ...listed].slice(0, 40);
+}
+
+/** Goes to a revision of the conversation that is shown. */
+export const jumpTo: { value: ((revision: number) => void) | null } = { value: null };

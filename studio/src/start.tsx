@@ -1,0 +1,38 @@
+import { render } from "preact";
+import { listenForKeys } from "./keys.ts";
+import { followStore } from "./live.ts";
+import { Biography } from "./pages/biography.tsx";
+import { Conversations } from "./pages/conversations.tsx";
+import { Costs } from "./pages/costs.tsx";
+import { Workspace } from "./pages/workspace.tsx";
+import { Shell } from "./parts/shell.tsx";
+import { route } from "./route.ts";
+import { applyTheme } from "./theme.ts";
+
+/** The page that an address names. */
+function Page() {
+  const { path } = route.value;
+  const [, id, block] = /^\/c\/([^/]+)(?:\/b\/(.+))?$/.exec(path) ?? [];
+  if (id !== undefined && block !== undefined)
+    return <Biography key={id} id={decodeURIComponent(id)} block={decodeURIComponent(block)} />;
+  if (id !== undefined) return <Workspace key={id} id={decodeURIComponent(id)} />;
+  if (path === "/costs") return <Costs />;
+  if (path === "/") return <Conversations />;
+  return (
+    <Shell title="Not found" foot={null}>
+      <main class="empty">
+        <h2>There is no page {path}</h2>
+        <p>The conversations are at the beginning.</p>
+      </main>
+    </Shell>
+  );
+}
+
+/** Shows the page. One from disk has nothing to follow. */
+export function startPage({ isLive }: { readonly isLive: boolean }): void {
+  applyTheme();
+  listenForKeys();
+  if (isLive) void followStore();
+  const app = document.getElementById("app");
+  if (app !== null) render(<Page />, app);
+}

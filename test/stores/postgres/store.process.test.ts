@@ -1,0 +1,169 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { all, appendPrepared } from "../../../src/contracts/prepared.ts";
+import { grantPostgresRoles } from "../../../src/stores/postgres/setup.ts";
+import { isLong, isRound } from "../../support/cases.ts";
+import { outputOf } from "../../support/process.ts";
+import {
+  describeEventStore,
+  describeLiveness,
+  describeSnapshots,
+  describeViews,
+} from "../../support/stores/contract.ts";
+import { hasPgbouncer, startPgbouncer, whyNoPgbouncer } from "../../support/stores/pgbouncer.ts";
+import {
+  asRole,
+  createEmptyStores,
+  newStore,
+  opened,
+  openedAgain,
+  schemaOf,
+  sql,
+} from "../../support/stores/postgres-opened.ts";
+import {
+  hasPostgres,
+  type PostgresServer,
+  startPostgres,
+  whyNoPostgres,
+} from "../../support/stores/postgres-server.ts";
+
+if (!hasPostgres) test.skip(whyNoPostgres);
+else if (!hasPgbouncer) test.skip(whyNoPgbouncer);
+
+function withServer(): void {
+  let server: PostgresServer;
+  let emptyStore: ReturnType<typeof createEmptyStores>;
+  let pooler: Awaited<ReturnType<typeof startPgbouncer>> | null = null;
+  beforeAll(async () => {
+    server = await startPostgres();
+    await sql(server.url("postgres"), "CREATE ROLE writer LOGIN");
+    emptyStore = createEmptyStores(server, { writer: "writer" });
+    if (hasPgbouncer) pooler = await startPgbouncer(server);
+  });
+  afterAll(async () => {
+    await pooler?.[Symbol.asyncDispose]();
+    await server.end();
+  });
+
+  const ways = [
+    ["the writer's role", true, async () => opened(asRole(await emptyStore(), "writer"))],
+    ["the owner", isRound || isLong, async () => opened(await emptyStore())],
+    [
+      "the writer's role behind pgbouncer",
+      hasPgbouncer && (isRound || isLong),
+      async () => {
+        const { search } = new URL(await emptyStore());
+        return opened(`${pooler?.("postgres", "writer")}${search}`);
+      },
+    ],
+  ] as const;
+  for (const [who, isPlayed, create] of ways)
+    if (isPlayed) {
+      describeEventStore(`the Postgres store of ${who}`, create);
+      describeSnapshots(`the Postgres store of ${who}`, create);
+      describeViews(`the Postgres store of ${who}`, create);
+      describeLiveness(`the Postgres store of ${who}`, create, openedAgain);
+    }
+
+  const patience = { timeout: 20_000 };
+  const quick = { renewMs: 10, deadAfterMs: 200, lookMs: 10 };
+
+  test.runIf(hasPgbouncer)(
+    "several stores behind a pooler in transaction mode append, read and follow at once",
+    async () => {
+      const { search } = new URL(await emptyStore());
+      const url = `${pooler?.("postgres", "writer")}${search}`;
+      const stores = await Promise.all([opened(url), opened(url), opened(url)]);
+      const left = new AbortController();
+      const seen: string[] = [];
+      const following = (async () => {
+        for await (const { id } of stores[0].subscribe({ signal: left.signal })) seen.push(id);
+      })();
+      const sent = await Promise.all(
+        Array.from({ length: 60 }, async (_, n) => {
+          const store = stores[n % stores.length];
+          if (store === undefined) throw new Error("there are three stores");
+          const { sent } = await appendPrepared(store, { count: 1 + (n % 3) });
+          expect((await all(store.readStream(sent.stream))).map(({ id }) => id)).toEqual(
+            sent.envelopes.map(({ id }) => id),
+          );
+          return sent.envelopes.map(({ id }) => id);
+        }),
+      );
+      const log = (await all(stores[2].readLog())).map(({ id }) => id);
+      expect(log.toSorted()).toEqual(sent.flat().toSorted());
+      await expect.poll(() => seen, patience).toEqual(log);
+      left.abort();
+      await following;
+    },
+  );
+
+  test("a killed holder's lease counts as alive until a reader has seen it unrenewed for long enough", async () => {
+    const url = await emptyStore();
+    const reader = await opened(url, { pace: quick });
+    const killed = "lse_killedHolder0001";
+    await sql(url, `INSERT INTO ${schemaOf(url)}.leases VALUES ('${killed}', 5)`);
+    expect(await reader.liveness.isAlive(killed)).toBe(true);
+    expect(await reader.liveness.whenKnown?.(killed)).toBe(false);
+    expect(await reader.liveness.isAlive(killed)).toBe(false);
+  });
+
+  test("a lease outlives a server that is away for longer than a holder may be silent", async () => {
+    const url = await emptyStore();
+    const warnings: string[] = [];
+    const holder = await opened(`${url}&deadlineMs=1000`, { pace: quick, warn: (message) => warnings.push(message) });
+    const held = (await holder.liveness.hold()) ?? "";
+    await server.kill();
+    try {
+      await expect.poll(() => warnings, { timeout: 20_000 }).toHaveLength(1);
+      expect(warnings[0]).toContain("for 1 s nothing at");
+    } finally {
+      await server.start();
+    }
+    const reader = await opened(url, { pace: { ...quick, deadAfterMs: 60_000 } });
+    expect(await reader.liveness.whenKnown?.(held)).toBe(true);
+    expect(await holder.liveness.hold()).toBe(held);
+    await holder.close();
+    expect(await reader.liveness.isAlive(held)).toBe(false);
+  });
+
+  test("a lease that somebody deleted is lost, and a role that may not write has none; a warning says what follows", async () => {
+    const url = await emptyStore();
+    const warnings: string[] = [];
+    const warn = (message: string): void => void warnings.push(message);
+    const holder = await opened(url, { pace: quick, warn });
+    const held = await holder.liveness.hold();
+    await sql(url, `DELETE FROM ${schemaOf(url)}.leases`);
+    await expect.poll(() => warnings, patience).toHaveLength(1);
+    expect(warnings[0]).toMatch(/nothing at .* shows any longer .*other processes may take over its open runs/);
+    expect(await holder.liveness.hold()).not.toBe(held);
+    await sql(url, "CREATE ROLE auditor LOGIN");
+    await grantPostgresRoles(url, { reader: "auditor" });
+    const auditor = await opened(asRole(url, "auditor"), { pace: quick, warn });
+    expect(await auditor.liveness.hold()).toBeNull();
+    expect(warnings[1]).toMatch(/could write nothing at .* wait for takeoverAfterMs .*may not do that/);
+  });
+
+  test("the package starts the thread of a lease from its own files, and the thread keeps no process alive", async () => {
+    const url = await emptyStore();
+    const program = `
+      import { openPostgresStore } from "turnlog/postgres";
+      const store = await openPostgresStore(process.argv[1]);
+      console.log(await store.liveness.hold());
+    `;
+    const words = ["--input-type=module", "--eval", program, url];
+    const held = await outputOf(words, { cwd: join(import.meta.dirname, "../../..") });
+    expect(await sql(url, `SELECT id FROM ${schemaOf(url)}.leases`)).toEqual([{ id: held.trim() }]);
+  });
+}
+
+const running = process.env["TURNLOG_TEST_POSTGRES"];
+if (running !== undefined) {
+  const create = async () => opened(await newStore(running));
+  describeEventStore("the server of TURNLOG_TEST_POSTGRES", create);
+  describeSnapshots("the server of TURNLOG_TEST_POSTGRES", create);
+  describeViews("the server of TURNLOG_TEST_POSTGRES", create);
+  describeLiveness("the server of TURNLOG_TEST_POSTGRES", create, openedAgain);
+}
+
+if (hasPostgres) describe("a server of Postgres", withServer);

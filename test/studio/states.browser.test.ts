@@ -1,0 +1,169 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { openStore } from "../../src/open-store.ts";
+import { useDemoStore } from "../support/cli/demo-store.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+import { closeBrowser, newestId, openStudio } from "../support/studio/browser.ts";
+import { damageEvent, hostile, recordHostile } from "../support/studio/troubled-store.ts";
+
+const demoStore = useDemoStore();
+
+afterAll(closeBrowser);
+
+describe("the page", () => {
+  test("shows an empty store what to do, and the first conversation by itself", async () => {
+    const address = `sqlite:${temporaryFolder().file("turnlog.db")}`;
+    await using studio = await openStudio(address);
+    const page = await studio.visit("/");
+    await page.getByRole("heading", { name: "No conversations yet" }).waitFor();
+    await using other = await openStore(address);
+    await other.conversation().append("The first message");
+    await page.getByRole("link", { name: /The first message/ }).waitFor();
+    await page.getByRole("link", { name: /The first message/ }).click();
+    await page.getByText("Nothing sent yet").waitFor();
+    await page.getByText("The first request will carry all 1 block.").waitFor();
+    await page.goto(`${studio.url}/costs`);
+    await page.getByRole("heading", { name: "No request was sent" }).waitFor();
+    expect(page.faults).toEqual([]);
+  });
+
+  test("shows texts, titles and labels that are HTML, scripts or control characters as text, and asks nobody else", async () => {
+    const address = `sqlite:${temporaryFolder().file("turnlog.db")}`;
+    const id = await recordHostile(address);
+    await using studio = await openStudio(address);
+    const page = await studio.visit("/");
+    await page.getByText("<img src=").first().waitFor();
+    for (const path of [
+      `/c/${id}`,
+      `/c/${id}?view=event`,
+      `/c/${id}?view=blame`,
+      `/c/${id}?view=diff&base=0`,
+      "/costs?by=label:x",
+    ]) {
+      await page.goto(`${studio.url}${path}`);
+      await page.locator(".stack-row, .event-facts, .rows-table, .diff-block, .empty").first().waitFor();
+    }
+    await page.goto(`${studio.url}/c/${id}`);
+    await page.locator(".stack-row").first().waitFor();
+    const shown = (await page.locator("body").textContent()) ?? "";
+    expect(shown).toContain(hostile[0].slice(0, 60));
+    for (const control of ["\u001b", "\u202e", "\u2066"]) expect(shown).not.toContain(control);
+    expect(await page.locator("img, script:not([src])").count()).toBe(0);
+    expect(await page.title()).toContain("turnlog studio");
+    expect(page.faults).toEqual([]);
+  });
+
+  test("shows a damaged event in red, what is sound before it, and goes on", async () => {
+    const folder = demoStore();
+    const address = `sqlite:${folder.file("turnlog.db")}`;
+    const store = await openStore(address);
+    const id = await newestId(store);
+    await store[Symbol.asyncDispose]();
+    damageEvent(folder.file("turnlog.db"), `conversation-${id}`, 20);
+    await using studio = await openStudio(address);
+    const page = await studio.visit(`/c/${id}?r=24`);
+    await page.getByRole("heading", { name: "Event r20 cannot be read" }).waitFor();
+    await page.getByRole("button", { name: "Show what is stored" }).click();
+    await page.getByRole("heading", { name: "Event r20 is not what was written" }).waitFor();
+    await page.keyboard.press("1");
+    await page.keyboard.press("B");
+    await page.keyboard.press("[");
+    await page.getByRole("heading", { name: /Chained: 2 of 7 blocks sent/ }).waitFor();
+    await page.getByRole("button", { name: "not checked · check" }).click();
+    await page.getByText("fails at r20").waitFor();
+    expect(page.faults).toEqual([]);
+  });
+
+  test("says what it verified, how long ago, and what came since", async () => {
+    await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`);
+    const id = await newestId(studio.store);
+    const page = await studio.visit(`/c/${id}`);
+    await page.getByRole("button", { name: "not checked · check" }).click();
+    await page.getByText(/verified, 66 events \d+ s ago/).waitFor();
+    await studio.store.conversation(id).append("One more");
+    await page.getByText("verified to r65 + 1 new").waitFor();
+  });
+
+  test("says when the studio has ended, keeps what it shows, and goes on without a reload", async () => {
+    await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`);
+    const id = await newestId(studio.store);
+    const page = await studio.visit(`/c/${id}`);
+    await page.locator(".stack").waitFor();
+    await studio.goAway();
+    await page.getByText("The studio does not answer").waitFor();
+    expect(await page.locator(".stack-row").count()).toBeGreaterThan(3);
+    await studio.comeBack();
+    await studio.store.conversation(id).append("Back again");
+    await page.locator("[aria-selected=true]", { hasText: "Back again" }).waitFor();
+  });
+
+  test.each([
+    ["/c/cnv_there_is_none", "The conversation cannot be opened"],
+    ["/nowhere", "There is no page /nowhere"],
+    ["/c/ID/b/blk_none", "The story cannot be told"],
+    ["/costs?by=colour", "The bill cannot be made"],
+    ["/?q=Atlantis", "No text in the store matches “Atlantis”"],
+    ["/?label=user=nobody", "No conversation matches"],
+  ])("%s says what is wrong, and the rest goes on", async (path, words) => {
+    await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`);
+    const page = await studio.visit(path.replace("ID", await newestId(studio.store)));
+    await page.getByText(words).first().waitFor();
+    await page.getByRole("link", { name: "Conversations" }).click();
+    await page.getByRole("link", { name: /Rome/ }).waitFor();
+    expect(page.faults).toEqual([]);
+  });
+
+  test("where the list may not be read, says so and opens a conversation by its id", async () => {
+    const address = `sqlite:${demoStore().file("turnlog.db")}`;
+    const open = await openStore(address);
+    const id = await newestId(open);
+    await open[Symbol.asyncDispose]();
+    const mine = `conversation-${id}`;
+    await using studio = await openStudio(address, {
+      authorize: ({ action, stream }) => action === "read" && stream.startsWith(mine),
+    });
+    const page = await studio.visit("/");
+    await page.getByText("The list may not be read").waitFor();
+    await page.getByRole("textbox", { name: "Open one by its id" }).fill(id);
+    await page.keyboard.press("Enter");
+    await page.locator(".stack-row").first().waitFor();
+  });
+
+  test("without its token says what to do", async () => {
+    await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`);
+    const page = await studio.visit("/");
+    await page.context().clearCookies();
+    await page.goto(studio.url);
+    await page.getByRole("heading", { name: "This page needs its link" }).waitFor();
+  });
+
+  test("shows old content while the next loads, and bars only where nothing is there", async () => {
+    await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`);
+    const id = await newestId(studio.store);
+    const page = await studio.visit(`/c/${id}?r=24`);
+    await page.locator(".stack-row").first().waitFor();
+    const waiting: (() => void)[] = [];
+    await page.route("**/stack/**", async (route) => {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      await route.continue();
+    });
+    await page.keyboard.press("b");
+    await page.locator("#panel[aria-busy=true]").waitFor();
+    expect(await page.locator(".stack-head").textContent()).toContain("Request r24");
+    for (const go of waiting) go();
+    await page.getByRole("heading", { name: /ask-first removed/ }).waitFor();
+    await page.locator("#panel[aria-busy=false]").waitFor();
+  });
+
+  test("eight tabs stay live", async () => {
+    await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`);
+    const id = await newestId(studio.store);
+    const first = await studio.visit(`/c/${id}`);
+    const others = await Promise.all(Array.from({ length: 7 }, () => first.context().newPage()));
+    for (const other of others) await other.goto(`${studio.url}/c/${id}`);
+    await studio.store.conversation(id).append("For all eight");
+    for (const page of [first, ...others]) {
+      await page.bringToFront();
+      await page.locator("[aria-selected=true]", { hasText: "For all eight" }).waitFor();
+    }
+  });
+});

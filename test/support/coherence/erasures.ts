@@ -1,0 +1,82 @@
+import { verification } from "../../../src/audit/verify.ts";
+import type { Conversation } from "../../../src/conversation/conversation.ts";
+import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import type { Block } from "../../../src/domain/block.ts";
+import { blockFromJson } from "../../../src/domain/block-json.ts";
+import { blocksIn } from "../../../src/domain/events/blocks-in.ts";
+import { conversationStream } from "../../../src/domain/ids.ts";
+import { codecsWith } from "../../../src/providers/codecs.ts";
+import type { Troubled } from "./operator.ts";
+import { createRandom, type Random } from "./random.ts";
+
+const why = { by: "dpo", ground: "gdpr-17" } as const;
+
+/** What is erased from the conversations of a world, between runs: a block of the Turn, or of the past, in every version. */
+export class Erasures {
+  readonly #random: Random;
+  readonly #of: Troubled;
+  readonly #isQuiet: boolean;
+
+  constructor(of: Troubled, share: number) {
+    this.#of = of;
+    this.#random = createRandom(of.seed + 0xe4a5);
+    this.#isQuiet = !this.#random.chance(share);
+  }
+
+  async between(store: TurnlogStore, conversation: Conversation): Promise<void> {
+    if (this.#isQuiet || !this.#random.chance(0.6)) return;
+    if ((await store.events.head(conversationStream(conversation.id))) === null) return;
+    if ((await conversation.at(-1)).run !== null) return;
+    const versions = await versionsIn(conversation);
+    const { speech } = this.#of;
+    // Texts of the engine are said more than once, so that the judge could not tell which of them a server holds.
+    const lasting = new Set(versions.flatMap((block) => (speech.nonceOf(block) === null ? [block.id] : [])));
+    const erasable = versions.filter((block) => !block.isErased && !lasting.has(block.id));
+    if (erasable.length === 0) return;
+    const { id } = this.#random.pick(erasable);
+    if (id === null) return;
+    const open = await runsIn(store);
+    const plan = await store
+      .planErasure({ blocks: [{ conversation: conversation.id, block: id }] })
+      .catch((error: unknown) => {
+        // A fork may have been made from the middle of a run.
+        if (open > 0 && error instanceof Error && "code" in error && error.code === "erasure-refused") return null;
+        throw error;
+      });
+    if (plan === null) return;
+    const before = (await allVersions(store)).filter((block) => !block.isErased);
+    const receipt = await store.erase(plan, why);
+    this.#of.tally.erasures += 1;
+    this.#of.tally.erasedLines += receipt.done.lines;
+    const after = await allVersions(store);
+    const erased = new Set(after.filter(({ isErased }) => isErased).map(({ recordedAs }) => recordedAs));
+    for (const each of before) if (erased.has(each.recordedAs)) this.#of.speech.erase(each);
+    const left = after.find((each) => each.id === id && !each.isErased);
+    if (left !== undefined) this.#of.blame(`${id} was erased, and a version of it is still there`);
+  }
+
+  async end(store: TurnlogStore): Promise<void> {
+    if (this.#isQuiet) return;
+    const { problems } = await verification(store.events, { codecs: codecsWith(this.#of.dialect.codecs) });
+    if (problems[0] !== undefined) this.#of.blame(`verify: ${JSON.stringify(problems[0])}`);
+  }
+}
+
+/** Every version of every block of a conversation and its ancestors. */
+async function versionsIn(conversation: Conversation): Promise<readonly Block[]> {
+  const versions: Block[] = [];
+  for await (const { event } of conversation.history()) versions.push(...blocksIn(event).map(blockFromJson));
+  return versions;
+}
+
+async function allVersions(store: TurnlogStore): Promise<readonly Block[]> {
+  const versions: Block[] = [];
+  for await (const id of store.conversations()) versions.push(...(await versionsIn(store.conversation(id))));
+  return versions;
+}
+
+async function runsIn(store: TurnlogStore): Promise<number> {
+  let open = 0;
+  for await (const id of store.conversations()) if ((await store.conversation(id).at(-1)).run !== null) open += 1;
+  return open;
+}

@@ -1,0 +1,31 @@
+/**
+ * Builds the studio's page, and the script of a page in one file, into `dist/studio`: `node tools/build-page.ts [--if-missing]`.
+ */
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "vite";
+import { licencesOf } from "./build.ts";
+
+const root = join(import.meta.dirname, "..");
+const folder = join(root, "dist/studio");
+
+export async function buildPage({ ifMissing = false }: { readonly ifMissing?: boolean } = {}): Promise<void> {
+  if (ifMissing && existsSync(join(folder, "LICENSES.txt"))) return;
+  const configFile = join(root, "studio/vite.config.ts");
+  const modules = new Set<string>();
+  const plugins = [
+    {
+      name: "modules",
+      generateBundle(
+        _: unknown,
+        bundle: Record<string, { readonly type: string; readonly moduleIds?: readonly string[] }>,
+      ) {
+        for (const { moduleIds = [] } of Object.values(bundle)) for (const id of moduleIds) modules.add(id);
+      },
+    },
+  ];
+  for (const mode of ["production", "offline"]) await build({ configFile, mode, plugins, logLevel: "warn" });
+  writeFileSync(join(folder, "LICENSES.txt"), licencesOf(modules));
+}
+
+if (import.meta.main) await buildPage({ ifMissing: process.argv.includes("--if-missing") });
