@@ -15,7 +15,8 @@ export default defineConfig(({ mode }) => ({
   root: import.meta.dirname,
   base: "/",
   publicDir: mode === "offline" ? false : "public",
-  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  // In a test environment it would otherwise name the source files.
+  oxc: { jsx: { runtime: "automatic", importSource: "preact", development: false } },
   resolve: { alias: mode === "offline" ? [{ find: /^node:.*/, replacement: stub }] : [] },
   build: {
     outDir: join(import.meta.dirname, "../dist/studio"),

@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { isBillBy } from "../bill/bill-by.ts";
 import { listConversations } from "../conversation/list.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
+import { countJson } from "../documents/ls-document.ts";
 import { conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { chainOf } from "./chains.ts";
@@ -32,7 +33,8 @@ export function storeRoutes(store: Store, { prices }: { readonly prices: string 
       ...(name === undefined || name === "" ? {} : { labels: { [name]: value ?? "" } }),
     });
     const { conversations, total, hidden, next } = page;
-    return context.json({ conversations, total: total ?? 0, hidden: hidden ?? 0, next });
+    const asJson = await countJson(events, conversations);
+    return context.json({ conversations, total: total ?? 0, hidden: hidden ?? 0, asJson, next });
   });
   routes.get("/chains", async (context) => {
     const found: Record<string, string> = {};

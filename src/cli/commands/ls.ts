@@ -2,9 +2,9 @@ import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
 import { type ListOptions, listConversations } from "../../conversation/list.ts";
+import { countJson } from "../../documents/ls-document.ts";
 import { lsDocument } from "../../documents/stores.ts";
 import { hiddenLabel } from "../../domain/labels.ts";
-import type { EventStore } from "../../log/ports/event-store.ts";
 import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
@@ -106,15 +106,4 @@ function titleWords({ isDamaged, openRun, origin, parent, title, begins, labels 
   ];
   const labelled = Object.entries(labels).map(([name, value]) => `[${excerpt(labelWords(name, value), 40)}]`);
   return [...marks, ...labelled, title ?? begins ?? ""].filter((word) => word !== "").join(" ");
-}
-
-/** Of the listed conversations, those that an erasure can remove only as a whole. In a store that takes no lines that is true of all. */
-async function countJson(events: EventStore, conversations: readonly Listed[]): Promise<number> {
-  if (events.takesLines === undefined) return 0;
-  let found = 0;
-  for (const { id } of conversations) {
-    for await (const { encoding } of events.readStream(`conversation-${id}`, { limit: 1 }))
-      if (encoding === "json") found += 1;
-  }
-  return found;
 }

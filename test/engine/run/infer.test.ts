@@ -113,7 +113,7 @@ describe("a layer that asks the model beside the conversation", () => {
     async (_, asking) => {
       const { conversation, engine, provider } = await talk(asking);
       expect((await replayFolds(conversation)).difference).toBeNull();
-      expect(await reexecute(conversation, engine)).toEqual({ runs: 2, steps: 2, difference: null });
+      expect(await reexecute(conversation, engine)).toEqual({ runs: 2, steps: 2, erased: 0, difference: null });
       const again = await whatIf(conversation, engine);
       expect(again.unknown).toBeNull();
       expect(again.steps.map(({ isSame }) => isSame)).toEqual([true, true]);
