@@ -15,8 +15,7 @@ export default defineConfig(({ mode }) => ({
   root: import.meta.dirname,
   base: "/",
   publicDir: mode === "offline" ? false : "public",
-  // In a test environment it would otherwise name the source files.
-  oxc: { jsx: { runtime: "automatic", importSource: "preact", development: false } },
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   resolve: { alias: mode === "offline" ? [{ find: /^node:.*/, replacement: stub }] : [] },
   build: {
     outDir: join(import.meta.dirname, "../dist/studio"),

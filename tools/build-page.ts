@@ -24,7 +24,15 @@ export async function buildPage({ ifMissing = false }: { readonly ifMissing?: bo
       },
     },
   ];
-  for (const mode of ["production", "offline"]) await build({ configFile, mode, plugins, logLevel: "warn" });
+  // In a test environment the page would name its source files.
+  const { NODE_ENV: before } = process.env;
+  process.env["NODE_ENV"] = "production";
+  try {
+    for (const mode of ["production", "offline"]) await build({ configFile, mode, plugins, logLevel: "warn" });
+  } finally {
+    if (before === undefined) delete process.env["NODE_ENV"];
+    else process.env["NODE_ENV"] = before;
+  }
   writeFileSync(join(folder, "LICENSES.txt"), licencesOf(modules));
 }
 

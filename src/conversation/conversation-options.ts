@@ -149,24 +149,27 @@ const listOfIds: ValueCheck<readonly string[]> = (what, given) => {
   throw new TypeError(`${what} is ${kindOf(given)}: give a list of ids`);
 };
 
+const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
+
 const placesWith =
-  <Place>(name: string, isValid: (value: unknown) => boolean): ValueCheck<readonly Place[]> =>
-  (what, given) => {
-    const isPlace = (each: unknown): boolean =>
-      isJsonObject(each) && Object.keys(each).length === 2 && isValid(each[name]) && each["conversation"] !== undefined;
-    if (!Array.isArray(given) || !given.every(isPlace))
+  <Name extends string, Value>(name: Name, isValid: (value: unknown) => value is Value) =>
+  (what: string, given: unknown): readonly (Readonly<Record<Name, Value>> & { readonly conversation: string })[] => {
+    const isPlace = (each: unknown): each is Record<Name, Value> & { readonly conversation: string } =>
+      isJsonObject(each) && Object.keys(each).length === 2 && isValid(each[name]) && isText(each["conversation"]);
+    const places: readonly unknown[] = Array.isArray(given) ? given : [null];
+    if (!places.every(isPlace))
       throw new TypeError(`${what} is ${kindOf(given)}: give a list of { conversation, ${name} }`);
-    for (const { conversation } of given) checkedConversationId(conversation);
-    return given;
+    for (const { conversation } of places) checkedConversationId(conversation);
+    return places;
   };
 
 export const planErasureOptions = optionsOf<ErasureTargets>({
   conversations: listOfIds,
-  revisions: placesWith("revision", (value) => Number.isSafeInteger(value)),
-  blocks: placesWith("block", (value) => typeof value === "string"),
+  revisions: placesWith("revision", (value): value is number => Number.isSafeInteger(value)),
+  blocks: placesWith("block", isText),
   texts: (what, given) => {
-    if (Array.isArray(given) && given.length > 0 && given.every((text) => typeof text === "string" && text !== ""))
-      return given;
+    const texts: readonly unknown[] = Array.isArray(given) ? given : [];
+    if (texts.length > 0 && texts.every(isText)) return texts;
     throw new TypeError(`${what} is ${kindOf(given)}: give a list of texts`);
   },
   in: listOfIds,

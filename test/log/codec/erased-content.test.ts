@@ -14,7 +14,7 @@ const erasing = (event: Golden, numbers: ReadonlySet<number>) => {
   const { text } = encodeData(
     event.data,
     () => Number.POSITIVE_INFINITY,
-    lineWriter(event, { idOf: plainNames.idOfBlob }),
+    lineWriter(event, { idOf: (sha256) => plainNames.idOfBlob(sha256) }),
   );
   const left = withErasedLines(text, numbers);
   expect(linesDigest(left)).toBe(linesDigest(text));
@@ -27,7 +27,7 @@ const linesOf = (event: Golden): readonly number[] => {
   const { text } = encodeData(
     event.data,
     () => Number.POSITIVE_INFINITY,
-    lineWriter(event, { idOf: plainNames.idOfBlob }),
+    lineWriter(event, { idOf: (sha256) => plainNames.idOfBlob(sha256) }),
   );
   return text
     .split("\n")
