@@ -34,7 +34,7 @@ test("unchanged text is cut between changes, and a long change folds with all of
   expect(del?.more?.lines).toBe(40);
 });
 
-test("what is not cut gives both texts back", () => {
+test("what is not cut gives both texts back, with what is folded away", () => {
   const text = fc
     .array(fc.constantFrom("a", "b", "c.", " ", "\n", "dd"), { maxLength: 12 })
     .map((words) => words.join(""));
@@ -44,7 +44,7 @@ test("what is not cut gives both texts back", () => {
       const without = (op: "del" | "ins"): string =>
         all
           .filter((piece) => piece.op !== op)
-          .map((piece) => piece.text)
+          .map(({ text, more }) => `${text}${more?.text ?? ""}`)
           .join("");
       expect([without("ins"), without("del")]).toEqual([before, after]);
     }),

@@ -17,14 +17,11 @@ export async function* filesOf(path: string): AsyncIterable<AsyncIterable<Uint8A
 async function* bytesOf(file: string): AsyncIterable<Uint8Array> {
   const script = "require('node:fs').createReadStream(process.argv[1],{highWaterMark:1<<20}).pipe(process.stdout)";
   const reader = spawn(process.execPath, ["-e", script, file], { stdio: ["ignore", "pipe", "inherit"] });
-  let code: number | null = null;
-  const ended = once(reader, "close").then(() => {
-    code = reader.exitCode;
-  });
+  const ended = once(reader, "close");
   try {
     for await (const piece of reader.stdout) yield piece;
     await ended;
-    if (code !== 0) throw new Error(`the search could not read ${file}`);
+    if (reader.exitCode !== 0) throw new Error(`the search could not read ${file}`);
   } finally {
     reader.kill();
   }
