@@ -28,7 +28,8 @@ describe("what a plan finds", () => {
     const plan = await store.planErasure({ blocks: [{ conversation: "talk", block: blocks[0]?.id ?? "" }] });
     expect(typesIn(plan)).toEqual(["BlockAppended", "TurnEdited", "InferenceRequested"]);
     await store.erase(plan, why);
-    for await (const { data } of store.events.readStream("conversation-talk")) expect(data).not.toContain("-0199, please");
+    for await (const { data } of store.events.readStream("conversation-talk"))
+      expect(data).not.toContain("-0199, please");
   });
 
   test("of an event, everything that it says, and the blocks that equal its own", async () => {
