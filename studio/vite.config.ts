@@ -19,7 +19,8 @@ export default defineConfig(({ mode }) => ({
   resolve: { alias: mode === "offline" ? [{ find: /^node:.*/, replacement: stub }] : [] },
   build: {
     outDir: join(import.meta.dirname, "../dist/studio"),
-    emptyOutDir: mode !== "offline",
+    // The declarations of `src/studio` are there as well.
+    emptyOutDir: false,
     target: "es2023",
     modulePreload: false,
     chunkSizeWarningLimit: 700,
