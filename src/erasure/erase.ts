@@ -136,6 +136,26 @@ const checkAllowed = async (store: EventStore, { conversations, lines }: Erasure
     })),
   ]);
 
+/** What a deletion at a server appends. Other events that came meanwhile were not planned, and may contain what is to be erased. */
+const eventsOfDeletion: ReadonlySet<string> = new Set([
+  "AnchorInvalidated",
+  "ResponseDeleted",
+  "ServerConversationDeleted",
+]);
+
+/** @throws {TurnlogError} `erasure-refused` if something else than the deletion was appended after `planned`. */
+async function headAfterDeletion(store: EventStore, id: ConversationId, planned: Head): Promise<Head> {
+  let head = planned;
+  for await (const { type, revision, digest } of store.readStream(conversationStream(id), {
+    from: planned.revision + 1,
+  })) {
+    if (!eventsOfDeletion.has(type))
+      throw refused(`${id} was written to while a server deleted what it stored; nothing was erased here: plan again`);
+    head = { revision, digest };
+  }
+  return head;
+}
+
 /** What servers stored is deleted first, because the log of a whole conversation says afterwards no more what that was. */
 async function deleteAll(store: EventStore, plan: ErasurePlan, deleteStored: NonNullable<Erasing["deleteStored"]>) {
   const deleted = { deleted: 0, missing: 0, failed: 0 };
@@ -144,8 +164,7 @@ async function deleteAll(store: EventStore, plan: ErasurePlan, deleteStored: Non
     if (stored === 0) return planned;
     const { left, ...counts } = await deleteStored(id);
     for (const name of ["deleted", "missing", "failed"] as const) deleted[name] += counts[name];
-    // The deletions were recorded.
-    return { ...planned, head: (await store.head(conversationStream(id))) ?? head, stored: left };
+    return { ...planned, head: await headAfterDeletion(store, id, head), stored: left };
   };
   const conversations = [];
   for (const each of plan.conversations) conversations.push(await withoutStored(each));

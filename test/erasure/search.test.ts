@@ -114,3 +114,32 @@ test("what servers stored is deleted first with a provider, left over without on
   await talk.append("Go on.");
   expect((await talk.run(createEngine({ provider }))).steps[0]?.decision.strategy).toBe("full");
 });
+
+test("what is said while a server deletes was not planned, so the erasure is refused", async () => {
+  await using server = await startReferenceServer();
+  const provider = openaiResponses({ model: "m", apiKey: "sk-test", baseURL: server.baseUrl });
+  const events = createMemoryStore();
+  const store = new TurnlogStore(events);
+  const talk = store.conversation("talk");
+  await talk.append("My number is 555-0199, call me at noon.");
+  await talk.run(createEngine({ provider }));
+  const another = new TurnlogStore({
+    ...events,
+    append: async (prepared) => {
+      const result = await events.append(prepared);
+      if (prepared.envelopes.some(({ type }) => type === "ResponseDeleted"))
+        await store.conversation("talk").append("Again: call me at noon.");
+      return result;
+    },
+  });
+  const plan = await another.planErasure({ texts: ["call me at noon"] });
+  await expect(another.erase(plan, { ...why, provider })).rejects.toMatchObject({
+    code: "erasure-refused",
+    message: expect.stringContaining("plan again") as string,
+  });
+  expect((await store.conversation("talk").turn()).at(0)?.isErased).toBe(false);
+  const again = await another.erase(await another.planErasure({ texts: ["call me at noon"] }), { ...why, provider });
+  // Two messages, and the proof of the request that carried the first one.
+  expect(again).toMatchObject({ finished: true, done: { lines: 3 } });
+  expect((await store.conversation("talk").turn()).blocks.filter(({ isErased }) => isErased)).toHaveLength(2);
+});
