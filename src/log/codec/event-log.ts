@@ -120,12 +120,11 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     const written: (EventPlace & { readonly event: Event })[] = [];
     for (const [part, each] of appends.entries()) {
       const prepared = part > 0 || namingKey === undefined ? each : { ...each, namingKey };
-      const since = nowMs();
+      const begun = nowMs();
       try {
         result = await store.append(prepared);
       } catch (error) {
-        const isOver = (): boolean => store.deadlineMs !== undefined && nowMs() - since >= store.deadlineMs;
-        result = await repeatAppend(store, prepared, { error, pause, isOver });
+        result = await repeatAppend(store, prepared, { error, begun, pause, nowMs });
       }
       if (result.status === "conflict") break;
       if (prepared.expectedHead === null) noteBegun(store, prepared);
@@ -144,21 +143,29 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
 type Repeating = {
   /** The error of the first attempt. */
   readonly error: unknown;
+  /** When it began. */
+  readonly begun: number;
   readonly pause: (repeat: number) => Promise<void>;
-  /** Whether the store's deadline has passed: the store itself has retried the append for that long. */
-  readonly isOver: () => boolean;
+  readonly nowMs: () => number;
 };
 
-/** Repeats a failed append while the store is unavailable and time is left. */
+/**
+ * Repeats a failed append while the store is unavailable and its deadline leaves time for an attempt as long as the last one. A store that
+ * has retried it by itself gives up shortly before its deadline, and must not begin another one.
+ */
 async function repeatAppend(
   store: EventStore,
   prepared: PreparedAppend,
-  { error: first, pause, isOver }: Repeating,
+  { error: first, begun, pause, nowMs }: Repeating,
 ): Promise<AppendResult> {
+  const { deadlineMs = Number.POSITIVE_INFINITY } = store;
   let error = first;
+  let since = begun;
   for (let repeat = 1; repeat < maxAppendAttempts && error instanceof StoreUnavailableError; repeat += 1) {
-    if (isOver()) break;
+    const now = nowMs();
+    if (now - begun + (now - since) > deadlineMs) break;
     await pause(repeat);
+    since = nowMs();
     try {
       const result = await store.append(prepared);
       // After an unknown outcome, the conflict may be with the events of an earlier attempt.

@@ -233,7 +233,9 @@ test("repeats an append within the store's deadline, of which the store's own re
     await expect(log.append(stream, null, fewEvents)).rejects.toThrow(StoreUnavailableError);
     return sends;
   };
-  expect([await sendsOf(5_000), await sendsOf(2_000), await sendsOf(0)]).toEqual([1, 3, maxAppendAttempts]);
+  expect([await sendsOf(5_000), await sendsOf(2_000), await sendsOf(0)]).toEqual([1, 2, maxAppendAttempts]);
+  // A store gives up before its deadline if its next pause would end after it, and a timer may fire early.
+  expect([await sendsOf(4_999.6), await sendsOf(4_100)]).toEqual([1, 1]);
 });
 
 test("does not repeat an append that failed for another reason", async () => {
