@@ -16,6 +16,8 @@ export class ErasureCheck {
   readonly #orders = new Map<string, ErasureOrder | null>();
   /** The erased lines of events that stay, as long as no later event has explained them. */
   readonly #holes = new Map<number, Set<number>>();
+  /** Those that an event has explained: a later order may name them again. */
+  readonly #explained = new Set<string>();
   /** How many events of the stream are emptied, and whether the `ContentErased` was found. */
   #emptied = 0;
   #isTold = false;
@@ -61,8 +63,6 @@ export class ErasureCheck {
         else this.#explained.add(`${revision} ${line}`);
     return null;
   }
-
-  readonly #explained = new Set<string>();
 
   /** The first erased line that no event up to here explains; null if there is none. */
   get unexplained(): UnexplainedHole | null {

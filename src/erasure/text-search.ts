@@ -17,10 +17,10 @@ export class TextSearch {
 
   /** @throws {TurnlogError} `erasure-refused` for a text that is too short, unless all are wanted. */
   constructor(texts: readonly string[], isUnlimited: boolean, needles = texts.flatMap(formsOf)) {
-    const short = isUnlimited ? undefined : texts.find((text) => utf8Length(text) < bytesMin);
-    if (short !== undefined)
+    // The text itself is not repeated, because errors are logged.
+    if (!isUnlimited && texts.some((text) => utf8Length(text) < bytesMin))
       throw refused(
-        `the text '${short}' has less than ${bytesMin} bytes and may occur by chance: name its block, or say that all are meant (--all)`,
+        `a text of less than ${bytesMin} bytes may occur by chance: name its block, or say that all are meant (--all)`,
       );
     this.#needles = needles;
     this.#isUnlimited = isUnlimited;

@@ -122,3 +122,23 @@ test("a block without its conversation, an empty text and a resumed order with a
   expect(await run("erase", "one", "--text", "FILE:text")).toMatchObject({ code: 2 });
   expect(await run("erase", "--subject", "x", "--resume", "era_1")).toMatchObject({ code: 2 });
 });
+
+test("options that would be ignored are refused, and a text is not repeated in an error", async () => {
+  const { file, run } = place();
+  await run("append", "@new", "something of 7302", "--id", "one");
+  writeFileSync(file("text"), "something of 7302\n");
+  writeFileSync(file("short"), "7302\n");
+  for (const [typed, words] of [
+    ["erase one@1 --text FILE:text", "without a revision"],
+    ["erase one --subject x", "name none"],
+    ["erase --resume era_1 --stack FILE:stack.ts", "belong to a new erasure"],
+    ["erase --resume era_1 --keep-stored", "belong to a new erasure"],
+    ["erase --resume era_1 --vacuum", "belong to a new erasure"],
+  ] as const) {
+    const { code, stderr } = await run(...typed.split(" "));
+    expect([typed, code, stderr.includes(words)]).toEqual([typed, 2, true]);
+  }
+  const { code, stderr } = await run("erase", "one", "--text", "FILE:short");
+  expect([code, stderr.includes("7302")]).toEqual([6, false]);
+  expect(stderr).toContain("may occur by chance");
+});

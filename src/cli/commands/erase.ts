@@ -45,6 +45,10 @@ export const erase = commandCode({
     const isNamed = names.length > 0 || options.text !== undefined || options.subject !== undefined;
     if (resume !== undefined && isNamed)
       throw new UsageError("an order already names its conversations: give --resume ID alone, or only conversations");
+    if (resume !== undefined && (stack !== undefined || options.keepStored === true || options.vacuum === true))
+      throw new UsageError(
+        "--stack, --keep-stored and --vacuum belong to a new erasure: give --resume ID without them",
+      );
     if (resume === undefined && !isNamed) {
       if (isApplied) throw new UsageError("name the conversations to erase, or an order to continue: --resume ID");
       await using store = await context.openStore("read");
@@ -150,6 +154,10 @@ async function targetsOf(
         revisions.push({ conversation: conversation.id, revision });
     }
   }
+  if (file !== undefined && revisions.length > 0)
+    throw new UsageError("--text searches whole conversations: name them without a revision");
+  if (subject !== undefined && names.length > 0)
+    throw new UsageError("--subject finds the conversations of a person in the whole store: name none");
   const [only, ...others] = conversations;
   if (blocks.length > 0 && (only === undefined || others.length > 0 || file !== undefined))
     throw new UsageError("--block needs one conversation, and no --text: name the conversation of the block");
