@@ -5,6 +5,7 @@ import { emptyContext, extendContext } from "../../src/domain/context.ts";
 import type { BlockName } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { decodeData } from "../../src/log/codec/data.ts";
 import type { ErasureResult, EventStore, StreamErasure } from "../../src/log/ports/event-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
@@ -40,6 +41,13 @@ async function talkWith(pin: number): Promise<TurnlogStore> {
   return store;
 }
 
+/** The digest of the request that would carry a message: of a talk in which it is said again. */
+async function requestDigestOf({ events }: TurnlogStore): Promise<string> {
+  for await (const envelope of events.readStream("conversation-talk"))
+    if (envelope.type === "InferenceRequested") return String(decodeData(envelope).data["requestDigest"]);
+  return "";
+}
+
 const keysOf = async ({ events }: TurnlogStore): Promise<readonly string[]> =>
   [(await events.namingKey?.("conversation-talk")) ?? ""].map((key) => key.replace("+", ""));
 
@@ -48,7 +56,8 @@ test("no PIN that was erased is confirmed by anything that is left, keys include
     const store = await talkWith(pin);
     await store.erase(await store.planErasure({ texts: [said(pin)] }), why);
     const left = await leftIn(store.events);
-    expect(guessesOf(said(pin), await keysOf(store)).filter((guess) => left.includes(guess))).toEqual([]);
+    const guesses = [...guessesOf(said(pin), await keysOf(store)), await requestDigestOf(await talkWith(pin))];
+    expect(guesses.filter((guess) => left.includes(guess))).toEqual([]);
   }
 });
 
@@ -67,6 +76,28 @@ test("the same look confirms every PIN if the key is not renewed", async () => {
       events.erase?.({ ...erasure, lines: erasure.lines.map((each) => ({ ...each, namingKey: key })) }) ??
       Promise.reject(new Error("it erases"));
     expect(await confirmed({ ...events, erase }, await keysOf(store))).toBe(true);
+  }
+});
+
+test("the same look confirms every PIN if the digest of its request is left", async () => {
+  for (let pin = 0; pin < 5; pin += 1) {
+    const store = await talkWith(pin);
+    const guess = await requestDigestOf(await talkWith(pin));
+    expect(guess).toMatch(/^[0-9a-f]{64}$/);
+    const plan = await store.planErasure({ texts: [said(pin)] });
+    const { events } = store;
+    const requests = new Set<number>();
+    for await (const { type, revision } of events.readStream("conversation-talk"))
+      if (type === "InferenceRequested") requests.add(revision);
+    const erase = ({ lines, ...erasure }: StreamErasure): Promise<ErasureResult> => {
+      const without = lines.map((each) => ({
+        ...each,
+        places: each.places.filter(({ revision }) => !requests.has(revision)),
+      }));
+      return events.erase?.({ ...erasure, lines: without }) ?? Promise.reject(new Error("it erases"));
+    };
+    await new TurnlogStore({ ...events, erase }).erase(plan, why);
+    expect(await leftIn(events)).toContain(guess);
   }
 });
 
