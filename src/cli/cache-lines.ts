@@ -8,6 +8,7 @@ import { describeDivergence } from "../wording/describe-inference.ts";
 import { changeWords, dateAndTime, eventPlace } from "./block-rows.ts";
 import type { Screen } from "./context.ts";
 import { textDifference } from "./difference.ts";
+import { notPricedWords } from "./price-files.ts";
 import type { Style } from "./screen.ts";
 
 /** What a request read from the prompt cache, why not more, who changed the prompt and how, and what that cost. */
@@ -105,14 +106,7 @@ function priceNotes({ price }: RequestCacheDocument): readonly string[] {
   return [
     `prices: ${file} (${format}, sha256 ${sha256.slice(0, 12)})`,
     ...notPriced.map(
-      ({ class: each, tokens, why }) => `not priced: ${counted(tokens, "token")} ${each}: ${whyWords[why]}`,
+      ({ class: each, tokens, why }) => `not priced: ${counted(tokens, "token")} ${each}: ${notPricedWords[why]}`,
     ),
   ];
 }
-
-const whyWords = {
-  "no-prices": "give a price file (--prices)",
-  "no-entry": "the file lacks the model (--price-as MODEL=ENTRY)",
-  ambiguous: "the file has the model several times with different prices (--price-as MODEL=PROVIDER/MODEL)",
-  "no-price": "the file has no price for that",
-} as const;

@@ -13,3 +13,11 @@ export async function pricesIn(options: PriceOptions): Promise<PriceFile | null>
   checkPrices(options);
   return pricesOf("why", options);
 }
+
+/** Why tokens have no price, and what to do. */
+export const notPricedWords = {
+  "no-prices": "give a price file (--prices)",
+  "no-entry": "the file lacks the model (--price-as MODEL=ENTRY)",
+  ambiguous: "the file has the model several times with different prices (--price-as MODEL=PROVIDER/MODEL)",
+  "no-price": "the file has no price for that",
+} as const;

@@ -6,7 +6,7 @@ import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { billDocument } from "../../documents/stores.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { findConversation } from "../find.ts";
-import { checkPrices } from "../price-files.ts";
+import { checkPrices, notPricedWords } from "../price-files.ts";
 import type { Cell } from "../screen.ts";
 
 type Options = {
@@ -112,12 +112,5 @@ function notes({ total, prices }: Document): readonly string[] {
 function unpricedWords({ model, tier, class: each, tokens, why }: Cost["notPriced"][number]): string {
   const of = model === null ? "an unknown model" : excerpt(model, 60);
   const at = tier === null ? "" : ` at tier ${excerpt(tier, 40)}`;
-  return `not priced: ${counted(tokens, "token")} ${each} of ${of}${at}: ${whyWords[why]}`;
+  return `not priced: ${counted(tokens, "token")} ${each} of ${of}${at}: ${notPricedWords[why]}`;
 }
-
-const whyWords = {
-  "no-prices": "give a price file (--prices)",
-  "no-entry": "the file lacks the model (--price-as MODEL=ENTRY)",
-  ambiguous: "the file has the model several times with different prices (--price-as MODEL=PROVIDER/MODEL)",
-  "no-price": "the file has no price for that",
-} as const;

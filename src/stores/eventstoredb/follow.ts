@@ -1,6 +1,6 @@
 import { innerSignal, rejectionOf } from "../../base/abort.ts";
 import { comparePositions, type StoredEnvelope } from "../../log/ports/event-store.ts";
-import { createNotifier } from "../notifier.ts";
+import { createTap, type Tap } from "../tap.ts";
 import type { ReadCall } from "./client.ts";
 import { EsdbFailure } from "./failure.ts";
 import { type Cursor, createCursor, endOfLog, expectReached, ownEnvelopes, readLogToEnd } from "./log.ts";
@@ -60,14 +60,16 @@ export type Tail = {
   readonly attach: (streamPrefix: string) => Attached;
 };
 
-type Attached = Pick<Tap, "next"> & {
+type Attached = Pick<Tap<EsdbEvent>, "next"> & {
   /** The position after which the tail has everything: earlier events must be read. Null for the beginning of the log. */
   readonly begins: (signal: AbortSignal) => Promise<string | null>;
   readonly leave: () => void;
 };
 
+type Follower = { readonly streamPrefix: string; readonly tap: Tap<EsdbEvent> };
+
 type Subscription = {
-  readonly taps: Set<Tap>;
+  readonly followers: Set<Follower>;
   readonly begun: PromiseWithResolvers<Cursor>;
   readonly left: AbortController;
 };
@@ -77,7 +79,7 @@ export function createTail(session: Session): Tail {
 
   function start(): Subscription {
     const started: Subscription = {
-      taps: new Set(),
+      followers: new Set(),
       begun: Promise.withResolvers<Cursor>(),
       left: new AbortController(),
     };
@@ -86,7 +88,7 @@ export function createTail(session: Session): Tail {
     keepUp(session, started).catch((error: unknown) => {
       if (current === started) current = null;
       started.begun.reject(error);
-      for (const tap of started.taps) tap.fail(error);
+      for (const { tap } of started.followers) tap.fail(error);
     });
     return started;
   }
@@ -95,9 +97,10 @@ export function createTail(session: Session): Tail {
     attach(streamPrefix) {
       const subscription = current ?? start();
       current = subscription;
-      const { taps, begun, left } = subscription;
-      const tap = createTap(streamPrefix);
-      taps.add(tap);
+      const { followers, begun, left } = subscription;
+      const tap = createTap<EsdbEvent>();
+      const follower = { streamPrefix, tap };
+      followers.add(follower);
       return {
         next: tap.next,
         async begins(signal) {
@@ -110,8 +113,8 @@ export function createTail(session: Session): Tail {
           }
         },
         leave() {
-          taps.delete(tap);
-          if (taps.size > 0) return;
+          followers.delete(follower);
+          if (followers.size > 0) return;
           if (current === subscription) current = null;
           left.abort();
         },
@@ -121,7 +124,7 @@ export function createTail(session: Session): Tail {
 }
 
 /** Continues from the last event or checkpoint when the connection is lost, without a time limit. */
-async function keepUp(session: Session, { taps, begun, left }: Subscription): Promise<void> {
+async function keepUp(session: Session, { followers, begun, left }: Subscription): Promise<void> {
   const { connection, names, address, sameStore } = session;
   const signal = AbortSignal.any([session.closing, left.signal]);
   const patience = session.patience(signal, "for ever");
@@ -143,7 +146,8 @@ async function keepUp(session: Session, { taps, begun, left }: Subscription): Pr
         for (const event of cursor.take(messages)) {
           sameStore.note(event);
           const stream = names.toStream(event.name);
-          if (stream !== null) for (const tap of taps) tap.offer(stream, event);
+          if (stream === null) continue;
+          for (const { tap, streamPrefix } of followers) if (stream.startsWith(streamPrefix)) tap.offer(event);
         }
       }
     } catch (error) {
@@ -166,48 +170,4 @@ async function keepUp(session: Session, { taps, begun, left }: Subscription): Pr
 async function probe(session: Session, open: ReadCall, signal: AbortSignal): Promise<void> {
   if (!session.connection.isCurrent(open)) throw new EsdbFailure("passing", "other calls go another way by now");
   await endOfLog(session, { patience: session.patience(signal), signal, beside: open });
-}
-
-/** One follower's buffer of new events, up to a limit. */
-type Tap = {
-  readonly offer: (stream: string, event: EsdbEvent) => void;
-  readonly fail: (error: unknown) => void;
-  /**
-   * The buffered events, or the next new ones. Null when the signal aborts, or when the buffer overflowed and
-   * its events were taken: then the follower must read the rest.
-   */
-  readonly next: (signal: AbortSignal) => Promise<readonly EsdbEvent[] | null>;
-};
-
-/** How many events to buffer for a slow follower. */
-const maxEvents = 512;
-
-function createTap(streamPrefix: string): Tap {
-  const wake = createNotifier();
-  let waiting: EsdbEvent[] = [];
-  let isBehind = false;
-  let failure: { readonly error: unknown } | null = null;
-  return {
-    offer(stream, event) {
-      if (isBehind || !stream.startsWith(streamPrefix)) return;
-      isBehind = waiting.length === maxEvents;
-      if (!isBehind) waiting.push(event);
-      wake.notify();
-    },
-    fail(error) {
-      failure = { error };
-      wake.notify();
-    },
-    async next(signal) {
-      for (;;) {
-        const events = waiting;
-        waiting = [];
-        if (signal.aborted) return null;
-        if (events.length > 0) return events;
-        if (failure !== null) throw failure.error;
-        if (isBehind) return null;
-        await wake.wait(signal);
-      }
-    },
-  };
 }

@@ -1,6 +1,6 @@
 import { innerSignal, rejectionOf } from "../../base/abort.ts";
 import { comparePositions, type StoredEnvelope } from "../../log/ports/event-store.ts";
-import { createNotifier } from "../notifier.ts";
+import { createTap, type Tap } from "../tap.ts";
 import type { Database } from "./database.ts";
 import { createPageSize, type Reads } from "./read.ts";
 
@@ -12,7 +12,7 @@ export type Tail = {
   readonly wake: () => void;
 };
 
-type Attached = Pick<Tap, "next" | "reached"> & {
+type Attached = Pick<Follower, "next" | "reached"> & {
   /** The position after which the tail has everything: earlier events must be read. */
   readonly begins: (signal: AbortSignal) => Promise<string>;
   readonly leave: () => void;
@@ -26,7 +26,7 @@ export type TailOptions = {
 };
 
 type Following = {
-  readonly taps: Set<Tap>;
+  readonly followers: Set<Follower>;
   /** The position after which the first followers get everything. */
   readonly begun: PromiseWithResolvers<string>;
   readonly left: AbortController;
@@ -60,7 +60,7 @@ export function createTail({ database, reads, closing, warn }: TailOptions): Tai
   }
 
   async function keepUp(following: Following): Promise<void> {
-    const { taps, begun, left } = following;
+    const { followers, begun, left } = following;
     const signal = AbortSignal.any([closing, left.signal]);
     const isOver = (): boolean => signal.aborted;
     signal.addEventListener("abort", wake, { once: true });
@@ -86,7 +86,7 @@ export function createTail({ database, reads, closing, warn }: TailOptions): Tai
         const range = { after: position, to: horizon, streamPrefix: "", limit: size.rows() };
         const page = await reads.page(range, trying);
         size.note(page.events);
-        for (const event of page.events) for (const tap of taps) tap.offer(event);
+        for (const event of page.events) for (const follower of followers) follower.offer(event);
         position = page.last ?? position;
         following.position = position;
         isFull = page.isFull;
@@ -97,13 +97,13 @@ export function createTail({ database, reads, closing, warn }: TailOptions): Tai
 
   function start(): Following {
     const begun = Promise.withResolvers<string>();
-    const started: Following = { taps: new Set(), begun, left: new AbortController(), position: null };
+    const started: Following = { followers: new Set(), begun, left: new AbortController(), position: null };
     // Callers that wait for its beginning get the error.
     begun.promise.catch(() => undefined);
     keepUp(started).catch((error: unknown) => {
       if (current === started) current = null;
       begun.reject(error);
-      for (const tap of started.taps) tap.fail(error);
+      for (const follower of started.followers) follower.fail(error);
     });
     return started;
   }
@@ -113,13 +113,13 @@ export function createTail({ database, reads, closing, warn }: TailOptions): Tai
     attach(streamPrefix) {
       const following = current ?? start();
       current = following;
-      const tap = createTap(streamPrefix);
-      following.taps.add(tap);
+      const follower = createFollower(streamPrefix);
+      following.followers.add(follower);
       // Read in the same turn: what is handed out from now on goes to this follower.
       const { position } = following;
       return {
-        next: tap.next,
-        reached: tap.reached,
+        next: follower.next,
+        reached: follower.reached,
         async begins(signal) {
           if (position !== null) return position;
           const waiting = innerSignal(signal);
@@ -130,8 +130,8 @@ export function createTail({ database, reads, closing, warn }: TailOptions): Tai
           }
         },
         leave() {
-          following.taps.delete(tap);
-          if (following.taps.size > 0) return;
+          following.followers.delete(follower);
+          if (following.followers.size > 0) return;
           if (current === following) current = null;
           following.left.abort();
         },
@@ -140,54 +140,21 @@ export function createTail({ database, reads, closing, warn }: TailOptions): Tai
   };
 }
 
-/** One follower's buffer of new events, up to a limit. */
-type Tap = {
+/** One follower's buffer of new events. */
+type Follower = Pick<Tap<StoredEnvelope>, "fail" | "next"> & {
   readonly offer: (event: StoredEnvelope) => void;
-  readonly fail: (error: unknown) => void;
-  /**
-   * The buffered events, or the next new ones. Null when the signal aborts, or when the buffer overflowed and its events were taken: then
-   * the follower must read the rest.
-   */
-  readonly next: (signal: AbortSignal) => Promise<readonly StoredEnvelope[] | null>;
   /** The newest event that was looked at before the buffer overflowed, of whatever stream; null before the first. */
   readonly reached: () => string | null;
 };
 
-/** How many events to buffer for a slow follower. */
-const maxEvents = 512;
-
-function createTap(streamPrefix: string): Tap {
-  const wake = createNotifier();
-  let waiting: StoredEnvelope[] = [];
-  let isBehind = false;
+function createFollower(streamPrefix: string): Follower {
+  const tap = createTap<StoredEnvelope>();
   let reached: string | null = null;
-  let failure: { readonly error: unknown } | null = null;
   return {
+    ...tap,
     offer(event) {
-      if (isBehind) return;
-      const isWanted = event.stream.startsWith(streamPrefix);
-      isBehind = isWanted && waiting.length === maxEvents;
-      if (!isBehind) {
-        reached = event.position;
-        if (!isWanted) return;
-        waiting.push(event);
-      }
-      wake.notify();
-    },
-    fail(error) {
-      failure = { error };
-      wake.notify();
-    },
-    async next(signal) {
-      for (;;) {
-        const events = waiting;
-        waiting = [];
-        if (signal.aborted) return null;
-        if (events.length > 0) return events;
-        if (failure !== null) throw failure.error;
-        if (isBehind) return null;
-        await wake.wait(signal);
-      }
+      if (tap.isBehind()) return;
+      if (!event.stream.startsWith(streamPrefix) || tap.offer(event)) reached = event.position;
     },
     reached: () => reached,
   };
