@@ -3,7 +3,7 @@ import { defineConfig } from "vite";
 
 const stub = join(import.meta.dirname, "src/offline/node-stub.ts");
 
-/** What modules of the handler look at when they are loaded: a page owns no run, and warns nobody. */
+/** What modules of the handler look at when they are loaded: a page owns no run, and prints no warnings. */
 const nodeProcess =
   'globalThis.process = { pid: 0, platform: "page", env: {}, uptime: () => 0, emitWarning: () => undefined };';
 

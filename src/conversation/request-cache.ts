@@ -28,7 +28,7 @@ export type RequestCache = {
   } | null;
   /** The first block that differs, who changed it, and a word or two for it; its index is in the Turn. */
   readonly divergence: (Divergence & { readonly block: string }) | null;
-  /** Who changed the prompt; null if nobody did, or the log does not say. */
+  /** Who changed the prompt; null if it was not changed, or the log does not say who did. */
   readonly author: CacheAuthor | null;
   /** The text of that block then and now, and where the log has the change; null if no block changed. */
   readonly edit: {

@@ -94,7 +94,7 @@ export const cacheDocument = z.strictObject({
   misses: list(
     z.strictObject({
       cause: z.string(),
-      /** `redact@1.2.0` for a layer, else `caller`, `compaction`, `settings`, `engine`; null if nobody changed the prompt. */
+      /** `redact@1.2.0` for a layer, else `caller`, `compaction`, `settings`, `engine`; null if the prompt was not changed. */
       author: z.string().nullable(),
       requests: count,
       lost: count,

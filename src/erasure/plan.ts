@@ -135,7 +135,7 @@ export function mustErase(store: EventStore): asserts store is EventStore & Requ
   if (store.erase !== undefined) return;
   throw new TurnlogError(
     "store-cannot-erase",
-    "this store cannot take anything out of its events (Postgres keeps old versions of rows in its pages, log and replicas; EventStoreDB keeps whole files), or whoever opened it may not: open a memory or sqlite store itself",
+    "this store cannot take anything out of its events (Postgres keeps old versions of rows in its pages, log and replicas; EventStoreDB keeps whole files), or this handle is not allowed to: open a memory or sqlite store itself",
   );
 }
 

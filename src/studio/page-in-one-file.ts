@@ -17,7 +17,7 @@ export type OneFile = {
 /** The beginning of every such file. */
 export const pageBegin = "<!doctype html><!-- a page of turnlog -->";
 
-/** The page, its handler and the data in one HTML file, which opens from disk and asks nobody for anything. */
+/** The page, its handler and the data in one HTML file, which opens from disk and makes no requests. */
 export async function pageInOneFile({ folder, lines, title, address, isRedacted }: OneFile): Promise<string> {
   const script = inlined(await readFile(join(folder, "offline.js"), "utf8"));
   const style = await readFile(join(folder, "page.css"), "utf8");

@@ -23,7 +23,7 @@ export type DraftRow = {
 
 type DraftEdit = Pick<StackEdit, "layer" | "change"> & { readonly before: Block | null; readonly after: Block | null };
 
-/** A run of blocks that nobody changed and the server holds. */
+/** A run of unchanged blocks that the server holds. */
 export type DraftFold = Omit<StackFold, "kind"> & { readonly rows: readonly DraftRow[] };
 
 /** How many unchanged blocks side by side become one row. */

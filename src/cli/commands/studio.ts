@@ -47,7 +47,8 @@ export const studio = commandCode({
     const orNext = options.port === undefined;
     await using listening = await listen({ host, port, orNext }, (taken) => guarded(served, guard(taken)));
     if (orNext && listening.port !== port) context.note(`port ${port} is taken: this studio has ${listening.port}`);
-    if (!isLoopback(host)) context.note(`${host} is open to other machines: whoever has the link can read the store`);
+    if (!isLoopback(host))
+      context.note(`${host} is open to other machines: anyone who has the link can read the store`);
     const url = `http://${isLoopback(host) ? "127.0.0.1" : (hosts[0] ?? host)}:${listening.port}${path}?token=${token}`;
     yield { url, port: listening.port, store: address };
     if (options.open) openBrowser(url);

@@ -122,7 +122,7 @@ export function inputTurn(view: ConversationView, recorded: RecordedEvent): Turn
   return outgoing === undefined ? turn : withoutFirst(view, turn, Math.max(0, turn.length - blocks));
 }
 
-/** Whether a request carried content that was erased since: nobody can prove any more what was sent. */
+/** Whether a request carried content that was erased since: then what was sent cannot be proved any more. */
 export const hasErasedBody = (recorded: RecordedEvent): boolean =>
   recorded.hasErased === true && requestOf(recorded).requestDigest === "erased";
 

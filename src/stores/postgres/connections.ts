@@ -7,7 +7,7 @@ import { ConnectionFailure, codeOf, isOfConnection } from "./failure.ts";
 /** A few connections to the primary, opened when needed. */
 export type Connections = {
   /**
-   * Does work on a connection that nobody else uses meanwhile. If the work fails with an error of the connection, or takes longer than
+   * Does work on a connection that is not shared meanwhile. If the work fails with an error of the connection, or takes longer than
    * the limit with the wait for a connection, the connection is closed.
    */
   readonly use: <T>(limitMs: number, work: (client: Client) => Promise<T>) => Promise<T>;

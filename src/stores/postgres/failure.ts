@@ -128,7 +128,7 @@ function lastingReason(error: Error): string | null {
   const code = codeOf(error);
   if (code === "ENOTFOUND") return "names a host that does not exist: correct the address";
   if (/does not support SSL/.test(error.message))
-    return "does not speak TLS: turn it on there, or add sslmode=disable if nobody else can read that network";
+    return "does not speak TLS: turn it on there, or add sslmode=disable if that network is private";
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
     return `has a certificate of another host (${error.message}): use the host that it names, or sslmode=verify-ca`;
   if (certificateCodes.has(code))

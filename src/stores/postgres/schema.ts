@@ -132,7 +132,7 @@ const columns = names(eventParameters)
  *
  * `append_1` writes a group of appends in one round trip, each with its own result, in the transaction of the call. Heads are moved in the
  * order of the streams' names, so that groups cannot deadlock. Before it draws positions it takes a shared lock whose key is the last
- * position drawn so far. Nobody takes that lock exclusively, so nobody waits for it. It is released after the commit is visible.
+ * position drawn so far. It is never taken exclusively, so no writer waits for it. It is released after the commit is visible.
  *
  * `horizon_1` returns the position up to which nothing can still appear: what has been drawn, or less if somebody who began at a lower
  * position has not ended. It reads the sequence first. A position that was drawn by then and is not visible yet belongs to a lock that is

@@ -152,7 +152,7 @@ function LayerHead({ layer: { name, number, version, changed, ms } }: { readonly
   );
 }
 
-/** Blocks that nobody changed and the server holds. */
+/** Unchanged blocks that the server holds. */
 function FoldRow({
   row,
   layers,
