@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { sha256Hex, sha256OfPair } from "../../src/base/sha256.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { emptyContext, extendContext } from "../../src/domain/context.ts";
-import type { BlockName } from "../../src/domain/ids.ts";
+import { type BlockName, sha256Schema } from "../../src/domain/ids.ts";
 import { user } from "../../src/domain/make-block.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { decodeData } from "../../src/log/codec/data.ts";
@@ -44,8 +44,8 @@ async function talkWith(pin: number): Promise<TurnlogStore> {
 /** The digest of the request that would carry a message: of a talk in which it is said again. */
 async function requestDigestOf({ events }: TurnlogStore): Promise<string> {
   for await (const envelope of events.readStream("conversation-talk"))
-    if (envelope.type === "InferenceRequested") return String(decodeData(envelope).data["requestDigest"]);
-  return "";
+    if (envelope.type === "InferenceRequested") return sha256Schema.parse(decodeData(envelope).data["requestDigest"]);
+  throw new Error("the talk asked no model");
 }
 
 const keysOf = async ({ events }: TurnlogStore): Promise<readonly string[]> =>
