@@ -45,6 +45,7 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "engine/session/recorder.ts": "knows results, which are recorded after an abort, and intents, which are not",
   "engine/session/run-answers.ts": "an index of the answers in the log, for a run that is executed again",
   "erasure/carriers.ts": "finds the requests that carried what is to be erased, for one plan",
+  "erasure/erase.ts": "tells what a deletion at a server appended from what others did meanwhile",
   "erasure/find-lines.ts": "finds labels in events, for one plan",
   "erasure/search-files.ts": "leaves out who owned a run, which the store says elsewhere as well",
   "erasure/plan.ts": "finds an open run by types alone: what a damaged conversation says need not be readable",
