@@ -4,8 +4,8 @@ import { emptyTally } from "../support/coherence/tally.ts";
 import { play } from "../support/coherence/world.ts";
 import { dialects } from "../support/dialects.ts";
 
-const requestsWanted = cases(60, 100_000, 400);
-const wireRequestsWanted = cases(20, 40_000, 150);
+const requestsWanted = cases(40, 100_000, 400);
+const wireRequestsWanted = cases(15, 40_000, 150);
 const tally = emptyTally();
 const wireTally = emptyTally();
 

@@ -4,7 +4,7 @@ import { emptyTally } from "../support/coherence/tally.ts";
 import { play } from "../support/coherence/world.ts";
 import { keepingDialect } from "../support/keeping/dialect.ts";
 
-const requestsWanted = cases(60, 100_000, 400);
+const requestsWanted = cases(35, 100_000, 400);
 
 test.each(["thread", "session"] as const)(
   "what a server keeps in a %s is continued once, and every request shows the model exactly the outgoing Turn",

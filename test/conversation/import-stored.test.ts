@@ -362,7 +362,7 @@ test("whatever was said and edited, the model reads after an import what the ser
     encryptsAlways: fc.boolean(),
   });
   let chained = 0;
-  const numRuns = cases(13, 500, 40);
+  const numRuns = cases(8, 500, 40);
   await fc.assert(
     fc.asyncProperty(drawn, async ({ messages, edited, ...dialect }) => {
       // Each message is answered by its steps with calls, and one without.
@@ -444,7 +444,7 @@ test("whatever was said and edited in an object, the model reads after an import
       const read = server.reading(first?.responseId ?? "");
       expect(lines(read)).toEqual(lines(read === undefined ? undefined : { ...read, items: held }));
     }),
-    { numRuns: cases(8, 500, 25) },
+    { numRuns: cases(5, 500, 25) },
   );
 });
 

@@ -11,7 +11,7 @@ import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { cases } from "../support/cases.ts";
 
-const pins = cases(40, 1_000, 100);
+const pins = cases(20, 1_000, 100);
 const why = { by: "dpo", ground: "gdpr-17" } as const;
 
 const said = (pin: number): string => `My PIN is ${String(pin).padStart(4, "0")}.`;

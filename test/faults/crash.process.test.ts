@@ -190,7 +190,9 @@ describe.each(groups)("runs whose process is killed, on $names", ({ kinds, every
     for (const [round, shift] of shifts.entries()) {
       const jobs = played.flatMap((each) => {
         const { stops } = each.expected;
-        const cuts = isOne ? [Math.floor(stops / 2)] : everyNthOf(stops, everyNth === ofEachKind ? 9 : 6 * everyNth);
+        const cuts = isOne
+          ? [Math.floor(stops / 2)]
+          : everyNthOf(stops, everyNth === ofEachKind ? (isRound ? 9 : 18) : 6 * everyNth);
         return cuts.map((stop, n) => {
           const id = conversationId(each.first + (round + 1) * 1_000 + stop);
           const job = { place: each.world.place, id, what: "run", stop, hasMessage: false } as const;

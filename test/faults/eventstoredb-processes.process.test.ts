@@ -7,7 +7,7 @@ import { startAside } from "../support/process.ts";
 import { opened, startServer } from "../support/stores/eventstoredb-opened.ts";
 
 const processes = 4;
-const appends = (isLong ? 10_000 : 400) / processes;
+const appends = (isLong ? 10_000 : 200) / processes;
 const streams = ["conversation-a", "conversation-b", "conversation-c"];
 
 test("four processes that race on shared streams leave no gap and no duplicate, while acknowledgements are lost", async () => {

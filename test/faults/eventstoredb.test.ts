@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { all, appendPrepared, headAfter, prepared } from "../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../src/log/ports/event-store.ts";
-import { isLong, partOf } from "../support/cases.ts";
+import { isLong, isRound, partOf } from "../support/cases.ts";
 import { type Fault, startEventStoreDbCluster } from "../support/eventstoredb/server.ts";
 import { foreignEvents, playThrough, sharedStream } from "../support/faults/eventstoredb-script.ts";
 import { opened, startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
@@ -10,7 +10,7 @@ import { opened, startServer, withSetting } from "../support/stores/eventstoredb
 const quick = "deadlineMs=8000&turnlogCommitTimeout=320&turnlogReadTimeout=320";
 
 /** Where there is little time, so many runs of the tests play the script with a fault at every call. */
-const runs = 6;
+const runs = isRound ? 6 : 12;
 
 /** Plays the script once for every call of the fault's kind, which the fault strikes, or for some of them; answers how often it did. */
 async function playWithFault(fault: Fault): Promise<number> {

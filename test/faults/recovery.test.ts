@@ -138,12 +138,12 @@ async function uninterrupted(seed: number, name: ThinkingName) {
 
 const never: Interceptor = async () => null;
 
-/** All stops of a run; where there is little time, those of a kind that was not met before, and of the others some. */
+/** All stops of a run; where there is little time, those of a kind that was not met before, and in a round some of the others. */
 function chosen(stops: readonly string[], seed: number, met: Set<string>): readonly number[] {
   return [...stops.entries()].flatMap(([stop, kind]) => {
     const isNew = !met.has(kind);
     met.add(kind);
-    return isLong || isNew || (stop + seed) % 5 === 0 ? [stop] : [];
+    return isLong || isNew || (isRound && (stop + seed) % 5 === 0) ? [stop] : [];
   });
 }
 

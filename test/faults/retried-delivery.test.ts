@@ -10,7 +10,7 @@ import { isTelling, seeds } from "../support/cases.ts";
 import { createRandom, type Random } from "../support/coherence/random.ts";
 import { newCopy } from "../support/faults/module-copies.ts";
 
-const drawn = seeds(30, 20_000, 250);
+const drawn = seeds(15, 20_000, 250);
 const sequences = drawn.length;
 
 /** Two copies of turnlog, each with an owner, queues and classes of its own, as two processes have. */

@@ -55,8 +55,8 @@ test("every type that an entry's declarations show can be imported from an entry
   expect(unnamed).toEqual(unnamedOnPurpose);
   const [entry = ""] = entries;
   const planted = `${await readFile(entry, "utf8")}\ntype Hidden = 1;\nexport declare const shown: () => readonly Hidden[];`;
-  const found = publicTypes(entries, installed, new Map([[entry, planted]]));
-  expect(found.unnamed).toEqual([...unnamedOnPurpose, "Hidden of shown"].toSorted());
+  // Another entry's types are not looked for again.
+  expect(publicTypes([entry], installed, new Map([[entry, planted]])).unnamed).toContain("Hidden of shown");
 });
 
 test("the root has few values, no provider among them, and only types that their signatures name", async () => {
@@ -76,7 +76,7 @@ test("the root has few values, no provider among them, and only types that their
 type Inner = 1; type Given = 2;
 declare function shown(given: { readonly given: Given }): { readonly inner: Inner };
 export { shown, type Inner, type Given };`;
-  const found = signatureTypes(programOf(entries, new Map([[module, planted]])), { module, folder: installed });
+  const found = signatureTypes(programOf([module], new Map([[module, planted]])), { module, folder: installed });
   expect(found.types.filter((type) => !found.named.has(type))).toEqual(["Inner"]);
 });
 
@@ -175,14 +175,14 @@ test("it brings no client of a provider: a handful of packages, none of them lar
 const lockSchema = z.looseObject({ packages: z.record(z.string(), z.unknown()) });
 
 test.each([
-  ["nodenext", { module: "nodenext", moduleResolution: "nodenext" }],
-  // Nothing in the declarations needs the types of a browser.
-  ["bundler", { module: "esnext", moduleResolution: "bundler", lib: ["es2024"] }],
-])("a typed import of every entry compiles under %s, declarations checked too, and runs", async (name, options) => {
+  // The declarations are checked once, and nothing in them needs the types of a browser.
+  ["nodenext", { module: "nodenext", moduleResolution: "nodenext", lib: ["es2024"], skipLibCheck: false }],
+  ["bundler", { module: "esnext", moduleResolution: "bundler", skipLibCheck: true }],
+])("a typed import of every entry compiles under %s, and runs", async (name, options) => {
   const project = join(folder, name);
   await mkdir(project);
   await writeFile(join(project, "use.ts"), strangersCode);
-  const compilerOptions = { ...options, target: "es2024", strict: true, skipLibCheck: false, types: ["node"] };
+  const compilerOptions = { ...options, target: "es2024", strict: true, types: ["node"] };
   await writeJson(join(project, "tsconfig.json"), { compilerOptions });
   expect(compileProject(project)).toBe("");
   expect(await outputOf([join(project, "use.js")], { cwd: project })).toBe(

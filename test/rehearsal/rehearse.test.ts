@@ -117,7 +117,7 @@ if (isAbsent) {
 
   // The bounds are for all 120: a few conversations scatter more.
   test("sends less than a client that remembers one response only", { timeout }, async () => {
-    const limit = isLong ? 120 : 10;
+    const limit = isLong ? 120 : 5;
     const persistent = await rehearseRecorded(limit, { editRate: 0.2, edits: "persistent" });
     const once = await rehearseRecorded(limit, { editRate: 0.2, edits: "once" });
     console.log(

@@ -7,7 +7,6 @@ export type Transactions = {
   /**
    * Does the work inside a transaction so that it can fail alone, and returns its error if it threw. Throws the error if
    * the whole transaction is lost with it.
-   * the transaction as a whole is lost with it.
    */
   readonly part: <T>(work: () => T) => Result<T, unknown>;
 };

@@ -30,7 +30,7 @@ import {
 } from "../../support/planning/exchange.ts";
 import { answeredCalls, edited } from "../../support/planning/random-turns.ts";
 
-const numRuns = cases(35, 10_000, 100);
+const numRuns = cases(18, 10_000, 100);
 const timeoutMs = 30 * 60_000;
 
 let server: ReferenceServer;

@@ -25,7 +25,7 @@ test.each(storeKinds)(
   "the log folds to the Turns that layers held, and blames who did it (%s)",
   { timeout: 3_600_000 },
   async (kind) => {
-    for (const seed of kind === "memory" ? seeds(35, 15_000, 100) : seeds(5, 2_500, 15)) await play(seed, kind);
+    for (const seed of kind === "memory" ? seeds(18, 15_000, 100) : seeds(5, 2_500, 15)) await play(seed, kind);
     if (isTelling) expect(tally.removals).toBeGreaterThan(0);
   },
 );

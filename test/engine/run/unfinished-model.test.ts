@@ -74,7 +74,7 @@ function expected({ steps, stop, hasFilter }: Plan): readonly string[] {
 const tally = { runs: 0, blocks: 0 };
 
 test.each(storeKinds)("whatever stops a run, its Turn is what the model says (%s)", async (kind) => {
-  for (const seed of kind === "memory" ? seeds(40, 15_000, 120) : seeds(5, 2_500, 15)) {
+  for (const seed of kind === "memory" ? seeds(20, 15_000, 120) : seeds(5, 2_500, 15)) {
     const plan = draw(createRandom(seed));
     const lines = await stopped(plan, kind);
     expect(lines, `seed ${seed}: ${JSON.stringify(plan.stop)}`).toEqual(expected(plan));

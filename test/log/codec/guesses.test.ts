@@ -15,7 +15,7 @@ import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { cases } from "../../support/cases.ts";
 import { temporaryFolder } from "../../support/stores/temporary-folder.ts";
 
-const count = cases(200, 1_000);
+const count = cases(60, 1_000, 200);
 const pins = Array.from({ length: count }, (_, n) => String(1_000 + ((n * 7_919) % 9_000)));
 const words = (what: string, pin: string): string => `${what}: my PIN is ${pin}.`;
 /** Every so many PINs, one is in a long text too. */

@@ -4,7 +4,7 @@ import { changes$ } from "../../../src/conversation/changes.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { conversationList } from "../../../src/projections/conversation-list.ts";
 import { createProjector } from "../../../src/read-models/projector.ts";
-import { isLong } from "../../support/cases.ts";
+import { isLong, isRound } from "../../support/cases.ts";
 import { anEvent, startEventStoreDbCluster } from "../../support/eventstoredb/server.ts";
 import { started, write } from "../../support/read-models/written-log.ts";
 import { opened, startServer, withSetting, writeAside } from "../../support/stores/eventstoredb-opened.ts";
@@ -54,7 +54,7 @@ test("a projector on a fresh store sees what comes, though the first checkpoint 
 });
 
 /** Several times what a connection has calls. */
-const followed = isLong ? 1_000 : 300;
+const followed = isLong ? 1_000 : isRound ? 300 : 120;
 
 test(`${followed} conversations of a process that are all followed go on, on one subscription`, {
   timeout: 300_000,

@@ -7,7 +7,7 @@ const warmedUp = { transport: "websocket", isStored: false, isWarm: true } as co
 
 type Kind = readonly [name: string, served: Served, everyNth: number];
 
-/** Where there is little time: of so many stops one, and the first of each kind. */
+/** Where there is little time: the first stop of each kind, and in a round one of so many besides. */
 export const ofEachKind = 4;
 
 /** Of how many stops one is enough where there is the least time. */
@@ -69,6 +69,8 @@ export const everyNthOf = (count: number, everyNth: number): readonly number[] =
 
 /** The stops of a run by their kinds, or some of them where there is little time. */
 export function sampled(kinds: readonly string[], everyNth: number): readonly number[] {
+  if (isLong) return [...kinds.keys()];
   const isFirst = (n: number): boolean => everyNth === ofEachKind && kinds.indexOf(kinds[n] ?? "") === n;
-  return [...kinds.keys()].filter((n) => isLong || n % everyNth === partOf(everyNth) || isFirst(n));
+  const isDrawn = (n: number): boolean => (isRound || everyNth !== ofEachKind) && n % everyNth === partOf(everyNth);
+  return [...kinds.keys()].filter((n) => isFirst(n) || isDrawn(n));
 }
