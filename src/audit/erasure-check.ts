@@ -1,4 +1,4 @@
-import { placesByRevision } from "../domain/events/erased-places.ts";
+import { type ErasedPlaces, placesByRevision } from "../domain/events/erased-places.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import { type ConversationId, conversationOfStream } from "../domain/ids.ts";
 import { decodeData } from "../log/codec/data.ts";
@@ -18,6 +18,8 @@ export class ErasureCheck {
   readonly #holes = new Map<number, Set<number>>();
   /** Those that an event has explained: a later order may name them again. */
   readonly #explained = new Set<string>();
+  /** Events that differ from what was written: which of their lines were erased is unknown. */
+  readonly #changed = new Set<number>();
   /** How many events of the stream are emptied, and whether the `ContentErased` was found. */
   #emptied = 0;
   #isTold = false;
@@ -43,6 +45,18 @@ export class ErasureCheck {
     return `the events before it were erased, and ${envelope.revision - this.#emptied} of them are not: continue with \`turnlog erase --resume ${order.orderId}\``;
   }
 
+  /** Notes an event that is damaged, and was skipped. */
+  async noteSkipped(envelope: StoredEnvelope, { isChanged }: { readonly isChanged: boolean }): Promise<void> {
+    this.noteLines(envelope);
+    if (isChanged) this.#changed.add(envelope.revision);
+    if (this.unexplained === null) return;
+    // If it is the event that recorded an erasure, the order still says what was erased.
+    const id = conversationOfStream(envelope.stream) ?? "";
+    for await (const { isRefused, conversations } of erasureOrders(this.#store))
+      for (const each of isRefused ? [] : conversations)
+        if (each.id === id && each.head.revision + 1 === envelope.revision) this.#explain(each.places ?? []);
+  }
+
   /** Notes the lines of an event that are erased. */
   noteLines({ encoding, data, revision }: StoredEnvelope): void {
     const erased = encoding === "lines" && hasErasedLine(data) ? erasedLinesOf(data) : [];
@@ -56,11 +70,18 @@ export class ErasureCheck {
     const named = order?.conversations.find((each) => each.id === id)?.places;
     if (named === undefined) return "it says that lines before it were erased, but this store has no such order";
     if (JSON.stringify(named) !== JSON.stringify(places)) return "it names other lines than the order of the erasure";
+    const left = this.#explain(places);
+    return left && `line ${left.line} of event ${left.revision} was erased according to it, but is still there`;
+  }
+
+  /** The first line that is still there; null if all were erased. */
+  #explain(places: ErasedPlaces): { readonly revision: number; readonly line: number } | null {
     for (const { revision, lines } of placesByRevision(places))
-      for (const line of lines)
-        if (this.#holes.get(revision)?.delete(line) !== true && !this.#explained.has(`${revision} ${line}`))
-          return `line ${line} of event ${revision} was erased according to it, but is still there`;
-        else this.#explained.add(`${revision} ${line}`);
+      for (const line of lines) {
+        const isErased = this.#holes.get(revision)?.delete(line) === true || this.#explained.has(`${revision} ${line}`);
+        if (!isErased && !this.#changed.has(revision)) return { revision, line };
+        this.#explained.add(`${revision} ${line}`);
+      }
     return null;
   }
 

@@ -189,7 +189,8 @@ export class StreamCheck {
   async #checkContent(envelope: StoredEnvelope): Promise<StreamProblem | null> {
     if (!this.#isConversation) return null;
     if (this.#options.skipped.has(this.#stream, envelope.revision)) {
-      this.#erasure.noteLines(envelope);
+      const isChanged = this.#options.changed.has(this.#stream, envelope.revision);
+      await this.#erasure.noteSkipped(envelope, { isChanged });
       return null;
     }
     this.#erasure.noteLines(envelope);

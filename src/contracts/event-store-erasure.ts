@@ -109,6 +109,24 @@ function addErasure(check: AddCheck<ErasingStore>): void {
     );
   });
 
+  check("saves no snapshot of what was read before an erasure, and any of what was read after it", async (store) => {
+    const [one, other] = [await appendPrepared(store, {}), await appendPrepared(store, {})];
+    const key = (stream: string) => ({ stream, projection: "p", version: 1 });
+    const extra = { type: "ContentErased" };
+    await store.erase(
+      erasing({ fences: [prepared({ stream: one.sent.stream, expected: headAfter(one.sent), extra })] }),
+    );
+    const saved = async (stream: string, seen?: number) => {
+      await store.snapshots?.put(key(stream), { revision: 0, data: "read" }, seen);
+      return (await store.snapshots?.get(key(stream), 9)) ?? null;
+    };
+    assert.equal(await saved(one.sent.stream), null);
+    assert.equal(await saved(one.sent.stream, 0), null);
+    const there = store.snapshots === undefined ? null : { revision: 0, data: "read" };
+    assert.deepEqual(await saved(one.sent.stream, 1), there);
+    assert.deepEqual(await saved(other.sent.stream), there);
+  });
+
   check(
     "deletes rows by key, moves checkpoints to what is left, and refuses a save of what was read before",
     async (store) => {

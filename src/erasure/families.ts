@@ -1,19 +1,25 @@
 import { type JsonObject, objectOf, textOrNull } from "../base/json.ts";
 import { type ConversationId, conversationIdSchema, conversationOfStream, conversationStream } from "../domain/ids.ts";
 import { decodeData } from "../log/codec/data.ts";
+import { isErased } from "../log/codec/erased.ts";
 import { isOfTheStore } from "../log/codec/recorded.ts";
-import { type EventStore, envelopeAt } from "../log/ports/event-store.ts";
+import { type EventStore, envelopeAt, type StoredEnvelope } from "../log/ports/event-store.ts";
 
-/** How a conversation began, from its first event. */
-type Beginning = { readonly parent: ConversationId | null; readonly isFork: boolean };
+/** How a conversation began, from its first event; `unknown` if that cannot be read. */
+type Beginning = { readonly parent: ConversationId | null; readonly isFork: boolean; readonly isUnknown: boolean };
+
+/** Groups of conversations that have the same naming key, by each of them. */
+type Sharing = ReadonlyMap<ConversationId, readonly ConversationId[]>;
 
 /** All conversations of a store, and which began from which. */
 export class Families {
   readonly #beginnings: ReadonlyMap<ConversationId, Beginning>;
   readonly #began = new Map<ConversationId, ConversationId[]>();
+  readonly #sharing: Sharing;
 
-  constructor(beginnings: ReadonlyMap<ConversationId, Beginning>) {
+  constructor(beginnings: ReadonlyMap<ConversationId, Beginning>, sharing: Sharing) {
     this.#beginnings = beginnings;
+    this.#sharing = sharing;
     for (const [id, { parent }] of beginnings) {
       if (parent === null) continue;
       const known = this.#began.get(parent);
@@ -36,8 +42,17 @@ export class Families {
     return (this.#began.get(id) ?? []).filter((each) => this.#beginnings.get(each)?.isFork === false);
   }
 
-  /** The conversations that share events and a naming key with one: its oldest ancestor, and all forks from there on. */
+  /** The conversations that share events and a naming key with one: its oldest ancestor, and all forks from there on. The same for each of them. */
   lineageOf(id: ConversationId): readonly ConversationId[] {
+    const found = new Set([this.#oldestOf(id)]);
+    for (const each of found) {
+      for (const fork of this.forksOf(each)) found.add(fork);
+      for (const other of this.#sharing.get(each) ?? []) found.add(this.#oldestOf(other));
+    }
+    return this.#sharing.size === 0 ? [...found] : [...found].toSorted();
+  }
+
+  #oldestOf(id: ConversationId): ConversationId {
     let oldest = id;
     for (
       let at = this.#beginnings.get(id);
@@ -47,9 +62,7 @@ export class Families {
       if (!this.#beginnings.has(at.parent)) break;
       oldest = at.parent;
     }
-    const found = new Set([oldest]);
-    for (const each of found) for (const fork of this.forksOf(each)) found.add(fork);
-    return [...found];
+    return oldest;
   }
 
   /** The lineages of a conversation, of the children of all of these, and so on. */
@@ -61,28 +74,42 @@ export class Families {
   }
 }
 
-/** Reads the first event of every conversation. The origin of one that cannot be read is unknown. */
+/** Reads the first event of every conversation. If one cannot be read, its naming key says which lineage it belongs to. */
 export async function readFamilies(store: EventStore): Promise<Families> {
   const beginnings = new Map<ConversationId, Beginning>();
   for await (const { stream } of store.heads("conversation-")) {
     const id = conversationOfStream(stream);
     if (id !== null) beginnings.set(id, await beginningOf(store, id));
   }
-  return new Families(beginnings);
+  const isAnyUnknown = [...beginnings.values()].some(({ isUnknown }) => isUnknown);
+  return new Families(beginnings, isAnyUnknown ? await sharingIn(store, [...beginnings.keys()]) : new Map());
+}
+
+async function sharingIn(store: EventStore, all: readonly ConversationId[]): Promise<Sharing> {
+  const idsByKey = new Map<string, ConversationId[]>();
+  for (const id of all) {
+    const key = (await store.namingKey?.(conversationStream(id))) ?? null;
+    if (key !== null) idsByKey.set(key, [...(idsByKey.get(key) ?? []), id]);
+  }
+  return new Map([...idsByKey.values()].flatMap((ids) => ids.map((id) => [id, ids])));
 }
 
 async function beginningOf(store: EventStore, id: ConversationId): Promise<Beginning> {
   const first = await envelopeAt(store, conversationStream(id), 0);
-  const { type, conversationId } = first === null ? {} : originIn(first);
+  const origin = first === null ? {} : originIn(first);
+  const { type, conversationId } = origin ?? {};
   const parent = conversationIdSchema.safeParse(textOrNull(conversationId));
-  return { parent: parent.success ? parent.data : null, isFork: type === "fork" };
+  return { parent: parent.success ? parent.data : null, isFork: type === "fork", isUnknown: origin === null };
 }
 
-function originIn(first: Parameters<typeof decodeData>[0]): JsonObject {
+/** Null if the event cannot be read, or begins no conversation. */
+function originIn(first: StoredEnvelope): JsonObject | null {
+  if (isErased(first)) return {};
   try {
-    return objectOf(decodeData(first).data["origin"]);
+    const { data } = decodeData(first);
+    return data["origin"] === undefined ? null : objectOf(data["origin"]);
   } catch (error) {
     if (isOfTheStore(error)) throw error;
-    return {};
+    return null;
   }
 }

@@ -67,19 +67,26 @@ export function textOfNote(note: string): string {
 }
 
 /** Whether a note is signed with a key, and its text is the signed one. */
-export function isSignedBy(note: string, { name, open, hash }: VerifyingKey): boolean {
+export const isSignedBy = (note: string, key: VerifyingKey): boolean => signatureProblem(note, key) === null;
+
+/** Why a note does not count as signed with a key, as the end of a sentence about it; null if it is signed, and its text is the signed one. */
+export function signatureProblem(note: string, { name, open, hash }: VerifyingKey): string | null {
   const text = textOfNote(note);
-  const lines = note
-    .slice(text.length + 1)
-    .split("\n")
-    .slice(0, -1);
-  return lines.some((line) => {
-    const [, signer, value = ""] = /^— (\S+) (\S+)$/.exec(line) ?? [];
+  if (text === note) return "has no signature: ask for the file that was written with --sign";
+  const lines = note.slice(text.length + 1).split("\n");
+  // A line feed ends the last signature.
+  const signatures = lines.slice(0, -1).map((line) => /^— (\S+) (\S+)$/.exec(line));
+  if (lines.at(-1) !== "" || signatures.includes(null))
+    return "was changed: a line of its signatures is not a signature";
+  const its = signatures.flatMap((found) => {
+    const [, signer, value = ""] = found ?? [];
     const bytes = Buffer.from(value, "base64");
-    const isIts =
-      signer === name && bytes.subarray(0, 4).toString("hex") === hash && bytes.toString("base64") === value;
-    return isIts && verify(null, Buffer.from(text), open, bytes.subarray(4));
+    const isIts = signer === name && bytes.subarray(0, 4).toString("hex") === hash;
+    return isIts && bytes.toString("base64") === value ? [bytes.subarray(4)] : [];
   });
+  if (its.length === 0) return `is not signed with the key ${name}+${hash}: give the key of its signer`;
+  const isSigned = its.some((signature) => verify(null, Buffer.from(text), open, signature));
+  return isSigned ? null : "was changed after it was signed";
 }
 
 function checkName(name: string): void {

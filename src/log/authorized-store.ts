@@ -138,7 +138,8 @@ function erasingBy(
 
 const guardedSnapshots = (snapshots: SnapshotStore, allowed: Allowed): SnapshotStore => ({
   get: (key, atMost) => allowed({ action: "read", stream: key.stream }, () => snapshots.get(key, atMost)),
-  put: (key, snapshot) => allowed({ action: "append", stream: key.stream }, () => snapshots.put(key, snapshot)),
+  put: (key, snapshot, seen) =>
+    allowed({ action: "append", stream: key.stream }, () => snapshots.put(key, snapshot, seen)),
   deleteAll: () => allowed({ action: "append", stream: "*" }, () => snapshots.deleteAll()),
 });
 

@@ -15,8 +15,13 @@ export interface SnapshotStore {
   /** The newest snapshot at or before a revision. */
   get(key: SnapshotKey, atMost: number): Promise<Snapshot | null>;
 
-  /** Saves a snapshot, and replaces one with the same key and revision. */
-  put(key: SnapshotKey, snapshot: Snapshot): Promise<void>;
+  /**
+   * Saves a snapshot, and replaces one with the same key and revision. A store that erases saves nothing if the stream has a `ContentErased` or a
+   * `LinesErased` after `seen`, because the snapshot may contain what was erased.
+   *
+   * @param seen - The newest revision of the stream that the caller knew when it read the events; the snapshot's own revision by default.
+   */
+  put(key: SnapshotKey, snapshot: Snapshot, seen?: number): Promise<void>;
 
   deleteAll(): Promise<void>;
 }

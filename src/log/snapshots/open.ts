@@ -41,23 +41,32 @@ type Beginning = {
   readonly withBlame?: boolean;
   /** The store has lost lists of names: keep those that this fold creates in memory. */
   readonly keepsNames?: boolean;
+  readonly seen?: number;
 };
 
 function beginningOf(
   log: EventReader,
   stream: string,
-  { skipped = new SkippedEvents(), withBlame = false, keepsNames = false }: Beginning,
+  { skipped = new SkippedEvents(), withBlame = false, keepsNames = false, seen = -1 }: Beginning,
 ): OpenFold {
   const fold = new ConversationFold(stream, { skipped });
   if (withBlame) fold.view.client.blame = emptyBlame();
-  return withTaker(log, { fold, names: new SavedNames(fold.names, { keepsTexts: keepsNames }) });
+  return withTaker(log, { fold, names: new SavedNames(fold.names, { keepsTexts: keepsNames }) }, { seen });
 }
 
 /** Adds a snapshot writer if the store keeps snapshots. */
-const withTaker = ({ store }: EventReader, restored: RestoredFold, last: SnapshotData | null = null): OpenFold => ({
+const withTaker = (
+  { store }: EventReader,
+  restored: RestoredFold,
+  from: { readonly last?: SnapshotData; readonly seen: number },
+): OpenFold => ({
   ...restored,
-  snapshotWriter: store.snapshots === undefined ? null : new SnapshotWriter(store.snapshots, restored, last),
+  snapshotWriter: store.snapshots === undefined ? null : new SnapshotWriter(store.snapshots, restored, from),
 });
+
+/** The head of a stream before a fold reads it up to an earlier event: a fold that ends before an erasure does not meet it. */
+const headBefore = async ({ store }: EventReader, stream: string): Promise<number> =>
+  (await store.head(stream))?.revision ?? -1;
 
 /** The fold of a stream at its head: the newest snapshot and the events after it, or all events. */
 export const openFold = async (log: EventReader, stream: string): Promise<OpenFold> =>
@@ -69,7 +78,8 @@ export async function foldAnew(
   stream: string,
   { to, ...beginning }: Omit<Beginning, "skipped"> & { readonly to?: number } = {},
 ): Promise<OpenFold> {
-  const begin = (skipped: SkippedEvents): OpenFold => beginningOf(log, stream, { ...beginning, skipped });
+  const seen = to === undefined ? -1 : await headBefore(log, stream);
+  const begin = (skipped: SkippedEvents): OpenFold => beginningOf(log, stream, { ...beginning, skipped, seen });
   const open = await foldAll(log, stream, { to, begin });
   await open.snapshotWriter?.save();
   return open;
@@ -131,17 +141,18 @@ async function foldNearest(log: EventReader, stream: string, to: number): Promis
 async function restoreNearest(log: EventReader, stream: string, to: number): Promise<OpenFold | null> {
   const { snapshots } = log.store;
   if (snapshots === undefined) return null;
+  const seen = to === Number.MAX_SAFE_INTEGER ? -1 : await headBefore(log, stream);
   const snapshot = await readSnapshot(log.store, stream, to);
   if (snapshot !== null) {
     await confirmNames(log.store, stream);
     const names = await namesOf(log.store, stream);
     const restored = await restoreFold(snapshots, { stream, names }, snapshot);
-    return restored === undefined ? null : withTaker(log, restored, snapshot.data);
+    return restored === undefined ? null : withTaker(log, restored, { last: snapshot.data, seen });
   }
   const fork = await forkPoint(log, stream);
   const parent = fork === null ? null : await foldNearest(log, fork.stream, fork.revision);
   if (parent === null) return null;
-  return withTaker(log, { fold: parent.fold.asOfFork(stream), names: parent.names });
+  return withTaker(log, { fold: parent.fold.asOfFork(stream), names: parent.names }, { seen });
 }
 
 /** The Turn of a fold at a revision, with the contents of all or some of its blocks: reads only the events that hold them. */

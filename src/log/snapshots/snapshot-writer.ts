@@ -35,18 +35,23 @@ export class SnapshotWriter {
   #isDue = false;
   /** The newest snapshot in the store: the next one shares its lists. */
   #base: StreamRevision | null;
+  readonly #seen: number;
 
-  /** @param last - The snapshot that the fold started from: the next one shares its lists. */
+  /**
+   * @param from.last - The snapshot that the fold started from: the next one shares its lists.
+   * @param from.seen - The stream's head before its events were read, if the fold does not reach it.
+   */
   constructor(
     store: SnapshotStore,
     { fold, names }: RestoredFold,
-    last: SnapshotData | null,
+    { last = null, seen = -1 }: { readonly last?: SnapshotData | null; readonly seen?: number } = {},
     due: SnapshotWork = dueWork,
   ) {
     this.#store = store;
     this.#fold = fold;
     this.#names = names;
     this.#due = due;
+    this.#seen = seen;
     const { view } = fold;
     this.#base = fold.base;
     if (last !== null) {
@@ -82,16 +87,18 @@ export class SnapshotWriter {
     if (!this.#isDue) return true;
     this.#isDue = false;
     const unsaved = this.#unsaved;
-    const { stream } = this.#fold;
+    const { stream, head: newest } = this.#fold;
+    // The fold starts over at an erasure, so up to here it contains nothing that was erased.
+    const seen = Math.max(this.#seen, newest?.revision ?? -1);
     try {
       if (!(await this.#isBaseThere())) return false;
       for (const { head, data, textByName } of unsaved) {
         for (const [name, text] of textByName) {
-          await this.#store.put(listKey({ stream, name }), { revision: 0, data: text });
+          await this.#store.put(listKey({ stream, name }), { revision: 0, data: text }, seen);
         }
         // Written last, so that a stored snapshot has everything it refers to.
         const text = snapshotText(data, head.digest);
-        await this.#store.put(snapshotKey(stream), { revision: head.revision, data: text });
+        await this.#store.put(snapshotKey(stream), { revision: head.revision, data: text }, seen);
       }
       this.#names.saved();
       this.#unsaved = [];

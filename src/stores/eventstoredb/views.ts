@@ -25,7 +25,7 @@ export function createViews(path: string, refuseIfClosed: () => void): Views {
     refuseIfClosed();
     if (opened === null) {
       const database = openFile(path);
-      const snapshots = createSqliteSnapshots(database, guarded);
+      const snapshots = createSqliteSnapshots(database, guarded, { besideEvents: false });
       opened = { database, snapshots, views: createSqliteViews(database, guarded) };
     }
     return opened;

@@ -5,8 +5,18 @@ export type MemorySnapshots = SnapshotStore & {
   readonly forget: (stream: string) => number;
 };
 
-/** Snapshots that last as long as the process. */
-export function createMemorySnapshots(refuseIfClosed: () => void): MemorySnapshots {
+/**
+ * Snapshots that last as long as the process.
+ *
+ * @param options.isErasedSince - Whether something of a stream was erased after a revision.
+ */
+export function createMemorySnapshots({
+  refuseIfClosed,
+  isErasedSince,
+}: {
+  readonly refuseIfClosed: () => void;
+  readonly isErasedSince: (stream: string, revision: number) => boolean;
+}): MemorySnapshots {
   const dataByRevisionByKey = new Map<string, Map<number, string>>();
   const keyText = ({ stream, projection, version }: SnapshotKey): string =>
     JSON.stringify([stream, projection, version]);
@@ -18,8 +28,9 @@ export function createMemorySnapshots(refuseIfClosed: () => void): MemorySnapsho
       const data = dataByRevision.get(revision);
       return data === undefined ? null : { revision, data };
     },
-    async put(key, { revision, data }) {
+    async put(key, { revision, data }, seen = revision) {
       refuseIfClosed();
+      if (isErasedSince(key.stream, seen)) return;
       const dataByRevision = dataByRevisionByKey.get(keyText(key)) ?? new Map<number, string>();
       dataByRevisionByKey.set(keyText(key), dataByRevision.set(revision, data));
     },

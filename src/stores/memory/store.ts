@@ -1,5 +1,5 @@
 import { checkBounds } from "../../log/codec/bounds.ts";
-import { erasedEnvelope } from "../../log/codec/erased.ts";
+import { contentErased, erasedEnvelope, linesErased } from "../../log/codec/erased.ts";
 import { firstRevision, isSameHead, resolveHeadMismatch } from "../../log/codec/idempotent-append.ts";
 import { withErasedLines } from "../../log/codec/lines.ts";
 import {
@@ -28,7 +28,13 @@ export function createMemoryStore(): MemoryStore {
   const log: (StoredEnvelope | undefined)[] = [];
   const streams = new Map<string, StoredEnvelope[]>();
   const keys = new Map<string, string>();
-  const snapshots = createMemorySnapshots(() => refuseIfClosed());
+  const snapshots = createMemorySnapshots({
+    refuseIfClosed: () => refuseIfClosed(),
+    isErasedSince: (stream, revision) =>
+      eventsOf(stream)
+        .slice(revision + 1)
+        .some(({ type }) => type === contentErased || type === linesErased),
+  });
   const views = createMemoryViews(() => refuseIfClosed());
   const wake = createNotifier();
   let isClosed = false;

@@ -234,7 +234,7 @@ function createStore(opened: OpenDatabase, { path, deadlineMs, pollMs, warn }: S
   return {
     storeId,
     deadlineMs,
-    snapshots: createSqliteSnapshots(database, guarded),
+    snapshots: createSqliteSnapshots(database, guarded, { besideEvents: true }),
     views: createSqliteViews(database, guarded),
     ...(liveness === null ? {} : { liveness }),
     takesLines() {

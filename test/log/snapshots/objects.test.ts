@@ -123,10 +123,15 @@ async function startWorld(seed: number) {
 async function takeSnapshots(store: EventStore, stream: string, events: number): Promise<ReadonlyMap<number, string>> {
   const { log } = new TurnlogStore(store);
   const fold = new ConversationFold(stream);
-  const snapshotWriter = new SnapshotWriter(snapshotsOf(store), { fold, names: new SavedNames(fold.names) }, null, {
-    events,
-    edits: 5,
-  });
+  const snapshotWriter = new SnapshotWriter(
+    snapshotsOf(store),
+    { fold, names: new SavedNames(fold.names) },
+    {},
+    {
+      events,
+      edits: 5,
+    },
+  );
   const digests = new Map<number, string>();
   for await (const event of readHistory(log, stream)) {
     fold.apply(event);

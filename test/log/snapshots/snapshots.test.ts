@@ -280,7 +280,7 @@ async function takeSnapshots({ store }: Workshop, due: SnapshotWork): Promise<re
   const snapshotWriter = new SnapshotWriter(
     snapshotsOf(store.events),
     { fold, names: new SavedNames(fold.names) },
-    null,
+    {},
     due,
   );
   const digests: string[] = [];

@@ -174,10 +174,15 @@ async function goOn(fork: Conversation, { workshop, seed, isForkedAgain }: Going
 async function takeSnapshots(store: TurnlogStore, conversation: Conversation, events: number): Promise<void> {
   const stream = `conversation-${conversation.id}`;
   const fold = new ConversationFold(stream);
-  const snapshotWriter = new SnapshotWriter(snapshotsOf(store), { fold, names: new SavedNames(fold.names) }, null, {
-    events,
-    edits: 1_000,
-  });
+  const snapshotWriter = new SnapshotWriter(
+    snapshotsOf(store),
+    { fold, names: new SavedNames(fold.names) },
+    {},
+    {
+      events,
+      edits: 1_000,
+    },
+  );
   for await (const event of readHistory(store.log, stream)) {
     fold.apply(event);
     snapshotWriter.note(event);

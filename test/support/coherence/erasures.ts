@@ -6,7 +6,7 @@ import { blockFromJson } from "../../../src/domain/block-json.ts";
 import { blocksIn } from "../../../src/domain/events/blocks-in.ts";
 import { conversationStream } from "../../../src/domain/ids.ts";
 import { codecsWith } from "../../../src/providers/codecs.ts";
-import type { Troubled } from "./operator.ts";
+import { isUnknownAfterSkip, type Troubled } from "./operator.ts";
 import { createRandom, type Random } from "./random.ts";
 
 const why = { by: "dpo", ground: "gdpr-17" } as const;
@@ -58,7 +58,8 @@ export class Erasures {
   async end(store: TurnlogStore): Promise<void> {
     if (this.#isQuiet) return;
     const { problems } = await verification(store.events, { codecs: codecsWith(this.#of.dialect.codecs) });
-    if (problems[0] !== undefined) this.#of.blame(`verify: ${JSON.stringify(problems[0])}`);
+    const [problem] = problems.filter((each) => !(this.#of.speech.hasSkips && isUnknownAfterSkip(each)));
+    if (problem !== undefined) this.#of.blame(`verify: ${JSON.stringify(problem)}`);
   }
 }
 

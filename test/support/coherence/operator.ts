@@ -43,6 +43,13 @@ type Stretch = { readonly stream: string; readonly places: readonly Place[] };
 
 const skipSchema = z.object({ revision: z.int() });
 
+/** Of a request whose settings were skipped, what it continued from, or what a warm-up showed, verify says that it cannot be made again. */
+export const isUnknownAfterSkip = ({ kind, message }: { readonly kind: string; readonly message: string }): boolean =>
+  kind === "request" &&
+  /^its (settings .* were not declared|anchor .* is not a response of this conversation|Turn has a different number of blocks)$/.test(
+    message,
+  );
+
 /** A store whose events become damaged, and the operator who skips them then. */
 export class Operator {
   readonly #random: Random;

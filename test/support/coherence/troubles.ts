@@ -7,7 +7,7 @@ import { randomId } from "../../../src/log/codec/ids.ts";
 import { codecsWith } from "../../../src/providers/codecs.ts";
 import { untilAborted } from "../gates.ts";
 import { takeSnapshots } from "../log/take-snapshots.ts";
-import { type HowToSkip, Operator, type Troubled } from "./operator.ts";
+import { type HowToSkip, isUnknownAfterSkip, Operator, type Troubled } from "./operator.ts";
 import { createRandom, type Random } from "./random.ts";
 
 /** A message that somebody has been told is durable. */
@@ -163,14 +163,7 @@ export class Troubles {
     for (const stream of new Set(this.#acknowledged.map((each) => each.stream)))
       await this.#findAcknowledged(others.conversation(stream.slice("conversation-".length)));
     const { problems } = await verification(this.operator.events, { codecs: codecsWith(this.#of.dialect.codecs) });
-    // Of a request whose settings were skipped, what it continued from, or what a warm-up showed, verify says that it cannot be made again.
-    const isUnknown = ({ kind, message }: (typeof problems)[number]): boolean =>
-      this.operator.hasSkippedAny &&
-      kind === "request" &&
-      /^its (settings .* were not declared|anchor .* is not a response of this conversation|Turn has a different number of blocks)$/.test(
-        message,
-      );
-    const [problem] = problems.filter((each) => !isUnknown(each));
+    const [problem] = problems.filter((each) => !(this.operator.hasSkippedAny && isUnknownAfterSkip(each)));
     if (problem !== undefined) this.#of.blame(`verify: ${JSON.stringify(problem)}`);
   }
 

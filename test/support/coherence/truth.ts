@@ -36,8 +36,8 @@ export type Said = {
 export type Asked = { readonly instructions: string; readonly systemAs: "input" | "instructions" };
 
 /** What the instructions say, and what is left for the input: system messages at the beginning may go into the former. */
-export function instructed(said: readonly Said[], { instructions, systemAs }: Asked) {
-  const first = said.findIndex((one) => !isInstruction(one));
+export function instructed(said: readonly Said[], { instructions, systemAs }: Asked, leading = said.length) {
+  const first = said.findIndex((one, index) => index >= leading || !isInstruction(one));
   if (systemAs === "input" || first < 1) return { instructions, rest: said };
   const texts = [instructions, ...said.slice(0, first).map(({ text }) => text)];
   return { instructions: texts.filter((text) => text !== "").join("\n\n"), rest: said.slice(first) };

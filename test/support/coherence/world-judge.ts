@@ -113,7 +113,9 @@ export class WorldJudge {
       }
       const known = said.filter((one) => one !== null).map((one) => this.#asHeard(one));
       const isApart = this.#dialect.systemStandsFirst === true;
-      const { instructions, rest } = instructed(known, isApart ? { ...asked, systemAs: "input" } : asked);
+      // What is left out has no words, but it stands between messages all the same.
+      const leading = all.includes("left-out") ? all.indexOf("left-out") : all.length;
+      const { instructions, rest } = instructed(known, isApart ? { ...asked, systemAs: "input" } : asked, leading);
       const endpoint = { wire: this.#dialect, server: asked.server };
       const expected = expectedLines(rest, { instructions, tools }, endpoint);
       const losses = this.#losses(known, asked);

@@ -15,7 +15,7 @@ export async function takeSnapshots(events: EventStore, stream: string, due: Sna
     const snapshotWriter = new SnapshotWriter(
       snapshotsOf(events),
       { fold, names: new SavedNames(fold.names) },
-      null,
+      {},
       due,
     );
     for await (const event of readHistory(log, stream, { skipped })) {
