@@ -86,7 +86,7 @@ function decide({ turn, view, engine }: Sample, { looksAtCache = false } = {}): 
     const outgoing = turn.append(user(`first ${n}`), user(`second ${n}`));
     const { decision, shaped, input } = buildRequest({ ...fixed, turn: outgoing });
     const isChained = decision.strategy === "chained" && shaped.length === 2;
-    if (looksAtCache && cacheLoss({ ...fixed, ...losing, turn: outgoing, outgoing }).lostBytes > 0)
+    if (looksAtCache && cacheLoss({ repairs: [], ...fixed, ...losing, turn: outgoing, outgoing }).lostBytes > 0)
       throw new Error("nothing is to be lost");
     if (!isChained || input.held === turn.digest) throw new Error("two new blocks are to be chained");
   }

@@ -7,7 +7,7 @@ import { priceOfMiss } from "./price-of-miss.ts";
 export type MissRow = {
   /** `changed`, `tools-changed`, `setting-changed`, `expired` and so on. */
   readonly cause: string;
-  /** Who changed the prompt: `redact@1.2.0` for a layer, else `caller`, `compaction`, `settings` or `engine`; null if the prompt was not changed. */
+  /** Who changed the prompt: `redact@1.2.0` for a layer, else `caller`, `compaction`, `erasure`, `settings` or `engine`; null if the prompt was not changed. */
   readonly author: string | null;
   readonly requests: number;
   /** Tokens that were cached before, and were paid for again. */

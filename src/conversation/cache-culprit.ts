@@ -1,19 +1,19 @@
-import type { Block } from "../domain/block.ts";
-import type { Divergence } from "../domain/events/inference-events.ts";
+import { type Block, idOf } from "../domain/block.ts";
 import type { Turn } from "../domain/turn.ts";
-import { changedBy, type OnTheWay } from "../engine/planning/changed-by.ts";
+import { changedBy, isAfter, type OnTheWay } from "../engine/planning/changed-by.ts";
 import type { Provenance } from "../engine/planning/divergence.ts";
+import { leadingSystemBlocks } from "../engine/planning/instruction-blocks.ts";
 import { promptChange } from "../engine/planning/prompt-change.ts";
 import { changedBefore } from "../engine/planning/request-settings.ts";
 import { type Blame, type BlockChange, lastChange } from "../projections/blame.ts";
-import { type CacheAuthor, cacheAuthorOf } from "../projections/cache-author.ts";
-import { type SentPrompt, sentTurn } from "./cache-trail.ts";
+import { type CacheAuthor, cacheAuthorOf, type PromptDivergence } from "../projections/cache-author.ts";
+import { erasedIn, type SentPrompt, sentTurn } from "./cache-trail.ts";
 
 /** Who changed a prompt since an earlier one, and what. */
 export type CacheCulprit = {
   readonly author: CacheAuthor | null;
   /** The first block that differs, and who changed it; its index is in the Turn. Null if a setting or a repair made the difference. */
-  readonly divergence: Divergence | null;
+  readonly divergence: PromptDivergence | null;
   /** The block then and now; null where there is none. */
   readonly edit: { readonly before: Block | null; readonly after: Block | null } | null;
   /** Where the block got its present version, if the log says so. */
@@ -31,20 +31,51 @@ const bySettings: CacheCulprit = { author: { kind: "settings" }, divergence: nul
 
 /** Who changed the instructions: a block that is sent as instructions has an author, other instructions are settings. */
 export function instructionsChangedBy(compared: Compared): CacheCulprit {
-  const said = ({ outgoing, input }: SentPrompt): Turn => outgoing.slice(outgoing.length - input.length);
-  return between(said(compared.then), said(compared.now), compared) ?? bySettings;
+  const said = ({ outgoing }: SentPrompt): Turn => outgoing.slice(leadingSystemBlocks(outgoing).length);
+  const { then, now } = compared;
+  const found = between(said(then), said(now), compared) ?? bySettings;
+  const erased = erasedBetween(compared);
+  return erased < said(now).length ? earlier(byErasure(erased, compared), found) : found;
 }
 
 /** Who changed the blocks. */
 export function blocksChangedBy(compared: Compared): CacheCulprit {
   const { then, now } = compared;
   const [before, since] = [sentTurn(then), sentTurn(now)];
+  const erased = erasedBetween(compared);
   const found = between(before, since, compared);
-  if (found !== null) return found;
+  if (found !== null || erased >= 0) return earlier(byErasure(erased, compared), found ?? byEngine);
   // A wire may send instructions as its first message.
   if (changedBefore(then.settings, now.settings).includes("instructions")) return instructionsChangedBy(compared);
   return areRepairedAlike(compared) ? grownBy(before.length, since, compared) : byEngine;
 }
+
+/** The place of the first block that the earlier request sent, and for which this one has a stand-in; -1 if there is none. */
+function erasedBetween({ then, now, blame }: Compared): number {
+  const [told, tells] = [erasedIn(then), erasedIn(now)];
+  return now.outgoing.blocks.findIndex((block) => {
+    if (!block.isErased || block.id === null || then.outgoing.indexOf(block.id) < 0) return false;
+    if (tells.has(block.id)) return !told.has(block.id);
+    // Nothing is repaired in instructions.
+    const { erased } = blame.get(block.id) ?? {};
+    return now.input.indexOf(block.id) < 0 && erased !== undefined && isAfter(erased, then.recorded);
+  });
+}
+
+/** An erasure of the block at a place of the Turn, -1 for none: its name is the same, and its content is not. */
+function byErasure(index: number, { now, blame }: Compared): CacheCulprit | null {
+  const block = now.outgoing.at(index);
+  if (index < 0 || block === undefined) return null;
+  const { erased = null } = blame.get(idOf(block)) ?? {};
+  const divergence = { index, blockId: block.id, change: "erased", actor: erased?.actor ?? null } as const;
+  return { author: { kind: "erasure" }, divergence, edit: { before: null, after: block }, changed: erased };
+}
+
+/** Of two changes, the one of the earlier part of the prompt. */
+const earlier = (erased: CacheCulprit | null, found: CacheCulprit): CacheCulprit =>
+  erased !== null && (erased.divergence?.index ?? 0) <= (found.divergence?.index ?? Number.POSITIVE_INFINITY)
+    ? erased
+    : found;
 
 const byEngine: CacheCulprit = { author: { kind: "engine" }, divergence: null, edit: null, changed: null };
 

@@ -3,6 +3,7 @@ import type { PriceFile } from "../bill/price-file.ts";
 import { priceOfMiss } from "../bill/price-of-miss.ts";
 import type { Counts } from "../domain/events/shared.ts";
 import { notRead } from "../domain/not-read.ts";
+import { leadingSystemBlocks } from "../engine/planning/instruction-blocks.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
 import { changedSettings } from "../engine/planning/request-settings.ts";
 import type { Codec } from "../engine/stack/codec.ts";
@@ -104,15 +105,16 @@ function reportOn(asked: Asked): RequestCache {
   };
 }
 
-/** The request as the walk takes it; null if its codec is not available, or nothing is known of its prompts. */
+/** The request as the walk takes it; null if its codec is not available, its settings were erased, or nothing is known of its prompts. */
 function whole(
   prompt: SentPrompt,
   outcome: PromptOutcome | null | undefined,
-  { found, rules }: Pick<Asked, "found" | "rules">,
+  asked: Pick<Asked, "found" | "rules" | "trail" | "prompt">,
 ): CachedRequest | null {
-  const { recorded, request, settings } = prompt;
-  const codec = found.codecs.get(request.encoder);
-  if (codec === undefined) return null;
+  const { recorded, request } = prompt;
+  const codec = asked.found.codecs.get(request.encoder);
+  const settings = settingsOf(prompt, asked);
+  if (codec === undefined || settings === null) return null;
   const { decision } = request;
   const counts = outcome?.counts ?? null;
   const { transport, details } = decision;
@@ -121,7 +123,20 @@ function whole(
   const body: JsonObject = objectOf(parseJson(bodyText));
   const logged = { id: request.inferenceId, at: Date.parse(recorded.at), answerAt: outcome?.answerAt ?? null, counts };
   const model = counts?.served ?? textOrEmpty(settings["model"]);
-  return cachedRequest({ ...logged, family: codec.family, model, settings, body }, rules);
+  return cachedRequest({ ...logged, family: codec.family, model, settings, body }, asked.rules);
+}
+
+/**
+ * The settings of a prompt. If they were erased with a system block, the instructions are the part that differs for certain, and the others
+ * count as those of the request that is explained; if they were erased for another reason, nothing is known of them: null.
+ */
+function settingsOf(
+  { request, settings, outgoing }: SentPrompt,
+  { trail, prompt }: Pick<Asked, "trail" | "prompt">,
+): JsonObject | null {
+  if (!trail.erasedSettings.has(request.settingsDigest)) return settings;
+  if (!leadingSystemBlocks(outgoing).some(({ isErased }) => isErased)) return null;
+  return { ...prompt.settings, instructions: `[erased ${request.settingsDigest}]` };
 }
 
 /** The verdict against the requests of its endpoint; if there were none, against those of others that its wire serves. */
@@ -132,6 +147,8 @@ function verdictOf(own: CachedRequest, asked: Asked): CacheVerdict | null {
   const here = earlier.filter(({ request }) => request.scope === scope);
   const verdict = walked(here, own, asked);
   if (verdict?.cause !== "first" && verdict?.foreseen !== "first") return verdict;
+  // The settings of an earlier request were erased, so it cannot be compared with.
+  if (here.length > 0) return null;
   const elsewhere = walked(
     earlier.filter(({ request }) => request.encoder === encoder),
     own,

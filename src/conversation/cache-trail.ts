@@ -1,11 +1,14 @@
 import type { JsonObject } from "../base/json.ts";
+import { Block } from "../domain/block.ts";
 import type { ConversationEvent } from "../domain/events/event.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Counts } from "../domain/events/shared.ts";
+import type { BlockId } from "../domain/ids.ts";
 import { Turn } from "../domain/turn.ts";
 import { shapedBlocks } from "../engine/planning/build-request.ts";
 import { inputTurn, outgoingTurn } from "../engine/planning/recorded-request.ts";
+import { isOfErasure } from "../engine/planning/repairs.ts";
 import type { Codec, SentBlock } from "../engine/stack/codec.ts";
 import type { Follower } from "../log/fold/fold.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
@@ -40,14 +43,18 @@ export type PromptOutcome = {
 export type CacheTrail = {
   readonly prompts: Map<string, SentPrompt>;
   readonly outcomes: Map<string, PromptOutcome>;
+  /** Names of settings whose content was erased, or that were declared as a difference from such: their prompts are not known. */
+  readonly erasedSettings: Set<string>;
 };
+
+const emptyTrail = (): CacheTrail => ({ prompts: new Map(), outcomes: new Map(), erasedSettings: new Set() });
 
 /** Follows a reading of events, also one that starts over. */
 export function cacheTrailReader(): { readonly follow: () => Follower; readonly trail: () => CacheTrail } {
-  let trail: CacheTrail = { prompts: new Map(), outcomes: new Map() };
+  let trail = emptyTrail();
   return {
     follow() {
-      const own: CacheTrail = { prompts: new Map(), outcomes: new Map() };
+      const own = emptyTrail();
       trail = own;
       return (recorded, view) => {
         notePrompt(own, recorded, view);
@@ -57,8 +64,11 @@ export function cacheTrailReader(): { readonly follow: () => Follower; readonly 
   };
 }
 
-function notePrompt({ prompts, outcomes }: CacheTrail, recorded: RecordedEvent, view: ConversationView): void {
-  const { event } = recorded;
+function notePrompt(trail: CacheTrail, recorded: RecordedEvent, view: ConversationView): void {
+  const { prompts, outcomes, erasedSettings } = trail;
+  const { event, hasErased } = recorded;
+  if (event.type === "SettingsDeclared" && (hasErased === true || erasedSettings.has(event.data.base ?? "")))
+    erasedSettings.add(event.data.digest);
   if (event.type !== "InferenceRequested" && event.type !== "WarmUpRequested") {
     const prompt = "inferenceId" in event.data ? prompts.get(event.data.inferenceId) : undefined;
     const outcome = prompt === undefined ? null : outcomeOf(recorded, prompt);
@@ -110,11 +120,38 @@ export const wholeInput = (prompt: SentPrompt, codec: Codec): readonly SentBlock
   partsOf(prompt).flatMap((part) => {
     const { scope, decision } = part.request;
     const carriage = { codec, scope, itemIds: decision.capabilities["itemIds"] === true };
-    return [
+    const standIns = standInsOf(part);
+    const sent = [
       ...shapedBlocks(part.input.slice(decision.sendFrom), part.from, [], carriage),
       ...shapedBlocks(part.input, decision.sendFrom, decision.repairs, carriage),
     ];
+    return sent.map((each) => {
+      const { block } = each;
+      return block.isErased && !standIns.has(block.id) ? { ...each, block: beforeErasure(block) } : each;
+    });
   });
+
+/** The blocks for which a prompt had stand-ins, or which it left out, because their content had been erased. */
+export const erasedIn = (prompt: SentPrompt): ReadonlySet<BlockId | null> =>
+  new Set(partsOf(prompt).flatMap((part) => [...standInsOf(part)]));
+
+const standInsOf = ({ input, request: { decision } }: Pick<Part, "input" | "request">): ReadonlySet<BlockId | null> =>
+  new Set(decision.repairs.filter(isOfErasure).map(({ index }) => input.at(index)?.id ?? null));
+
+/** A block that was sent before it was erased: its content is not known, but its name tells it from the stand-in and from other blocks. */
+function beforeErasure(block: Block): Block {
+  const { id, kind, wire, recordedAs } = block;
+  const text = `[erased ${recordedAs}]`;
+  const { content, summary, output, arguments: called, ...facts } = block.payload;
+  const parts = [{ type: "text", text }];
+  const members = {
+    ...(content === undefined ? {} : { content: parts }),
+    ...(summary === undefined ? {} : { summary: parts }),
+    ...(output === undefined ? {} : { output: text }),
+    ...(called === undefined ? {} : { arguments: block.type === "custom" ? text : JSON.stringify({ erased: text }) }),
+  };
+  return new Block({ id, kind, wire, payload: { ...facts, ...members } });
+}
 
 /** The blocks of the Turn that this was made from, without those that were left out. What was held before has the same places. */
 export function sentTurn(prompt: SentPrompt): Turn {

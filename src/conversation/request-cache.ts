@@ -1,7 +1,6 @@
 import type { MissPrice } from "../bill/price-of-miss.ts";
-import type { Divergence } from "../domain/events/inference-events.ts";
 import type { BlockChange } from "../projections/blame.ts";
-import type { CacheAuthor } from "../projections/cache-author.ts";
+import type { CacheAuthor, PromptDivergence } from "../projections/cache-author.ts";
 import type { CacheRules } from "../providers/caching/cache-rules.ts";
 import type { CacheCause, CacheTokens } from "../providers/caching/cache-verdict.ts";
 import type { CacheAdvice } from "./cache-advice.ts";
@@ -27,7 +26,7 @@ export type RequestCache = {
     readonly name: string | null;
   } | null;
   /** The first block that differs, who changed it, and a word or two for it; its index is in the Turn. */
-  readonly divergence: (Divergence & { readonly block: string }) | null;
+  readonly divergence: (PromptDivergence & { readonly block: string }) | null;
   /** Who changed the prompt; null if it was not changed, or the log does not say who did. */
   readonly author: CacheAuthor | null;
   /** The text of that block then and now, and where the log has the change; null if no block changed. */

@@ -6,7 +6,7 @@ import { at, change, count, dollars, list, revision, stream } from "./parts.ts";
 /** Who changed a prompt. */
 const cacheAuthor = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("layer"), name: z.string(), version: z.string() }),
-  z.strictObject({ kind: z.enum(["caller", "compaction", "settings", "engine"]) }),
+  z.strictObject({ kind: z.enum(["caller", "compaction", "erasure", "settings", "engine"]) }),
 ]);
 
 const tokens = z.strictObject({ tokens: count, isAbout: z.boolean() });
@@ -46,7 +46,13 @@ export const requestCache = z.strictObject({
     })
     .nullable(),
   /** The first block that differs; its index is in the Turn. */
-  divergence: z.strictObject({ ...divergenceSchema.shape, block: z.string() }).nullable(),
+  divergence: z
+    .strictObject({
+      ...divergenceSchema.shape,
+      change: z.enum([...divergenceSchema.shape.change.options, "erased"]),
+      block: z.string(),
+    })
+    .nullable(),
   author: cacheAuthor.nullable(),
   /** The text of that block then and now. */
   edit: z
@@ -94,7 +100,7 @@ export const cacheDocument = z.strictObject({
   misses: list(
     z.strictObject({
       cause: z.string(),
-      /** `redact@1.2.0` for a layer, else `caller`, `compaction`, `settings`, `engine`; null if the prompt was not changed. */
+      /** `redact@1.2.0` for a layer, else `caller`, `compaction`, `erasure`, `settings`, `engine`; null if the prompt was not changed. */
       author: z.string().nullable(),
       requests: count,
       lost: count,

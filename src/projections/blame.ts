@@ -23,10 +23,15 @@ export type Blame = {
   readonly versions: readonly BlamedVersion[];
   /** Who removed the block, while it is not in the Turn; null otherwise. */
   readonly removed: BlockChange | null;
+  /** The newest erasure that took its content; absent if none did. */
+  readonly erased?: BlockChange;
 };
 
 /** By block id. */
-export type BlameView = Map<string, Blame & { readonly versions: BlamedVersion[]; removed: BlockChange | null }>;
+export type BlameView = Map<
+  string,
+  Blame & { readonly versions: BlamedVersion[]; removed: BlockChange | null; erased?: BlockChange }
+>;
 
 export const emptyBlame = (): BlameView => new Map();
 
@@ -46,6 +51,14 @@ export function noteVersion(view: BlameView | null, block: Block, recorded: Reco
   // A list, because most blocks only ever have one version, and a log has many blocks.
   if (blame === undefined) view.set(id, { made: change, versions: [{ digest, change }], removed: null });
   else blame.versions.push({ digest, change });
+}
+
+/** Records an erasure of blocks; some of them may be in other conversations. */
+export function noteErasure(view: BlameView | null, blockIds: readonly BlockId[], recorded: RecordedEvent): void {
+  for (const id of blockIds) {
+    const blame = view?.get(id);
+    if (blame !== undefined) blame.erased = changeOf(recorded);
+  }
 }
 
 type Ending = {

@@ -7,13 +7,19 @@ export type CacheAuthor =
   | { readonly kind: "caller" }
   /** The engine, or the server, shortened the Turn. */
   | { readonly kind: "compaction" }
+  /** An erasure: requests send a stand-in for the content since. */
+  | { readonly kind: "erasure" }
   /** The settings of the request: instructions, tools, model and others. */
   | { readonly kind: "settings" }
   /** turnlog itself: a repair of the request, or a run that was cut off. */
   | { readonly kind: "engine" };
 
+/** How a block differs from that of an earlier prompt. */
+export type PromptDivergence = Omit<Divergence, "change"> & { readonly change: Divergence["change"] | "erased" };
+
 /** The author of a change of a block; null if its actor is not known. */
-export function cacheAuthorOf({ actor, change }: Pick<Divergence, "actor" | "change">): CacheAuthor | null {
+export function cacheAuthorOf({ actor, change }: Pick<PromptDivergence, "actor" | "change">): CacheAuthor | null {
+  if (change === "erased") return { kind: "erasure" };
   switch (actor?.kind) {
     case undefined:
       return null;

@@ -18,7 +18,7 @@ import {
   noteUnasked,
 } from "./answers.ts";
 import { mustEqual } from "./apply-to-turns.ts";
-import { type BlameView, emptyBlame, noteResult, noteVersion } from "./blame.ts";
+import { type BlameView, emptyBlame, noteErasure, noteResult, noteVersion } from "./blame.ts";
 import { ConversationDamagedError } from "./damage.ts";
 import { applyToRun, beginRun, type OpenRun, type RunEvent } from "./open-run.ts";
 import { byStream, type Projection } from "./projection.ts";
@@ -70,6 +70,9 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent, applied: RunT
     case "EventSkipped":
       // Part of what the run did is unknown, so it can be neither resumed nor kept.
       if (view.run !== null && isEndedBySkip(recorded.runId, view.run.id)) leaveRun(view, view.run, recorded);
+      return;
+    case "LinesErased":
+      noteErasure(view.blame, event.data.blockIds, recorded);
       return;
     case "TurnReverted":
     case "TurnCompacted": {

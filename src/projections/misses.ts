@@ -38,7 +38,7 @@ export type MissDecision = {
 /** Why a request read what it read from the prompt cache, and what it paid for again. */
 export type Miss = {
   readonly cause: string;
-  /** Who changed the prompt, if that is why: `redact@1.2.0` for a layer, else `caller`, `compaction`, `settings` or `engine`. */
+  /** Who changed the prompt, if that is why: `redact@1.2.0` for a layer, else `caller`, `compaction`, `erasure`, `settings` or `engine`. */
   readonly author: string | null;
   /** Input tokens that an earlier request had cached, and this one paid for again. */
   readonly lost: number;

@@ -54,7 +54,7 @@ function expectedOf({ against, loss, input, read, bytes }: Told): number {
 
 /** A change of the prompt, the earliest part first; null if there is none. */
 function changeOf({ loss }: Told, { reach, separatedBy }: CacheWire): Pick<Miss, "cause" | "author"> | null {
-  const { settings, unit, actor } = loss;
+  const { settings, unit, actor, erased } = loss;
   const isAny = (paths: Iterable<string>): boolean =>
     settings.some((path) => [...paths].some((each) => isWithin(path, each) || isWithin(each, path)));
   if (isAny(separatedBy)) return { cause: "other-partition", author: "settings" };
@@ -64,7 +64,7 @@ function changeOf({ loss }: Told, { reach, separatedBy }: CacheWire): Pick<Miss,
   if (isAny(["instructions"])) return { cause: "changed", author: "settings" };
   if (isAny(reach.keys())) return { cause: "setting-changed", author: "settings" };
   if (unit === null) return null;
-  const author = cacheAuthorOf({ actor, change: "edited" });
+  const author = cacheAuthorOf({ actor, change: erased === true ? "erased" : "edited" });
   return {
     cause: "changed",
     author: author?.kind === "layer" ? `${author.name}@${author.version}` : (author?.kind ?? null),

@@ -38,7 +38,10 @@ const causeWords: ReadonlyMap<string, string> = new Map([
   ["more-than-known", "it read more than this conversation cached: another program of the account did"],
   ["untold", "the provider did not report what it read"],
   ["not-looked-at", "an older turnlog made the request: `turnlog projections rebuild cache` looks at it"],
-  ["unknown", "nothing is known of this provider's prompts"],
+  [
+    "unknown",
+    "nothing is known of the prompts: the program makes its own, the codec is missing, or settings were erased",
+  ],
 ]);
 
 const adviceWords: ReadonlyMap<string, string> = new Map([

@@ -3,8 +3,9 @@ import { excerpt, inOneLine } from "../base/printable.ts";
 import type { AnchorId } from "../domain/anchor.ts";
 import { blockFromJson } from "../domain/block-json.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
-import type { Decision, Divergence } from "../domain/events/inference-events.ts";
+import type { Decision } from "../domain/events/inference-events.ts";
 import { learnedName } from "../domain/events/server-events.ts";
+import type { PromptDivergence } from "../projections/cache-author.ts";
 import { type Usage, usageOf } from "../projections/usage.ts";
 import { describeReason, describeRequestReason } from "./describe-reason.ts";
 import { actorLabel, blockLabel } from "./labels.ts";
@@ -115,7 +116,11 @@ export const describeAnchor = ({ kind, id }: AnchorId): string =>
   kind === "response" ? id : `${inOneLine(kind)} ${id}`;
 
 /** Where a context stops being a prefix of the Turn, and who caused that. */
-export function describeDivergence({ index, change, actor }: Divergence): string {
+export function describeDivergence({
+  index,
+  change,
+  actor,
+}: Pick<PromptDivergence, "index" | "change" | "actor">): string {
   return actor === null
     ? `block ${index} was ${changedWords[change]}`
     : `${actorLabel(actor)} ${changeWords[change]} block ${index}`;
@@ -128,6 +133,7 @@ const changeWords = {
   inserted: "added",
   moved: "moved",
   shortened: "cut the Turn before",
+  erased: "erased",
 } as const;
 
 const changedWords = { ...changeWords, shortened: "cut off" } as const;

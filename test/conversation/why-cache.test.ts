@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { system } from "../../src/domain/make-block.ts";
 import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { lens } from "../../src/middleware/lens.ts";
@@ -72,6 +73,22 @@ test.each([chat, messages, responses])(
     });
   },
 );
+
+test("a layer that changes a system block is named, also where the wire has its text beside the messages", async () => {
+  await using world = await cachedWorld(messages);
+  await world.talk.append([system(long("Be kind."))]);
+  const tone = (version: string) =>
+    lens({
+      ...{ name: "tone", version },
+      hide: (block) => (block.kind === "system" ? block.withText(`${version} ${block.text}`) : block),
+    });
+  await ask(world, messages, "one", { middleware: [tone("1.0.0")] });
+  await ask(world, messages, "two", { middleware: [tone("1.1.0")] });
+  expect(await cacheOf(world)).toMatchObject({
+    ...{ cause: "changed", unit: { kind: "system" }, author: { name: "tone", version: "1.1.0" } },
+    divergence: { index: 0, change: "edited" },
+  });
+});
 
 test("of several layers that change a block, the one that did otherwise than before is named", async () => {
   await using world = await cachedWorld(chat);

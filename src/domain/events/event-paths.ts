@@ -126,7 +126,15 @@ const decision = all(
   kept("capabilities.lanes", "capabilities.counts"),
   divergence,
   named("rejected.divergence.actor.name"),
-  kept("cache", "cache.against", "cache.settings[]", "cache.unit", "cache.keptBlocks", "cache.lostBytes"),
+  kept(
+    "cache",
+    "cache.against",
+    "cache.settings[]",
+    "cache.unit",
+    "cache.erased",
+    "cache.keptBlocks",
+    "cache.lostBytes",
+  ),
   kept("cache.actor", "cache.actor.kind"),
   named("cache.actor.name"),
 );

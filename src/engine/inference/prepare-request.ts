@@ -98,7 +98,8 @@ function withCacheLoss({ run }: RunSession, decision: Decision, { asked, outgoin
   if (latest === "unknown") return decision;
   if (latest === null) return { ...decision, cache: null };
   const { turns, view } = run.fold;
-  const loss = cacheLoss({ ...asked, outgoing, latest, now: { turns, frame }, blame: view.client.blame });
+  const now = { turns, frame };
+  const loss = cacheLoss({ ...asked, outgoing, latest, now, blame: view.client.blame, repairs: decision.repairs });
   return { ...decision, cache: loss };
 }
 

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { type Block, idOf } from "../../domain/block.ts";
-import type { CacheLoss } from "../../domain/events/inference-events.ts";
+import type { CacheLoss, Repair } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { notRead } from "../../domain/not-read.ts";
@@ -10,10 +10,11 @@ import { equalBeginning } from "../../domain/turn-difference.ts";
 import { type Blame, lastChange } from "../../projections/blame.ts";
 import type { ConversationView, LatestAnswer } from "../../projections/conversation-view.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
-import { changedSince, type OnTheWay } from "./changed-by.ts";
+import { changedSince, isAfter, type OnTheWay } from "./changed-by.ts";
 import type { PlanRequest } from "./plan-request.ts";
 import { type ActorOf, promptChange } from "./prompt-change.ts";
 import { outgoingTurn, recordedPlan, requestOf } from "./recorded-request.ts";
+import { isOfErasure } from "./repairs.ts";
 import { changedSettings } from "./request-settings.ts";
 
 /** A request, and what its endpoint was sent before. */
@@ -24,6 +25,8 @@ export type CacheLossOf = Pick<PlanRequest, "contexts" | "provenance" | "scope" 
   readonly now: OnTheWay;
   readonly latest: LatestAnswer;
   readonly blame: ReadonlyMap<string, Blame> | null;
+  /** How it is made legal. */
+  readonly repairs: readonly Repair[];
 };
 
 /**
@@ -37,19 +40,39 @@ export function cacheLoss(asked: CacheLossOf): CacheLoss {
   const isSame = context.settingsDigest === settingsDigest;
   // Mostly the Turn goes on from the answer, and one digest tells.
   if (isSame && turn.length <= outgoing.length && outgoing.contextAt(turn.length) === turn.digest)
-    return wholeLoss(context, promptLength);
+    return orErased(asked, wholeLoss(context, promptLength), context);
   const prompt = turn.slice(promptLength);
   const kept = equalBeginning(prompt, outgoing);
   const changed = isSame ? [] : changedPaths(contexts.settings(context.settingsDigest), settings);
-  if (changed.length === 0 && kept === prompt.length) return wholeLoss(context, kept);
+  if (changed.length === 0 && kept === prompt.length) return orErased(asked, wholeLoss(context, kept), context);
   const other = wholePrefix(asked);
-  if (other !== null && (changed.length > 0 || other.inputLength > kept)) return wholeLoss(other, other.inputLength);
+  if (other !== null && (changed.length > 0 || other.inputLength > kept))
+    return orErased(asked, wholeLoss(other, other.inputLength), other);
   const found = kept === prompt.length ? null : changeOf(asked, prompt);
-  return {
+  const loss = {
     ...{ against: context.inferenceId, settings: [...changed], unit: found?.blockId ?? null },
     ...{ actor: found?.actor ?? null, keptBlocks: kept },
-    lostBytes: bytesAgain(prompt, outgoing, changed.some((path) => isReadFirst(path)) ? 0 : kept),
+    lostBytes: bytesAgain(prompt, outgoing, changed.some(isReadFirst) ? 0 : kept),
   };
+  return orErased(asked, loss, context);
+}
+
+/** The same if a block before has lost its content since the earlier request: it has its name still, and a stand-in is sent for it. */
+function orErased({ outgoing, turn, repairs, blame }: CacheLossOf, loss: CacheLoss, before: ServerContext): CacheLoss {
+  const first = outgoing.length - turn.length;
+  const places = repairs.filter(isOfErasure).map(({ index }) => first + index);
+  for (const place of places.toSorted((one, other) => one - other)) {
+    const block = outgoing.at(place);
+    if (block === undefined || place >= loss.keptBlocks) return loss;
+    const erased = (blame ?? notRead()).get(idOf(block))?.erased;
+    if (erased === undefined || !isAfter(erased, before)) continue;
+    const again = loss.settings.some(isReadFirst) ? [] : outgoing.slice(loss.keptBlocks).after(place + 1);
+    return {
+      ...{ ...loss, unit: block.id, actor: erased.actor, erased: true, keptBlocks: place },
+      lostBytes: loss.lostBytes + again.reduce((sum, each) => sum + bytesOf(each), 0),
+    };
+  }
+  return loss;
 }
 
 /** The bytes that are sent again of what was sent before, from a place on. */
@@ -101,5 +124,6 @@ export function recordedLoss(view: ConversationView, recorded: RecordedEvent): C
   const { run, blame } = view.client;
   if (latest === undefined || run === null) return null;
   const now = { turns: run.turns, frame: recorded.frame };
-  return cacheLoss({ ...recordedPlan(view, recorded), outgoing: outgoingTurn(view, recorded), latest, now, blame });
+  const asked = { ...recordedPlan(view, recorded), outgoing: outgoingTurn(view, recorded), repairs: decision.repairs };
+  return cacheLoss({ ...asked, latest, now, blame });
 }

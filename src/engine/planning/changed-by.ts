@@ -102,5 +102,6 @@ const nameOf = (actor: Actor | null): string | null =>
 const isSameForm = (one: Block | null, other: Block | null): boolean =>
   one === null || other === null ? one === other : Block.areEqual(one, other);
 
-const isAfter = (change: BlockChange, { stream, revision, at }: ChangedSince["place"]): boolean =>
+/** Whether a change came after a place in the log, which may be in another stream of the lineage. */
+export const isAfter = (change: BlockChange, { stream, revision, at }: ChangedSince["place"]): boolean =>
   change.stream === stream ? change.revision > revision : change.at >= at;

@@ -13,6 +13,7 @@ import { buildRequest, heldBefore } from "./build-request.ts";
 import { recordedLoss } from "./cache-loss.ts";
 import type { PlanRequest } from "./plan-request.ts";
 import { type Codecs, hasErasedBody, recordedRequest, requestOf } from "./recorded-request.ts";
+import { isOfErasure } from "./repairs.ts";
 import { settingsName } from "./request-settings.ts";
 
 /** A member of an event that differs when it is computed again: the recorded value, and the expected one. */
@@ -132,9 +133,7 @@ const otherBody = ({ codec: { name } }: PlanRequest): string =>
 
 /** Whether a block that the request sent or left out has lost its content since: today it would be left out for that reason. */
 function isErasedSince(turn: Turn, { sendFrom, repairs }: Decision): boolean {
-  const told = new Set(
-    repairs.flatMap(({ rule, index, detail }) => (rule === "erased" || detail["reason"] === "erased" ? [index] : [])),
-  );
+  const told = new Set(repairs.filter(isOfErasure).map(({ index }) => index));
   return turn.after(sendFrom).some(({ isErased }, offset) => isErased && !told.has(sendFrom + offset));
 }
 

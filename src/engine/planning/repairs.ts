@@ -7,6 +7,9 @@ export const omit = (index: number, reason: string): Repair => ({ rule: "omit", 
 /** The content of a block was erased: a stand-in is sent. */
 export const erased = (index: number): Repair => ({ rule: "erased", index, detail: {} });
 
+/** Whether a stand-in is sent for a block, or the block is left out, because its content was erased. */
+export const isOfErasure = ({ rule, detail }: Repair): boolean => rule === "erased" || detail["reason"] === "erased";
+
 /** A block is sent without the id of its item. */
 export const omitId = (index: number, reason: string): Repair => ({ rule: "omit-id", index, detail: { reason } });
 

@@ -39,6 +39,8 @@ export type RandomStore = {
   readonly skipped: number;
   readonly erased: number;
   readonly damaged: number;
+  /** How many blocks lost their content in conversations that go on. */
+  readonly erasedBlocks: number;
 };
 
 /** A store with forks, subagents, layers' own requests, failures, skipped and damaged events and erasures, all drawn from a seed. */
@@ -52,6 +54,10 @@ export async function randomStore(seed: number): Promise<RandomStore> {
   const server = createServer();
   const talks: Conversation[] = [];
   const parents = new Set<string>();
+  // The workshop's own store only watches, and erases nothing.
+  const eraser = new TurnlogStore(events, { clock: () => workshop.clock.now });
+  const erasing = drawFrom("bill erasures", seed);
+  let erasedBlocks = 0;
   for (let turn = 0; turn < 6; turn += 1) {
     workshop.clock.now += draw.below(20) * 3_600_000;
     const known = talks[draw.below(talks.length)];
@@ -71,14 +77,25 @@ export async function randomStore(seed: number): Promise<RandomStore> {
         users.set(talk.id, user);
       }
     }
+    if (erasing.chance(0.3)) erasedBlocks += await eraseBlock(erasing, eraser, talk);
     await talk.append(`message ${turn}`);
+    const mode = erasing.chance(0.5) ? "stateless" : "chained";
     // Some runs fail, as the provider does.
-    await talk.run(engineFor(workshop, { draw, asked, talk, cause: talk.id, server })).catch(() => undefined);
+    await talk.run(engineFor(workshop, { draw, asked, talk, cause: talk.id, server, mode })).catch(() => undefined);
   }
-  // The workshop's own store only watches, and erases nothing.
-  const eraser = new TurnlogStore(events, { clock: () => workshop.clock.now });
   const spoiled = await spoil(draw, { talks, parents, asked, damage, store: eraser });
-  return { store, users, ...spoiled };
+  return { store, users, erasedBlocks, ...spoiled };
+}
+
+/** Erases what a message of a conversation said; returns how many blocks that were. */
+async function eraseBlock(draw: Draw, store: TurnlogStore, talk: Conversation): Promise<number> {
+  if ((await talk.head()) === null) return 0;
+  const said = (await talk.turn()).blocks.filter(({ kind, isErased }) => kind === "user" && !isErased);
+  const block = said[draw.below(said.length)]?.id ?? null;
+  if (block === null) return 0;
+  const plan = await store.planErasure({ blocks: [{ conversation: talk.id, block }] });
+  await store.erase(plan, { by: "dpo", ground: "asked" });
+  return 1;
 }
 
 /** One server for all, so that later runs may continue from its answers. */
@@ -95,6 +112,7 @@ type Talking = {
   readonly talk: Conversation;
   readonly cause: string;
   readonly server: Server;
+  readonly mode: "stateless" | "chained";
 };
 
 /** A layer may ask something of its own, and the model may call a tool that asks a subagent. */
@@ -114,7 +132,8 @@ function engineFor(workshop: Workshop, talking: Talking, depth = 0): Engine {
       return (await child.run(engineFor(workshop, { ...talking, talk: child }, depth + 1))).text;
     },
   });
-  return workshop.engine({ provider: providerFor(workshop, talking, depth), tools: [research], middleware: [curious] });
+  const provider = providerFor(workshop, talking, depth);
+  return workshop.engine({ provider, mode: talking.mode, tools: [research], middleware: [curious] });
 }
 
 function providerFor({ clock }: Workshop, { draw, asked, talk, cause, server }: Talking, depth: number): Provider {

@@ -1,0 +1,193 @@
+import { expect, test } from "vitest";
+import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { system } from "../../src/domain/make-block.ts";
+import type { EngineConfig } from "../../src/engine/stack/create-engine.ts";
+import { lens } from "../../src/middleware/lens.ts";
+import { createMemoryStore } from "../../src/stores/memory/store.ts";
+import { type CachedProvider, cachedProviders, cachedWorld, minute } from "../support/caching/cached-world.ts";
+import { eventsOf } from "../support/workshop.ts";
+
+const { chat, gemini, messages, responses } = cachedProviders;
+const long = (text: string): string => `${text} ${"word ".repeat(600)}`.trimEnd();
+const veil = (version: string) =>
+  lens({
+    ...{ name: "veil", version },
+    hide: (block) => (block.text.startsWith("three") ? block.withText(`${version} ${block.text}`) : block),
+  });
+const erasure = { kind: "erasure" };
+
+/** Three exchanges, and the means to erase a block and to go on. Every request says the whole conversation, unless its mode says otherwise. */
+async function begun(wire: CachedProvider) {
+  const events = createMemoryStore();
+  const world = await cachedWorld(wire, { events });
+  const { clock, talk, server } = world;
+  const store = new TurnlogStore(events, { clock: () => clock.now });
+  const provider = wire.provider(server.url, { model: "m-1" });
+  const ask = async (said: string, { of = talk, ...config }: Partial<EngineConfig> & { of?: typeof talk } = {}) => {
+    clock.now += minute;
+    await of.append(long(said));
+    await of.run(world.engine({ provider, mode: "stateless", ...config }));
+  };
+  const erase = async (begin: string) => {
+    clock.now += 1_000;
+    const block = (await talk.turn()).blocks.find(({ text }) => text.startsWith(begin))?.id ?? "";
+    const plan = await store.planErasure({ blocks: [{ conversation: talk.id, block }] });
+    await store.erase(plan, { by: "dpo", ground: "gdpr-17" });
+    return block;
+  };
+  const whyAt = async (revision?: number, of = talk) => of.why(revision, { cacheRules: world.rules });
+  return { ...world, erase, ask, whyAt, store, provider };
+}
+
+const threeTimes = ["one", "two", "three"];
+
+test.each(Object.entries(cachedProviders))(
+  "%s: a miss after an erasure is blamed on it, and on who ordered it, in why, in the rows and in a bill by layer",
+  async (_, wire) => {
+    await using world = await begun(wire);
+    const { talk, erase, ask, whyAt, store, server } = world;
+    for (const said of threeTimes) await ask(said);
+    const block = await erase("two");
+    await ask("four");
+    const { cache, decision } = await whyAt();
+    expect(server.requests.at(-1)?.cache).toMatchObject({ reason: "changed", differs: { path: cache.unit?.path } });
+    const erased = (await eventsOf(talk)).find(({ event }) => event.type === "LinesErased");
+    expect(cache).toMatchObject({
+      ...{ cause: "changed", author: erasure, avoid: null },
+      divergence: { index: 2, blockId: block, change: "erased", actor: { kind: "operator", name: "dpo" } },
+      edit: { before: null, after: "[erased]", changed: { revision: erased?.revision, actor: { name: "dpo" } } },
+    });
+    expect(cache.lost?.tokens).toBeGreaterThan(500);
+    expect(decision.cache).toMatchObject({ unit: block, erased: true, actor: { name: "dpo" }, keptBlocks: 2 });
+    expect(decision.cache?.lostBytes).toBeGreaterThan(2_000);
+    const { misses } = await store.cache();
+    expect(misses).toMatchObject([{ cause: "changed", author: "erasure", lost: cache.lost?.tokens }]);
+    const [bill, whole] = [await store.bill({ by: "layer" }), await store.bill()];
+    expect(bill.total).toEqual(whole.total);
+    expect(bill.rows).toMatchObject([{ name: "erasure", requests: 1 }]);
+    // The stand-in stays the same, so nothing more is lost.
+    await ask("five");
+    const later = await whyAt();
+    expect([later.cache, later.decision.cache]).toMatchObject([{ cause: "read", author: null }, { unit: null }]);
+    expect((await store.cache()).misses).toEqual(misses);
+  },
+);
+
+test("requests from before the erasure have the verdicts that they had", async () => {
+  await using world = await begun(chat);
+  const { talk, erase, ask, whyAt } = world;
+  for (const said of threeTimes) await ask(said);
+  await ask("four", { middleware: [veil("1.0.0")] });
+  const verdicts = async () => {
+    const all = [];
+    for await (const { event, revision } of talk.events())
+      if (event.type === "InferenceRequested") {
+        const { cause, author, unit, against, lost } = (await whyAt(revision)).cache;
+        all.push({ cause, author, unit, against: against?.revision, lost });
+      }
+    return all;
+  };
+  const before = await verdicts();
+  expect(before.map(({ cause }) => cause)).toEqual(["first", "read", "read", "changed"]);
+  await erase("two");
+  expect(await verdicts()).toEqual(before);
+});
+
+test("the earliest change leads: of an erasure and a layer, the one of the earlier block", async () => {
+  await using world = await begun(chat);
+  const { erase, ask, whyAt } = world;
+  for (const said of threeTimes) await ask(said);
+  await erase("two");
+  await ask("four", { middleware: [veil("1.0.0")] });
+  expect(await whyAt()).toMatchObject({
+    ...{ cache: { author: erasure }, decision: { cache: { erased: true, keptBlocks: 2 } } },
+  });
+  await ask("five");
+  const { cache } = await whyAt();
+  expect(cache).toMatchObject({ author: { kind: "layer", name: "veil" }, divergence: { index: 4 } });
+  await erase("five");
+  await ask("six", { middleware: [veil("1.1.0")] });
+  const { cache: layer, decision } = await whyAt();
+  expect(layer).toMatchObject({ author: { name: "veil" }, divergence: { index: 4, change: "edited" } });
+  expect(decision.cache?.erased).toBeUndefined();
+});
+
+test("a request that continues from what the server holds has read what was erased, and has no miss", async () => {
+  await using world = await begun(responses);
+  const { erase, ask, whyAt, server } = world;
+  for (const said of threeTimes) await ask(said, { mode: "chained" });
+  await erase("two");
+  await ask("four", { mode: "chained" });
+  expect(server.requests.at(-1)?.cache).toMatchObject({ reason: "read" });
+  expect((await whyAt()).cache).toMatchObject({ cause: "read", author: null });
+  await ask("five");
+  expect((await whyAt()).cache).toMatchObject({ cause: "changed", author: erasure, divergence: { change: "erased" } });
+});
+
+test("an erased answer that an earlier request had not sent yet is no change, and one that it had sent is", async () => {
+  await using world = await begun(chat);
+  const { talk, store, erase, ask, whyAt } = world;
+  await ask("one");
+  const answer = (await talk.turn()).blocks.at(-1)?.id ?? "";
+  const plan = await store.planErasure({ blocks: [{ conversation: talk.id, block: answer }] });
+  await store.erase(plan, { by: "dpo", ground: "gdpr-17" });
+  await ask("two");
+  expect(await whyAt()).toMatchObject({ cache: { cause: "read", author: null }, decision: { cache: { unit: null } } });
+  await erase("one");
+  await ask("three");
+  expect((await whyAt()).cache).toMatchObject({ author: erasure, divergence: { index: 0 } });
+});
+
+// Anthropic's codec takes them from the blocks; Gemini's requests have them as a setting.
+test.each([messages, gemini])(
+  "$front: instructions of the Turn that were erased are blamed on the erasure",
+  async (wire) => {
+    await using world = await begun(wire);
+    const { talk, erase, ask, whyAt } = world;
+    await talk.append([system(long("Be kind."))]);
+    for (const said of threeTimes) await ask(said);
+    await erase("Be kind.");
+    await ask("four");
+    expect((await whyAt()).cache).toMatchObject({
+      ...{ cause: "changed", unit: { kind: "system" }, author: erasure },
+      divergence: { index: 0, change: "erased", actor: { name: "dpo" } },
+    });
+  },
+);
+
+test("a fork from before the erasure is told apart from its parent by the repair, also if its log does not say who erased it", async () => {
+  await using world = await begun(chat);
+  const { talk, erase, ask, whyAt } = world;
+  for (const said of threeTimes) await ask(said);
+  const revision = (await talk.head())?.revision ?? 0;
+  const older = await talk.fork();
+  await erase("two");
+  const newer = await talk.fork(revision);
+  for (const fork of [older, newer]) {
+    await ask("four", { of: fork });
+    const { cache } = await whyAt(undefined, fork);
+    // The second fork says what the first one has said.
+    const cause = fork === older ? "changed" : "more-than-known";
+    const told = { foreseen: "changed", author: erasure, divergence: { index: 2, change: "erased" } };
+    expect(cache).toMatchObject({ cause, ...told });
+  }
+});
+
+test("nothing is concluded from settings that were erased", async () => {
+  await using world = await begun(chat);
+  const { ask, whyAt, store, server } = world;
+  const provider = chat.provider(server.url, { model: "m-1", instructions: long("The PIN of Ann is 7302.") });
+  for (const said of threeTimes) await ask(said, { provider });
+  const plan = await store.planErasure({ texts: ["The PIN of Ann is 7302."] });
+  await store.erase(plan, { by: "dpo", ground: "gdpr-17" });
+  await ask("four", { provider });
+  // The same settings were sent, and the log does not have them any more.
+  expect((await whyAt()).cache).toMatchObject({
+    cause: "unknown",
+    foreseen: "unknown",
+    against: null,
+    author: null,
+  });
+  await ask("five", { provider });
+  expect((await whyAt()).cache).toMatchObject({ cause: "read", author: null });
+});
