@@ -3,7 +3,13 @@ import { excerpt, inOneLine, printable } from "../base/printable.ts";
 import type { RequestCacheDocument } from "../documents/caching.ts";
 import type { WhyDocument } from "../documents/requests.ts";
 import { conversationStream } from "../domain/ids.ts";
-import { describeCacheAdvice, describeCacheCause, spanWords, tokenWords } from "../wording/describe-cache.ts";
+import {
+  describeCacheAdvice,
+  describeCacheCause,
+  describeDiagnosis,
+  spanWords,
+  tokenWords,
+} from "../wording/describe-cache.ts";
 import { describeDivergence } from "../wording/describe-inference.ts";
 import { changeWords, dateAndTime, eventPlace } from "./block-rows.ts";
 import type { Screen } from "./context.ts";
@@ -20,6 +26,7 @@ export function printCache({ cache, conversation }: WhyDocument, { print, note, 
     ...againstLines(cache, own),
     ...changeLines(cache),
     ...tokenLines(cache),
+    ...diagnosisLines(cache, own),
     ...adviceLines(cache),
   ];
   print(...lines.map((line) => `  ${line}`), ...editLines(cache, { own, style }));
@@ -74,6 +81,16 @@ function tokenLines({ tokens, lost, price }: RequestCacheDocument): readonly str
     `${counted(input, "input token")}: ${classes.join(", ")}`,
     ...(lost === null || lost.tokens === 0 ? [] : [`lost ${tokenWords(lost)}${money}`]),
   ];
+}
+
+/** What the provider says, and whether turnlog finds the same. */
+function diagnosisLines({ serverSays, against }: RequestCacheDocument, own: string): readonly string[] {
+  if (serverSays === null) return [];
+  const { against: compared, agrees } = serverSays;
+  const isOther = compared !== null && compared.inferenceId !== against?.inferenceId;
+  const since = isOther ? ` since ${eventPlace(compared, own)}` : "";
+  const verdict = agrees === null ? "turnlog cannot compare" : agrees ? "turnlog agrees" : "turnlog disagrees";
+  return [`the provider says${since}: ${describeDiagnosis(serverSays)}; ${verdict}`];
 }
 
 function adviceLines({ avoid }: RequestCacheDocument): readonly string[] {

@@ -12,6 +12,7 @@ import { readEvents } from "../log/history/read-events.ts";
 import { endpointOf } from "../projections/bill.ts";
 import { partsOf } from "../projections/billed-parts.ts";
 import { lostClasses } from "../projections/lost-classes.ts";
+import { comparedInference } from "../providers/caching/asked-diagnosis.ts";
 import type { CacheRules } from "../providers/caching/cache-rules.ts";
 import type { CachedRequest, CacheVerdict } from "../providers/caching/cache-verdict.ts";
 import { walkCache } from "../providers/caching/cache-walk.ts";
@@ -22,6 +23,7 @@ import { blocksChangedBy, type CacheCulprit, instructionsChangedBy } from "./cac
 import { type CacheTrail, outcomeOf, type PromptOutcome, type SentPrompt, wholeInput } from "./cache-trail.ts";
 import type { FoundRequest, RequestPlace } from "./find-request.ts";
 import type { RequestCache } from "./request-cache.ts";
+import { placeOf, saidByServer } from "./server-says.ts";
 
 export type CacheReportOptions = {
   readonly prices: PriceFile | null;
@@ -100,9 +102,22 @@ function reportOn(asked: Asked): RequestCache {
       source: own.rules.source,
     },
     tokens: tokensOf(counts),
+    serverSays: serverSays(asked, own),
     price: lost === null || lost.tokens === 0 || prices === null ? null : priceOf(lost.tokens, asked, prices),
     avoid: adviceFor(told, found.codecs.get(prompt.request.encoder)?.family ?? ""),
   };
+}
+
+/** What the vendor says of the request; null if turnlog did not ask, or the answer does not say. */
+function serverSays(asked: Asked, now: CachedRequest | null): RequestCache["serverSays"] {
+  const { prompt, outcome, trail } = asked;
+  const compared = comparedInference(prompt.request.decision.details);
+  const diagnosis = outcome?.diagnosis ?? null;
+  if (compared === null || diagnosis === null) return null;
+  const earlier = trail.prompts.get(compared);
+  const before = earlier && { prompt: earlier, request: whole(earlier, trail.outcomes.get(compared), asked) };
+  const family = asked.found.codecs.get(prompt.request.encoder)?.family ?? "";
+  return saidByServer(diagnosis, { family, now, before: before ?? null });
 }
 
 /** The request as the walk takes it; null if its codec is not available, its settings were erased, or nothing is known of its prompts. */
@@ -192,10 +207,6 @@ function culpritOf(
   const compared = { then, now, provenance, blame: view.client.blame ?? notRead() };
   return unit?.kind === "system" ? instructionsChangedBy(compared) : blocksChangedBy(compared);
 }
-
-const placeOf = ({ recorded: { stream, revision, at }, request: { inferenceId } }: SentPrompt) => ({
-  ...{ stream, revision, inferenceId, at },
-});
 
 function toolsOf(
   then: SentPrompt | undefined,

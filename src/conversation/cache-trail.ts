@@ -14,6 +14,8 @@ import type { Follower } from "../log/fold/fold.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { RunTurns } from "../projections/run-turns.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
+import { type CacheDiagnosis, diagnosisIn } from "../providers/caching/told-diagnosis.ts";
+import { codecs } from "../providers/codecs.ts";
 
 /** A request of a conversation, with everything that its server held for it. */
 export type SentPrompt = {
@@ -33,6 +35,8 @@ export type SentPrompt = {
 export type PromptOutcome = {
   /** What its answer, or its failure, reported; null for nothing. */
   readonly counts: Counts | null;
+  /** What its vendor says of the prompt; null if the answer does not say. */
+  readonly diagnosis: CacheDiagnosis | null;
   /** When its answer began, as a time in milliseconds; null if it had none. */
   readonly answerAt: number | null;
   /** The server rejected it before it acted, and cached nothing. */
@@ -88,7 +92,7 @@ function notePrompt(trail: CacheTrail, recorded: RecordedEvent, view: Conversati
 export function outcomeOf(
   { event, at }: { readonly event: ConversationEvent; readonly at: string },
   prompt: SentPrompt,
-) {
+): PromptOutcome | null {
   const { request, settings, recorded } = prompt;
   switch (event.type) {
     case "ResponseReceived":
@@ -98,6 +102,7 @@ export function outcomeOf(
       const answered = { members: { ...rest, ...repeated }, encoder: request.encoder };
       return {
         counts: usage === undefined ? null : answerCounts.countsOf({ usage, ...answered }),
+        diagnosis: diagnosisIn(familyOf(request.encoder), rest),
         answerAt: firstMs === undefined ? Date.parse(at) : Date.parse(recorded.at) + firstMs,
         isRejected: false,
       };
@@ -108,12 +113,19 @@ export function outcomeOf(
       const counts =
         usage === undefined ? null : answerCounts.countsOf({ usage, members: {}, encoder: request.encoder });
       // Tokens that were counted were read by the model.
-      return { counts, answerAt: counts === null ? null : Date.parse(at), isRejected: outcome === "rejected" };
+      return {
+        counts,
+        diagnosis: null,
+        answerAt: counts === null ? null : Date.parse(at),
+        isRejected: outcome === "rejected",
+      };
     }
     default:
       return null;
   }
 }
+
+const familyOf = (encoder: string): string => codecs.get(encoder)?.family ?? "";
 
 /** What the server read of a prompt: what it held before, and what it was sent, after the repairs. */
 export const wholeInput = (prompt: SentPrompt, codec: Codec): readonly SentBlock[] =>

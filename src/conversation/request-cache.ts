@@ -3,6 +3,7 @@ import type { BlockChange } from "../projections/blame.ts";
 import type { CacheAuthor, PromptDivergence } from "../projections/cache-author.ts";
 import type { CacheRules } from "../providers/caching/cache-rules.ts";
 import type { CacheCause, CacheTokens } from "../providers/caching/cache-verdict.ts";
+import type { CacheDiagnosis } from "../providers/caching/told-diagnosis.ts";
 import type { CacheAdvice } from "./cache-advice.ts";
 
 /** Why a request read from its provider's prompt cache what it read, who changed its prompt, and what that cost. */
@@ -55,6 +56,13 @@ export type RequestCache = {
   /** What would have been read if nothing had been lost, and what was lost. */
   readonly expected: CacheTokens | null;
   readonly lost: CacheTokens | null;
+  /**
+   * What the provider itself says of the prompt, if it was asked (`cacheDiagnostics`): about the newest answer before it, which need not be
+   * the request that shares most. `agrees` says whether turnlog finds the same difference to that one; null if it cannot tell.
+   */
+  readonly serverSays:
+    | (CacheDiagnosis & { readonly against: RequestCache["against"]; readonly agrees: boolean | null })
+    | null;
   /** What the lost tokens cost more than reading them would have, by the price file; null without one, or if nothing was lost. */
   readonly price:
     | (MissPrice & { readonly file: string; readonly sha256: string; readonly format: "litellm" | "models.dev" })

@@ -10,6 +10,7 @@ const cacheAuthor = z.discriminatedUnion("kind", [
 ]);
 
 const tokens = z.strictObject({ tokens: count, isAbout: z.boolean() });
+const place = z.strictObject({ stream, revision, inferenceId: z.string(), at });
 const lifetime = z.strictObject({ leastMs: z.number().nullable(), mostMs: z.number().nullable() });
 
 const price = z.strictObject({
@@ -36,7 +37,7 @@ export const requestCache = z.strictObject({
   /** What it would be by the rules alone. */
   foreseen: z.string(),
   /** The earlier request that shares most with this one. */
-  against: z.strictObject({ stream, revision, inferenceId: z.string(), at }).nullable(),
+  against: place.nullable(),
   /** The first part of the body that is not shared. */
   unit: z
     .strictObject({
@@ -78,6 +79,19 @@ export const requestCache = z.strictObject({
   foreseenRead: tokens.nullable(),
   expected: tokens.nullable(),
   lost: tokens.nullable(),
+  /** What the provider says of the prompt, compared with the newest answer before it; null if it was not asked. */
+  serverSays: z
+    .strictObject({
+      says: z.enum(["same", "changed", "not-found", "unavailable"]),
+      /** In the provider's own word. */
+      reason: z.string().nullable(),
+      lostTokens: z.number().nullable(),
+      reusableTokens: z.number().nullable(),
+      against: place.nullable(),
+      /** Whether turnlog finds the same difference; null if it cannot tell. */
+      agrees: z.boolean().nullable(),
+    })
+    .nullable(),
   /** What the lost tokens cost more than reading them would have. */
   price: price.nullable(),
   /** What would have avoided the miss, by name. */

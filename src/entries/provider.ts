@@ -32,6 +32,7 @@ export type {
   Draft,
   GroupPlace,
   Lesson,
+  NamedAnswer,
   OfferedTool,
   PlannedParts,
   Prompt,

@@ -10,6 +10,7 @@ import { keepingOf } from "./keeping.ts";
 import { headOfPrompt, inputTokens } from "./link-places.ts";
 import type { ConversationObject, HeldResponse, Memory } from "./memory.ts";
 import type { DialectOptions, Reading, ReferenceServerOptions } from "./options.ts";
+import { checkComparison, diagnosisOf } from "./prompt-diagnosis.ts";
 import { bindReasoning, checkReasoning, isWithheld, transformationsOf, type Withheld } from "./reasoning-check.ts";
 import { contextTooLong, type Refusal, unsupportedParameter, unsupportedValue } from "./refusals.ts";
 import { checkRequest, inputOf, instructionsOf } from "./request-schema.ts";
@@ -74,7 +75,7 @@ export function createInference(memory: Memory, options: ReferenceServerOptions,
       if (refused !== undefined) return { refusal: refused };
       const from = continuedFrom(body, { memory, options, fault, locked, cached: socket?.cached });
       if ("refusal" in from) return from;
-      const incapable = checkCapabilities(body, options);
+      const incapable = checkComparison(body) ?? checkCapabilities(body, options);
       if (incapable !== undefined) return { refusal: incapable };
       const input = inputOf(body);
       const ciphertexts = options.verifiesCiphertexts === false ? undefined : memory.ciphertexts;
@@ -251,6 +252,7 @@ function headOf(of: {
     incompleteDetails: answered.incompleteDetails ?? null,
     usage: usageOf(tokens, answered.usage),
     ...(of.isAzure ? { contentFilters: contentFilters() } : {}),
+    diagnosis: use === undefined ? undefined : diagnosisOf(of.memory, request, use.read),
     transformations: transformationsOf(request, fault?.kind === "withhold" ? fault.reason : undefined),
   };
 }

@@ -17,6 +17,8 @@ export interface ResponseHead {
   readonly usage: JsonObject;
   /** Reasoning that was withheld from the model (`input_transformations`), if any. */
   readonly transformations: readonly JsonObject[];
+  /** What differs from the prompt that the request compares with (`prompt_cache_diagnostics`), if it asks. */
+  readonly diagnosis?: JsonObject | undefined;
   /** The findings of Azure's filters. */
   readonly contentFilters?: Json;
 }
@@ -45,6 +47,7 @@ export function responseBody(head: ResponseHead, output: readonly JsonObject[]):
     parallel_tool_calls: body["parallel_tool_calls"] ?? true,
     presence_penalty: 0,
     previous_response_id: head.previousResponseId,
+    ...(head.diagnosis === undefined ? {} : { prompt_cache_diagnostics: head.diagnosis }),
     prompt_cache_key: body["prompt_cache_key"] ?? null,
     reasoning: body["reasoning"] ?? { effort: null, summary: null },
     safety_identifier: body["safety_identifier"] ?? null,
@@ -65,7 +68,7 @@ export function responseBody(head: ResponseHead, output: readonly JsonObject[]):
 
 /** The response before any of it exists. */
 export function startedBody(head: ResponseHead, status: "in_progress" | "queued" = "in_progress"): JsonObject {
-  const started = { ...head, status, error: null, incompleteDetails: null, transformations: [] };
+  const started = { ...head, status, error: null, incompleteDetails: null, transformations: [], diagnosis: undefined };
   return { ...responseBody(started, []), usage: null };
 }
 

@@ -7,6 +7,25 @@ export const describeCacheCause = (cause: string): string => causeWords.get(caus
 /** What would have avoided a miss, in words; null for an unknown name. */
 export const describeCacheAdvice = (advice: string): string | null => adviceWords.get(advice) ?? null;
 
+/** What a vendor says of a prompt, in words: `tools_changed, about 1,204 tokens lost`. */
+export function describeDiagnosis({ says, reason, lostTokens }: Diagnosis): string {
+  if (says !== "changed") return diagnosisWords[says];
+  const lost = lostTokens === null ? "" : `, about ${counted(lostTokens, "token")} lost`;
+  return `${inOneLine(reason ?? "something changed")}${lost}`;
+}
+
+type Diagnosis = {
+  readonly says: "same" | "changed" | "not-found" | "unavailable";
+  readonly reason: string | null;
+  readonly lostTokens: number | null;
+};
+
+const diagnosisWords = {
+  same: "nothing changed",
+  "not-found": "it does not know the earlier answer",
+  unavailable: "it cannot tell",
+} as const;
+
 /** A number of tokens: `about 1,204 tokens`. */
 export const tokenWords = ({ tokens, isAbout }: { readonly tokens: number; readonly isAbout: boolean }): string =>
   `${isAbout ? "about " : ""}${counted(tokens, "token")}`;

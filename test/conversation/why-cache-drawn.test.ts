@@ -19,6 +19,17 @@ function problemOf({ cache, truth, authors }: Judged): string | null {
   return authors.has(author) ? null : `blamed ${author}, and it was ${[...authors].join(" or ")}`;
 }
 
+/** What is wrong about what the server said of the prompt, as `why` shows it, by the server's own verdict; null if nothing is. */
+function saidProblemOf({ cache: { serverSays, against }, truth: { reason } }: Judged): string | null {
+  if (serverSays === null) return reason === "first" ? null : "the server said nothing";
+  const { says, agrees } = serverSays;
+  if (agrees === false) return `turnlog does not find that ${serverSays.reason ?? "nothing"} has changed`;
+  // The server's verdict is about the request that shares most, and what it says is about the newest answer.
+  if (serverSays.against?.inferenceId !== against?.inferenceId) return null;
+  const expected = changes.has(reason) ? "changed" : reason === "read" ? "same" : says;
+  return says === expected ? null : `it said ${says}, and its verdict is ${reason}`;
+}
+
 /** Whether the estimate of what two prompts share is near the truth: an estimate from bytes may be off by 15 %. */
 const isNear = ({ cache: { shared }, truth: { tokens } }: Judged): boolean =>
   Math.abs((shared?.tokens ?? 0) - tokens.shared) <= Math.max(16, tokens.shared * 0.15);
@@ -35,6 +46,9 @@ test.each(Object.entries(cachedProviders))(
       for (const [n, judged] of (await drawnLayers(world, wire, { seed, requests: 12 })).entries()) {
         const { cache, truth, authors, drawn } = judged;
         const problem = problemOf(judged);
+        const said = wire.front === "responses" || wire.front === "messages" ? saidProblemOf(judged) : null;
+        if (said !== null) wrong.push(`seed ${seed}, request ${n} (${drawn}): ${said}`);
+        if (cache.serverSays !== null) note(cache.serverSays.agrees === true ? "agreed" : "not compared");
         if (problem !== null) wrong.push(`seed ${seed}, request ${n} (${drawn}): ${problem}`);
         note("requests");
         note(truth.reason);
@@ -57,5 +71,7 @@ test.each(Object.entries(cachedProviders))(
     if (!isTelling) return;
     expect(["read", "changed", "expired", "by settings"].filter((what) => count(what) === 0)).toEqual([]);
     expect(count("one author")).toBeGreaterThan(12);
+    if (wire.front === "responses" || wire.front === "messages")
+      expect(count("agreed")).toBeGreaterThan(count("not compared") * 3);
   },
 );

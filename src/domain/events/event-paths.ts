@@ -126,6 +126,7 @@ const decision = all(
   kept("capabilities.lanes", "capabilities.counts"),
   divergence,
   named("rejected.divergence.actor.name"),
+  kept("capabilities.cacheDiagnostics", "details.compared", "details.compared.id", "details.compared.inferenceId"),
   kept(
     "cache",
     "cache.against",
@@ -175,6 +176,14 @@ const filtered = all(
   facts("contentFilters[].results"),
 );
 
+/** What a vendor says of the prompt: its words, and numbers of tokens. */
+const diagnosis = kept(
+  ...["prompt_cache_diagnostics.type", "prompt_cache_diagnostics.reason"],
+  ...["prompt_cache_diagnostics.cache_missed_tokens", "prompt_cache_diagnostics.comparison_reusable_tokens"],
+  ...["diagnostics", "diagnostics.cache_miss_reason", "diagnostics.cache_miss_reason.type"],
+  "diagnostics.cache_miss_reason.cache_missed_input_tokens",
+);
+
 const answered = all(
   kept("inferenceId", "responseId", "status", "isComplete", "isMasked", "echoed[]", "requestId", "firstMs"),
   under("output[]", block),
@@ -183,6 +192,7 @@ const answered = all(
   kept("withheld[].itemId", "withheld[].reason"),
   filtered,
   kept("rest.object", "rest.created_at", "rest.model", "rest.store"),
+  under("rest", diagnosis),
   facts("rest.service_tier", "anchor"),
   named("failure.message"),
 );

@@ -95,6 +95,7 @@ export function contextLookup(run: LiveRun): ContextLookup {
       const turn = context === undefined ? null : turns.response(context.inferenceId);
       return context === undefined || turn === null ? logged.newest(scope) : asHeld(view, { context, turn });
     },
+    latest: (scope) => server.contexts.all.findLast((each) => each.scope === scope) ?? logged.latest(scope),
     usedUp(context) {
       const isHere = server.contexts.ofInference(context.inferenceId) === context;
       return isHere ? usedUp(server, context) : (logged.usedUp(context) ?? usedUp(server, { ...context, index: -1 }));

@@ -21,7 +21,7 @@ import type { ContextLookup, PlanRequest, UsedUp } from "./plan-request.ts";
 
 /** The contexts of a conversation, from its log. */
 export function contextsOf(view: ConversationView): ContextLookup {
-  const { server, newest } = view;
+  const { server, newest, latest } = view;
   return {
     byTurn: (digest) => server.contexts.byTurn(digest),
     ofTurn: (digest) => server.contexts.ofTurn(digest),
@@ -30,6 +30,7 @@ export function contextsOf(view: ConversationView): ContextLookup {
     isCut: (object) => server.cutObjects.has(anchorName(object)),
     usedUp: (context) => usedUp(server, context),
     newest: (scope) => asHeld(view, newest.get(scope)),
+    latest: (scope) => (latest.get(scope) ?? newest.get(scope))?.context ?? null,
     invalidation: (context) => invalidationOf(server, context),
     settings: (digest) => declaredSettingsOf(server, digest),
     quarantined: server.quarantined,

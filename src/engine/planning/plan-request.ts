@@ -24,6 +24,8 @@ export type ContextLookup = {
   readonly usedUp: (context: ServerContext) => UsedUp | null;
   /** The newest response of a scope that has an id, and its context as a Turn if that is available. */
   readonly newest: (scope: string) => { readonly context: ServerContext; readonly turn: Turn | null } | null;
+  /** The newest response of a scope, also one that no request can continue from. */
+  readonly latest: (scope: string) => ServerContext | null;
   readonly invalidation: (context: ServerContext) => Invalidation | null;
   readonly settings: (digest: string) => JsonObject;
   readonly quarantined: ReadonlySet<string>;

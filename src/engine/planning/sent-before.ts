@@ -3,7 +3,7 @@ import type { Block } from "../../domain/block.ts";
 import type { Decision, Repair } from "../../domain/events/inference-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ServerContext } from "../../projections/server-contexts.ts";
-import type { Codec, Settings } from "../stack/codec.ts";
+import type { Capabilities, Codec, NamedAnswer, Settings } from "../stack/codec.ts";
 import { repairIndexOf } from "./repairs.ts";
 import { changedBefore } from "./request-settings.ts";
 
@@ -12,7 +12,9 @@ type Planned = {
   readonly scope: string;
   readonly codec: Codec;
   readonly settings: Settings;
+  readonly capabilities: Capabilities;
   readonly contexts: {
+    readonly latest: (scope: string) => ServerContext | null;
     readonly ofInference: (inferenceId: string) => ServerContext | null;
     readonly settings: (digest: string) => JsonObject;
   };
@@ -25,15 +27,22 @@ const maxTold = 4;
 
 /** What the body of a request contains beyond Turn, settings and anchor; nothing for a question outside the conversation. */
 export function codecDetails(request: Planned, { anchor, sendFrom, repairs }: Decided): JsonObject | undefined {
-  const { turn, codec, settings, full } = request;
+  const { turn, codec, settings, full, capabilities } = request;
   if (codec.detailsOf === undefined || full === "aside") return undefined;
   const sentUpTo = (end: number): number => sentBlocks(repairs, { from: sendFrom, end });
   return codec.detailsOf({
-    ...{ settings, anchor },
+    ...{ settings, anchor, capabilities, newest: newestOf(request) },
     blocks: sentUpTo(turn.length),
     said: saidLast(request, repairs),
     sentBefore: readBefore(request, sendFrom).map(sentUpTo),
   });
+}
+
+function newestOf({ contexts, scope, full }: Planned): NamedAnswer | null {
+  const answered = full === "warm-up" ? null : contexts.latest(scope);
+  return answered === null || answered.responseId === ""
+    ? null
+    : { id: answered.responseId, inferenceId: answered.inferenceId };
 }
 
 /** The model's blocks from this endpoint since the last message of anyone else. A late result counts as such a message. */

@@ -224,6 +224,10 @@ export type RequestParts = {
 
 /** What is known of a request when `detailsOf` is called. */
 export type PlannedParts = Pick<RequestParts, "settings" | "anchor"> & {
+  /** What the endpoint can do, as far as is known when the request is planned. */
+  readonly capabilities: Capabilities;
+  /** The newest answer of this endpoint in the conversation; null if there is none, or the request is a warm-up. */
+  readonly newest: NamedAnswer | null;
   /** The number of blocks that it sends. */
   readonly blocks: number;
   /** The model's blocks from this endpoint since the last message of anyone else; results of its calls do not count as messages. */
@@ -234,6 +238,9 @@ export type PlannedParts = Pick<RequestParts, "settings" | "anchor"> & {
    */
   readonly sentBefore: readonly number[];
 };
+
+/** An earlier answer: the provider's id of it, and the id of the request that it answered. */
+export type NamedAnswer = { readonly id: string; readonly inferenceId: string };
 
 /** A block as a request carries it: with its item's id, or without. */
 export type SentBlock = {
@@ -328,5 +335,7 @@ export type Capabilities = {
    * `refuse` rejects the request. Absent, or `ignore`: it does not check.
    */
   readonly reasoningPrefix?: "withhold" | "refuse" | "ignore";
+  /** Says of a request what of its prompt differs from an earlier one, if it is asked to. */
+  readonly cacheDiagnostics?: boolean;
   readonly [name: string]: JsonValue | undefined;
 };

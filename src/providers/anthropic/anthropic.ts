@@ -2,6 +2,7 @@ import { type JsonValue, objectOf } from "../../base/json.ts";
 import { meant } from "../../base/options.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import { diagnosticsOf } from "../caching/asked-diagnosis.ts";
 import { requestIdOf } from "../failures/classify-error.ts";
 import { createDeadline } from "../http/deadline.ts";
 import { credentialsOf, type Endpoint, endpointOf, type ServerPlace, scopeOf } from "../http/endpoint.ts";
@@ -95,6 +96,7 @@ function capabilitiesOf(
     capabilities: {
       // Its answers do not say what they continue, and it is not documented whether their tokens count the whole thread.
       ...(asksForThreads(settings) ? { chain: true, echo: "none", counts: "none" } : {}),
+      ...diagnosticsOf(settings),
       reasoningPrefix: reasoningPrefix ?? prefixRule(model, settings),
     },
     configured: reasoningPrefix === undefined ? [] : ["reasoningPrefix"],

@@ -3,6 +3,7 @@ import { sha256Hex } from "../../base/sha256.ts";
 import type { Block } from "../../domain/block.ts";
 import { user } from "../../domain/make-block.ts";
 import type { GroupPlace, PlannedParts, Prompt, RequestParts } from "../../engine/stack/codec.ts";
+import { comparedDetails, comparedId, diagnosticsLesson, diagnosticsSetting } from "../caching/asked-diagnosis.ts";
 import { brokenGroupRule, defineCodec, offer } from "../codec/define-codec.ts";
 import { keptByGoogle } from "../codec/google-files.ts";
 import { cacheDetails } from "./cache-marks.ts";
@@ -36,9 +37,10 @@ export const messagesCodec = defineCodec({
   brokenGroupRule: (block: Block, place: GroupPlace) =>
     place.isLeftPaused && place.next === undefined && isServerCall(block) ? "paused" : brokenGroupRule(block, place),
   detailsOf(planned: PlannedParts) {
-    const details = { ...cacheDetails(planned), ...containerDetails(planned) };
+    const details = { ...cacheDetails(planned), ...containerDetails(planned), ...comparedDetails(planned) };
     return Object.keys(details).length === 0 ? undefined : details;
   },
+  lessonOf: (refusal, settings) => diagnosticsLesson(refusal, settings, "diagnostics"),
   ...{ encodeRequest, readAnswer, writeAnswer, countsIn },
 });
 
@@ -51,7 +53,7 @@ function callIdFor(callId: string): string {
 export const ownMembers: ReadonlySet<string> = new Set(["messages", "stream", "thread"]);
 
 /** Settings that a body has in another form, at its end or not at all. */
-export const rewrittenMembers = ["instructions", "tools", "threads", "cache"] as const;
+export const rewrittenMembers = ["instructions", "tools", "threads", "cache", diagnosticsSetting] as const;
 
 function encodeRequest(parts: RequestParts): string {
   const { settings, anchor, transport } = parts;
@@ -67,6 +69,8 @@ function encodeRequest(parts: RequestParts): string {
   body["messages"] = messages;
   const container = containerFor(settings, parts.details);
   if (container !== undefined) body["container"] = container;
+  const compared = comparedId(parts.details);
+  if (compared !== undefined) body["diagnostics"] = { previous_message_id: compared };
   if (transport === "sse") body["stream"] = true;
   const thread = threadFor(settings, anchor);
   if (thread !== null) body["thread"] = thread;

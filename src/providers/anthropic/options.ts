@@ -6,7 +6,7 @@ import {
   type TransportOption,
   transportOption,
 } from "../settings/connection-options.ts";
-import { instructions, modelLike, textList } from "../settings/option-checks.ts";
+import { flag, instructions, modelLike, textList } from "../settings/option-checks.ts";
 import type { MessagesMembers, WithSecrets } from "../settings/request-members.ts";
 
 /** What an endpoint of the Messages API can do. */
@@ -51,6 +51,11 @@ export type MessagesSettings = {
    * a `cache_control` of your own. `ttl` is the lifetime of cache entries; `5m` by default.
    */
   readonly cache?: boolean | { readonly ttl: "5m" | "1h" } | undefined;
+  /**
+   * Asks Anthropic's API to compare each prompt with that of the newest answer before it (`diagnostics`). The answer is recorded, and shown
+   * beside turnlog's own verdict (`why`). Off by default. An endpoint that rejects it is not asked again.
+   */
+  readonly cacheDiagnostics?: boolean | undefined;
   /** The system prompt: a text, or blocks of text. */
   readonly instructions?: string | readonly JsonObject[] | undefined;
 };
@@ -70,4 +75,5 @@ export const messagesSettings: OptionTable<Pick<AnthropicOptions, "model"> & Mes
   ...allOf(anything, "diagnostics", "fallback_credit_token", "fallbacks", "inference_geo", "mcp_servers"),
   ...allOf(anything, "metadata", "output_config", "output_format", "service_tier", "speed", "stop_sequences"),
   ...allOf(anything, "thinking", "tool_choice", "tools", "threads", "cache", "user_profile_id", "workspace_id"),
+  cacheDiagnostics: flag,
 };

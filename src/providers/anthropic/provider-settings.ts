@@ -1,5 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listOf } from "../../base/json.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
+import { withDiagnostics } from "../caching/asked-diagnosis.ts";
 import { refuseSecretsIn } from "../secrets/secret-values.ts";
 import { checkedSettings, checkGiven, type OptionWords } from "../settings/checked-settings.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
@@ -22,7 +23,8 @@ export function settingsOf(given: AnthropicOptions): Settings {
   const asked: Settings = { model, max_tokens: maxTokens ?? maxTokensDefault, ...checked };
   const threaded = asked["threads"] === false ? unstored(asked) : asked;
   checkThreads(threaded);
-  const settings = withCache(threaded);
+  checkDiagnostics(threaded);
+  const settings = withDiagnostics(withCache(threaded));
   checkInstructions(settings["instructions"]);
   checkCredentials(settings);
   refuseSecretsIn(settings, rewrittenMembers);
@@ -60,6 +62,14 @@ function checkThreads(settings: Settings): void {
   if (first !== undefined)
     throw new ProviderSettingsError(
       `${first} cannot go with threads, because the server rejects the two together: leave one of them out`,
+    );
+}
+
+/** The id in `diagnostics` is another for each request. */
+function checkDiagnostics({ cacheDiagnostics, diagnostics }: Settings): void {
+  if (cacheDiagnostics === true && diagnostics !== undefined)
+    throw new ProviderSettingsError(
+      "diagnostics cannot go with cacheDiagnostics, which fills it in for each request: leave one of them out",
     );
 }
 

@@ -1,5 +1,6 @@
 import { type JsonObject, jsonOf, objectOf } from "../../base/json.ts";
 import type { InferenceRequest, InferenceResponse, Provider, WaitOptions } from "../../engine/stack/provider.ts";
+import { diagnosticsOf } from "../caching/asked-diagnosis.ts";
 import { requestIdOf } from "../failures/classify-error.ts";
 import { createDeadline, type Deadline } from "../http/deadline.ts";
 import {
@@ -130,12 +131,14 @@ export function responsesProvider(
     await answer.body?.cancel();
   }
 
+  const asked = capabilitiesOf(options.capabilities);
   const endpoints = responsesEndpoints({ sender, endpoint, model: settings["model"], secrets });
   const provider: OpenaiResponses = {
     name: "openai-responses",
     scope: scopeOf(endpoint, responsesCodec.family, options.credentialsOwner),
     codec: responsesCodec,
-    ...capabilitiesOf(options.capabilities),
+    ...asked,
+    capabilities: { ...asked.capabilities, ...diagnosticsOf(settings) },
     transport: options.transport ?? "sse",
     settings,
     systemAs: options.systemAs ?? "input",

@@ -1,5 +1,6 @@
-import { isJsonObject, type JsonObject, listOf } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, listOf, objectOf } from "../../base/json.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
+import { withDiagnostics } from "../caching/asked-diagnosis.ts";
 import { isCredentialName } from "../secrets/credentials.ts";
 import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
 import { connectionOptions } from "../settings/connection-options.ts";
@@ -14,10 +15,19 @@ import { type OpenaiResponsesOptions, settingOptions } from "./responses-options
  * of an MCP tool would be recorded.
  */
 export function settingsOf(options: OpenaiResponsesOptions, provider = "openaiResponses"): Settings {
-  const settings = checkedSettings(options, { ...words, provider });
+  const settings = withDiagnostics(checkedSettings(options, { ...words, provider }));
+  checkDiagnostics(settings);
   checkCredentials(settings);
   if (options.transport === "websocket") checkFrame(settings);
   return settings;
+}
+
+/** The id is another for each request. */
+function checkDiagnostics({ cacheDiagnostics, prompt_cache_options: options }: Settings): void {
+  if (cacheDiagnostics === true && objectOf(options)["comparison_response_id"] !== undefined)
+    throw new ProviderSettingsError(
+      "prompt_cache_options.comparison_response_id cannot go with cacheDiagnostics, which fills it in for each request: leave one of them out",
+    );
 }
 
 /** Names in other APIs. */

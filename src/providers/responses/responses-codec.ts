@@ -17,6 +17,7 @@ import { callDraft } from "../answers/server-said.ts";
 import { offeredTools } from "../codec/define-codec.ts";
 import { keptByGoogle } from "../codec/google-files.ts";
 import { applyResidue } from "../codec/residue.ts";
+import { detailsOf, withCacheMembers } from "./cache-members.ts";
 import { responsesPairs } from "./call-pairs.ts";
 import { callIn, idRequired, kindOfItem, membersOf, statusRequired, typesOf } from "./item-kinds.ts";
 import { contentFor, partRefusal, partsOf, thoughtsFor, thoughtsOf } from "./message-parts.ts";
@@ -41,19 +42,20 @@ export const responsesCodec = {
   brokenGroupRule,
   restated: (block: Block) => (isSaidAsJson(block) ? "result-as-json" : null),
   standsLast: ({ type }: Block) => type === "compaction_trigger",
-  countsIn,
+  ...{ countsIn, detailsOf },
   readAnswer: (response: JsonObject, asked: AnswerContext) => readAnswer(response, asked, { draftOf }),
   writeAnswer: (answer: RecordedAnswer) => writeAnswer(answer, { encodeItem }),
   ...{ encodeRequest, itemsOf, decodeItem, encodeItem, requestItem },
 } satisfies Codec & Record<"decodeItem" | "encodeItem" | "requestItem", unknown>;
 
-function encodeRequest({ settings, input, anchor, transport, details = {} }: RequestParts): string {
+function encodeRequest({ settings: given, input, anchor, transport, details = {} }: RequestParts): string {
   const items = input.map(({ block, withId }) => requestItem(block, { withId }));
   const named = anchor?.id ?? null;
   const isInside = anchor?.kind === "conversation";
   const from = isInside ? { previousResponseId: null, conversation: named } : { previousResponseId: named };
+  const { settings, lane } = withCacheMembers(given, details);
   const body = { settings, input: items, ...from };
-  return transport === "websocket" ? encodeFrame(details, body) : encodeBody({ ...body, stream: transport === "sse" });
+  return transport === "websocket" ? encodeFrame(lane, body) : encodeBody({ ...body, stream: transport === "sse" });
 }
 
 function draftOf(item: JsonObject, callId?: string): Draft {

@@ -1,7 +1,7 @@
 import { allOf, anything, type OptionTable, required } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
 import type { ConnectionOptions } from "../settings/connection-options.ts";
-import { instructions, modelLike } from "../settings/option-checks.ts";
+import { flag, instructions, modelLike } from "../settings/option-checks.ts";
 import type { ResponsesMembers, WithSecrets } from "../settings/request-members.ts";
 import type { ResponsesEndpoints } from "./responses-endpoints.ts";
 
@@ -11,6 +11,12 @@ export type DecidedMember = "input" | "previous_response_id" | "stream" | "conve
 /** The other members of the request body, sent and recorded unchanged; any text in them may be `secret("NAME")`. */
 export type RequestSettings = {
   readonly [Name in keyof ResponsesMembers]?: WithSecrets<ResponsesMembers[Name]> | undefined;
+} & {
+  /**
+   * Asks OpenAI to compare each prompt with that of the newest answer before it (`comparison_response_id`; GPT-5.6 and later). The answer is
+   * recorded, and shown beside turnlog's own verdict (`why`). Off by default. A model that rejects it is not asked again.
+   */
+  readonly cacheDiagnostics?: boolean | undefined;
 };
 
 /** The options of `openaiResponses`: the model, its address and credentials, and the settings of its requests. */
@@ -23,7 +29,7 @@ export type OpenaiResponses = Provider &
   ResponsesEndpoints;
 
 export const settingOptions: OptionTable<Pick<OpenaiResponsesOptions, "model"> & RequestSettings> = {
-  model: required(modelLike("gpt-5.4")),
+  ...{ model: required(modelLike("gpt-5.4")), cacheDiagnostics: flag },
   ...allOf(anything, "access_programs", "background", "context_management", "image", "include"),
   instructions,
   ...allOf(anything, "max_output_tokens", "max_tool_calls", "metadata", "moderation", "parallel_tool_calls"),

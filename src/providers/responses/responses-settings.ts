@@ -1,6 +1,7 @@
 import { definedMembers, isJsonList, type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { AnchorKind, Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../../engine/stack/codec.ts";
+import { diagnosticsLesson } from "../caching/asked-diagnosis.ts";
 import { instruct as addToText } from "../codec/define-codec.ts";
 import { outputFormat } from "../codec/output-format.ts";
 
@@ -76,7 +77,10 @@ const mayShorten = ({ truncation, context_management: managed }: Settings): bool
   truncation === "auto" || (managed ?? null) !== null;
 
 /** Null if the refusal concerns another included member. The lesson holds for this model only. */
-export function lessonOf({ kind, param, message }: Refusal, settings: Settings): Lesson | null {
+export function lessonOf(refusal: Refusal, settings: Settings): Lesson | null {
+  const { kind, param, message } = refusal;
+  const aboutDiagnosis = diagnosticsLesson(refusal, settings, "prompt_cache_options");
+  if (aboutDiagnosis !== null) return aboutDiagnosis;
   const isLane = kind === "invalid-request" && (param === "stream_id" || /'stream_id'/.test(message));
   if (isLane && /^(unknown|unsupported|unrecognized|extra)/i.test(message))
     return { capability: "lanes", reason: message };

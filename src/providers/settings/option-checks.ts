@@ -22,6 +22,8 @@ export const modelLike = (example: string): ValueCheck<string> => namedOf(`the n
 
 export const textList: ValueCheck<readonly string[]> = checkOf(isTexts, "a list of texts");
 
+export const flag: ValueCheck<boolean> = checkOf((given) => typeof given === "boolean", "true or false");
+
 /** The engine checks the range. */
 export const milliseconds: ValueCheck<number> = checkOf((given) => typeof given === "number", "milliseconds");
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ScriptedAnswer } from "../answers.ts";
 import { defaultDeltaLength, eventStream } from "../by-id.ts";
+import type { ReadPrompt } from "../cache/diagnosis.ts";
 import { tokensIn } from "../cache/prompt.ts";
 import { PromptCache } from "../cache/prompt-cache.ts";
 import { asJson } from "../delivery.ts";
@@ -9,6 +10,7 @@ import type { ReceivedRequest, ReferenceServerOptions } from "../options.ts";
 import type { Refusal } from "../refusals.ts";
 import { noise, untidyFor } from "../untidy.ts";
 import { isObject, type JsonObject, stringOf } from "../wire.ts";
+import { Diagnoses } from "./diagnoses.ts";
 import { contentOf, eventsOf } from "./message.ts";
 import { hasImages, unitsOf } from "./prompt-units.ts";
 import { readingOf } from "./reading.ts";
@@ -27,6 +29,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
   const { seed, models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
   const { now = Date.now } = options;
   const cache = new PromptCache("messages", options);
+  const diagnoses = new Diagnoses(cache.facts);
   const threads = new Threads(now);
   const thoughts = new Thoughts(seed);
   const serverTools = new ServerTools();
@@ -34,7 +37,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
   let answers = 0;
 
   function render(request: CheckedRequest, usage: JsonObject, { answer, error }: Rendered): FrontAnswer {
-    const { whole: body, told, transformations, isKept } = request;
+    const { whole: body, told, transformations, isKept, prompt } = request;
     const hash = createHash("sha256").update(`${seed}:messages:${answers}`).digest("hex");
     answers += 1;
     const id = `msg_${hash.slice(0, 24)}`;
@@ -49,6 +52,7 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
       ...serverTools.containerOf(body, content, hash),
       usage: { ...usage, output_tokens: tokensIn([JSON.stringify(content)]), ...answer.usage },
       ...(transformations.length === 0 ? {} : { input_transformations: transformations }),
+      ...diagnoses.of(id, prompt),
     };
     // No request can continue from a refusal.
     const isStored = isKept && message.stop_reason !== "refusal";
@@ -78,7 +82,9 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
       const { whole, parent, held } = request;
       const asked = bindingAsked(whole, headers);
       if (asked !== undefined && "refusal" in asked) return asked;
-      const wrong = checkRequest(whole, models, held) ?? serverTools.refusalOf(whole);
+      const unknown = options.unsupported?.find((name) => Object.hasOwn(body, name));
+      if (unknown !== undefined) return { refusal: said(`${unknown}: Extra inputs are not permitted`) };
+      const wrong = checkRequest(whole, models, held) ?? diagnoses.refusalOf(whole) ?? serverTools.refusalOf(whole);
       if (wrong !== undefined) return { refusal: wrong };
       const looks = { looksAtPrefix: looksAtPrefix || asked !== undefined, drops: asked?.drops === true };
       const checked =
@@ -87,9 +93,9 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
       const { read: told, transformations } = checked;
       const read = { ...whole, images: hasImages(whole) };
       const places = cache.placesOf(read, unitsOf(whole));
-      const prompt = places.at(-1)?.tokens ?? 0;
-      if (prompt > maxContextTokens)
-        return { refusal: said(`prompt is too long: ${prompt} tokens > ${maxContextTokens} maximum`) };
+      const size = places.at(-1)?.tokens ?? 0;
+      if (size > maxContextTokens)
+        return { refusal: said(`prompt is too long: ${size} tokens > ${maxContextTokens} maximum`) };
       const use = cache.use({ body: whole, places, index, fault });
       if (parent !== null) parent.isInFlight = true;
       return {
@@ -98,13 +104,18 @@ export function createMessagesFront(options: ReferenceServerOptions & { readonly
         release() {
           if (parent !== null) parent.isInFlight = false;
         },
-        render: (answer, error) => render({ ...request, told, transformations }, usageOf(use), { answer, error }),
+        render: (answer, error) =>
+          render({ ...request, told, transformations, prompt: { body: read, places } }, usageOf(use), {
+            answer,
+            error,
+          }),
       };
     },
     serverError: (message) => said(message, 500, "api_error"),
     tooLarge: () => said("Request exceeds the maximum size", 413, "request_too_large"),
     clear() {
       cache.clear();
+      diagnoses.clear();
       threads.clear();
       thoughts.clear();
       serverTools.clear();
@@ -128,7 +139,11 @@ function bindingAsked(
 const bindingBeta = "thinking-binding-controls-2026-08-01";
 
 /** A request with what the model reads of it, and what the answer reports about the difference. */
-type CheckedRequest = WholeRequest & { readonly told: JsonObject; readonly transformations: readonly JsonObject[] };
+type CheckedRequest = WholeRequest & {
+  readonly told: JsonObject;
+  readonly transformations: readonly JsonObject[];
+  readonly prompt: ReadPrompt;
+};
 
 type Rendered = { readonly answer: ScriptedAnswer; readonly error: JsonObject | undefined };
 

@@ -75,7 +75,7 @@ test("a paused answer says so, and its last block keeps the container that its c
     messagesCodec.detailsOf?.({
       ...{ settings: container === undefined ? settings : { ...settings, container }, anchor: null, blocks: 2 },
       ...{
-        sentBefore: [],
+        ...{ sentBefore: [], capabilities: {}, newest: null },
         said: input.map((block) => new Block({ id: null, ...block, wire: { scope: "here", ...block.wire } })),
       },
     });

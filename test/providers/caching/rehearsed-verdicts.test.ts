@@ -3,6 +3,7 @@ import { aiSdkCodec } from "../../../src/providers/ai-sdk/ai-sdk-codec.ts";
 import { messagesCodec } from "../../../src/providers/anthropic/messages-codec.ts";
 import type { CacheVerdict } from "../../../src/providers/caching/cache-verdict.ts";
 import { walkCache } from "../../../src/providers/caching/cache-walk.ts";
+import { agreesWith, differingRegions } from "../../../src/providers/caching/diagnosis-agreement.ts";
 import { chatCodecs } from "../../../src/providers/chat/chat-codec.ts";
 import { geminiCodec } from "../../../src/providers/google/gemini-codec.ts";
 import { interactionsCodec } from "../../../src/providers/google/interactions-codec.ts";
@@ -21,10 +22,17 @@ import { cachedFronts } from "../../support/reference-server/cached-fronts.ts";
 const frontOf = (name: string) => cachedFronts.find((front) => front.name === name) ?? expect.fail(name);
 const plain = { models: ["model-a", "model-b"], settings: {}, separates: null, hasCalls: false } as const;
 const warm = { temperature: 1 };
+const diagnosed = { cacheDiagnostics: true };
 
 const wires: readonly CachedWire[] = [
   {
-    ...{ ...plain, front: frontOf("responses"), codec: responsesCodec, settings: { store: false }, hasCalls: true },
+    ...{
+      ...plain,
+      front: frontOf("responses"),
+      codec: responsesCodec,
+      settings: { store: false, ...diagnosed },
+      hasCalls: true,
+    },
     ...{ separates: "prompt_cache_key" },
     others: [warm, { reasoning: { effort: "low" } }, { parallel_tool_calls: false }, { text: { verbosity: "low" } }],
   },
@@ -33,7 +41,13 @@ const wires: readonly CachedWire[] = [
     others: [warm, { reasoning_effort: "low" }, { parallel_tool_calls: false }, { verbosity: "low" }],
   },
   {
-    ...{ ...plain, front: frontOf("messages"), codec: messagesCodec, settings: { max_tokens: 9 }, hasCalls: true },
+    ...{
+      ...plain,
+      front: frontOf("messages"),
+      codec: messagesCodec,
+      settings: { max_tokens: 9, ...diagnosed },
+      hasCalls: true,
+    },
     others: [
       { metadata: {} },
       { tool_choice: { type: "any" } },
@@ -78,7 +92,7 @@ async function compared(wire: CachedWire) {
   const clock = { ms: 0 };
   const reasons = new Map<string, number>();
   const wrong: string[] = [];
-  const figures = { requests: 0, undecidable: 0, estimates: 0, near: 0 };
+  const figures = { requests: 0, undecidable: 0, estimates: 0, near: 0, agreed: 0, notCompared: 0 };
   for (const seed of seeds(8, 90)) {
     const { options, own } = drawnFacts(drawFrom("facts", wire.front.name, seed), wire.front.name);
     const { stepTokens: step = 1 } = options;
@@ -87,7 +101,15 @@ async function compared(wire: CachedWire) {
     });
     const sent = await drawnTalk(wire, { seed, requests: 16, server, clock }, own);
     const verdicts = walkCache(sent.map(({ request }) => request));
-    for (const [n, { server: truth, drawn }] of sent.entries()) {
+    for (const [n, { server: truth, drawn, said, request }] of sent.entries()) {
+      const before = sent[n - 1]?.request;
+      if (said !== null && before !== undefined) {
+        const differing = differingRegions(wire.codec.family, before, request);
+        const agrees = agreesWith(said, differing);
+        if (agrees === false)
+          wrong.push(`seed ${seed}, request ${n} (${drawn}): ${said.reason}, not ${[...differing].join()}`);
+        figures[agrees === true ? "agreed" : "notCompared"] += 1;
+      }
       const verdict = verdicts[n] ?? expect.fail("no verdict");
       const reason = knowable(truth.reason);
       reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
@@ -117,14 +139,15 @@ test.each(wires)(
   { timeout: 600_000 },
   async (wire) => {
     const { reasons, wrong, figures } = await compared(wire);
-    const { requests, undecidable, estimates, near } = figures;
+    const { requests, undecidable, estimates, near, agreed, notCompared } = figures;
     console.info(
-      `cache of ${wire.front.name}: ${requests} requests, ${wrong.length} with another verdict, ${undecidable} undecidable, ${near} of ${estimates} estimates near; ${[...reasons].map((each) => each.join(" ")).join(", ")}`,
+      `cache of ${wire.front.name}: ${requests} requests, ${wrong.length} with another verdict, ${undecidable} undecidable, ${near} of ${estimates} estimates near, ${agreed} as the server said, ${notCompared} not compared; ${[...reasons].map((each) => each.join(" ")).join(", ")}`,
     );
     expect(wrong.slice(0, 5)).toEqual([]);
     expect(undecidable).toBeLessThanOrEqual(Math.max(2, requests / 100));
     expect(near).toBeGreaterThanOrEqual(estimates * 0.95);
     if (!isTelling) return;
+    if (wire.settings["cacheDiagnostics"] === true) expect(agreed).toBeGreaterThan(requests / 2);
     for (const reason of ["first", "read", "changed", "expired", "unexplained"])
       expect([reason, (reasons.get(reason) ?? 0) > 0]).toEqual([reason, true]);
   },

@@ -29,11 +29,13 @@ export type CachedProvider = {
 };
 
 const apiKey = "none";
+const diagnosed = { cacheDiagnostics: true };
 
 export const cachedProviders = {
   responses: {
     ...{ front: "responses", hasModel: true },
-    provider: (url, options) => openaiResponses({ ...options, apiKey, baseURL: `${url}/v1`, transport: "json" }),
+    provider: (url, options) =>
+      openaiResponses({ ...options, ...diagnosed, apiKey, baseURL: `${url}/v1`, transport: "json" }),
   },
   chat: {
     ...{ front: "chat", hasModel: true },
@@ -42,7 +44,8 @@ export const cachedProviders = {
   },
   messages: {
     ...{ front: "messages", hasModel: true },
-    provider: (url, options) => anthropic({ ...options, apiKey, baseURL: url, cache: true, transport: "json" }),
+    provider: (url, options) =>
+      anthropic({ ...options, ...diagnosed, apiKey, baseURL: url, cache: true, transport: "json" }),
   },
   gemini: {
     ...{ front: "gemini", hasModel: true },

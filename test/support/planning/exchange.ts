@@ -52,6 +52,7 @@ export function createExchange(server: ReferenceServer) {
     isCut: (object) => view.cutObjects.has(anchorName(object)),
     usedUp: (context) => usedUp(view, context),
     newest: (wanted) => (wanted === scope ? newest.value : null),
+    latest: (wanted) => (wanted === scope ? (newest.value?.context ?? null) : null),
     invalidation: (context) => view.invalidResponses.get(anchorName(context)) ?? null,
     settings: (digest) => view.settings.get(digest) ?? {},
     quarantined: view.quarantined,

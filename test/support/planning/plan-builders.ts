@@ -108,6 +108,7 @@ function lookup({ contexts = [], newestTurn, invalid = {}, settings = [] }: Know
       const context = contexts.findLast((each) => each.scope === wanted && each.unusable !== "no-id");
       return context === undefined ? null : { context, turn: newestTurn ?? null };
     },
+    latest: (wanted) => contexts.findLast((each) => each.scope === wanted) ?? null,
     invalidation: ({ responseId }) => invalid[responseId] ?? null,
     settings: (digest) => declared.get(digest) ?? {},
     quarantined: new Set(),

@@ -6,6 +6,7 @@ import type { Codec } from "../../../src/engine/stack/codec.ts";
 import type { CacheRules } from "../../../src/providers/caching/cache-rules.ts";
 import type { CachedRequest } from "../../../src/providers/caching/cache-verdict.ts";
 import { cachedRequest } from "../../../src/providers/caching/cached-request.ts";
+import { type CacheDiagnosis, diagnosisIn } from "../../../src/providers/caching/told-diagnosis.ts";
 import type { CacheOptions, CacheVerdict, Fault, ReferenceServer } from "../../../src/reference-server/server.ts";
 import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
 import { type CachedFront, sendCached } from "../reference-server/cached-fronts.ts";
@@ -27,6 +28,8 @@ export interface CachedWire {
 interface Sent {
   readonly request: CachedRequest;
   readonly server: CacheVerdict;
+  /** What its answer says of its prompt, compared with that of the request before; null if it says nothing. */
+  readonly said: CacheDiagnosis | null;
   /** What was drawn for it, for the message of a failed comparison. */
   readonly drawn: string;
 }
@@ -52,6 +55,7 @@ export async function drawnTalk(
   const draw = drawFrom("cache", wire.front.name, seed);
   const talk = createTalk(wire, draw);
   const sent: Sent[] = [];
+  let compared: JsonObject | null = null;
   server.clear();
   for (let n = 0; n < requests; n += 1) {
     const change = n === 0 ? "none" : talk.change();
@@ -61,12 +65,12 @@ export async function drawnTalk(
     const fault: Fault | undefined = kind === undefined ? undefined : { kind };
     server.inject(fault);
     const settings = talk.settings();
-    const details = talk.details();
+    const details = { ...talk.details(), ...(wire.settings["cacheDiagnostics"] === true ? { compared } : {}) };
     const input = talk.blocks().map((block) => ({ block, withId: false }));
     const body = wire.codec.encodeRequest({ settings, input, anchor: null, transport: "json", details });
     const { model: asked } = settings;
     const model = typeof asked === "string" ? asked : "";
-    const { told, verdict } = await sendCached(server, wire.front, { model, body });
+    const { told, verdict, answer } = await sendCached(server, wire.front, { model, body });
     const isTold = told.read !== undefined || (wire.front.name === "gemini" && fault?.kind !== "untold");
     const request = cachedRequest(
       {
@@ -77,7 +81,9 @@ export async function drawnTalk(
       own,
     );
     if (request === null) throw new Error(`nothing is known of the prompts of ${wire.codec.family}`);
-    sent.push({ request, server: verdict, drawn: `${change}, ${idle} min, ${kind ?? "no fault"}` });
+    const said = compared === null ? null : diagnosisIn(wire.codec.family, answer);
+    compared = { id: answer["id"] ?? null };
+    sent.push({ request, server: verdict, said, drawn: `${change}, ${idle} min, ${kind ?? "no fault"}` });
     talk.answer();
   }
   return sent;

@@ -154,16 +154,17 @@ export async function sendCached(
   server: ReferenceServer,
   front: CachedFront,
   { model, body }: { readonly model: string; readonly body: string },
-): Promise<{ readonly told: Told; readonly verdict: CacheVerdict }> {
+): Promise<{ readonly told: Told; readonly verdict: CacheVerdict; readonly answer: JsonObject }> {
   const path = typeof front.path === "string" ? front.path : front.path(model);
   const index = server.requests.length;
-  const answer = await fetch(`${server.url}${path}`, {
+  const response = await fetch(`${server.url}${path}`, {
     ...{ method: "POST", headers: { "content-type": "application/json" }, body },
   });
-  const text = await answer.text();
-  if (answer.status !== 200) throw new Error(`${front.name} rejected the request: ${text}`);
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${front.name} rejected the request: ${text}`);
   const lines = text.trim().split("\n").map(parseJson).filter(isObject);
   const verdict = server.requests[index]?.cache;
   if (verdict === undefined) throw new Error(`${front.name} gave no verdict`);
-  return { verdict, told: front.told(objectsOf(lines).at(-1) ?? {}) };
+  const answer = objectsOf(lines).at(-1) ?? {};
+  return { verdict, told: front.told(answer), answer };
 }
