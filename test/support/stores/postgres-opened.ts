@@ -44,7 +44,7 @@ export async function newStore(url: string, roles: PostgresRoles = {}): Promise<
  * Empty stores of one server. Creating tables takes ten times as long as emptying them, so a store is used again after its test: under
  * another id, at later positions.
  */
-export function createEmptyStores(server: PostgresServer, roles: PostgresRoles = {}) {
+export function createEmptyStores(server: Pick<PostgresServer, "url">, roles: PostgresRoles = {}) {
   const free: string[] = [];
   return async (): Promise<string> => {
     const used = free.pop();
