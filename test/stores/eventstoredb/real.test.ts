@@ -1,7 +1,7 @@
 import type { StartedTestContainer } from "testcontainers";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe } from "vitest";
 import { openEventStoreDb } from "../../../src/stores/eventstoredb/store.ts";
-import { engineProblem, startContainer } from "../../support/stores/container.ts";
+import { engineProblem, skipContainers, startContainer } from "../../support/stores/container.ts";
 import { describeEventStore } from "../../support/stores/contract.ts";
 import { opened } from "../../support/stores/eventstoredb-opened.ts";
 import { freshAddress, runningServers } from "../../support/stores/running-server.ts";
@@ -18,16 +18,7 @@ for (const url of runningServers) describeEventStore("the server of TURNLOG_TEST
 
 const problem = await engineProblem();
 if (problem === null) for (const { image, prefix } of images) withContainer(image, prefix);
-else withoutEngine(problem.replace(/\s+/g, " "));
-
-function withoutEngine(reason: string): void {
-  test.skipIf(process.env["REQUIRE_CONTAINERS"] !== "1")(
-    `the store on ${images.length} real servers: ${reason}`,
-    () => {
-      expect.fail(`REQUIRE_CONTAINERS=1, and no container engine answers: ${reason}`);
-    },
-  );
-}
+else skipContainers(`the store on ${images.length} real servers`, problem);
 
 function withContainer(image: string, prefix: string): void {
   describe(image, () => {

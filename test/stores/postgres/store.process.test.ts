@@ -11,15 +11,7 @@ import {
   describeViews,
 } from "../../support/stores/contract.ts";
 import { hasPgbouncer, startPgbouncer, whyNoPgbouncer } from "../../support/stores/pgbouncer.ts";
-import {
-  asRole,
-  createEmptyStores,
-  newStore,
-  opened,
-  openedAgain,
-  schemaOf,
-  sql,
-} from "../../support/stores/postgres-opened.ts";
+import { asRole, createEmptyStores, opened, openedAgain, schemaOf, sql } from "../../support/stores/postgres-opened.ts";
 import {
   hasPostgres,
   type PostgresServer,
@@ -60,8 +52,9 @@ function withServer(): void {
   for (const [who, isPlayed, create] of ways)
     if (isPlayed) {
       describeEventStore(`the Postgres store of ${who}`, create);
-      describeSnapshots(`the Postgres store of ${who}`, create);
-      describeViews(`the Postgres store of ${who}`, create);
+      // In `npm test` they run on PGlite.
+      if (isRound || isLong) describeSnapshots(`the Postgres store of ${who}`, create);
+      if (isRound || isLong) describeViews(`the Postgres store of ${who}`, create);
       describeLiveness(`the Postgres store of ${who}`, create, openedAgain);
     }
 
@@ -155,15 +148,6 @@ function withServer(): void {
     const held = await outputOf(words, { cwd: join(import.meta.dirname, "../../..") });
     expect(await sql(url, `SELECT id FROM ${schemaOf(url)}.leases`)).toEqual([{ id: held.trim() }]);
   });
-}
-
-const running = process.env["TURNLOG_TEST_POSTGRES"];
-if (running !== undefined) {
-  const create = async () => opened(await newStore(running));
-  describeEventStore("the server of TURNLOG_TEST_POSTGRES", create);
-  describeSnapshots("the server of TURNLOG_TEST_POSTGRES", create);
-  describeViews("the server of TURNLOG_TEST_POSTGRES", create);
-  describeLiveness("the server of TURNLOG_TEST_POSTGRES", create, openedAgain);
 }
 
 if (hasPostgres) describe("a server of Postgres", withServer);

@@ -4,7 +4,6 @@ import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { type LeasePace, leasePace } from "../../../src/stores/leases/lease-watch.ts";
 import { openWithPace, type PostgresStore, type PostgresStoreOptions } from "../../../src/stores/postgres/open.ts";
 import { grantPostgresRoles, initPostgresStore, type PostgresRoles } from "../../../src/stores/postgres/setup.ts";
-import type { PostgresServer } from "./postgres-server.ts";
 
 export type OpenedOptions = PostgresStoreOptions & {
   /** How leases are renewed and judged; as for everybody when absent. */
@@ -40,11 +39,14 @@ export async function newStore(url: string, roles: PostgresRoles = {}): Promise<
   return own;
 }
 
+/** A server whose databases have addresses. */
+type Reachable = { readonly url: (database: string) => string };
+
 /**
  * Empty stores of one server. Creating tables takes ten times as long as emptying them, so a store is used again after its test: under
  * another id, at later positions.
  */
-export function createEmptyStores(server: PostgresServer, roles: PostgresRoles = {}) {
+export function createEmptyStores(server: Reachable, roles: PostgresRoles = {}) {
   const free: string[] = [];
   return async (): Promise<string> => {
     const used = free.pop();

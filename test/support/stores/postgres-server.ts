@@ -24,6 +24,9 @@ export const whyNoPostgres =
 
 export const postgresProgram = (name: string): string => join(folder, name);
 
+/** Packages that bring a server alone lack some. */
+export const hasPostgresProgram = (name: string): boolean => existsSync(postgresProgram(name));
+
 /** A server of its own on a loopback port, in a temporary folder. */
 export type PostgresServer = {
   readonly port: number;
