@@ -31,8 +31,11 @@ export type CacheReportOptions = {
   readonly rules: Partial<CacheRules>;
 };
 
-/** How many earlier requests of an endpoint to compare with: their bodies are made again. */
-const maxCompared = 100;
+/**
+ * How many earlier requests of an endpoint to compare with, and how much of their prompts: they are made again, and in a long conversation each has
+ * megabytes.
+ */
+const [maxCompared, maxComparedBytes] = [100, 16_000_000];
 
 /** Explains the cache of a request that was found with a trail. */
 export async function explainCache(
@@ -177,11 +180,16 @@ const isRejected = ({ outcomes }: CacheTrail, { request }: SentPrompt): boolean 
 
 function walked(earlier: readonly SentPrompt[], own: CachedRequest, asked: Asked): CacheVerdict | null {
   const { outcomes } = asked.trail;
-  const prompts = earlier
-    .slice(-maxCompared)
-    .map((each) => [each, whole(each, outcomes.get(each.request.inferenceId), asked)] as const)
-    .flatMap(([{ request }, each]) => (each === null ? [] : [within(each, request.scope)]));
-  return walkCache([...prompts, within(own, asked.prompt.request.scope)]).at(-1) ?? null;
+  const prompts: CachedRequest[] = [];
+  let bytes = 0;
+  for (const each of earlier.slice(-maxCompared).toReversed()) {
+    const prompt = whole(each, outcomes.get(each.request.inferenceId), asked);
+    if (prompt === null) continue;
+    prompts.push(within(prompt, each.request.scope));
+    bytes += prompt.units.reduce((sum, unit) => sum + unit.bytes, 0);
+    if (bytes > maxComparedBytes) break;
+  }
+  return walkCache([...prompts.toReversed(), within(own, asked.prompt.request.scope)]).at(-1) ?? null;
 }
 
 /** Endpoints do not see each other's entries. */

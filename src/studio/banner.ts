@@ -1,6 +1,7 @@
 import { counted, grouped } from "../base/counted.ts";
 import { excerpt } from "../base/printable.ts";
 import type { Divergence } from "../domain/events/inference-events.ts";
+import { describeCacheCause } from "../wording/describe-cache.ts";
 import { describeRequestReason } from "../wording/describe-reason.ts";
 import { actorLabel } from "../wording/labels.ts";
 import type { Reel } from "./reel.ts";
@@ -149,13 +150,19 @@ const fullWords = ({ data }: Step): string =>
 const sentWords = ({ data }: Step): string =>
   `${grouped(data.input.blocks - data.decision.sendFrom)} of ${counted(data.input.blocks, "block")} were sent, ${grouped(data.requestBytes)} bytes.`;
 
-function tokenWords({ outcome }: Step): string {
-  const tokens = outcome?.tokens ?? null;
+function tokenWords({ outcome, data }: Step): string {
+  const { tokens = null, cost } = outcome ?? {};
   if (tokens === null) return outcome === null ? "It has no answer yet." : "";
-  const { input, read } = tokens;
+  const { input, read, again } = tokens;
   if (read === null) return `${grouped(input)} tokens in; what was read from a cache is not told.`;
-  if (read === 0) return `None of ${counted(input, "input token")} was read from the cache.`;
-  return `${grouped(read)} of ${counted(input, "input token")} were read from the cache.`;
+  const share = read === 0 ? "None" : grouped(read);
+  const from = `${share} of ${counted(input, "input token")} ${read === 0 ? "was" : "were"} read from the cache`;
+  if (again === 0 || cost?.miss == null) return `${from}.`;
+  const { cause, author } = cost.miss;
+  const { actor } = data.decision.rejected?.divergence ?? { actor: null };
+  const isNamed = actor?.kind === "middleware" && author === `${actor.name}@${actor.version}`;
+  const why = isNamed ? "" : `: ${describeCacheCause(cause)}${author === null ? "" : `, by ${author}`}`;
+  return `${from}; ${grouped(again)} had been there and ${again === 1 ? "was" : "were"} paid again${why}.`;
 }
 
 const joined = (...sentences: readonly string[]): string => sentences.filter((each) => each !== "").join(" ");

@@ -7,9 +7,9 @@ import { recordedAt } from "../log/history/read-events.ts";
 import type { Blame, BlockChange } from "../projections/blame.ts";
 import { actorLabel } from "../wording/labels.ts";
 import { shownText } from "../wording/shown-text.ts";
-import { stripRequest } from "./overview-document.ts";
 import type { BiographyDocument, BiographyStep } from "./page-documents.ts";
 import type { Reel } from "./reel.ts";
+import { shownVerdict } from "./step.ts";
 import { textDifference } from "./text-difference.ts";
 
 /** What a step of a biography shows of a text at most; the rest is behind its event. */
@@ -80,5 +80,5 @@ function brokenBy(
   const divergence = next?.data.decision.rejected?.divergence;
   if (next === undefined || divergence?.blockId !== change.id) return null;
   if (divergence.actor?.kind === "middleware" && divergence.actor.name !== change.layer) return null;
-  return { revision: next.revision, verdict: stripRequest(next).verdict, bytes: next.data.requestBytes };
+  return { revision: next.revision, verdict: shownVerdict(next), bytes: next.data.requestBytes };
 }

@@ -1,4 +1,5 @@
 import { billConversations } from "../conversation/bill.ts";
+import { reportCaches } from "../conversation/cache.ts";
 import { searchConversations } from "../conversation/search.ts";
 import { createEventLog } from "../log/codec/event-log.ts";
 import type { Envelope, EventStore } from "../log/ports/event-store.ts";
@@ -33,6 +34,7 @@ function readingStore(events: EventStore): StudioStore {
   return {
     ...{ events, log, codecs },
     bill: (options) => billConversations(events, options ?? {}),
+    cache: (options) => reportCaches(events, options ?? {}),
     search: (text, options) => searchConversations(log, text, options ?? {}),
   };
 }

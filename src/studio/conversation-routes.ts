@@ -16,18 +16,23 @@ import { RefusedError } from "./failures.ts";
 import { rowFilter } from "./filter-rows.ts";
 import { findable, findRevision } from "./find-revision.ts";
 import type { HeldConversation, HeldConversations } from "./held-conversations.ts";
-import { overviewDocument } from "./overview-document.ts";
+import { groupsPage, overviewDocument, requestsPage } from "./overview-document.ts";
 import type { FindDocument, LogPage, VerifiedDocument } from "./page-documents.ts";
-import { listIn, pageOf, revisionIn, wholeOf } from "./query.ts";
+import type { Prices } from "./prices.ts";
+import { listIn, pageOf, placeIn, revisionIn, wholeOf } from "./query.ts";
 import { stackDocument } from "./stack-document.ts";
 import { stepAt } from "./step-at.ts";
 import { timeDocument } from "./time-document.ts";
 import { Verifications } from "./verifications.ts";
 
-type Store = Pick<TurnlogStore, "log" | "codecs">;
+type Store = Pick<TurnlogStore, "log" | "codecs"> & {
+  readonly conversations: HeldConversations;
+  readonly prices: Prices;
+};
 
 /** What the page asks about one conversation: the documents of commands, and the studio's own. */
-export function conversationRoutes(store: Store, conversations: HeldConversations): Hono {
+export function conversationRoutes(store: Store): Hono {
+  const { conversations, prices } = store;
   const { log, codecs } = store;
   const verified = new Verifications(store);
   const routes = new Hono();
@@ -36,8 +41,18 @@ export function conversationRoutes(store: Store, conversations: HeldConversation
 
   routes.get("/", async (context) => {
     const { reel } = await held(context);
-    const known = (name: string): number => wholeOf(context.req.query(name), name, 0);
-    return context.json(overviewDocument(reel, { groups: known("groups"), requests: known("requests") }));
+    const wanted = { groups: placeIn(context, "groups"), requests: placeIn(context, "requests") };
+    return context.json(overviewDocument(reel, wanted, await prices()));
+  });
+
+  routes.get("/groups", async (context) => {
+    const { reel } = await held(context);
+    return context.json(groupsPage(reel, placeIn(context, "from")));
+  });
+
+  routes.get("/requests", async (context) => {
+    const { reel } = await held(context);
+    return context.json(requestsPage(reel, placeIn(context, "from"), await prices()));
   });
 
   routes.get("/log", async (context) => {
@@ -120,7 +135,7 @@ export function conversationRoutes(store: Store, conversations: HeldConversation
     const { reel, fold } = await held(context);
     const request = requestOf(reel, revisionIn(context, reel.rows.length));
     const explained = await fold.request(request, codecs, (found, about) =>
-      explainRequest(log, found, { ...about, prices: null, rules: {} }),
+      prices().then((file) => explainRequest(log, found, { ...about, prices: file, rules: {} })),
     );
     return context.json(whyDocumentOf(reel, explained));
   });

@@ -1,25 +1,36 @@
+import type { PriceFile } from "../bill/price-file.ts";
 import { worstOf } from "./chains.ts";
 import { parentOf } from "./origin.ts";
 import {
-  type LogGroup,
+  type CacheVerdict,
+  groupStates,
   type OverviewDocument,
+  type PackedGroup,
   type PackedRequest,
+  type Part,
+  type RequestsPage,
   type StripRequest,
   verdicts,
 } from "./page-documents.ts";
 import type { Reel } from "./reel.ts";
-import type { Step } from "./step.ts";
+import { moneyOf } from "./request-costs.ts";
+import { msOf, type Step, shownVerdict } from "./step.ts";
 import { firstFrom } from "./step-at.ts";
+import { totalsOf } from "./totals.ts";
 
-/** What a page has already. */
-export type Known = { readonly groups: number; readonly requests: number };
+/** Groups and requests come in pages, so that an answer stays small however long the conversation is. */
+const pageSizes = { groups: 400, requests: 400 } as const;
 
-/** What the page of a conversation needs first: its strip, and its log by messages. */
-export function overviewDocument(reel: Reel, known: Known): OverviewDocument {
-  const { view, steps, rows, layers, head, damage, runs } = reel;
+/** The first group and the first request that the page asks for; null for the newest. */
+export type Wanted = { readonly groups: number | null; readonly requests: number | null };
+
+/** What the page of a conversation needs first: its totals, and the newest of its strip and its log. */
+export function overviewDocument(reel: Reel, wanted: Wanted, prices: PriceFile | null): OverviewDocument {
+  const { view, rows, layers, head, damage, runs } = reel;
   return {
     conversation: reel.id,
     title: view.title,
+    begins: reel.groups[0]?.words ?? "",
     labels: view.labels,
     parent: parentOf(view.origin),
     events: rows.length,
@@ -27,27 +38,67 @@ export function overviewDocument(reel: Reel, known: Known): OverviewDocument {
     runs,
     isOpen: view.client.run !== null,
     layers: [...layers].map(([name, isOwn]) => ({ name, isOwn })),
-    groups: { from: known.groups, items: groupsOf(reel, known.groups) },
-    requests: { from: known.requests, items: steps.slice(known.requests).map((step) => packed(stripRequest(step))) },
+    totals: totalsOf(reel, prices),
+    groups: groupsPage(reel, wanted.groups),
+    requests: requestsPage(reel, wanted.requests, prices),
     damage,
   };
 }
 
-const packed = ({ revision, verdict, bytes, heldBytes, ms, tokens }: StripRequest): PackedRequest => [
-  ...([revision, verdicts.indexOf(verdict), bytes, heldBytes, ms ?? -1] as const),
-  ...([tokens?.input ?? -1, tokens?.output ?? -1, tokens?.read ?? -1, tokens?.again ?? -1] as const),
-];
-
-export const stripRequest = ({ revision, at, verdict, data, heldBytes, outcome }: Step): StripRequest => ({
-  ...{ revision, heldBytes, bytes: data.requestBytes },
-  verdict: outcome?.isFailure === true ? "failed" : verdict,
-  tokens: outcome?.tokens ?? null,
-  ms: outcome === null ? null : Math.max(0, Date.parse(outcome.at) - Date.parse(at)),
-});
-
-function groupsOf({ groups, steps }: Reel, known: number): readonly LogGroup[] {
-  return groups.slice(known).map(({ from, to, words, state }) => {
+/** A page of the groups of the log. */
+export function groupsPage({ groups, steps }: Reel, wanted: number | null): Part<PackedGroup> {
+  return part(groups, { wanted, size: pageSizes.groups }, ({ from, to, words, state }) => {
     const own = steps.slice(firstFrom(steps, from), firstFrom(steps, to + 1));
-    return { from, to, words, state, worst: worstOf(own.map((step) => stripRequest(step).verdict)) };
+    const worst = worstOf(own.map(shownVerdict));
+    return [from, to, words, groupStates.indexOf(state), worst === null ? -1 : verdicts.indexOf(worst)];
   });
+}
+
+/** A page of the strip. */
+export function requestsPage({ steps }: Reel, wanted: number | null, prices: PriceFile | null): RequestsPage {
+  const places = new Map<string, number>();
+  const caches: CacheVerdict[] = [];
+  const placeOf = (cache: CacheVerdict | null): number => {
+    if (cache === null) return -1;
+    const key = JSON.stringify(cache);
+    const place = places.get(key) ?? caches.push(cache) - 1;
+    places.set(key, place);
+    return place;
+  };
+  return {
+    ...part(steps, { wanted, size: pageSizes.requests }, (step): PackedRequest => {
+      const { revision, verdict, bytes, heldBytes, ms, tokens, cache, money, missMoney } = stripRequest(step, prices);
+      return [
+        ...([revision, verdicts.indexOf(verdict), bytes, heldBytes, ms ?? -1] as const),
+        ...([tokens?.input ?? -1, tokens?.output ?? -1, tokens?.read ?? -1, tokens?.written ?? -1] as const),
+        ...([tokens?.again ?? -1, placeOf(cache)] as const),
+        ...(prices === null ? [] : [money, missMoney]),
+      ];
+    }),
+    caches,
+  };
+}
+
+function part<Item, Packed>(
+  items: readonly Item[],
+  { wanted, size }: { readonly wanted: number | null; readonly size: number },
+  pack: (item: Item) => Packed,
+): Part<Packed> {
+  const total = items.length;
+  const from = Math.min(total, wanted ?? Math.max(0, total - size));
+  return { from, total, items: items.slice(from, from + size).map(pack) };
+}
+
+/** A request as the strip shows it. */
+function stripRequest(step: Step, prices: PriceFile | null): StripRequest {
+  const { revision, data, heldBytes, outcome } = step;
+  const { cells = [], miss = null } = outcome?.cost ?? {};
+  const money = prices === null ? null : moneyOf(cells, prices);
+  return {
+    ...{ revision, heldBytes, bytes: data.requestBytes, verdict: shownVerdict(step), ms: msOf(step) },
+    tokens: outcome?.tokens ?? null,
+    cache: miss === null ? null : { cause: miss.cause, author: miss.author },
+    money: money?.total ?? null,
+    missMoney: money?.misses ?? null,
+  };
 }

@@ -27,6 +27,11 @@ export type StripRequest = {
   readonly heldBytes: number;
   /** Null if the answer did not say, or has not come. */
   readonly tokens: TokensOfRequest | null;
+  /** Why it read from the prompt cache what it read; null without an answer. */
+  readonly cache: CacheVerdict | null;
+  /** In dollars, as decimal text: what it cost, and what its miss cost more than reading would have; null without prices. */
+  readonly money: string | null;
+  readonly missMoney: string | null;
   /** From the request to its answer; null without one. */
   readonly ms: number | null;
 };
@@ -35,10 +40,14 @@ export type TokensOfRequest = {
   readonly input: number;
   /** Null if the provider does not say what it read from its cache. */
   readonly read: number | null;
-  /** About how many of the input were in the endpoint's previous request or answer, and were not read from the cache. */
+  readonly written: number;
+  /** How many of the input a cache had, and were paid for again: `lost` of `turnlog cache`. */
   readonly again: number;
   readonly output: number;
 };
+
+/** A cause of `turnlog cache`, and who changed the prompt: `redact@1.2.0` for a layer. */
+export type CacheVerdict = { readonly cause: string; readonly author: string | null };
 
 /** A message or a run of the log: it folds to one row. */
 export type LogGroup = {
@@ -52,14 +61,41 @@ export type LogGroup = {
 
 type LayerName = { readonly name: string; readonly isOwn: boolean };
 
-/** A part of a list that only grows: what comes from a place on. */
-export type Part<Item> = { readonly from: number; readonly items: readonly Item[] };
+/** A part of a list that only grows, and how long the list is. */
+export type Part<Item> = { readonly from: number; readonly total: number; readonly items: readonly Item[] };
 
 /**
- * A request in few bytes, because there are thousands: revision, verdict (its place in `verdicts`), bytes, held bytes, milliseconds, then
- * tokens: input, output, read, again; -1 for what is not known.
+ * A request in few bytes, because there are thousands: revision, verdict (its place in `verdicts`), bytes, held bytes, milliseconds; then tokens:
+ * input, output, read, written, again; the place of its cache verdict; -1 for what is not known. With prices, its money follows.
  */
-export type PackedRequest = readonly [number, number, number, number, number, number, number, number, number];
+export type PackedRequest = readonly [
+  ...(readonly [number, number, number, number, number, number, number, number, number, number, number]),
+  ...(readonly (string | null)[]),
+];
+
+/** A group in few bytes: from, to, words, the place of its state, and that of its worst verdict; -1 for none. */
+export type PackedGroup = readonly [number, number, string, number, number];
+
+export const groupStates = ["done", "open", "failed"] as const satisfies readonly LogGroup["state"][];
+
+/** A part of the strip: requests, and the cache verdicts that they name by place. */
+export type RequestsPage = Part<PackedRequest> & { readonly caches: readonly CacheVerdict[] };
+
+/** What all requests of a conversation come to. */
+export type Totals = {
+  /** The greatest request with what the server held for it, and the greatest input: the scales of the strip. */
+  readonly mostBytes: number;
+  readonly mostTokens: number;
+  readonly chained: number;
+  readonly bytes: number;
+  readonly heldBytes: number;
+  readonly ms: number;
+  /** As `turnlog cache` adds up: of the requests whose providers report what they read. */
+  readonly cache: { readonly requests: number; readonly input: number; readonly read: number; readonly lost: number };
+  readonly written: number;
+  readonly money: string | null;
+  readonly missMoney: string | null;
+};
 
 export const verdicts = [
   "first",
@@ -75,6 +111,8 @@ export const verdicts = [
 export type OverviewDocument = {
   readonly conversation: string;
   readonly title: string | null;
+  /** The beginning of its first message. */
+  readonly begins: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly parent: { readonly conversation: string; readonly revision: number | null } | null;
   readonly events: number;
@@ -84,9 +122,10 @@ export type OverviewDocument = {
   readonly isOpen: boolean;
   /** In the order in which runs name them, the engine's own first. */
   readonly layers: readonly LayerName[];
-  /** The groups and requests from a place on; the page has those before. */
-  readonly groups: Part<LogGroup>;
-  readonly requests: Part<PackedRequest>;
+  readonly totals: Totals;
+  /** The newest groups and requests, or those from a place on that the page asks for; others come in pages of their own. */
+  readonly groups: Part<PackedGroup>;
+  readonly requests: RequestsPage;
   /** The first event that cannot be read or followed: what the conversation was from there on is unknown. */
   readonly damage: { readonly revision: number; readonly message: string } | null;
 };
@@ -201,6 +240,26 @@ export type Span = {
   readonly isFailure: boolean;
 };
 
+/** The requests of a store that paid again for what a prompt cache had, the worst first; and what each day's came to. */
+export type MissesDocument = {
+  readonly worst: readonly {
+    readonly conversation: string;
+    readonly revision: number;
+    readonly at: string;
+    readonly cause: string;
+    readonly author: string | null;
+    /** Tokens that were paid again: all of them, and those that were written to the cache again. */
+    readonly lost: number;
+    readonly written: number;
+    /** What they cost more than reading them would have, in dollars; null without a price. */
+    readonly money: string | null;
+  }[];
+  /** How many of the conversations with misses were read for that list, those with the most first. */
+  readonly read: number;
+  readonly conversations: number;
+  readonly days: readonly { readonly day: string; readonly lost: number; readonly money: string | null }[];
+};
+
 export type ChangesDocument = {
   /** Pass it as `after` next time. */
   readonly after: string;
@@ -217,7 +276,7 @@ export type ErrorDocument = {
 
 /** Where the next event of a kind is. */
 export type FindDocument = {
-  readonly what: "edit" | "answer" | "break" | "turn";
+  readonly what: "edit" | "answer" | "break" | "turn" | "miss";
   readonly revision: number | null;
 };
 

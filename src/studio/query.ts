@@ -11,6 +11,12 @@ export function wholeOf(text: string | undefined, name: string, otherwise: numbe
   throw new RefusedError(400, "input", { message: `${name} is '${text.slice(0, 40)}': give a whole number` });
 }
 
+/** The first place that is wanted of a list; null for its newest items. */
+export function placeIn(context: Context, name: string): number | null {
+  const text = context.req.query(name) ?? "";
+  return text === "" ? null : wholeOf(text, name, 0);
+}
+
 /** `from` and `n` of a page. */
 export const pageOf = (context: Context, rows: number): { readonly from: number; readonly n: number } => ({
   from: wholeOf(context.req.query("from"), "from", 0),

@@ -17,6 +17,7 @@ import { type BlockLabels, noLabels, noteLabels } from "../wording/labels.ts";
 import { type FoldedGroup, groupAfter } from "./log-groups.ts";
 import { holeRow, logRow, unreadableRow } from "./log-row.ts";
 import type { LogRow, OverviewDocument } from "./page-documents.ts";
+import { CostReader } from "./request-costs.ts";
 import { HeldBytes, noteOutcome, type Step, stepOf } from "./step.ts";
 
 export type ReelOptions = { readonly isRedacted?: boolean };
@@ -42,6 +43,7 @@ export class Reel {
   readonly #log: EventLog;
   readonly #skipped: SkippedEvents;
   readonly view: ConversationView;
+  readonly costs: CostReader;
   readonly #held = new HeldBytes();
   #head: Head | null = null;
   #damage: OverviewDocument["damage"] = null;
@@ -58,6 +60,7 @@ export class Reel {
     this.#log = log;
     this.#skipped = skipped;
     this.view = conversationView.initial(conversationStream(id));
+    this.costs = new CostReader(conversationStream(id));
   }
 
   /** Reads all of it. */
@@ -155,9 +158,10 @@ export class Reel {
     }
     const { event } = recorded;
     if (event.type === "TurnEdited") this.touched.set(recorded.revision, touchedBy(event.data));
-    const step = stepOf(recorded, this.view, { held: this.#held, last: this.steps.at(-1) ?? null });
+    const step = stepOf(recorded, this.view, this.#held);
     this.#held.note(recorded);
-    if (step === null) noteOutcome(this.steps, recorded, this.view);
+    const cost = this.costs.take(recorded);
+    if (step === null) noteOutcome(this.steps, recorded, { view: this.view, cost });
     else this.steps.push(step);
   }
 

@@ -5,12 +5,11 @@ import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { describeReason } from "../wording/describe-reason.ts";
 import { labelIn } from "../wording/labels.ts";
 import { bannerOf, nothingSent } from "./banner.ts";
-import { stripRequest } from "./overview-document.ts";
 import type { Reel } from "./reel.ts";
 import type { HeldContext, StackDocument, StackLayer } from "./stack-documents.ts";
 import { beginningOf, draftRows, foldRows, rowDocument } from "./stack-rows.ts";
-import type { Step } from "./step.ts";
-import { stepAt } from "./step-at.ts";
+import { msOf, type Step } from "./step.ts";
+import { firstFrom, stepAt } from "./step-at.ts";
 
 export type StackWindow = {
   /** The place of the first row, and how many rows. */
@@ -40,7 +39,13 @@ export function stackDocument(reel: Reel, revision: number, window: StackWindow)
     client: { blocks: step.client.length, revision: Math.max(0, step.runStart - 1) },
     layers: layersOf(reel, step),
     request: {
-      ...{ revision: step.revision, verdict: step.verdict, model: step.model, bytes: data.requestBytes },
+      ...{
+        place: firstFrom(reel.steps, step.revision),
+        revision: step.revision,
+        verdict: step.verdict,
+        model: step.model,
+        bytes: data.requestBytes,
+      },
       blocks: data.input.blocks,
       blocksSent: data.input.blocks - sendFrom,
       heldBytes: step.heldBytes,
@@ -48,7 +53,7 @@ export function stackDocument(reel: Reel, revision: number, window: StackWindow)
     },
     answer: outcome && {
       ...{ revision: outcome.revision, isFailure: outcome.isFailure, words: outcome.words },
-      ...{ tokens: outcome.tokens?.output ?? null, ms: stripRequest(step).ms ?? 0 },
+      ...{ tokens: outcome.tokens?.output ?? null, ms: msOf(step) ?? 0 },
       blocks: outcome.blocks.map((block, place) => ({
         index: outgoing.length + place,
         label: labelIn(labels.labels, block),

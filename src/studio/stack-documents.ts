@@ -73,6 +73,8 @@ export type StackDocument = {
   readonly client: { readonly blocks: number; readonly revision: number };
   readonly layers: readonly StackLayer[];
   readonly request: {
+    /** Among all requests of the conversation, from 0. */
+    readonly place: number;
     readonly revision: number;
     readonly verdict: Verdict;
     readonly blocks: number;

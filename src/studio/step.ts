@@ -9,8 +9,8 @@ import type { Turn } from "../domain/turn.ts";
 import { outgoingTurn } from "../engine/planning/recorded-request.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { ServerContext } from "../projections/server-contexts.ts";
-import { answerCounts } from "../providers/answer-counts.ts";
 import type { TokensOfRequest, Verdict } from "./page-documents.ts";
+import { type AnswerCost, tokensOf } from "./request-costs.ts";
 
 /** What a layer got and handed on, on the way to a request. */
 type Pass = {
@@ -42,8 +42,6 @@ export type Step = {
   readonly contexts: number;
   /** About how many bytes the server held, so that they were not sent. */
   readonly heldBytes: number;
-  /** Of all requests so far to this endpoint: the tokens of its newest prompt and answer. */
-  readonly previousTokens: number | null;
   outcome: Outcome | null;
 };
 
@@ -55,14 +53,11 @@ type Outcome = {
   readonly responseId: string | null;
   readonly blocks: readonly Block[];
   readonly tokens: TokensOfRequest | null;
+  readonly cost: AnswerCost;
 };
 
 /** The step that a request begins; null for other events. */
-export function stepOf(
-  recorded: RecordedEvent,
-  view: ConversationView,
-  known: { readonly held: HeldBytes; readonly last: Step | null },
-): Step | null {
+export function stepOf(recorded: RecordedEvent, view: ConversationView, held: HeldBytes): Step | null {
   const { event, revision, at, runId } = recorded;
   if (!isRequest(event) || event.type === "WarmUpRequested") return null;
   const { data } = event;
@@ -80,8 +75,7 @@ export function stepOf(
     passes: isOwnRun && !isAside(frame) ? passesOf(view, frame) : [],
     newest: view.newest.get(data.scope) ?? null,
     contexts: view.server.contexts.length,
-    heldBytes: known.held.at(data),
-    previousTokens: view.newest.get(data.scope)?.context.tokens ?? known.last?.outcome?.tokens?.input ?? null,
+    heldBytes: held.at(data),
   };
 }
 
@@ -134,34 +128,22 @@ export class HeldBytes {
 export function noteOutcome(
   steps: readonly Step[],
   { event, revision, at }: RecordedEvent,
-  view: ConversationView,
+  { view, cost }: { readonly view: ConversationView; readonly cost: AnswerCost },
 ): void {
   if (event.type !== "ResponseReceived" && event.type !== "InferenceFailed") return;
   const step = steps.findLast(({ data }) => data.inferenceId === event.data.inferenceId);
   if (step === undefined) return;
-  const { settings } = view.server;
+  const told = { revision, at, cost, tokens: tokensOf(cost) };
   if (event.type === "InferenceFailed") {
     const { message, status, kind, outcome } = event.data;
     const words = `${outcome === "rejected" ? "refused" : "failed"} (${status ?? kind}): ${excerpt(message, 160)}`;
-    step.outcome = {
-      ...{ revision, at, isFailure: true, words, responseId: null, tokens: null, blocks: [] },
-    };
+    step.outcome = { ...told, isFailure: true, words, responseId: null, blocks: [] };
     return;
   }
-  const { usage, responseId, status, rest, echoed } = event.data;
-  const declared = settings.get(step.data.settingsDigest) ?? {};
-  const repeated = Object.fromEntries(echoed.map((name) => [name, declared[name] ?? null]));
-  const counts =
-    usage === undefined
-      ? null
-      : answerCounts.countsOf({ usage, encoder: step.data.encoder, members: { ...rest, ...repeated } });
+  const { responseId, status } = event.data;
   step.outcome = {
-    ...{ revision, at, isFailure: false, responseId, blocks: blocksOf(step, view) },
+    ...{ ...told, isFailure: false, responseId, blocks: blocksOf(step, view) },
     words: status === "completed" ? "" : (status ?? "no status"),
-    tokens:
-      counts?.input === undefined
-        ? null
-        : tokensOf(step, { input: counts.input, output: counts.output ?? 0, read: counts.cacheRead ?? null }),
   };
 }
 
@@ -169,11 +151,13 @@ export function noteOutcome(
 const blocksOf = ({ data, outgoing }: Step, { client }: ConversationView): readonly Block[] =>
   client.run?.turns.response(data.inferenceId)?.after(outgoing.length) ?? [];
 
-function tokensOf(step: Step, { input, output, read }: Omit<TokensOfRequest, "again">): TokensOfRequest {
-  const before = Math.min(step.previousTokens ?? 0, input);
-  return { input, output, read, again: read === null ? 0 : Math.max(0, before - read) };
-}
-
 /** The part of a Turn's beginning that is sent as instructions. */
 export const instructionBlocks = ({ outgoing, data }: Step): number =>
   data.input.outgoing === undefined ? 0 : Math.max(0, outgoing.length - data.input.blocks);
+
+/** How a request was sent, or that it failed. */
+export const shownVerdict = ({ verdict, outcome }: Step): Verdict => (outcome?.isFailure === true ? "failed" : verdict);
+
+/** From the request to its answer; null without one. */
+export const msOf = ({ at, outcome }: Step): number | null =>
+  outcome === null ? null : Math.max(0, Date.parse(outcome.at) - Date.parse(at));

@@ -7,10 +7,12 @@ import { conversationIdSchema, conversationOfStream, conversationStream } from "
 import type { EventStore } from "../log/ports/event-store.ts";
 import { chainOf } from "./chains.ts";
 import { RefusedError } from "./failures.ts";
+import { Misses } from "./misses.ts";
 import type { ChainsDocument, ChangesDocument } from "./page-documents.ts";
+import { pricesFrom } from "./prices.ts";
 import { listIn, wholeOf } from "./query.ts";
 
-type Store = Pick<TurnlogStore, "events" | "log" | "bill" | "search">;
+type Store = Pick<TurnlogStore, "events" | "log" | "bill" | "cache" | "search">;
 
 /** The most conversations whose chains are read at once. */
 const mostChains = 40;
@@ -19,6 +21,8 @@ const mostChains = 40;
 export function storeRoutes(store: Store, { prices }: { readonly prices: string | undefined }): Hono {
   const { events } = store;
   const chains = new Chains(events);
+  const misses = new Misses(events);
+  const pricesOfStudio = pricesFrom(prices);
   const routes = new Hono();
   routes.get("/conversations", async (context) => {
     const { cursor, sort, order, state, losses, label } = context.req.query();
@@ -65,6 +69,16 @@ export function storeRoutes(store: Store, { prices }: { readonly prices: string 
         ...(prices === undefined ? {} : { prices }),
       }),
     );
+  });
+  routes.get("/cache", async (context) => {
+    const { since } = context.req.query();
+    return context.json(
+      await store.cache({ ...(since === undefined ? {} : { since }), ...(prices === undefined ? {} : { prices }) }),
+    );
+  });
+  routes.get("/misses", async (context) => {
+    const { since } = context.req.query();
+    return context.json(await misses.document(since === undefined ? null : since, await pricesOfStudio()));
   });
   routes.get("/changes", async (context) => context.json(await changesAfter(events, context.req.query("after"))));
   return routes;

@@ -4,13 +4,14 @@ import { conversationRoutes } from "./conversation-routes.ts";
 import { failureAnswer, RefusedError } from "./failures.ts";
 import { HeldConversations } from "./held-conversations.ts";
 import type { StoreDocument } from "./page-documents.ts";
+import { pricesFrom } from "./prices.ts";
 import { storeRoutes } from "./store-routes.ts";
 
 /** A file of the page. */
 export type PageFile = { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string };
 
 /** What the studio reads of a store. */
-export type StudioStore = Pick<TurnlogStore, "events" | "log" | "codecs" | "bill" | "search">;
+export type StudioStore = Pick<TurnlogStore, "events" | "log" | "codecs" | "bill" | "cache" | "search">;
 
 export type StudioOptions = {
   readonly store: StudioStore;
@@ -52,7 +53,8 @@ export function studioOver(
   });
   app.get("/api/store", (context) => context.json(about));
   app.route("/api", storeRoutes(store, { prices }));
-  app.route("/api/c/:id", conversationRoutes(store, held));
+  const { log, codecs } = store;
+  app.route("/api/c/:id", conversationRoutes({ log, codecs, conversations: held, prices: pricesFrom(prices) }));
   app.all("/api/*", () => {
     throw new RefusedError(404, "not-found", { message: "there is no such part of the studio" });
   });

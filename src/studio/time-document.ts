@@ -1,7 +1,6 @@
-import { stripRequest } from "./overview-document.ts";
 import type { LogRow, Span, TimeDocument } from "./page-documents.ts";
 import type { Reel } from "./reel.ts";
-import type { Step } from "./step.ts";
+import { type Step, shownVerdict } from "./step.ts";
 import { firstFrom } from "./step-at.ts";
 
 /** What took how long in the run that a revision belongs to, as tracing tools draw it. */
@@ -24,7 +23,7 @@ export function timeDocument(reel: Reel, revision: number): TimeDocument {
 type Ms = (at: string) => number;
 
 function spansOfStep(step: Step, ms: Ms): readonly Span[] {
-  const { verdict } = stripRequest(step);
+  const verdict = shownVerdict(step);
   const { revision, at, outcome, model } = step;
   const asked: Span = {
     ...{ revision, sign: "request", name: model ?? "request", layerNumber: null, verdict, fromMs: ms(at) },

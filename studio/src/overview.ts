@@ -1,38 +1,43 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import {
+  type CacheVerdict,
+  groupStates,
   type LogGroup,
   type OverviewDocument,
+  type PackedGroup,
   type PackedRequest,
   type Part,
+  type RequestsPage,
   type StripRequest,
   verdicts,
 } from "../../src/studio/page-documents.ts";
 import { load, SourceError } from "./source.ts";
 
-/** A conversation as its page has it: whole. */
+/** A conversation as its page has it. What has not come yet has its place, so that nothing moves when it comes. */
 export type Overview = Omit<OverviewDocument, "groups" | "requests"> & {
-  readonly groups: readonly LogGroup[];
-  readonly requests: readonly StripRequest[];
+  readonly groups: readonly (LogGroup | null)[];
+  readonly requests: readonly (StripRequest | null)[];
 };
 
-type Shown = { readonly overview: Overview | null; readonly error: SourceError | null; readonly retry: () => void };
+type State = { readonly overview: Overview | null; readonly error: SourceError | null };
+
+type Shown = State & { readonly retry: () => void };
 
 /** The newest of groups and requests may still change: they are asked for again. */
 const mayChange = 3;
 
-/** Loads a conversation, and then only what is new. */
+/** Loads a conversation, its newest part first, and then only what is new. */
 export function useOverview(id: string, version: number): Shown {
-  const [state, setState] = useState<{ readonly overview: Overview | null; readonly error: SourceError | null }>({
-    overview: null,
-    error: null,
-  });
+  const [state, setState] = useState<State>({ overview: null, error: null });
   const [tries, setTries] = useState(0);
   const known = useRef<Overview | null>(null);
+  const show = (overview: Overview): void => {
+    known.current = overview;
+    setState({ overview, error: null });
+  };
   useEffect(() => {
     const controller = new AbortController();
-    const { groups = [], requests = [] } = known.current ?? {};
-    const from = [Math.max(0, groups.length - mayChange), Math.max(0, requests.length - mayChange)];
-    load<OverviewDocument>(`/api/c/${id}?groups=${from[0]}&requests=${from[1]}`, controller.signal).then(
+    load<OverviewDocument>(`/api/c/${id}${askingFor(known.current)}`, controller.signal).then(
       (document) => {
         // The store was set back, or holds another log now: what is known is of no use.
         if (known.current !== null && document.events < known.current.events) {
@@ -40,13 +45,12 @@ export function useOverview(id: string, version: number): Shown {
           setTries((count) => count + 1);
           return;
         }
-        const overview = {
-          ...document,
-          groups: joined(groups, document.groups),
-          requests: joined(requests, { ...document.requests, items: document.requests.items.map(unpacked) }),
-        };
-        known.current = overview;
-        setState({ overview, error: null });
+        const { groups, requests, ...told } = document;
+        show({
+          ...told,
+          groups: joined(known.current?.groups ?? [], groups, unpackedGroup),
+          requests: joined(known.current?.requests ?? [], requests, unpackedRequest(requests.caches)),
+        });
       },
       (error: unknown) => {
         if (!controller.signal.aborted && error instanceof SourceError)
@@ -55,18 +59,65 @@ export function useOverview(id: string, version: number): Shown {
     );
     return () => controller.abort();
   }, [id, version, tries]);
+  useMissing(id, state.overview, (filled) => {
+    if (known.current !== null) show(filled(known.current));
+  });
   return { ...state, retry: () => setTries((count) => count + 1) };
 }
 
-const joined = <Item>(before: readonly Item[], { from, items }: Part<Item>): readonly Item[] => [
-  ...before.slice(0, from),
-  ...items,
-];
-
-function unpacked(request: PackedRequest): StripRequest {
-  const [revision, verdict, bytes, heldBytes, ms, input, output, read, again] = request;
-  return {
-    ...{ revision, bytes, heldBytes, verdict: verdicts[verdict] ?? "whole", ms: ms < 0 ? null : ms },
-    tokens: input < 0 ? null : { input, output, again, read: read < 0 ? null : read },
-  };
+/** The newest places that may have changed; nothing is known before the first answer, which has the newest. */
+function askingFor(overview: Overview | null): string {
+  if (overview === null) return "";
+  const { groups, requests } = overview;
+  return `?groups=${Math.max(0, groups.length - mayChange)}&requests=${Math.max(0, requests.length - mayChange)}`;
 }
+
+/** Loads what an answer has left out, page by page, from the beginning. */
+function useMissing(
+  id: string,
+  overview: Overview | null,
+  onPage: (filled: (now: Overview) => Overview) => void,
+): void {
+  const groups = overview?.groups.indexOf(null) ?? -1;
+  const requests = overview?.requests.indexOf(null) ?? -1;
+  useEffect(() => {
+    if (groups < 0) return undefined;
+    const controller = new AbortController();
+    load<Part<PackedGroup>>(`/api/c/${id}/groups?from=${groups}`, controller.signal).then(
+      (page) => onPage((now) => ({ ...now, groups: joined(now.groups, page, unpackedGroup) })),
+      () => undefined,
+    );
+    return () => controller.abort();
+  }, [id, groups]);
+  useEffect(() => {
+    if (requests < 0) return undefined;
+    const controller = new AbortController();
+    load<RequestsPage>(`/api/c/${id}/requests?from=${requests}`, controller.signal).then(
+      (page) => onPage((now) => ({ ...now, requests: joined(now.requests, page, unpackedRequest(page.caches)) })),
+      () => undefined,
+    );
+    return () => controller.abort();
+  }, [id, requests]);
+}
+
+function joined<Packed, Item extends object>(
+  before: readonly (Item | null)[],
+  { from, total, items }: Part<Packed>,
+  unpack: (packed: Packed) => Item,
+): readonly (Item | null)[] {
+  const all = Array.from({ length: Math.max(total, before.length) }, (_, place) => before[place] ?? null);
+  for (const [place, item] of items.entries()) all[from + place] = unpack(item);
+  return all;
+}
+
+const unpackedGroup = ([from, to, words, state, worst]: PackedGroup): LogGroup => ({
+  ...{ from, to, words, state: groupStates[state] ?? "done", worst: verdicts[worst] ?? null },
+});
+
+const unpackedRequest =
+  (caches: readonly CacheVerdict[]) =>
+  ([revision, verdict, bytes, heldBytes, ms, input, output, read, written, again, cache, ...money]: PackedRequest) => ({
+    ...{ revision, bytes, heldBytes, verdict: verdicts[verdict] ?? "whole", ms: ms < 0 ? null : ms },
+    tokens: input < 0 ? null : { input, output, written, again, read: read < 0 ? null : read },
+    ...{ cache: caches[cache] ?? null, money: money[0] ?? null, missMoney: money[1] ?? null },
+  });

@@ -22,7 +22,8 @@ const store = (name: string, value: string): void => {
 const isTheme = (text: string | null): text is Theme => text === "system" || text === "light" || text === "dark";
 
 const given = stored("turnlog-theme");
-const theme = signal<Theme>(isTheme(given) ? given : "system");
+/** The theme that the reader chose. */
+export const theme = signal<Theme>(isTheme(given) ? given : "system");
 
 export const hasKeys = signal(stored("turnlog-keys") !== "off");
 

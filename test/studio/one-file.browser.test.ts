@@ -42,7 +42,8 @@ test("export --html writes one file that opens from disk, offline, and shows the
   await page.getByRole("link", { name: "Story of block 5" }).click();
   await page.getByText("This ended the chain").waitFor();
   await page.getByRole("link", { name: "Costs" }).click();
-  await page.locator(".table").waitFor();
+  await page.getByRole("table", { name: "Bill by layer" }).waitFor();
+  await page.getByRole("table", { name: "Misses by cause" }).waitFor();
   await page.goBack();
   await page.getByText("This ended the chain").waitFor();
   await page.reload();

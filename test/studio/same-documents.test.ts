@@ -37,6 +37,8 @@ test("every route answers what its command prints as --json, at any revision and
     expect(await told(`/request/${revision}`), `request ${sent}`).toEqual(await printed("request", sent));
   }
   expect(await here.get("/api/bill?by=conversation")).toEqual(await printed("bill", "--by", "conversation"));
+  expect(await here.get("/api/bill?by=layer")).toEqual(await printed("bill", "--by", "layer"));
+  expect(await here.get("/api/cache")).toEqual(await printed("cache", "--all"));
   expect(await here.get("/api/search?q=hotel&n=20")).toEqual(await printed("search", "hotel"));
   expect(await here.get("/api/conversations?n=20")).toEqual(await printed("ls"));
 });

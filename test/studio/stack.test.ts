@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { LogPage, OverviewDocument } from "../../src/studio/page-documents.ts";
+import { type LogPage, type OverviewDocument, verdicts } from "../../src/studio/page-documents.ts";
 import type { StackDocument, StackRow } from "../../src/studio/stack-documents.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
@@ -94,7 +94,7 @@ test("the overview adds up to what ls says", async () => {
   const [listed] = (await demo.store.list()).conversations;
   const sum = (place: 2 | 3): number => overview.requests.items.reduce((all, each) => all + each[place], 0);
   expect([sum(2), sum(3)]).toEqual([listed?.bytesSent, listed?.bytesSaved]);
-  expect(overview.groups.items.map(({ from, to, worst }) => [from, to, worst])).toEqual([
+  expect(overview.groups.items.map(([from, to, , , worst]) => [from, to, verdicts[worst]])).toEqual([
     [0, 19, "first"],
     [20, 34, "rebased"],
     [35, 43, "chained"],

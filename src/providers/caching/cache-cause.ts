@@ -82,11 +82,21 @@ type Nearest = { readonly prompt: KnownPrompt; readonly shared: number };
 function nearest({ prefixes }: Known, prompts: readonly KnownPrompt[]): Nearest | null {
   let best: Nearest | null = null;
   for (const prompt of prompts.toReversed()) {
-    const first = prefixes.findIndex((prefix, place) => prompt.prefixes[place] !== prefix);
-    const shared = (first < 0 ? prefixes.length : first) - 1;
+    const shared = equalPrefixes(prefixes, prompt.prefixes) - 1;
     if (best === null || shared > best.shared) best = { prompt, shared };
   }
   return best;
+}
+
+/** How many prefixes are the same. Each digest covers the ones before it, so those are equal too. */
+function equalPrefixes(left: readonly string[], right: readonly string[]): number {
+  let [low, high] = [0, Math.min(left.length, right.length)];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (left[middle - 1] === right[middle - 1]) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 /** What the rules say about a prompt that shares its partition with an earlier one. */

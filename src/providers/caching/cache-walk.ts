@@ -2,7 +2,7 @@ import { sha256OfPair } from "../../base/sha256.ts";
 import { type KnownEntry, type KnownPrompt, verdictOn } from "./cache-cause.ts";
 import type { CacheUnit } from "./cache-prompt.ts";
 import type { CachedRequest, CacheVerdict } from "./cache-verdict.ts";
-import { tokensAt } from "./estimated-tokens.ts";
+import { tokensIn } from "./estimated-tokens.ts";
 
 /**
  * The verdict on each of these requests, oldest first: a fold over all requests of one endpoint scope. It looks nothing up, so the same
@@ -22,7 +22,7 @@ class CacheWalk {
 
   next(request: CachedRequest): CacheVerdict {
     const prefixes = prefixesOf(request.units);
-    const tokens = (place: number) => tokensAt(place, { request, prefixes, totals: this.#totals });
+    const tokens = tokensIn({ request, prefixes, totals: this.#totals });
     const entryAt = (place: number): KnownEntry | undefined => this.#entries.get(keyOf(request, prefixes[place]));
     const { verdict, read } = verdictOn({ request, prefixes, prompts: this.#prompts, entryAt, tokens });
     // Whether an entry was refreshed is not known of a request that another machine may have answered.

@@ -1,10 +1,12 @@
 import { useSignal } from "@preact/signals";
 import type { z } from "zod";
+import type { cacheDocument } from "../../../src/documents/caching.ts";
 import type { billDocument } from "../../../src/documents/stores.ts";
-import type { StoreDocument } from "../../../src/studio/page-documents.ts";
+import type { MissesDocument, StoreDocument } from "../../../src/studio/page-documents.ts";
 import { useCommands } from "../keys.ts";
 import { changes } from "../live.ts";
 import { Figures, Notes } from "../parts/cost-figures.tsx";
+import { MissesByCause, Worst, WorstBanner } from "../parts/cost-misses.tsx";
 import { Rows } from "../parts/cost-rows.tsx";
 import { Failure, Skeleton } from "../parts/failure.tsx";
 import { Shell } from "../parts/shell.tsx";
@@ -12,26 +14,30 @@ import { route, setQuery } from "../route.ts";
 import { useLoaded } from "../source.ts";
 
 type Bill = z.infer<typeof billDocument>;
+type Caches = z.infer<typeof cacheDocument>;
 
-const kinds = ["model", "conversation", "day", "provider", "run"] as const;
+const kinds = ["layer", "model", "conversation", "day", "provider", "run"] as const;
+const usual = "layer";
 
-/** What conversations cost: the numbers of `turnlog bill`. */
+/** What conversations cost, and who made it so: the numbers of `turnlog bill` and `turnlog cache`. */
 export function Costs() {
   const { query } = route.value;
-  const by = query.get("by") ?? "model";
+  const by = query.get("by") ?? usual;
   const since = query.get("since") ?? "";
-  const wanted = (kind: string): string =>
-    `/api/bill?by=${encodeURIComponent(kind)}${since === "" ? "" : `&since=${encodeURIComponent(since)}`}`;
+  const after = since === "" ? "" : `since=${encodeURIComponent(since)}`;
+  const wanted = (kind: string): string => `/api/bill?by=${encodeURIComponent(kind)}&${after}`;
   const store = useLoaded<StoreDocument>("/api/store");
   const { data, error, isSlow, isOld, retry } = useLoaded<Bill>(wanted(by), changes.value);
   const days = useLoaded<Bill>(wanted("day"), changes.value);
+  const caches = useLoaded<Caches>(`/api/cache?${after}`, changes.value);
+  const misses = useLoaded<MissesDocument>(`/api/misses?${after}`, changes.value);
   const label = useSignal(by.startsWith("label:") ? by.slice(6) : "");
   useCommands([
     ...kinds.map((kind) => ({
       key: "",
       words: `Costs by ${kind}`,
       group: "Costs",
-      run: () => setQuery({ by: kind === "model" ? null : kind }),
+      run: () => setQuery({ by: kind === usual ? null : kind }),
     })),
     {
       key: "y",
@@ -40,14 +46,15 @@ export function Costs() {
       run: () => void navigator.clipboard.writeText(JSON.stringify({ version: 1, data }, null, 2)),
     },
   ]);
-  const command = `turnlog bill --by ${by}${since === "" ? "" : ` --since ${since}`}${store.data?.prices == null ? "" : ` --prices ${store.data.prices}`}`;
+  const flags = `${since === "" ? "" : ` --since ${since}`}${store.data?.prices == null ? "" : ` --prices ${store.data.prices}`}`;
   return (
     <Shell
       title="Costs"
       foot={
         <>
-          <span>
-            the same numbers as <span class="mono">{command}</span>
+          <span class="cut">
+            the same numbers as <span class="mono">{`turnlog bill --by ${by}${flags}`}</span> and{" "}
+            <span class="mono">{`turnlog cache --all${flags}`}</span>
           </span>
           <span class="right hint-more">
             <span>
@@ -67,9 +74,9 @@ export function Costs() {
               <button
                 key={kind}
                 type="button"
-                class={`ghost ${kind === "run" || kind === "provider" ? "optional" : ""}`}
+                class={`ghost ${kind === "run" || kind === "provider" || kind === "day" ? "optional" : ""}`}
                 aria-pressed={by === kind}
-                onClick={() => setQuery({ by: kind === "model" ? null : kind })}
+                onClick={() => setQuery({ by: kind === usual ? null : kind })}
               >
                 {kind}
               </button>
@@ -83,7 +90,7 @@ export function Costs() {
                 aria-label="Name of a label"
                 value={label.value}
                 onInput={(event) => (label.value = event.currentTarget.value)}
-                onChange={() => setQuery({ by: label.value === "" ? null : `label:${label.value}` })}
+                onChange={() => setQuery({ by: label.value.trim() === "" ? null : `label:${label.value.trim()}` })}
               />
             </label>
             <label class="ghost optional">
@@ -109,9 +116,15 @@ export function Costs() {
           {data === null && error === null && isSlow ? <Skeleton rows={12} /> : null}
           {data === null ? null : (
             <>
-              <Figures bill={data} days={days.data} />
+              <Figures bill={data} days={days.data} caches={caches.data} misses={misses.data} />
+              <WorstBanner caches={caches.data} misses={misses.data} />
               <Notes bill={data} hasPrices={store.data?.prices != null} />
               <Rows bill={data} by={data.by} />
+              {caches.error === null ? null : (
+                <Failure error={caches.error} what="The misses cannot be added up" retry={caches.retry} />
+              )}
+              {caches.data === null ? null : <MissesByCause caches={caches.data} />}
+              {misses.data === null ? null : <Worst misses={misses.data} hasPrices={store.data?.prices != null} />}
             </>
           )}
         </div>

@@ -72,7 +72,7 @@ function Shown({ overview }: { readonly overview: Overview }) {
   const stackPath = `/api/c/${id}/stack/${revision}?n=60&from=${from}${opened.value.length === 0 ? "" : `&open=${opened.value.join(",")}`}`;
   const stack = useLoaded<StackDocument>(stackPath, events);
 
-  const current = placeOfRequest(requests, stack.data?.request?.revision ?? revision);
+  const current = stack.data?.request?.place ?? placeOfRequest(requests, revision);
   const select = (next: number, how: "push" | "replace" = "replace"): void => {
     const bounded = Math.max(0, Math.min(last, next));
     opened.value = [];

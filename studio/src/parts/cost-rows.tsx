@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { billDocument } from "../../../src/documents/stores.ts";
 import { grouped, money } from "../format.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";
+import { AuthorName } from "./author-name.tsx";
 
 type Bill = z.infer<typeof billDocument>;
 type BillRow = Bill["rows"][number];
@@ -30,7 +31,13 @@ export function Rows({ bill: { rows, rest, total }, by }: { readonly bill: Bill;
     <table class="table">
       <caption>
         Bill by {by}
-        <span>{rows.length > mostRows ? `the ${mostRows} greatest of ${grouped(rows.length)}` : ""}</span>
+        <span>
+          {by === "layer"
+            ? "tokens that were paid again belong to who changed the prompt"
+            : rows.length > mostRows
+              ? `the ${mostRows} greatest of ${grouped(rows.length)}`
+              : ""}
+        </span>
       </caption>
       <thead>
         <tr>
@@ -63,7 +70,7 @@ export function Rows({ bill: { rows, rest, total }, by }: { readonly bill: Bill;
         ))}
         {hasRest ? (
           <CostRow
-            name={by === "run" ? "outside runs" : by.startsWith("label:") ? "without the label" : "unknown"}
+            name={restNames[by] ?? (by.startsWith("label:") ? "without the label" : "unknown")}
             by=""
             cost={rest}
             hasMoney={hasMoney}
@@ -77,6 +84,8 @@ export function Rows({ bill: { rows, rest, total }, by }: { readonly bill: Bill;
     </table>
   );
 }
+
+const restNames: Readonly<Record<string, string>> = { run: "outside runs", layer: "not paid again" };
 
 type CostRowProps = {
   readonly name: string;
@@ -104,6 +113,8 @@ function CostRow({ name, by, cost, hasMoney, weight, share, bar, isTotal }: Cost
           <a href={hrefOf(to)} onClick={(event) => follow(event, to)}>
             {name}
           </a>
+        ) : by === "layer" ? (
+          <AuthorName author={name} />
         ) : (
           name
         )}

@@ -6,7 +6,9 @@ import { ActorSign, ChainSign, DownIcon, RightIcon } from "./icons.tsx";
 /** A row of the log: a message with its run, or an event. */
 export type Item =
   | { readonly kind: "group"; readonly group: LogGroup; readonly isOpen: boolean }
-  | { readonly kind: "row"; readonly revision: number };
+  | { readonly kind: "row"; readonly revision: number }
+  /** A group that has not come yet. */
+  | { readonly kind: "gap"; readonly place: number };
 
 export function GroupRow({
   item,
@@ -46,6 +48,29 @@ export function GroupRow({
     </div>
   );
 }
+
+/** The place of a group that has not come yet. */
+export const GapRow = ({
+  top,
+  place,
+  count,
+}: {
+  readonly top: number;
+  readonly place: number;
+  readonly count: number;
+}) => (
+  // biome-ignore lint/a11y/useFocusableInteractive: the list keeps the focus.
+  <div
+    class="log-row group"
+    style={{ top: `${top}px` }}
+    role="option"
+    aria-selected="false"
+    aria-posinset={place + 1}
+    aria-setsize={count}
+  >
+    <span class="sr">not loaded yet</span>
+  </div>
+);
 
 type EventRowProps = {
   readonly revision: number;

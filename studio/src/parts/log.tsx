@@ -3,7 +3,7 @@ import { grouped } from "../format.ts";
 import type { Overview } from "../overview.ts";
 import { Failure, Skeleton } from "./failure.tsx";
 import { SearchIcon } from "./icons.tsx";
-import { EventRow, GroupRow, type Item } from "./log-item.tsx";
+import { EventRow, GapRow, GroupRow, type Item } from "./log-item.tsx";
 import { useFiltered, useRows } from "./log-rows.ts";
 
 type LogProps = {
@@ -94,6 +94,8 @@ export function Log(props: LogProps) {
         <div class="log-space" style={{ height: `${items.length * rowHeight}px` }} role="presentation">
           {shown.map((item, index) => {
             const top = (first + index) * rowHeight;
+            if (item.kind === "gap")
+              return <GapRow key={`p${item.place}`} top={top} place={first + index} count={items.length} />;
             return item.kind === "group" ? (
               <GroupRow
                 key={`g${item.group.from}`}
@@ -131,7 +133,8 @@ export function Log(props: LogProps) {
 
 /** The group with the selected event is open, and those that the reader opened; closing one that would be open is remembered the same way. */
 function itemsOf({ overview, revision, toggled }: LogProps): readonly Item[] {
-  return overview.groups.flatMap((group): readonly Item[] => {
+  return overview.groups.flatMap((group, place): readonly Item[] => {
+    if (group === null) return [{ kind: "gap", place }];
     const isCurrent = group.from <= revision && revision <= group.to;
     const isOpen = isCurrent !== toggled.value.has(group.from);
     const rows = isOpen

@@ -10,8 +10,8 @@ export const numberIn = (text: string | null): number | null =>
 export const revisionNow = (last: number): number => Math.min(numberIn(address().searchParams.get("r")) ?? last, last);
 
 /** The place on the strip of the request at a revision, or of the next one. */
-export function placeOfRequest(requests: readonly StripRequest[], revision: number): number {
-  const place = requests.findIndex((request) => request.revision >= revision);
+export function placeOfRequest(requests: readonly (StripRequest | null)[], revision: number): number {
+  const place = requests.findIndex((request) => request !== null && request.revision >= revision);
   return place < 0 ? Math.max(0, requests.length - 1) : place;
 }
 

@@ -1,8 +1,15 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { StripRequest, Verdict } from "../../../src/studio/page-documents.ts";
-import { bytes, duration, grouped, sumOfBytes } from "../format.ts";
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { StripRequest } from "../../../src/studio/page-documents.ts";
+import { bytes, duration, grouped, money } from "../format.ts";
 import type { Overview } from "../overview.ts";
+import { cacheWords } from "./cache-words.ts";
 import { ChainSign } from "./icons.tsx";
+import { Bars } from "./strip-bars.tsx";
+import { Totals } from "./strip-totals.tsx";
+
+/** Whether cells show what requests cost in the place of how long they took. */
+const isMoneyShown = signal(false);
 
 type StripProps = {
   readonly overview: Overview;
@@ -29,31 +36,37 @@ export function Strip({ overview, current, onSelect }: StripProps) {
         <p class="strip-empty">No requests yet</p>
       </section>
     );
-  const most = Math.max(1, ...requests.map((request) => request.bytes + request.heldBytes));
-  const mostTokens = Math.max(1, ...requests.map(({ tokens }) => tokens?.input ?? 0));
+  const most = Math.max(1, overview.totals.mostBytes);
+  const mostTokens = Math.max(1, overview.totals.mostTokens);
   const request = requests[current];
+  const hasMoney = overview.totals.money !== null;
   return (
     <section class="strip" aria-label="Requests">
       <div class="strip-names" aria-hidden="true">
         <span>{cell < signFrom ? "" : "Chain"}</span>
         <span>Sent, held</span>
         <span>Cache</span>
-        <span>{cell >= wordsFrom ? "Bytes, time" : ""}</span>
+        <span>{cell < wordsFrom || hasMoney ? "" : "Bytes, time"}</span>
       </div>
+      {hasMoney && cell >= wordsFrom ? (
+        <button
+          type="button"
+          class="strip-switch"
+          aria-pressed={isMoneyShown.value}
+          title="Show what requests cost, or how long they took"
+          onClick={() => (isMoneyShown.value = !isMoneyShown.value)}
+        >
+          Bytes, {isMoneyShown.value ? "cost" : "time"}
+        </button>
+      ) : null}
       <div class="strip-cells" ref={area}>
         <div class="strip-track" style={{ width: `${cell * requests.length}px`, "--cell": `${cell}px` }}>
           {cell < signFrom ? (
-            <Bars
-              requests={requests}
-              most={most}
-              mostTokens={mostTokens}
-              current={current}
-              width={cell * requests.length}
-            />
+            <Bars requests={requests} most={most} current={current} width={cell * requests.length} />
           ) : (
             requests.map((each, index) => (
               <Cell
-                key={each.revision}
+                key={index}
                 request={each}
                 most={most}
                 mostTokens={mostTokens}
@@ -71,9 +84,9 @@ export function Strip({ overview, current, onSelect }: StripProps) {
             value={current}
             aria-label="Request"
             aria-valuetext={
-              request === undefined
+              request == null
                 ? ""
-                : `request ${current + 1} of ${requests.length}, revision ${request.revision}, ${request.verdict}, ${bytes(request.bytes)} sent`
+                : `request ${current + 1} of ${requests.length}, revision ${request.revision}, ${request.verdict}, ${bytes(request.bytes)} sent, ${cacheWords(request)}`
             }
             onInput={(event) => onSelect(Number(event.currentTarget.value))}
             onClick={(event) => {
@@ -90,7 +103,8 @@ export function Strip({ overview, current, onSelect }: StripProps) {
 }
 
 type CellProps = {
-  readonly request: StripRequest;
+  /** Null if it has not come yet. */
+  readonly request: StripRequest | null;
   readonly most: number;
   readonly mostTokens: number;
   readonly isCurrent: boolean;
@@ -100,6 +114,7 @@ type CellProps = {
 const barsHeight = 40;
 
 function Cell({ request, most, mostTokens, isCurrent, hasWords }: CellProps) {
+  if (request === null) return <div class={`strip-cell ${isCurrent ? "is-current" : ""}`} />;
   const { verdict, revision, heldBytes, tokens, ms } = request;
   return (
     <div
@@ -135,7 +150,7 @@ function Cell({ request, most, mostTokens, isCurrent, hasWords }: CellProps) {
         {hasWords ? (
           <>
             {bytes(request.bytes)}
-            <span>{ms === null ? "…" : duration(ms)}</span>
+            <span>{isMoneyShown.value ? money(request.money) : ms === null ? "…" : duration(ms)}</span>
           </>
         ) : null}
       </div>
@@ -148,100 +163,15 @@ const heightOf = (part: number, most: number): number => Math.round((part / most
 const Share = ({ name, part, of }: { readonly name: string; readonly part: number; readonly of: number }) =>
   part <= 0 ? null : <span class={name} style={{ width: `${Math.max(1, (part / of) * 100)}%` }} />;
 
-function titleOf({ revision, verdict, bytes: sent, heldBytes, tokens, ms }: StripRequest): string {
+function titleOf(request: StripRequest): string {
+  const { revision, verdict, bytes: sent, heldBytes, tokens, ms } = request;
   return [
     `r${revision}: ${verdict}`,
     `${bytes(sent)} sent, about ${bytes(heldBytes)} held by the server`,
-    tokens === null
-      ? "tokens not told"
-      : `${grouped(tokens.input)} tokens in, ${tokens.read === null ? "cache not told" : `${grouped(tokens.read)} from cache, about ${grouped(tokens.again)} paid again`}, ${grouped(tokens.output)} out`,
-    ms === null ? "no answer yet" : duration(ms),
+    cacheWords(request),
+    ...(tokens === null ? [] : [`${grouped(tokens.output)} tokens out`]),
+    `${ms === null ? "no answer yet" : duration(ms)}${request.money === null ? "" : `, ${money(request.money)}`}`,
   ].join("\n");
-}
-
-const badness: readonly Verdict[] = ["aside", "chained", "first", "whole", "rebased", "full", "failed"];
-
-/** Many requests on a canvas: one bar for several, and the worst verdict wins. */
-function Bars({
-  requests,
-  most,
-  mostTokens,
-  current,
-  width,
-}: {
-  readonly requests: readonly StripRequest[];
-  readonly most: number;
-  readonly mostTokens: number;
-  readonly current: number;
-  readonly width: number;
-}) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  useLayoutEffect(() => {
-    const element = canvas.current;
-    const context = element?.getContext("2d");
-    if (element == null || context == null) return;
-    const scale = devicePixelRatio;
-    element.width = width * scale;
-    element.height = 124 * scale;
-    context.scale(scale, scale);
-    // A canvas does not know light-dark(), but what it comes to.
-    const color = (name: string): string => {
-      element.style.color = `var(${name})`;
-      return getComputedStyle(element).color;
-    };
-    const bars = Math.min(requests.length, Math.floor(width));
-    const step = width / bars;
-    for (let bar = 0; bar < bars; bar += 1) {
-      const from = Math.floor((bar * requests.length) / bars);
-      const own = requests.slice(from, Math.max(from + 1, Math.floor(((bar + 1) * requests.length) / bars)));
-      const worst = own.reduce((worse, each) =>
-        badness.indexOf(each.verdict) > badness.indexOf(worse.verdict) ? each : worse,
-      );
-      const [left, wide] = [bar * step, Math.max(1, step - (step > 3 ? 1 : 0))];
-      const [sent, held] = [Math.max(1.5, (worst.bytes / most) * 60), (worst.heldBytes / most) * 60];
-      context.fillStyle = color("--line-2");
-      context.globalAlpha = 0.5;
-      context.fillRect(left, 88 - sent - held, wide, held);
-      context.globalAlpha = 1;
-      context.fillStyle = color(
-        worst.verdict === "rebased" ? "--warn" : ["full", "failed"].includes(worst.verdict) ? "--bad" : "--text-2",
-      );
-      context.fillRect(left, 88 - sent, wide, sent);
-      const { tokens } = worst;
-      if (tokens?.read == null) continue;
-      const again = tokens.again / Math.max(1, tokens.input);
-      context.fillStyle = again > 0.5 ? color("--bad") : again > 0.1 ? color("--warn") : color("--text-2");
-      context.fillRect(left, 98, wide, 4);
-    }
-    context.fillStyle = color("--accent");
-    context.fillRect(Math.round((current + 0.5) * (width / requests.length)) - 1, 14, 2, 96);
-  }, [requests, most, mostTokens, current, width]);
-  return <canvas ref={canvas} aria-hidden="true" />;
-}
-
-function Totals({ overview: { requests } }: { readonly overview: Overview }) {
-  const sum = (of: (request: StripRequest) => number): number => requests.reduce((all, each) => all + of(each), 0);
-  const sent = sum((request) => request.bytes);
-  const told = requests.filter(({ tokens }) => tokens?.read != null);
-  const read = told.reduce((all, { tokens }) => all + (tokens?.read ?? 0), 0);
-  const input = told.reduce((all, { tokens }) => all + (tokens?.input ?? 0), 0);
-  const chained = requests.filter(({ verdict }) => verdict === "chained").length;
-  return (
-    <div class="strip-totals">
-      <span class="whole">
-        {grouped(requests.length)} {requests.length === 1 ? "request" : "requests"}, {grouped(chained)} chained
-      </span>
-      <span>Sent of everything</span>
-      <span class="num">{sumOfBytes(sent)}</span>
-      <span class="of">of about {sumOfBytes(sent + sum(({ heldBytes }) => heldBytes))}</span>
-      <span>Read from cache</span>
-      <span class="num">{told.length === 0 ? "not told" : grouped(read)}</span>
-      <span class="of">{told.length === 0 ? "" : `of ${grouped(input)} tokens`}</span>
-      <span>Waited for answers</span>
-      <span class="num">{duration(sum(({ ms }) => ms ?? 0))}</span>
-      <span class="of" />
-    </div>
-  );
 }
 
 function useWidth(element: { readonly current: HTMLElement | null }): number {

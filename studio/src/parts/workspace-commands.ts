@@ -12,7 +12,7 @@ type Workspace = {
   readonly last: number;
   readonly revision: number;
   readonly filter: string;
-  readonly groups: readonly LogGroup[];
+  readonly groups: readonly (LogGroup | null)[];
   /** The revision that the reader marked as a base. */
   readonly mark: Signal<number | null>;
   readonly toggled: Signal<ReadonlySet<number>>;
@@ -55,6 +55,8 @@ export function useWorkspaceCommands({
     { key: "E", words: "Previous edit of a layer", group: jumps, run: () => void find("edit", -1) },
     { key: "b", words: "Next broken chain", group: jumps, run: () => void find("break", 1) },
     { key: "B", words: "Previous broken chain", group: jumps, run: () => void find("break", -1) },
+    { key: "x", words: "Next miss of the prompt cache", group: jumps, run: () => void find("miss", 1) },
+    { key: "X", words: "Previous miss of the prompt cache", group: jumps, run: () => void find("miss", -1) },
     { key: "t", words: "Next message", group: jumps, run: () => void find("turn", 1) },
     { key: "T", words: "Previous message", group: jumps, run: () => void find("turn", -1) },
     { key: "g", words: "First event", group: jumps, run: () => select(0, "push") },
@@ -90,7 +92,9 @@ export function useWorkspaceCommands({
           toggled.value.size > 0
             ? new Set()
             : new Set(
-                groups.filter((group) => !(group.from <= revision && revision <= group.to)).map((group) => group.from),
+                groups.flatMap((group) =>
+                  group === null || (group.from <= revision && revision <= group.to) ? [] : [group.from],
+                ),
               )),
     },
     { key: "m", words: "Mark as base", group: "Compare", run: () => (mark.value = revisionNow(last)) },

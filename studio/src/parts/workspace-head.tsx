@@ -23,7 +23,7 @@ export function Head({ overview, revision, isFollowing, onSelect, onFollow, onLo
   const copied = useSignal(false);
   return (
     <div class="head">
-      <h1 class="cut">{overview.title ?? overview.groups[0]?.words ?? id}</h1>
+      <h1 class="cut">{overview.title ?? (overview.begins === "" ? id : overview.begins)}</h1>
       <span class="id code cut">{id}</span>
       {parent === null ? null : (
         <a
