@@ -36,6 +36,13 @@ export class TextSearch {
   }
 
   matches(content: string): boolean {
+    if (this.#isSaidIn(content)) return true;
+    // Arguments of calls are kept as the model wrote them.
+    const isEscaped = content.includes("\\u") || content.includes("\\/");
+    return isEscaped && this.#isSaidIn(content.replace(escapes, fromEscape).replace(/\\+\//g, "/"));
+  }
+
+  #isSaidIn(content: string): boolean {
     return this.#needles.some((needle) => content.includes(needle));
   }
 
@@ -71,5 +78,20 @@ export class TextSearch {
 
 const jsonOf = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** A text in a line is JSON; inside the arguments of a call, which are JSON in a text, it is JSON twice. */
-const formsOf = (text: string): readonly string[] => [...new Set([text, jsonOf(text), jsonOf(jsonOf(text))])];
+/**
+ * A text in a line is JSON; inside the arguments of a call, which are JSON in a text, it is JSON twice, and if these contain JSON as a text, three
+ * times.
+ */
+const formsOf = (text: string): readonly string[] => {
+  const forms = [text];
+  for (let times = 0; times < 3; times += 1) forms.push(jsonOf(forms.at(-1) ?? ""));
+  return [...new Set(forms)];
+};
+
+/** A letter that JSON need not escape, at any depth of JSON in JSON. */
+const escapes = /\\+u([0-9a-f]{4})/gi;
+function fromEscape(written: string, digits: string): string {
+  const code = Number.parseInt(digits, 16);
+  // Those that JSON has to escape are so in the forms of a text as well.
+  return code < 0x20 || code === 0x22 || code === 0x5c ? written : String.fromCharCode(code);
+}

@@ -8,6 +8,7 @@ import type { Compaction } from "../../domain/events/shared.ts";
 import type { BlockId, BlockName } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { isSameVersion } from "../../domain/turn-difference.ts";
+import { isFromBeforeErasure } from "../../log/codec/erased-blocks.ts";
 import type { RunTurns, TurnName } from "../../projections/run-turns.ts";
 import { broughtBy } from "../stack/middleware.ts";
 import type { LiveRun } from "./session.ts";
@@ -51,7 +52,7 @@ function holdsAnyOf(turn: Turn, blocks: readonly Block[]): boolean {
  * clone, and a block that was rebuilt unchanged becomes the old object. The Turn shares what it can with one of the `earlier` Turns, so
  * that a run holds what its layers change, and not every Turn that they handed on.
  *
- * @throws {TurnlogError} `erased-block` for a block with the content that it had before an erasure.
+ * @throws {TurnlogError} `erased-block` for a block with the content that it had before an erasure, wherever the Turn has it.
  */
 export function normalise(turn: Turn, base: Turn, { earlier = [], names, newId }: Normalising): Turn {
   const near = nearestOf(turn, base, earlier);
@@ -107,15 +108,16 @@ function normaliseBlock(turn: Turn, block: Block, settling: Settling): Block {
     const index = missing.findIndex((candidate) => Block.areEqual(candidate, block));
     return missing.splice(index < 0 ? missing.length : index, 1)[0] ?? block.withId(newId());
   }
-  const index = near.turn.indexOf(block.id);
-  if (used.has(block.id) || (index >= 0 && index < near.shared)) return block.withId(newId());
   const before = base.find(block.id);
-  // The name of an erased block is that of the content that it had.
-  if (before?.isErased === true && !block.isErased && before.recordedAs === block.recordedAs)
+  const isSame = before !== undefined && before.recordedAs === block.recordedAs;
+  // The name of an erased block is that of the content that it had. A version that was not erased may stay.
+  if (block !== before && !block.isErased && (isSame ? before.isErased : isFromBeforeErasure(block)))
     throw new TurnlogError(
       "erased-block",
       `a layer handed on the block ${block.id} with content that was erased: take blocks from the Turn, and do not keep them across runs`,
     );
+  const index = near.turn.indexOf(block.id);
+  if (used.has(block.id) || (index >= 0 && index < near.shared)) return block.withId(newId());
   return before !== undefined && isSameVersion(before, block) ? before : block;
 }
 

@@ -16,7 +16,7 @@ import { readBlob } from "./blobs.ts";
 import { decodeData, fillBlobs } from "./data.ts";
 import { ConversationErasedError, isErased, linesErased } from "./erased.ts";
 import { recordedAs } from "./place.ts";
-import { forgetNames, namesOf } from "./stream-names.ts";
+import { forgetErased, namesOf } from "./stream-names.ts";
 
 /** `resolve` (the default) puts the texts of blobs back into the data; `keep` leaves `BlobReference`s in it. */
 export type BlobReading = "resolve" | "keep";
@@ -36,7 +36,7 @@ export function readEvent(
 ): RecordedEvent | Promise<RecordedEvent> {
   const read = readUnnamed(store, envelope, blobs);
   // The erasure renewed the key, so names that were read before it are the old ones.
-  if (envelope.type === linesErased) forgetNames(store, envelope.stream);
+  if (envelope.type === linesErased) forgetErased(store, envelope);
   if (envelope.encoding !== "lines") return read;
   return read instanceof Promise ? read.then((recorded) => named(store, recorded, first)) : named(store, read, first);
 }

@@ -3,6 +3,8 @@ import { type BlockNames, keyedNames, plainNames, survivingNames } from "../../d
 import { conversationIdSchema, conversationStream } from "../../domain/ids.ts";
 import type { Envelope, EventStore, PreparedAppend } from "../ports/event-store.ts";
 import { type DataEncoding, decodeData } from "./data.ts";
+import { linesErased } from "./erased.ts";
+import { noteErasedBlocks, noteReplaced } from "./erased-blocks.ts";
 import type { NewEvent } from "./prepare.ts";
 import { beginsAs, forkParent } from "./stream-encoding.ts";
 
@@ -10,6 +12,8 @@ type KnownNames = {
   readonly byStream: Map<string, BlockNames | Promise<BlockNames | null>>;
   /** Of streams that have no events yet. Kept as long as a block has them, because the first append has to store their key. */
   readonly drawn: WeakValues<string, BlockNames>;
+  /** Those that have to be read again, until they are. */
+  readonly forgotten: Map<string, BlockNames>;
 };
 
 const knownByStore = new WeakMap<EventStore, KnownNames>();
@@ -25,7 +29,7 @@ const maxRememberedStreams = 1_000;
 function knownOf(store: EventStore): KnownNames {
   let known = knownByStore.get(store);
   if (known === undefined) {
-    known = { byStream: new Map(), drawn: new WeakValues() };
+    known = { byStream: new Map(), drawn: new WeakValues(), forgotten: new Map() };
     knownByStore.set(store, known);
   }
   return known;
@@ -175,22 +179,46 @@ export function noteFirst(store: EventStore, { stream, encoding }: Envelope): vo
   if (byStream.get(stream) === undefined) settle(store, stream, plainNames);
 }
 
-/** Reads the key again, where a stream is read from its beginning: another process may have renewed it. */
-export async function confirmNames(store: EventStore, stream: string): Promise<void> {
+/**
+ * Reads the key again, where a stream is read from its beginning or from a snapshot: another process may have renewed it. Returns whether
+ * it has.
+ */
+export async function confirmNames(store: EventStore, stream: string): Promise<boolean> {
   const known = knownNames(store, stream);
-  if (known === undefined || known === plainNames) return;
+  if (known === undefined || known === plainNames) return false;
   const key = (await store.namingKey?.(stream)) ?? null;
-  if (key !== null && keyByNames.get(known) !== key) forgetNames(store, stream);
+  const isRenewed = key !== null && keyByNames.get(known) !== key;
+  if (isRenewed) forgetNames(store, stream);
+  return isRenewed;
 }
 
 /** The key of a stream's names was renewed: they have to be read again. */
 export function forgetNames(store: EventStore, stream: string): void {
-  knownOf(store).byStream.delete(stream);
+  const { byStream, forgotten } = knownOf(store);
+  const known = byStream.get(stream);
+  if (known !== undefined && !(known instanceof Promise)) forgotten.set(stream, known);
+  byStream.delete(stream);
+}
+
+/** The same at the `LinesErased`, which names the blocks that were emptied. */
+export function forgetErased(store: EventStore, fence: Envelope): void {
+  forgetNames(store, fence.stream);
+  const before = knownOf(store).forgotten.get(fence.stream);
+  if (before !== undefined) noteErasedBlocks(before, fence);
+}
+
+/** The same for all erasures of a stream. */
+export async function forgetAllErased(store: EventStore, stream: string): Promise<void> {
+  for await (const envelope of store.readStream(stream))
+    if (envelope.type === linesErased) forgetErased(store, envelope);
 }
 
 /** Lets a store that holds a copy of another store's events use that store's names, so that digests compare. */
 export function settle(store: EventStore, stream: string, names: BlockNames): void {
-  const { byStream } = knownOf(store);
+  const { byStream, forgotten } = knownOf(store);
+  const before = forgotten.get(stream);
+  if (before !== undefined) noteReplaced(before, names);
+  forgotten.delete(stream);
   byStream.delete(stream);
   byStream.set(stream, names);
   // When full, it forgets the stream added first: its names are read again.
