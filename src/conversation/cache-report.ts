@@ -22,6 +22,7 @@ import { adviceFor } from "./cache-advice.ts";
 import { blocksChangedBy, type CacheCulprit, instructionsChangedBy } from "./cache-culprit.ts";
 import { type CacheTrail, outcomeOf, type PromptOutcome, type SentPrompt, wholeInput } from "./cache-trail.ts";
 import type { FoundRequest, RequestPlace } from "./find-request.ts";
+import { type OtherPrefix, otherPrefix } from "./other-prefix.ts";
 import type { RequestCache } from "./request-cache.ts";
 import { placeOf, saidByServer } from "./server-says.ts";
 
@@ -46,7 +47,15 @@ export async function explainCache(
   const prompt = trail.prompts.get(found.request.inferenceId);
   if (prompt === undefined) throw new Error("the trail does not have the request");
   const outcome = await outcomeIn(log, prompt, skipped);
-  return reportOn({ found, trail, prompt, outcome, ...options });
+  const asked = { found, trail, prompt, outcome, other: null, ...options };
+  const report = reportOn(asked);
+  const own = report.foreseen === "first" ? whole(prompt, outcome, asked) : null;
+  const bare = own === null ? null : whole(prompt, outcome, asked, { isBare: true });
+  if (own === null || bare === null) return report;
+  const other = await otherPrefix(log, prompt, { own, bare });
+  const joined = other === null ? report : reportOn({ ...asked, other });
+  // Its estimate of a short prefix says nothing about the whole prompt.
+  return joined.cause === "below-minimum" ? report : joined;
 }
 
 /** The outcome of a request, from the events after it; null if it has none so far. */
@@ -70,6 +79,8 @@ type Asked = CacheReportOptions & {
   readonly trail: CacheTrail;
   readonly prompt: SentPrompt;
   readonly outcome: PromptOutcome | null;
+  /** Of another conversation, if nothing was asked at the endpoint before. */
+  readonly other: OtherPrefix | null;
 };
 
 function reportOn(asked: Asked): RequestCache {
@@ -86,7 +97,7 @@ function reportOn(asked: Asked): RequestCache {
   const { cause, foreseen, unit, idleMs, shared, foreseenRead, expected } = verdict ?? { ...plain, ...tokens };
   const told = {
     ...{ cause, foreseen, unit, idleMs, shared, foreseenRead, expected, lost },
-    against: against === undefined ? null : placeOf(against),
+    against: against === undefined ? placeOfOther(verdict, asked) : placeOf(against),
     author: culprit?.author ?? null,
     changedSettings: against === undefined ? [] : changedSettings(against.settings, prompt.settings),
     tools: toolsOf(against, prompt, found.codecs.get(prompt.request.encoder)),
@@ -123,11 +134,12 @@ function serverSays(asked: Asked, now: CachedRequest | null): RequestCache["serv
   return saidByServer(diagnosis, { family, now, before: before ?? null });
 }
 
-/** The request as the walk takes it; null if its codec is not available, its settings were erased, or nothing is known of its prompts. */
+/** The request as the walk takes it, or its settings alone; null if its codec is not available, its settings were erased, or nothing is known of its prompts. */
 function whole(
   prompt: SentPrompt,
   outcome: PromptOutcome | null | undefined,
   asked: Pick<Asked, "found" | "rules" | "trail" | "prompt">,
+  { isBare = false } = {},
 ): CachedRequest | null {
   const { recorded, request } = prompt;
   const codec = asked.found.codecs.get(request.encoder);
@@ -136,7 +148,7 @@ function whole(
   const { decision } = request;
   const counts = outcome?.counts ?? null;
   const { transport, details } = decision;
-  const input = wholeInput(prompt, codec);
+  const input = isBare ? [] : wholeInput(prompt, codec);
   const bodyText = codec.encodeRequest({ settings, input, anchor: null, transport, details });
   const body: JsonObject = objectOf(parseJson(bodyText));
   const logged = { id: request.inferenceId, at: Date.parse(recorded.at), answerAt: outcome?.answerAt ?? null, counts };
@@ -183,13 +195,15 @@ function walked(earlier: readonly SentPrompt[], own: CachedRequest, asked: Asked
   const prompts: CachedRequest[] = [];
   let bytes = 0;
   for (const each of earlier.slice(-maxCompared).toReversed()) {
-    const prompt = whole(each, outcomes.get(each.request.inferenceId), asked);
-    if (prompt === null) continue;
-    prompts.push(within(prompt, each.request.scope));
-    bytes += prompt.units.reduce((sum, unit) => sum + unit.bytes, 0);
+    const request = whole(each, outcomes.get(each.request.inferenceId), asked);
+    if (request === null) continue;
+    prompts.push(within(request, each.request.scope));
+    bytes += request.units.reduce((sum, unit) => sum + unit.bytes, 0);
     if (bytes > maxComparedBytes) break;
   }
-  return walkCache([...prompts.toReversed(), within(own, asked.prompt.request.scope)]).at(-1) ?? null;
+  const { other, prompt } = asked;
+  const others = other === null ? [] : [within(other.prefix, prompt.request.scope)];
+  return walkCache([...others, ...prompts.toReversed(), within(own, prompt.request.scope)]).at(-1) ?? null;
 }
 
 /** Endpoints do not see each other's entries. */
@@ -215,6 +229,9 @@ function culpritOf(
   const compared = { then, now, provenance, blame: view.client.blame ?? notRead() };
   return unit?.kind === "system" ? instructionsChangedBy(compared) : blocksChangedBy(compared);
 }
+
+const placeOfOther = (verdict: CacheVerdict | null, { other }: Asked): RequestCache["against"] =>
+  other !== null && verdict?.against === other.place.inferenceId ? other.place : null;
 
 function toolsOf(
   then: SentPrompt | undefined,

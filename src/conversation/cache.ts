@@ -3,8 +3,11 @@ import { type CacheSum, cacheSum } from "../bill/cache-sum.ts";
 import { checkedConversationId } from "../domain/ids.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { cellsOf } from "../projections/bill.ts";
-import type { BillCell } from "../projections/bill-cells.ts";
+import { type BillCell, sumsOf } from "../projections/bill-cells.ts";
+import { type FirstRequest, missed } from "../projections/misses.ts";
+import { joinUses, type PrefixUse } from "../projections/prefix-uses.ts";
 import { answerMisses } from "../providers/answer-misses.ts";
+import { firstMiss } from "../providers/first-misses.ts";
 import { inDetail, readBilled } from "./billed-rows.ts";
 import { type PriceOptions, priceOptions, pricesOf } from "./prices.ts";
 import { caching } from "./read-models.ts";
@@ -48,10 +51,13 @@ export async function reportCaches(events: EventStore, options: CacheOptions): P
   const wanted = conversations === undefined ? null : [...new Set(conversations.map(checkedConversationId))];
   const progress = onProgress === undefined ? {} : { onProgress };
   const { billed, erased } = await readBilled(events, wanted, { projection: caching, ...progress });
+  // Of named conversations, the others are not asked for.
+  const lastUse = joinUses(wanted === null ? billed.map(({ id, view }) => ({ of: id, uses: view.uses })) : []);
   const cells: BillCell[] = [];
   for (const each of billed) {
     const { view } = await inDetail(events, each, { runs: false, since, misses: answerMisses });
-    cells.push(...cellsOf(view).filter(({ day }) => day >= (since?.slice(0, 10) ?? "")));
+    for (const cell of cellsOf(view))
+      if (cell.day >= (since?.slice(0, 10) ?? "")) cells.push(...withOthers(cell, lastUse));
   }
   return {
     since,
@@ -61,4 +67,17 @@ export async function reportCaches(events: EventStore, options: CacheOptions): P
     erased,
     damaged: billed.filter(({ isDamaged }) => isDamaged).length,
   };
+}
+
+/** The cells of a cell: that of the first request of an endpoint is judged again by what other conversations used before. */
+function withOthers(cell: BillCell, lastUse: (key: string, before: number) => PrefixUse | null): readonly BillCell[] {
+  if (cell.first === undefined) return [cell];
+  // A row writes it from a value of this type.
+  const first = JSON.parse(cell.first) as FirstRequest;
+  const use = lastUse(first.key, Date.parse(first.at));
+  const miss = use === null ? null : firstMiss(cell, first, use);
+  if (miss === null) return [cell];
+  const { day, endpoint, declared, served, tier, size, isPaid, run } = cell;
+  const key = { day, endpoint, declared, served, tier, size, isPaid, run };
+  return missed(key, sumsOf(cell), miss).map((each) => ({ ...each.key, ...each.sums }));
 }

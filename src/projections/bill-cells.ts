@@ -19,6 +19,8 @@ export type BillKey = {
   /** In rows about the cache: why the requests read from it what they read, and who caused that; absent in those of bills. */
   readonly cause?: string;
   readonly author?: string;
+  /** Of the first request of an endpoint, by itself: a `FirstRequest` as JSON. */
+  readonly first?: string;
 };
 
 /** What these requests amount to. */
@@ -59,7 +61,26 @@ export function addToCells(cells: readonly BillCell[], key: BillKey, sums: BillS
   return at < 0 ? [...cells, cell] : cells.with(at, cell);
 }
 
-const keyNames = ["day", "endpoint", "declared", "served", "tier", "size", "isPaid", "run", "cause", "author"] as const;
+const keyNames = [
+  "day",
+  "endpoint",
+  "declared",
+  "served",
+  "tier",
+  "size",
+  "isPaid",
+  "run",
+  "cause",
+  "author",
+  "first",
+] as const;
+
+/** The sums of a cell without its key; nothing was removed by an author who is not known. */
+export const sumsOf = (cell: BillCell): BillSums => {
+  const { requests, bytes, uncached, read, written, output, reasoning, usd, untold, contradictory, unknownCache } =
+    cell;
+  return { requests, bytes, uncached, read, written, output, reasoning, usd, untold, contradictory, unknownCache };
+};
 
 function addSums(left: BillSums, right: BillSums): BillSums {
   const written: Record<string, number> = { ...left.written };

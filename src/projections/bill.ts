@@ -1,13 +1,13 @@
 import { dollarText, parseDollars } from "../base/dollars.ts";
-import { type JsonObject, omitMembers, textOrNull } from "../base/json.ts";
+import { type JsonObject, textOrNull } from "../base/json.ts";
 import { isEndedBySkip } from "../domain/ended-by-skip.ts";
-import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { CacheLoss, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Counts, ReportedUsage } from "../domain/events/shared.ts";
 import { type Labels, labelsAfter } from "../domain/labels.ts";
 import { addToCells, type BillCell, type BillKey, type BillSums, nothingBilled } from "./bill-cells.ts";
 import { type CountedPart, isFullyTold, partsOf, unansweredPart } from "./billed-parts.ts";
+import { declaredAfter } from "./billed-settings.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
 import {
   type EarlierAnswer,
@@ -16,8 +16,10 @@ import {
   type MissDecision,
   type MissReader,
   missed,
+  type PlannedRequest,
   plannedAs,
 } from "./misses.ts";
+import type { PrefixUses } from "./prefix-uses.ts";
 import { byStream, type Projection, type RowPlace } from "./projection.ts";
 
 /** How the tokens of an answer are read; only codecs know the words of a wire. */
@@ -53,7 +55,7 @@ type OpenRequest = Pick<BillKey, "day" | "endpoint" | "declared" | "run"> & {
   /** Whether it was asked before the time from which the bill counts. */
   readonly isBefore: boolean;
   /** In rows about the cache. */
-  readonly planned?: MissDecision & { readonly at: string };
+  readonly planned?: PlannedRequest;
 };
 
 export type BillView = {
@@ -69,6 +71,8 @@ export type BillView = {
   skipped: number;
   /** In rows about the cache: the newest answered requests. */
   earlier?: readonly EarlierAnswer[];
+  /** When it used which settings prefixes, which other conversations may share. */
+  uses?: PrefixUses;
 };
 
 /** What a bill of one fold keeps apart, beyond the saved rows, which would grow with every run. */
@@ -87,7 +91,7 @@ export function billOf(reader: CountsReader, detail: BillDetail = {}): Projectio
   const apply = applying(reader, detail);
   return {
     name: detail.misses === undefined ? "bill" : "cache",
-    version: 1,
+    version: detail.misses === undefined ? 1 : 2,
     lineage: "own",
     key: byStream,
     initial: () => ({ cells: [], open: [], settings: [], labels: {}, cause: null, skipped: 0 }),
@@ -112,7 +116,7 @@ export const cellsOf = ({ cells, open }: BillView): readonly BillCell[] => [
 
 const applying =
   ({ members, countsOf }: CountsReader, { runs = false, since = null, misses, looked }: BillDetail) =>
-  (view: BillView, { event, at, runId }: RecordedEvent): void => {
+  (view: BillView, { event, at, runId, revision, hasErased }: RecordedEvent): void => {
     const isBefore = since !== null && at < since;
     const answered = (inferenceId: string, told: ToldAnswer): void => {
       const asked = take(view, inferenceId);
@@ -134,13 +138,21 @@ const applying =
         view.labels = labelsAfter(view.labels, event);
         return;
       case "SettingsDeclared":
-        view.settings = declaredAfter(view.settings, event.data, members);
+        view.settings = declaredAfter(view.settings, event.data, {
+          members,
+          isErased: hasErased === true,
+          isOutlined: misses !== undefined,
+        });
         return;
       case "InferenceRequested":
       case "WarmUpRequested":
         request(view, event.data, {
           ...{ runId, isBefore, day: at.slice(0, 10), run: runs ? runId : null },
-          ...(misses === undefined ? {} : { planned: { ...plannedAs(event.data, looked), at } }),
+          ...(misses === undefined
+            ? {}
+            : {
+                planned: plannedRequest(view, event.data, { ...plannedAs(event.data, looked), at, revision }, misses),
+              }),
         });
         return;
       case "ResponseReceived":
@@ -181,15 +193,16 @@ const applying =
     }
   };
 
-/** The settings that are known after a declaration, which may name only what differs from an earlier one. */
-function declaredAfter(
-  known: BillView["settings"],
-  { digest, settings, base, without = [] }: ConversationEventOf<"SettingsDeclared">["data"],
-  members: ReadonlySet<string>,
-): BillView["settings"] {
-  const inherited = omitMembers(base === undefined ? {} : (settingsValue(known, base) ?? {}), new Set(without));
-  const kept = Object.entries({ ...inherited, ...settings }).filter(([name]) => members.has(name));
-  return useSettings(known, digest, Object.fromEntries(kept));
+function plannedRequest(
+  { settings: known }: BillView,
+  { encoder, scope, settingsDigest, decision }: InferenceRequestedData,
+  planned: MissDecision & { readonly at: string; readonly revision: number },
+  { prefixOf }: MissReader,
+): PlannedRequest {
+  const settings = settingsValue(known, settingsDigest) ?? {};
+  const model = textOrNull(settings["model"]) ?? "";
+  const prefix = prefixOf({ encoder, scope, model, at: planned.at, settings, details: decision.details });
+  return { ...planned, prefix, isAside: decision.reason === "aside" };
 }
 
 function request(

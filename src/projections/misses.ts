@@ -2,7 +2,9 @@ import type { JsonObject } from "../base/json.ts";
 import type { CacheLoss, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { Counts } from "../domain/events/shared.ts";
 import { type BillKey, type BillSums, nothingBilled } from "./bill-cells.ts";
+import type { OutlinedSettings } from "./billed-settings.ts";
 import { lostClasses } from "./lost-classes.ts";
+import { type PrefixUses, withUse } from "./prefix-uses.ts";
 
 /** An earlier answered request of a conversation, as far as later misses depend on it. Times are ISO texts. */
 export type EarlierAnswer = {
@@ -44,10 +46,41 @@ export type Miss = {
   readonly lost: number;
   /** About how many tokens of the earlier prompt the author's change removed. */
   readonly removed: number;
+  /** If nothing was asked at its endpoint before, and other conversations may have used its prefix. */
+  readonly first?: FirstRequest;
 };
 
-/** Judges a request by the rules of its provider's cache; only codecs know them. */
-export type MissReader = (request: AnsweredRequest) => Miss;
+/** Judges requests by the rules of their provider's cache; only codecs know them. */
+export type MissReader = {
+  readonly missOf: (request: AnsweredRequest) => Miss;
+  readonly prefixOf: PrefixReader;
+  /** An ISO time in milliseconds. */
+  readonly msOf: (at: string) => number;
+};
+
+/** The key of what a server reads before the messages, which other conversations may share, and its UTF-8 bytes; null if there is none. */
+export type PrefixReader = (asked: {
+  readonly encoder: string;
+  readonly scope: string;
+  readonly model: string;
+  readonly at: string;
+  readonly settings: OutlinedSettings;
+  readonly details: JsonObject | undefined;
+}) => SettingsPrefix | null;
+
+type SettingsPrefix = { readonly key: string; readonly bytes: number };
+
+/** What a row about the cache keeps of a request until its answer comes. */
+export type PlannedRequest = MissDecision & {
+  readonly at: string;
+  readonly revision: number;
+  readonly prefix: SettingsPrefix | null;
+  /** A layer's own question. */
+  readonly isAside: boolean;
+};
+
+/** The first request of an endpoint: what it shares with other conversations decides what it could read. */
+export type FirstRequest = SettingsPrefix & { readonly at: string; readonly encoder: string };
 
 /** How many earlier answers a row keeps: requests are compared with one of the newest. */
 const maxEarlier = 6;
@@ -71,9 +104,9 @@ export function plannedAs(
 export function missed(
   key: BillKey,
   sums: BillSums,
-  { cause, author, lost, removed }: Miss,
+  { cause, author, lost, removed, first }: Miss,
 ): readonly { readonly key: BillKey; readonly sums: BillSums }[] {
-  if (lost === 0) return [{ key: { ...key, cause }, sums }];
+  if (lost === 0) return [{ key: { ...key, cause, ...(first && { first: JSON.stringify(first) }) }, sums }];
   const paid = lostClasses(lost, sums);
   const { requests, bytes } = sums;
   const written = Object.entries(sums.written).map(
@@ -93,7 +126,7 @@ export function missed(
 
 /** How a request is judged; only then is it among the earlier ones. */
 export function judge(
-  view: { earlier?: readonly EarlierAnswer[] },
+  view: { earlier?: readonly EarlierAnswer[]; uses?: PrefixUses },
   asked: JudgedRequest,
   { counts, answeredAt, firstMs }: Pick<EarlierAnswer, "answeredAt" | "firstMs"> & { readonly counts: Counts },
   misses: MissReader,
@@ -101,10 +134,17 @@ export function judge(
   const { inferenceId, encoder, bytes, declared, planned } = asked;
   const { earlier = [] } = view;
   const model = counts.served ?? declared ?? "";
-  const { at = answeredAt, ...decision } = planned ?? { loss: undefined, details: undefined };
-  const against = earlier.find((each) => each.inferenceId === decision.loss?.against) ?? null;
+  const { at = answeredAt, loss, details, prefix = null } = planned ?? {};
+  const against = earlier.find((each) => each.inferenceId === loss?.against) ?? null;
   view.earlier = withAnswer(earlier, { inferenceId, at, answeredAt, firstMs, input: counts.input ?? null });
-  return misses({ encoder, model, at, bytes, counts, decision, against });
+  if (prefix !== null && planned !== undefined) {
+    const atMs = misses.msOf(at);
+    const readableFrom = firstMs === null ? misses.msOf(answeredAt) : atMs + firstMs;
+    view.uses = withUse(view.uses ?? {}, prefix.key, { at: atMs, readableFrom, revision: planned.revision });
+  }
+  const miss = misses.missOf({ encoder, model, at, bytes, counts, decision: { loss, details }, against });
+  const isFirst = loss === null && planned?.isAside === false && (miss.cause === "first" || miss.cause === "read");
+  return prefix === null || !isFirst ? miss : { ...miss, first: { ...prefix, at, encoder } };
 }
 
 type JudgedRequest = {
@@ -112,5 +152,5 @@ type JudgedRequest = {
   readonly encoder: string;
   readonly bytes: number;
   readonly declared: string | null;
-  readonly planned?: MissDecision & { readonly at: string };
+  readonly planned?: PlannedRequest;
 };

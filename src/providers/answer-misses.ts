@@ -3,12 +3,15 @@ import type { AnsweredRequest, Miss, MissReader } from "../projections/misses.ts
 import { type CacheRules, cacheRules } from "./caching/cache-rules.ts";
 import { type CacheWire, cacheWire } from "./caching/cache-wire.ts";
 import { codecs } from "./codecs.ts";
+import { settingsPrefix } from "./settings-prefix.ts";
 
 /**
  * Judges requests by what was recorded when they were planned, and by what their answers reported: without their prompts, which `why`
  * makes again. It knows the released codecs only, so that rows are the same in every process.
  */
-export const answerMisses: MissReader = (request) => {
+export const answerMisses: MissReader = { missOf, prefixOf: settingsPrefix, msOf: Date.parse };
+
+function missOf(request: AnsweredRequest): Miss {
   const { encoder, model, at, decision, counts } = request;
   const family = codecs.get(encoder)?.family ?? "";
   const wire = cacheWire(family);
@@ -19,7 +22,7 @@ export const answerMisses: MissReader = (request) => {
   const rules = cacheRules(family, { model, at });
   const told = { ...request, loss: decision.loss, input: counts.input, read: counts.cacheRead };
   return judged(told, { wire, rules });
-};
+}
 
 const without = (cause: string): Miss => ({ cause, author: null, lost: 0, removed: 0 });
 

@@ -54,7 +54,7 @@ const causeWords: ReadonlyMap<string, string> = new Map([
   ["maybe-expired", "the entry may have expired"],
   ["not-yet-readable", "the answer to the earlier request had not begun"],
   ["unexplained", "the entry should have been there: the server dropped it, or another machine answered"],
-  ["more-than-known", "it read more than this conversation cached: another program of the account did"],
+  ["more-than-known", "it read more than this store knows of: another program of the account cached it"],
   ["untold", "the provider did not report what it read"],
   ["not-looked-at", "an older turnlog made the request: `turnlog projections rebuild cache` looks at it"],
   [

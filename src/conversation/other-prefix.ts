@@ -1,0 +1,68 @@
+import { textOrEmpty } from "../base/json.ts";
+import { TurnlogError } from "../base/turnlog-error.ts";
+import { requestOf } from "../engine/planning/recorded-request.ts";
+import type { EventLog } from "../log/codec/event-log.ts";
+import { recordedAt } from "../log/history/read-events.ts";
+import { declaredAfter } from "../projections/billed-settings.ts";
+import { settingsValue } from "../projections/declared-settings.ts";
+import { joinUses } from "../projections/prefix-uses.ts";
+import { answerCounts } from "../providers/answer-counts.ts";
+import type { CachedRequest } from "../providers/caching/cache-verdict.ts";
+import { settingsPrefix } from "../providers/settings-prefix.ts";
+import type { SentPrompt } from "./cache-trail.ts";
+import { caching } from "./read-models.ts";
+import type { RequestCache } from "./request-cache.ts";
+import { withRows } from "./rows.ts";
+
+/** The last use of a request's settings prefix by another conversation: its place, and the prefix as the walk takes it. */
+export type OtherPrefix = {
+  readonly place: NonNullable<RequestCache["against"]>;
+  readonly prefix: CachedRequest;
+};
+
+/**
+ * Looks in the rows of the other conversations. Null if none of them used the prefix before, or the caller may not read them.
+ *
+ * @param bare - The request with nothing after its settings.
+ */
+export async function otherPrefix(
+  log: EventLog,
+  { recorded, request, settings }: SentPrompt,
+  { own, bare }: { readonly own: CachedRequest; readonly bare: CachedRequest },
+): Promise<OtherPrefix | null> {
+  const { encoder, scope, settingsDigest: digest, decision } = request;
+  const declared = { digest, settings };
+  const how = { members: answerCounts.members, isErased: false, isOutlined: true };
+  const outlined = settingsValue(declaredAfter([], declared, how), digest) ?? {};
+  const model = textOrEmpty(settings["model"]);
+  const { at, stream } = recorded;
+  const key = settingsPrefix({ encoder, scope, model, at, settings: outlined, details: decision.details })?.key;
+  const use = key === undefined ? null : ((await usesOfOthers(log, stream))?.(key, own.at) ?? null);
+  if (use === null) return null;
+  const there = await recordedAt(log, use.of, use.revision);
+  if (there === null) return null;
+  const { inferenceId } = requestOf(there);
+  const end = own.units.findIndex(({ digest: unit }, place) => bare.units[place]?.digest !== unit);
+  const units = own.units.slice(0, end < 0 ? own.units.length : end);
+  const writes = own.boundaries.writes.filter(({ place }) => place < units.length);
+  return {
+    place: { stream: use.of, revision: use.revision, inferenceId, at: there.at },
+    prefix: {
+      ...{ ...own, id: inferenceId, at: use.at, answerAt: use.readableFrom, counts: null },
+      ...{ units, boundaries: { ...own.boundaries, writes } },
+    },
+  };
+}
+
+async function usesOfOthers({ store }: EventLog, own: string) {
+  try {
+    return await withRows(store, caching, async (rows) => {
+      const all = [];
+      for await (const { key, view } of rows.readAll()) if (key !== own) all.push({ of: key, uses: view.uses });
+      return joinUses(all);
+    });
+  } catch (error) {
+    if (error instanceof TurnlogError && error.code === "access-denied") return null;
+    throw error;
+  }
+}
