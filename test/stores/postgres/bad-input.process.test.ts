@@ -94,6 +94,13 @@ function withServer(): void {
     );
   });
 
+  test.runIf(hasPgbouncer)("a pooler that pools by statement is told as such where that matters", async () => {
+    await using pooler = await startPgbouncer(server, "statement");
+    const refused = initPostgresStore(withSetting(pooler("postgres"), "schema=by_statement"));
+    await expect(refused).rejects.toThrow(StoreUnavailableError);
+    await expect(refused).rejects.toThrow("set it to pool by transaction");
+  });
+
   test("a database in another encoding, and a schema of something else, are refused and left as they are", async () => {
     await sql(server.url("postgres"), "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
     await expect(initPostgresStore(server.url("latin"))).rejects.toThrow("in LATIN1, which cannot store every text");
