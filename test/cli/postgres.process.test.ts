@@ -36,7 +36,9 @@ function withServer(): void {
 
   test("the demo creates its store, reading commands read it, and copies go both ways and stay equal", async () => {
     const { run, at, url, file } = await place();
-    expect(ok(await run("demo", "-q"))).toContain("8 requests: 4 chained, 2 rebased, 2 full");
+    const demo = ok(await run("demo", "-q"));
+    expect(demo).toContain("8 requests: 4 chained, 2 rebased, 2 full");
+    expect(demo).toContain("Two commands to try, with the user and password in the address:");
     expect(ok(await run("log", "@last")).split("\n").length).toBeGreaterThan(60);
     expect(ok(await run("log", "@last", "--transcript"))).toContain("Your code is K7Q2.");
     expect(ok(await run("why", "@last"))).toContain("speak-french@2.0.1");

@@ -70,7 +70,7 @@ export const demo = commandCode({
             `\nThe conversation was kept in memory and ends with this command. To look at one: ${commandName} demo --store ${defaultStoreUrl}`,
           ]
         : [
-            `\nThe conversation is ${conversation} in ${store}. Two commands to try:`,
+            `\nThe conversation is ${conversation} in ${store}. Two commands to try${hasLogin(screen) ? ", with the user and password in the address" : ""}:`,
             `  ${commandName} log ${conversation}${named}`,
             `  ${commandName} why ${conversation}@${broken?.revision ?? -1}${named}`,
             `\nTo see it in the browser: ${commandName} studio -c ${conversation}${named}`,
@@ -86,6 +86,9 @@ const shellWord = (text: string): string =>
 /** Whether the next command finds the store without an option. */
 const isFound = ({ storeUrl }: Screen): boolean =>
   storeUrl === defaultStoreUrl || process.env["TURNLOG_STORE"] === storeUrl;
+
+/** Whether the address has a user, which is not shown. */
+const hasLogin = (screen: Screen): boolean => !isFound(screen) && /^[\w+]+:\/\/[^/]*@/.test(screen.storeUrl);
 
 /** The totals that `turnlog ls` shows. */
 const totalsOf = ({

@@ -108,7 +108,7 @@ export function portError(
   }
   if (["XX001", "XX002", "22021", "22P05"].includes(code) || code.startsWith("23"))
     return new StoreCorruptedError(`${shown} is damaged (${error.message}): restore it from a backup`, options);
-  const reason = unavailableReason(code, address);
+  const reason = /statement pooling/.test(error.message) ? statementPooling : unavailableReason(code, address);
   if (reason === null)
     return new Error(
       `Postgres refused a statement of turnlog at ${shown} (${code}: ${error.message}); the store is not damaged`,
@@ -149,6 +149,9 @@ const lostReason = (error: Error): string => {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   return `cannot be reached (${messageOf(first)}): check that the server runs there`;
 };
+
+/** What pgbouncer says has the code of any violated protocol. */
+const statementPooling = "is behind a pooler that pools by statement: set it to pool by transaction";
 
 function unavailableReason(code: string, { schema }: PostgresAddress): string | null {
   if (code === "28P01") return "rejects the user or the password: correct them in the address";

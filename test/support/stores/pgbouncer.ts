@@ -10,8 +10,11 @@ export const hasPgbouncer = existsSync(program);
 
 export const whyNoPgbouncer = "pgbouncer: skipped, because it is not installed: apt-get install pgbouncer";
 
-/** A pooler in transaction mode before a server: each transaction gets another connection of the server. */
-export async function startPgbouncer(server: PostgresServer): Promise<PostgresServer["url"] & AsyncDisposable> {
+/** A pooler before a server: in transaction mode each transaction gets another connection of the server. */
+export async function startPgbouncer(
+  server: PostgresServer,
+  mode: "transaction" | "statement" = "transaction",
+): Promise<PostgresServer["url"] & AsyncDisposable> {
   const base = mkdtempSync(join(tmpdir(), "turnlog-pgbouncer-"));
   const port = await freePort();
   const file = (name: string): string => join(base, name);
@@ -26,7 +29,7 @@ listen_port = ${port}
 unix_socket_dir =
 auth_type = trust
 auth_file = ${file("users")}
-pool_mode = transaction
+pool_mode = ${mode}
 max_client_conn = 500
 default_pool_size = 10
 `,
