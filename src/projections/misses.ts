@@ -24,6 +24,8 @@ export type AnsweredRequest = {
   readonly bytes: number;
   readonly counts: Counts;
   readonly decision: MissDecision;
+  /** The other members of its answer. */
+  readonly answer: JsonObject;
   /** The request that it was compared with when it was planned; null if it is not among the newest. */
   readonly against: EarlierAnswer | null;
 };
@@ -44,6 +46,8 @@ export type Miss = {
   readonly lost: number;
   /** About how many tokens of the earlier prompt the author's change removed. */
   readonly removed: number;
+  /** Whether what the provider said of the prompt agrees with the decision; null if that cannot be told. Absent if it said nothing. */
+  readonly agrees?: boolean | null;
 };
 
 /** Judges a request by the rules of its provider's cache; only codecs know them. */
@@ -70,32 +74,38 @@ export function plannedAs(
 /** The cells of a request: what it paid for again is in one of its own, with its cause and author. */
 export function missed(
   key: BillKey,
-  sums: BillSums,
-  { cause, author, lost, removed }: Miss,
+  paidFor: BillSums,
+  { cause, author, lost, removed, agrees }: Miss,
 ): readonly { readonly key: BillKey; readonly sums: BillSums }[] {
+  const sums = { ...paidFor, ...saidOf(agrees) };
   if (lost === 0) return [{ key: { ...key, cause }, sums }];
-  const paid = lostClasses(lost, sums);
+  const paid = lostClasses(lost, paidFor);
   const { requests, bytes } = sums;
-  const written = Object.entries(sums.written).map(
+  const written = Object.entries(paidFor.written).map(
     ([lifetime, tokens]) => [lifetime, tokens - (paid.written[lifetime] ?? 0)] as const,
   );
   const rest = {
-    ...{ ...sums, requests: 0, bytes: 0, uncached: sums.uncached - paid.uncached },
+    ...{ ...paidFor, requests: 0, bytes: 0, uncached: sums.uncached - paid.uncached },
     written: Object.fromEntries(written.filter(([, tokens]) => tokens > 0)),
     unknownCache: Math.min(sums.unknownCache, sums.uncached - paid.uncached),
   };
-  const own = { ...nothingBilled, requests, bytes, ...paid, ...(removed === 0 ? {} : { removed }) };
+  const own = { ...nothingBilled, requests, bytes, ...paid, ...saidOf(agrees), ...(removed === 0 ? {} : { removed }) };
   return [
     { key: { ...key, cause, ...(author === null ? {} : { author }) }, sums: own },
     { key: { ...key, cause: "read" }, sums: rest },
   ];
 }
 
+function saidOf(agrees: Miss["agrees"]): Pick<BillSums, "said" | "agreed" | "disagreed"> {
+  if (agrees === undefined) return {};
+  return { said: 1, ...(agrees === null ? {} : agrees ? { agreed: 1 } : { disagreed: 1 }) };
+}
+
 /** How a request is judged; only then is it among the earlier ones. */
 export function judge(
   view: { earlier?: readonly EarlierAnswer[] },
   asked: JudgedRequest,
-  { counts, answeredAt, firstMs }: Pick<EarlierAnswer, "answeredAt" | "firstMs"> & { readonly counts: Counts },
+  { counts, answer, answeredAt, firstMs }: JudgedAnswer,
   misses: MissReader,
 ): Miss {
   const { inferenceId, encoder, bytes, declared, planned } = asked;
@@ -104,8 +114,10 @@ export function judge(
   const { at = answeredAt, ...decision } = planned ?? { loss: undefined, details: undefined };
   const against = earlier.find((each) => each.inferenceId === decision.loss?.against) ?? null;
   view.earlier = withAnswer(earlier, { inferenceId, at, answeredAt, firstMs, input: counts.input ?? null });
-  return misses({ encoder, model, at, bytes, counts, decision, against });
+  return misses({ encoder, model, at, bytes, counts, answer, decision, against });
 }
+
+type JudgedAnswer = Pick<EarlierAnswer, "answeredAt" | "firstMs"> & Pick<AnsweredRequest, "counts" | "answer">;
 
 type JudgedRequest = {
   readonly inferenceId: string;
