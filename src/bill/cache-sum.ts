@@ -32,6 +32,8 @@ export type CacheSum = {
   readonly misses: readonly MissRow[];
   /** What all misses cost; null without prices, or if nothing has one. */
   readonly money: string | null;
+  /** Answers in which the provider says what of the prompt changed, and with how many of these turnlog agrees or disagrees. */
+  readonly serverSays: { readonly requests: number; readonly agreed: number; readonly disagreed: number };
   /** Requests about which nothing can be said, and why. */
   readonly unknown: { readonly untold: number; readonly notLookedAt: number; readonly unknown: number };
 };
@@ -53,6 +55,7 @@ export function cacheSum(cells: Iterable<BillCell>, prices: PriceFile | null): C
   const sums = new Map<string, Sum>();
   const total = { requests: 0, input: 0, read: 0, lost: 0 };
   const unknown = { untold: 0, notLookedAt: 0, unknown: 0 };
+  const serverSays = { requests: 0, agreed: 0, disagreed: 0 };
   for (const cell of cells) {
     const { cause = "untold", author = null, requests, uncached, written, read, unknownCache } = cell;
     const paid = uncached + Object.values(written).reduce((sum, tokens) => sum + tokens, 0);
@@ -62,6 +65,9 @@ export function cacheSum(cells: Iterable<BillCell>, prices: PriceFile | null): C
     if (cause === "unknown") unknown.unknown += requests;
     total.input += paid + read - unknownCache;
     total.read += read;
+    serverSays.requests += cell.said ?? 0;
+    serverSays.agreed += cell.agreed ?? 0;
+    serverSays.disagreed += cell.disagreed ?? 0;
     if (neither.has(cause)) continue;
     const key = JSON.stringify([cause, author]);
     const sum = sums.get(key) ?? { cause, author, requests: 0, lost: 0, removed: 0, pico: 0n, notPriced: 0 };
@@ -82,7 +88,7 @@ export function cacheSum(cells: Iterable<BillCell>, prices: PriceFile | null): C
     hitRate: total.input === 0 ? null : total.read / total.input,
     misses: misses.map(({ pico, ...row }) => ({ ...row, money: row.notPriced === 0 ? dollarText(pico) : null })),
     money: isPriced ? dollarText(misses.reduce((sum, { pico }) => sum + pico, 0n)) : null,
-    unknown,
+    ...{ serverSays, unknown },
   };
 }
 

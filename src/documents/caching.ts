@@ -126,6 +126,8 @@ export const cacheDocument = z.strictObject({
     }),
   ),
   money: dollars.nullable(),
+  /** Answers in which the provider says what of the prompt changed, and how many of these turnlog agrees or disagrees with. */
+  serverSays: z.strictObject({ requests: count, agreed: count, disagreed: count }),
   /** Requests about which nothing is known: not reported, of older versions, of programs that make their own prompts. */
   unknown: z.strictObject({ untold: count, notLookedAt: count, unknown: count }),
   skipped: count,

@@ -44,6 +44,10 @@ export type BillSums = {
   readonly unknownCache: number;
   /** About how many tokens the author of a change removed from prompts: part of no sum. */
   readonly removed?: number;
+  /** Answers in which the provider says what of the prompt changed, and how many of these turnlog agrees or disagrees with. */
+  readonly said?: number;
+  readonly agreed?: number;
+  readonly disagreed?: number;
 };
 
 export type BillCell = BillKey & BillSums;
@@ -97,8 +101,12 @@ function addSums(left: BillSums, right: BillSums): BillSums {
     untold: left.untold + right.untold,
     contradictory: left.contradictory + right.contradictory,
     unknownCache: left.unknownCache + right.unknownCache,
-    ...(left.removed === undefined && right.removed === undefined
-      ? {}
-      : { removed: (left.removed ?? 0) + (right.removed ?? 0) }),
+    ...Object.fromEntries(optionalNames.flatMap((name) => optionalSum(name, left[name], right[name]))),
   };
 }
+
+/** Absent where they would be 0, so that rows stay small. */
+const optionalNames = ["removed", "said", "agreed", "disagreed"] as const;
+
+const optionalSum = (name: string, left: number | undefined, right: number | undefined): [string, number][] =>
+  left === undefined && right === undefined ? [] : [[name, (left ?? 0) + (right ?? 0)]];

@@ -124,7 +124,7 @@ const applying =
       const repeated = Object.fromEntries(told.echoed.map((name) => [name, settings[name]]));
       const counts = countsOf({ usage: told.usage, encoder, members: { ...told.rest, ...repeated } });
       const request = asked ?? { ...unknownRequest, day: at.slice(0, 10), run: runs ? runId : null, isBefore };
-      const answer = { counts, answeredAt: at, firstMs: told.firstMs ?? null };
+      const answer = { counts, answer: told.rest, answeredAt: at, firstMs: told.firstMs ?? null };
       count(view, request, counts, misses && judge(view, request, answer, misses));
     };
     switch (event.type) {

@@ -26,6 +26,8 @@ export type AnsweredRequest = {
   readonly bytes: number;
   readonly counts: Counts;
   readonly decision: MissDecision;
+  /** The other members of its answer. */
+  readonly answer: JsonObject;
   /** The request that it was compared with when it was planned; null if it is not among the newest. */
   readonly against: EarlierAnswer | null;
 };
@@ -48,6 +50,8 @@ export type Miss = {
   readonly removed: number;
   /** If nothing was asked at its endpoint before, and other conversations may have used its prefix. */
   readonly first?: FirstRequest;
+  /** Whether what the provider said of the prompt agrees with the decision; null if that cannot be told. Absent if it said nothing. */
+  readonly agrees?: boolean | null;
 };
 
 /** Judges requests by the rules of their provider's cache; only codecs know them. */
@@ -103,32 +107,38 @@ export function plannedAs(
 /** The cells of a request: what it paid for again is in one of its own, with its cause and author. */
 export function missed(
   key: BillKey,
-  sums: BillSums,
-  { cause, author, lost, removed, first }: Miss,
+  paidFor: BillSums,
+  { cause, author, lost, removed, agrees, first }: Miss,
 ): readonly { readonly key: BillKey; readonly sums: BillSums }[] {
+  const sums = { ...paidFor, ...saidOf(agrees) };
   if (lost === 0) return [{ key: { ...key, cause, ...(first && { first: JSON.stringify(first) }) }, sums }];
-  const paid = lostClasses(lost, sums);
+  const paid = lostClasses(lost, paidFor);
   const { requests, bytes } = sums;
-  const written = Object.entries(sums.written).map(
+  const written = Object.entries(paidFor.written).map(
     ([lifetime, tokens]) => [lifetime, tokens - (paid.written[lifetime] ?? 0)] as const,
   );
   const rest = {
-    ...{ ...sums, requests: 0, bytes: 0, uncached: sums.uncached - paid.uncached },
+    ...{ ...paidFor, requests: 0, bytes: 0, uncached: sums.uncached - paid.uncached },
     written: Object.fromEntries(written.filter(([, tokens]) => tokens > 0)),
     unknownCache: Math.min(sums.unknownCache, sums.uncached - paid.uncached),
   };
-  const own = { ...nothingBilled, requests, bytes, ...paid, ...(removed === 0 ? {} : { removed }) };
+  const own = { ...nothingBilled, requests, bytes, ...paid, ...saidOf(agrees), ...(removed === 0 ? {} : { removed }) };
   return [
     { key: { ...key, cause, ...(author === null ? {} : { author }) }, sums: own },
     { key: { ...key, cause: "read" }, sums: rest },
   ];
 }
 
+function saidOf(agrees: Miss["agrees"]): Pick<BillSums, "said" | "agreed" | "disagreed"> {
+  if (agrees === undefined) return {};
+  return { said: 1, ...(agrees === null ? {} : agrees ? { agreed: 1 } : { disagreed: 1 }) };
+}
+
 /** How a request is judged; only then is it among the earlier ones. */
 export function judge(
   view: { earlier?: readonly EarlierAnswer[]; uses?: PrefixUses },
   asked: JudgedRequest,
-  { counts, answeredAt, firstMs }: Pick<EarlierAnswer, "answeredAt" | "firstMs"> & { readonly counts: Counts },
+  { counts, answer, answeredAt, firstMs }: JudgedAnswer,
   misses: MissReader,
 ): Miss {
   const { inferenceId, encoder, bytes, declared, planned } = asked;
@@ -142,10 +152,12 @@ export function judge(
     const readableFrom = firstMs === null ? misses.msOf(answeredAt) : atMs + firstMs;
     view.uses = withUse(view.uses ?? {}, prefix.key, { at: atMs, readableFrom, revision: planned.revision });
   }
-  const miss = misses.missOf({ encoder, model, at, bytes, counts, decision: { loss, details }, against });
+  const miss = misses.missOf({ encoder, model, at, bytes, counts, answer, decision: { loss, details }, against });
   const isFirst = loss === null && planned?.isAside === false && (miss.cause === "first" || miss.cause === "read");
   return prefix === null || !isFirst ? miss : { ...miss, first: { ...prefix, at, encoder } };
 }
+
+type JudgedAnswer = Pick<EarlierAnswer, "answeredAt" | "firstMs"> & Pick<AnsweredRequest, "counts" | "answer">;
 
 type JudgedRequest = {
   readonly inferenceId: string;

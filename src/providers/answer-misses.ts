@@ -1,7 +1,10 @@
 import { cacheAuthorOf } from "../projections/cache-author.ts";
 import type { AnsweredRequest, Miss, MissReader } from "../projections/misses.ts";
+import { comparedInference } from "./caching/asked-diagnosis.ts";
 import { type CacheRules, cacheRules } from "./caching/cache-rules.ts";
 import { type CacheWire, cacheWire } from "./caching/cache-wire.ts";
+import { agreesWith, plannedRegions } from "./caching/diagnosis-agreement.ts";
+import { diagnosisIn } from "./caching/told-diagnosis.ts";
 import { codecs } from "./codecs.ts";
 import { settingsPrefix } from "./settings-prefix.ts";
 
@@ -12,8 +15,17 @@ import { settingsPrefix } from "./settings-prefix.ts";
 export const answerMisses: MissReader = { missOf, prefixOf: settingsPrefix, msOf: Date.parse };
 
 function missOf(request: AnsweredRequest): Miss {
-  const { encoder, model, at, decision, counts } = request;
-  const family = codecs.get(encoder)?.family ?? "";
+  const family = codecs.get(request.encoder)?.family ?? "";
+  const { details, loss } = request.decision;
+  const diagnosis = comparedInference(details) === null ? null : diagnosisIn(family, request.answer);
+  const miss = missIn(request, family);
+  if (diagnosis === null) return miss;
+  const isSame = loss?.against === comparedInference(details);
+  return { ...miss, agrees: loss && isSame ? agreesWith(diagnosis, plannedRegions(family, loss)) : null };
+}
+
+function missIn(request: AnsweredRequest, family: string): Miss {
+  const { model, at, decision, counts } = request;
   const wire = cacheWire(family);
   if (wire === undefined) return without("unknown");
   if (decision.loss === undefined) return without("not-looked-at");

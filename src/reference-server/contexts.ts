@@ -1,3 +1,4 @@
+import { unmarkedText } from "./breakpoints.ts";
 import type { Ciphertexts } from "./ciphertext.ts";
 import { sinceCompaction } from "./compacting.ts";
 import { answeredBy, type Call, callOf, resultOf } from "./pairs.ts";
@@ -93,7 +94,7 @@ export function admit(
 
 /** A size that depends only on the items: four characters are a token. */
 export function tokensOf(items: readonly JsonObject[]): number {
-  return items.reduce((sum, item) => sum + Math.ceil(JSON.stringify(item).length / 4), 0);
+  return items.reduce((sum, item) => sum + Math.ceil(unmarkedText(item).length / 4), 0);
 }
 
 /** The item's own id; a local shell output has its call's id in that member. */

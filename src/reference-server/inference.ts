@@ -1,5 +1,6 @@
 import { compaction, type ScriptedAnswer } from "./answers.ts";
 import { checkAzureInput, contentFilters } from "./azure.ts";
+import { checkBreakpoints } from "./breakpoints.ts";
 import type { CacheUse } from "./cache/prompt-cache.ts";
 import { isCompactedNow, uncompacted } from "./compacting.ts";
 import { admit, extend, itemsOf, type Link, tokensOf } from "./contexts.ts";
@@ -78,6 +79,8 @@ export function createInference(memory: Memory, options: ReferenceServerOptions,
       const incapable = checkComparison(body) ?? checkCapabilities(body, options);
       if (incapable !== undefined) return { refusal: incapable };
       const input = inputOf(body);
+      const mismarked = checkBreakpoints(input, options.unsupported);
+      if (mismarked !== undefined) return { refusal: mismarked };
       const ciphertexts = options.verifiesCiphertexts === false ? undefined : memory.ciphertexts;
       const asyncTools = asyncToolsOf(body);
       const admitted = admit(from.parent, input, { issued: memory.issued, ciphertexts, asyncTools });

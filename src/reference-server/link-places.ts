@@ -1,3 +1,4 @@
+import { breakpointOf } from "./breakpoints.ts";
 import { type PromptPlace, type PromptUnit, placesOf, unitOf, unitsIn } from "./cache/prompt.ts";
 import type { PromptCache } from "./cache/prompt-cache.ts";
 import { type Link, tokensOf } from "./contexts.ts";
@@ -87,7 +88,7 @@ function pieceOf(
 
 const itemUnit = (item: JsonObject, n: number): PromptUnit => ({
   ...{ kind: "message", path: `input.${n}`, text: readItems([item]).join("\n"), tokens: tokensOf([item]) },
-  by: speakerOf(item),
+  ...{ by: speakerOf(item), breakpoint: breakpointOf(item) },
 });
 
 function speakerOf(item: JsonObject): PromptUnit["by"] {

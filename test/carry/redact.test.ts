@@ -169,3 +169,20 @@ test("people's names go, and those of layers, tools and providers stay", () => {
     name: hiddenText("Ada"),
   });
 });
+
+test("what a vendor says of its prompt cache is shown, and what a request asked for that", () => {
+  const responses = {
+    prompt_cache_diagnostics: { type: "cache_miss", reason: "tools_changed", cache_missed_tokens: 9, more: "secret" },
+  };
+  const messages = { diagnostics: { cache_miss_reason: { type: "tools_changed", cache_missed_input_tokens: 9 } } };
+  const restOf = (rest: JsonObject) => redacted({ type: "ResponseReceived", data: { inferenceId: "inf_1", rest } });
+  expect(restOf(responses)).toMatchObject({
+    rest: { prompt_cache_diagnostics: { type: "cache_miss", reason: "tools_changed", cache_missed_tokens: 9 } },
+  });
+  expect(JSON.stringify(restOf(responses))).not.toContain("secret");
+  expect(restOf(messages)).toMatchObject({ rest: messages });
+  expect(restOf({ diagnostics: null })).toMatchObject({ rest: { diagnostics: null } });
+  const details = { compared: { id: "resp_1", inferenceId: "inf_0" }, breakpoints: [3, 1] };
+  const data = { decision: { details, capabilities: { cacheDiagnostics: true, cacheBreakpoints: false } } };
+  expect(redacted({ type: "InferenceRequested", data })).toMatchObject(data);
+});

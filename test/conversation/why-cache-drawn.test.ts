@@ -60,6 +60,10 @@ test.each(Object.entries(cachedProviders))(
         if (changes.has(truth.reason)) note(`by ${authorName(cache.author)}`);
         if (changes.has(truth.reason) && authors.size === 1) note("one author");
       }
+      const { requests, agreed, disagreed } = (await world.store.cache()).serverSays;
+      met.set("rows said", (met.get("rows said") ?? 0) + requests);
+      met.set("rows agreed", (met.get("rows agreed") ?? 0) + agreed);
+      met.set("rows disagreed", (met.get("rows disagreed") ?? 0) + disagreed);
     }
     console.info(`cache of ${name}: ${[...met].map((each) => each.join(" ")).join(", ")}`);
     const count = (what: string): number => met.get(what) ?? 0;
@@ -68,10 +72,12 @@ test.each(Object.entries(cachedProviders))(
     // Planning compares with fewer requests, and then concludes nothing.
     expect(count("planned wrong")).toBe(0);
     expect(count("planned right")).toBeGreaterThanOrEqual(count("planned") * 0.9);
+    expect([count("rows disagreed"), count("rows said")]).toEqual([0, count("agreed") + count("not compared")]);
     if (!isTelling) return;
     expect(["read", "changed", "expired", "by settings"].filter((what) => count(what) === 0)).toEqual([]);
     expect(count("one author")).toBeGreaterThan(12);
     if (wire.front === "responses" || wire.front === "messages")
-      expect(count("agreed")).toBeGreaterThan(count("not compared") * 3);
+      for (const what of ["agreed", "rows agreed"])
+        expect([what, count(what) > count("rows said") * 0.7]).toEqual([what, true]);
   },
 );

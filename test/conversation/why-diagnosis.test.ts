@@ -113,6 +113,13 @@ test.each(Object.entries(wires))(
   },
 );
 
+test("the sums of the cache count what the provider said, and how often turnlog agrees", async () => {
+  await using here = await world(wires.messages);
+  await here.ask("one");
+  await here.ask("two", { model: "m-2" });
+  expect((await here.store.cache()).serverSays).toEqual({ requests: 1, agreed: 1, disagreed: 0 });
+});
+
 test("a setting that names an answer itself cannot go with the option", () => {
   const options = { model: "m", apiKey, cacheDiagnostics: true };
   expect(() => anthropic({ ...options, diagnostics: { previous_message_id: "msg_1" } })).toThrow(

@@ -62,11 +62,16 @@ export const cache = commandCode({
 });
 
 /** What is not known. */
-function notes({ unknown, misses, skipped, erased, damaged }: Document): readonly string[] {
+function notes({ unknown, misses, serverSays, skipped, erased, damaged }: Document): readonly string[] {
   const { untold, notLookedAt, unknown: unmade } = unknown;
   const removed = misses.reduce((sum, row) => sum + row.removed, 0);
   return [
     ...(removed > 0 ? [`about ${counted(removed, "token")} removed from prompts by these changes`] : []),
+    ...(serverSays.requests > 0
+      ? [
+          `${counted(serverSays.requests, "answer")} in which the provider says what changed: turnlog agrees with ${grouped(serverSays.agreed)}, and disagrees with ${grouped(serverSays.disagreed)}`,
+        ]
+      : []),
     ...(untold > 0 ? [`${counted(untold, "request")} whose provider did not report what was read`] : []),
     ...(notLookedAt > 0
       ? [`${counted(notLookedAt, "request")} of an older turnlog: \`turnlog projections rebuild cache\` looks at them`]

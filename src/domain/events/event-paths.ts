@@ -99,26 +99,9 @@ const divergence = kept(
 );
 
 const decision = all(
-  kept(
-    "strategy",
-    "reason",
-    "anchor",
-    "anchor.kind",
-    "anchor.id",
-    "anchor.inferenceId",
-    "anchor.length",
-    "sendFrom",
-    "back",
-  ),
-  kept(
-    "changedSettings[]",
-    "now",
-    "rejected",
-    "rejected.anchor.kind",
-    "rejected.anchor.id",
-    "rejected.reason",
-    "rejected.divergence",
-  ),
+  kept("strategy", "reason", "anchor", "anchor.kind", "anchor.id", "anchor.inferenceId", "anchor.length"),
+  kept("sendFrom", "back", "changedSettings[]", "now"),
+  kept("rejected", "rejected.anchor.kind", "rejected.anchor.id", "rejected.reason", "rejected.divergence"),
   kept("repairs[].rule", "repairs[].index", "repairs[].detail.reason", "repairs[].detail.before"),
   kept("repairs[].detail.callId", "repairs[].detail.parts[]", "repairs[].detail.instead", "transport"),
   kept("capabilities.chain", "capabilities.echo", "capabilities.storeDefault", "capabilities.emptyInput"),
@@ -126,7 +109,8 @@ const decision = all(
   kept("capabilities.lanes", "capabilities.counts"),
   divergence,
   named("rejected.divergence.actor.name"),
-  kept("capabilities.cacheDiagnostics", "details.compared", "details.compared.id", "details.compared.inferenceId"),
+  kept("capabilities.cacheDiagnostics", "capabilities.cacheBreakpoints", "details.breakpoints[]"),
+  kept("details.compared", "details.compared.id", "details.compared.inferenceId"),
   kept(
     "cache",
     "cache.against",

@@ -9,28 +9,51 @@ export type CacheBoundaries = {
   readonly possible: ReadonlySet<number>;
 };
 
-/** @param lifetime - The name of the lifetime that the request asks for as a whole. */
+/** What a request asks for as a whole: the name of a lifetime, and no boundaries but its breakpoints (OpenAI's mode `explicit`). */
+export type AskedBoundaries = { readonly lifetime: string; readonly isExplicit: boolean };
+
 export function boundariesOf(
   units: readonly CacheUnit[],
   { boundaries, lookback }: Pick<CacheRules, "boundaries" | "lookback">,
-  lifetime: string,
+  asked: AskedBoundaries,
 ): CacheBoundaries {
+  const { lifetime } = asked;
   const all = units.map((_, place) => place);
   if (boundaries === "every-unit") {
     const places = new Set(all);
     return { writes: all.map((place) => ({ place, lifetime })), looked: places, possible: places };
   }
-  if (boundaries === "message-ends") {
-    const ends = all.filter((place) => endsMessage(units, place));
-    const writes = ends.slice(-1).map((place) => ({ place, lifetime }));
-    return { writes, looked: new Set(ends.slice(-(lookback + 1))), possible: new Set(ends) };
-  }
+  if (boundaries === "message-ends") return atMessageEnds(units, lookback, asked);
   const writes = units.flatMap(({ breakpoint }, place) =>
     breakpoint === null ? [] : [{ place, lifetime: breakpoint }],
   );
   const looked = new Set(writes.flatMap(({ place }) => behind(units, place, lookback)));
   return { writes, looked, possible: new Set(all) };
 }
+
+/** OpenAI from GPT-5.6 on (its guide to prompt caching): the newest message end and breakpoints, the latest four. */
+function atMessageEnds(
+  units: readonly CacheUnit[],
+  lookback: number,
+  { lifetime, isExplicit }: AskedBoundaries,
+): CacheBoundaries {
+  const ends = isExplicit ? [] : units.flatMap((_, place) => (endsMessage(units, place) ? [place] : []));
+  const marks = units.flatMap(({ breakpoint }, place) => (breakpoint === null ? [] : [place]));
+  const asksFor = (place: number): string => {
+    const own = units[place]?.breakpoint ?? "default";
+    return own === "default" ? lifetime : own;
+  };
+  const written = [...ends.slice(-1), ...marks.filter((place) => place !== ends.at(-1))];
+  const latest = written.toSorted((one, other) => one - other).slice(-maxWrites);
+  const beginning = ends.filter((place) => units[place]?.by === "developer").slice(-1);
+  return {
+    writes: latest.map((place) => ({ place, lifetime: asksFor(place) })),
+    looked: new Set([...ends.slice(-(lookback + 1)), ...beginning, ...marks.slice(0, 2), ...marks.slice(-50)]),
+    possible: new Set([...ends, ...marks]),
+  };
+}
+
+const maxWrites = 4;
 
 /** The places that a server searches from a breakpoint: a number of positions back, the first its own. */
 function behind(units: readonly CacheUnit[], breakpoint: number, lookback: number): readonly number[] {

@@ -82,8 +82,8 @@ function unitFor(
 ): CacheUnit {
   const { kind, path, value, role = null } = given;
   const members = objectOf(value);
-  const text = JSON.stringify([role, isJsonObject(value) ? omitMembers(readable(members), unread) : value]);
-  const mark = objectOf(members["cache_control"]);
+  const read = isJsonObject(value) ? withoutBreakpoints(omitMembers(readable(members), unread)) : value;
+  const text = JSON.stringify([role, read]);
   return {
     ...{
       kind,
@@ -92,10 +92,28 @@ function unitFor(
       digest: sha256Hex(text),
       bytes: utf8Length(text),
     },
-    breakpoint: members["cache_control"] === undefined ? null : textOrEmpty(mark["ttl"]) || "5m",
+    breakpoint: breakpointOf(members),
     by: speakerOf(members),
   };
 }
+
+/** Anthropic's breakpoint on the unit itself, or OpenAI's on its last part: an earlier part of it ends inside of what is compared. */
+function breakpointOf({ cache_control: mark, content }: JsonObject): string | null {
+  if (mark !== undefined) return textOrEmpty(objectOf(mark)["ttl"]) || "5m";
+  const explicit = objectOf(listOf(content).at(-1))[partMark];
+  return isJsonObject(explicit) ? textOrEmpty(explicit["ttl"]) || "default" : null;
+}
+
+function withoutBreakpoints(members: JsonObject): JsonObject {
+  const { content } = members;
+  if (!objectsOf(content).some((part) => Object.hasOwn(part, partMark))) return members;
+  const parts = listOf(content).map((part) => (isJsonObject(part) ? omitMembers(part, partMarks) : part));
+  return { ...members, content: parts };
+}
+
+/** OpenAI's breakpoint, on a part of a message. */
+const partMark = "prompt_cache_breakpoint";
+const partMarks: ReadonlySet<string> = new Set([partMark]);
 
 /** Reasoning without a text is known by its id, or by its ciphertext if it is sent without one. */
 function readable(members: JsonObject): JsonObject {

@@ -22,8 +22,11 @@ export function cachedRequest(logged: LoggedRequest, own?: Partial<CacheRules>):
   const rules = cacheRules(family, { model, at: new Date(at).toISOString(), ...(own === undefined ? {} : { own }) });
   const units = unitsOf(wire, logged);
   const asked = { ...settings, ...body };
-  const lifetime =
-    textOrEmpty(objectOf(asked["prompt_cache_options"])["ttl"]) || textOrEmpty(asked["prompt_cache_retention"]);
-  const boundaries = boundariesOf(units, rules, lifetime || "default");
+  const { ttl, mode } = objectOf(asked["prompt_cache_options"]);
+  const lifetime = textOrEmpty(ttl) || textOrEmpty(asked["prompt_cache_retention"]);
+  const boundaries = boundariesOf(units, rules, {
+    lifetime: lifetime || "default",
+    isExplicit: mode === "explicit",
+  });
   return { id, at, answerAt, counts, partition: partitionOf(wire, logged), units, boundaries, rules };
 }

@@ -1,4 +1,5 @@
 import { listOf, parseJson } from "../../base/json.ts";
+import type { CacheLoss } from "../../domain/events/inference-events.ts";
 import type { CacheUnit } from "./cache-prompt.ts";
 import type { CachedRequest } from "./cache-verdict.ts";
 import { cacheWire } from "./cache-wire.ts";
@@ -48,6 +49,23 @@ export function differingRegions(family: string, then: CachedRequest, now: Cache
     ...settingsIn(now).flatMap(([name, digest]) => (settings.get(name) === digest ? [] : [name])),
     ...(["tool", "system"] as const).filter((kind) => textOf(then, kind) !== textOf(now, kind)),
     ...(textOf(now, "block").startsWith(textOf(then, "block")) ? [] : ["block"]),
+  ]);
+}
+
+/**
+ * The same by what planning recorded, without the prompts. A changed block may be part of the system prompt, which is made from blocks
+ * too.
+ */
+export function plannedRegions(family: string, { settings, unit }: Pick<CacheLoss, "settings" | "unit">) {
+  const wire = cacheWire(family);
+  const read = [...(wire?.reach.keys() ?? []), ...(wire?.separatedBy ?? [])];
+  const isWithin = (path: string, whole: string): boolean => path === whole || path.startsWith(`${whole}.`);
+  const changed = read.filter((path) => settings.some((each) => isWithin(path, each) || isWithin(each, path)));
+  return new Set<CacheRegion>([
+    ...changed,
+    ...(settings.some((path) => isWithin(path, "tools")) ? ["tool"] : []),
+    ...(settings.some((path) => isWithin(path, "instructions")) ? ["system"] : []),
+    ...(unit === null ? [] : ["system", "block"]),
   ]);
 }
 

@@ -1,11 +1,19 @@
 import { type JsonObject, objectOf, omitMembers } from "../../base/json.ts";
-import type { PlannedParts, Settings } from "../../engine/stack/codec.ts";
-import { comparedDetails, comparedId, diagnosticsSetting } from "../caching/asked-diagnosis.ts";
+import type { Capabilities, Lesson, PlannedParts, Refusal, Settings } from "../../engine/stack/codec.ts";
+import {
+  comparedDetails,
+  comparedId,
+  diagnosticsLesson,
+  diagnosticsOf,
+  diagnosticsSetting,
+} from "../caching/asked-diagnosis.ts";
+import { breakpointDetails, breakpointsLesson, breakpointsOf, breakpointsSetting } from "./cache-breakpoints.ts";
 
 /** What a request says about OpenAI's prompt cache beyond its settings. */
 export function detailsOf(planned: PlannedParts): JsonObject | undefined {
   const compared = comparedDetails(planned);
-  return comparedId(compared) == null ? undefined : compared;
+  const details = { ...breakpointDetails(planned), ...(comparedId(compared) == null ? {} : compared) };
+  return Object.keys(details).length === 0 ? undefined : details;
 }
 
 /** The settings as a body has them, and what else the details hold: the lane of a WebSocket. */
@@ -13,13 +21,28 @@ export function withCacheMembers(
   given: Settings,
   details: JsonObject,
 ): { readonly settings: Settings; readonly lane: JsonObject } {
-  const settings = Object.hasOwn(given, diagnosticsSetting) ? omitMembers(given, own) : given;
+  const isOwn = Object.keys(given).some((name) => own.has(name));
+  const settings = isOwn ? omitMembers(given, own) : given;
+  const lane = omitMembers(details, ofCache);
   const compared = comparedId(details);
-  if (compared == null) return { settings, lane: details };
+  if (compared == null) return { settings, lane };
   // A setting of the caller keeps its place and its other members.
   const options = { ...objectOf(settings["prompt_cache_options"]), comparison_response_id: compared };
-  return { settings: { ...settings, prompt_cache_options: options }, lane: omitMembers(details, ofCache) };
+  return { settings: { ...settings, prompt_cache_options: options }, lane };
 }
 
-const own: ReadonlySet<string> = new Set([diagnosticsSetting]);
-const ofCache: ReadonlySet<string> = new Set(["compared"]);
+const own: ReadonlySet<string> = new Set([diagnosticsSetting, breakpointsSetting]);
+const ofCache: ReadonlySet<string> = new Set(["compared", "breakpoints"]);
+
+/** Options that are off are absent, so that they are no change of settings. */
+export const withoutOff = (settings: Settings): Settings =>
+  omitMembers(settings, new Set([...own].filter((name) => settings[name] === false)));
+
+/** The capabilities of an endpoint that is asked for them. */
+export const cacheCapabilities = (settings: Settings): Capabilities => ({
+  ...diagnosticsOf(settings),
+  ...breakpointsOf(settings),
+});
+
+export const cacheLesson = (refusal: Refusal, settings: Settings): Lesson | null =>
+  breakpointsLesson(refusal, settings) ?? diagnosticsLesson(refusal, settings, "prompt_cache_options");

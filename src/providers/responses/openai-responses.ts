@@ -1,6 +1,5 @@
 import { type JsonObject, jsonOf, objectOf } from "../../base/json.ts";
 import type { InferenceRequest, InferenceResponse, Provider, WaitOptions } from "../../engine/stack/provider.ts";
-import { diagnosticsOf } from "../caching/asked-diagnosis.ts";
 import { requestIdOf } from "../failures/classify-error.ts";
 import { createDeadline, type Deadline } from "../http/deadline.ts";
 import {
@@ -18,6 +17,7 @@ import { maskedProvider } from "../secrets/masked-provider.ts";
 import { checkSecrets } from "../secrets/secret-values.ts";
 import { capabilitiesOf } from "../settings/capabilities.ts";
 import { followToEnd, idUnderWay, idUnfinished, isBrokenOff } from "./background.ts";
+import { cacheCapabilities } from "./cache-members.ts";
 import { conversationObjects } from "./conversation-objects.ts";
 import { settingsOf } from "./provider-settings.ts";
 import { responseForm, tellItems } from "./response-answers.ts";
@@ -138,7 +138,7 @@ export function responsesProvider(
     scope: scopeOf(endpoint, responsesCodec.family, options.credentialsOwner),
     codec: responsesCodec,
     ...asked,
-    capabilities: { ...asked.capabilities, ...diagnosticsOf(settings) },
+    capabilities: { ...asked.capabilities, ...cacheCapabilities(settings) },
     transport: options.transport ?? "sse",
     settings,
     systemAs: options.systemAs ?? "input",

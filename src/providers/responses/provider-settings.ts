@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, listOf, objectOf } from "../../base/json.ts";
 import type { Settings } from "../../engine/stack/codec.ts";
-import { withDiagnostics } from "../caching/asked-diagnosis.ts";
 import { isCredentialName } from "../secrets/credentials.ts";
 import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
 import { connectionOptions } from "../settings/connection-options.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
+import { withoutOff } from "./cache-members.ts";
 import { ownMembers } from "./request-body.ts";
 import { type OpenaiResponsesOptions, settingOptions } from "./responses-options.ts";
 
@@ -15,7 +15,7 @@ import { type OpenaiResponsesOptions, settingOptions } from "./responses-options
  * of an MCP tool would be recorded.
  */
 export function settingsOf(options: OpenaiResponsesOptions, provider = "openaiResponses"): Settings {
-  const settings = withDiagnostics(checkedSettings(options, { ...words, provider }));
+  const settings = withoutOff(checkedSettings(options, { ...words, provider }));
   checkDiagnostics(settings);
   checkCredentials(settings);
   if (options.transport === "websocket") checkFrame(settings);

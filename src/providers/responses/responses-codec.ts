@@ -17,6 +17,7 @@ import { callDraft } from "../answers/server-said.ts";
 import { offeredTools } from "../codec/define-codec.ts";
 import { keptByGoogle } from "../codec/google-files.ts";
 import { applyResidue } from "../codec/residue.ts";
+import { markedItems } from "./cache-breakpoints.ts";
 import { detailsOf, withCacheMembers } from "./cache-members.ts";
 import { responsesPairs } from "./call-pairs.ts";
 import { callIn, idRequired, kindOfItem, membersOf, statusRequired, typesOf } from "./item-kinds.ts";
@@ -49,7 +50,8 @@ export const responsesCodec = {
 } satisfies Codec & Record<"decodeItem" | "encodeItem" | "requestItem", unknown>;
 
 function encodeRequest({ settings: given, input, anchor, transport, details = {} }: RequestParts): string {
-  const items = input.map(({ block, withId }) => requestItem(block, { withId }));
+  const plain = input.map(({ block, withId }) => requestItem(block, { withId }));
+  const items = markedItems(plain, given, details);
   const named = anchor?.id ?? null;
   const isInside = anchor?.kind === "conversation";
   const from = isInside ? { previousResponseId: null, conversation: named } : { previousResponseId: named };

@@ -3,6 +3,7 @@ import type { Provider } from "../../engine/stack/provider.ts";
 import type { ConnectionOptions } from "../settings/connection-options.ts";
 import { flag, instructions, modelLike } from "../settings/option-checks.ts";
 import type { ResponsesMembers, WithSecrets } from "../settings/request-members.ts";
+import { type CacheBreakpoints, cacheBreakpoints } from "./cache-breakpoints.ts";
 import type { ResponsesEndpoints } from "./responses-endpoints.ts";
 
 /** Members of the body that every request decides anew, and those that would let the server decide the context. */
@@ -17,6 +18,12 @@ export type RequestSettings = {
    * recorded, and shown beside turnlog's own verdict (`why`). Off by default. A model that rejects it is not asked again.
    */
   readonly cacheDiagnostics?: boolean | undefined;
+  /**
+   * Has turnlog set explicit breakpoints for OpenAI's prompt cache (GPT-5.6 and later): on the last message of the request, where earlier
+   * requests ended, and after the developer messages at the beginning. `ttl` is the lifetime of their entries. Off by default, because
+   * OpenAI caches every prompt up to its newest message anyway, unless `prompt_cache_options.mode` is `explicit`.
+   */
+  readonly cacheBreakpoints?: CacheBreakpoints | undefined;
 };
 
 /** The options of `openaiResponses`: the model, its address and credentials, and the settings of its requests. */
@@ -29,7 +36,7 @@ export type OpenaiResponses = Provider &
   ResponsesEndpoints;
 
 export const settingOptions: OptionTable<Pick<OpenaiResponsesOptions, "model"> & RequestSettings> = {
-  ...{ model: required(modelLike("gpt-5.4")), cacheDiagnostics: flag },
+  ...{ model: required(modelLike("gpt-5.4")), cacheDiagnostics: flag, cacheBreakpoints },
   ...allOf(anything, "access_programs", "background", "context_management", "image", "include"),
   instructions,
   ...allOf(anything, "max_output_tokens", "max_tool_calls", "metadata", "moderation", "parallel_tool_calls"),

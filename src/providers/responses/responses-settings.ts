@@ -1,9 +1,9 @@
 import { definedMembers, isJsonList, type JsonObject, type JsonValue, listOf, objectOf } from "../../base/json.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { AnchorKind, Capabilities, Lesson, OfferedTool, Refusal, Settings } from "../../engine/stack/codec.ts";
-import { diagnosticsLesson } from "../caching/asked-diagnosis.ts";
 import { instruct as addToText } from "../codec/define-codec.ts";
 import { outputFormat } from "../codec/output-format.ts";
+import { cacheLesson } from "./cache-members.ts";
 
 /** The `include` that lets a full request send the reasoning back, even if the server stores nothing. */
 const encryptedReasoning = "reasoning.encrypted_content";
@@ -79,8 +79,8 @@ const mayShorten = ({ truncation, context_management: managed }: Settings): bool
 /** Null if the refusal concerns another included member. The lesson holds for this model only. */
 export function lessonOf(refusal: Refusal, settings: Settings): Lesson | null {
   const { kind, param, message } = refusal;
-  const aboutDiagnosis = diagnosticsLesson(refusal, settings, "prompt_cache_options");
-  if (aboutDiagnosis !== null) return aboutDiagnosis;
+  const aboutCache = cacheLesson(refusal, settings);
+  if (aboutCache !== null) return aboutCache;
   const isLane = kind === "invalid-request" && (param === "stream_id" || /'stream_id'/.test(message));
   if (isLane && /^(unknown|unsupported|unrecognized|extra)/i.test(message))
     return { capability: "lanes", reason: message };

@@ -18,17 +18,24 @@ export interface Boundaries {
 /**
  * The boundaries of a prompt, before the minimum is applied.
  *
- * @param lifetime - The lifetime that the request names as a whole.
+ * @param asked.lifetime - The lifetime that the request names as a whole.
+ * @param asked.isExplicit - Whether it has no other boundaries than its breakpoints, at a front that has both.
  */
-export function boundariesOf(places: readonly PromptPlace[], facts: CacheFacts, lifetime: string): Boundaries {
+export function boundariesOf(places: readonly PromptPlace[], facts: CacheFacts, asked: Asked): Boundaries {
+  const { lifetime } = asked;
   switch (facts.boundaries) {
     case "every-unit":
       return { writes: places.map((_, at) => ({ at, lifetime })), looksAt: () => true, canEndAt: () => true };
     case "breakpoints":
       return atBreakpoints(places, facts.lookback);
     case "message-ends":
-      return atMessageEnds(places, facts.lookback, lifetime);
+      return atMessageEnds(places, facts.lookback, asked);
   }
+}
+
+interface Asked {
+  readonly lifetime: string;
+  readonly isExplicit: boolean;
 }
 
 /** Anthropic: an entry after each breakpoint; from each, the server looks back over a number of positions, the first its own. */
@@ -54,16 +61,38 @@ function positionsOf(places: readonly PromptPlace[]): readonly number[] {
 
 const isRun = ({ by }: PromptPlace["unit"]): boolean => by === "call" || by === "result";
 
-/** OpenAI from GPT-5.6 on: one entry after the newest message end; the server looks there and at a number of earlier ends. */
-function atMessageEnds(places: readonly PromptPlace[], lookback: number, lifetime: string): Boundaries {
-  const ends = places.flatMap((_, at) => (isMessageEnd(places, at) ? [at] : []));
-  const looked = new Set(ends.slice(-1 - lookback));
+/**
+ * OpenAI from GPT-5.6 on: entries after the newest message end and after breakpoints, the latest four. The server looks there, at a number
+ * of earlier message ends, at the end of the developer messages of the beginning, and at the first and the latest breakpoints.
+ */
+function atMessageEnds(places: readonly PromptPlace[], lookback: number, { lifetime, isExplicit }: Asked): Boundaries {
+  const ends = isExplicit ? [] : places.flatMap((_, at) => (isMessageEnd(places, at) ? [at] : []));
+  const marks = places.flatMap(({ unit: { breakpoint } }, at) => (breakpoint === undefined ? [] : [at]));
+  const written = [...new Set([...ends.slice(-1), ...marks])].toSorted((one, other) => one - other).slice(-maxWrites);
+  const initial = ends.filter((at) => places[at]?.unit.by === "developer").slice(-1);
+  const looked = new Set([
+    ...ends.slice(-1 - lookback),
+    ...initial,
+    ...marks.slice(0, firstMarks),
+    ...marks.slice(-latestMarks),
+  ]);
   return {
-    writes: ends.slice(-1).map((at) => ({ at, lifetime })),
+    writes: written.map((at) => ({ at, lifetime: lifetimeAt(places[at], lifetime) })),
     looksAt: (place) => looked.has(place),
-    canEndAt: (place) => ends.includes(place),
+    canEndAt: (place) => ends.includes(place) || marks.includes(place),
   };
 }
+
+/** A breakpoint may ask for a lifetime of its own. */
+function lifetimeAt(place: PromptPlace | undefined, lifetime: string): string {
+  const own = place?.unit.breakpoint ?? "default";
+  return own === "default" ? lifetime : own;
+}
+
+/** OpenAI's guide to prompt caching, of September 2026. The reference of the same time says: the latest 80. */
+const maxWrites = 4;
+const firstMarks = 2;
+const latestMarks = 50;
 
 /** A message of the user, the last of a group of results, and the last developer message at the beginning. */
 function isMessageEnd(places: readonly PromptPlace[], at: number): boolean {

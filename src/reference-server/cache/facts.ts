@@ -16,7 +16,7 @@ export interface CacheFacts {
   readonly settings: readonly PrefixSetting[];
   /**
    * Where a prompt is cached: after every unit, after the breakpoints that the request sets (Anthropic), or after the newest message of
-   * the user, tool result or first developer message (OpenAI from GPT-5.6 on).
+   * the user, tool result or first developer message and the breakpoints that the request sets (OpenAI from GPT-5.6 on).
    */
   readonly boundaries: "every-unit" | "breakpoints" | "message-ends";
   /** How many positions back from a boundary a request looks for a cache entry; a run of calls, or of results, is one position. */
@@ -107,6 +107,9 @@ export function lifetimeOf(body: JsonObject, { lifetimesMs }: CacheFacts): strin
   const names = [valueAt(body, "prompt_cache_options.ttl"), body["prompt_cache_retention"]].map(stringOf);
   return names.find((name) => name !== undefined && Object.hasOwn(lifetimesMs, name)) ?? "default";
 }
+
+/** Whether a request has no boundaries but its breakpoints (OpenAI from GPT-5.6 on). */
+export const isExplicit = (body: JsonObject): boolean => valueAt(body, "prompt_cache_options.mode") === "explicit";
 
 /** The fronts with a prompt cache, by name. */
 export const cacheFronts: ReadonlySet<string> = new Set(Object.keys(factsByFront));

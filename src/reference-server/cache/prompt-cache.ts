@@ -4,7 +4,15 @@ import { type Boundaries, boundariesOf, type Write } from "./boundaries.ts";
 import { inSteps, isLongEnough, type WrittenTokens, writtenTokens } from "./counts.ts";
 import { EarlierPrompts } from "./earlier-prompts.ts";
 import { CacheEntries, type CacheEntry, isLive } from "./entries.ts";
-import { type CacheFacts, type CacheFront, type CacheOptions, cacheFacts, lifetimeMs, lifetimeOf } from "./facts.ts";
+import {
+  type CacheFacts,
+  type CacheFront,
+  type CacheOptions,
+  cacheFacts,
+  isExplicit,
+  lifetimeMs,
+  lifetimeOf,
+} from "./facts.ts";
 import { inOrder, type PromptPlace, type PromptUnit, placesOf } from "./prompt.ts";
 import { type CacheVerdict, type Situation, verdictOn } from "./verdict.ts";
 
@@ -69,7 +77,7 @@ export class PromptCache {
     if (fault?.kind === "evict") this.#entries.evict();
     const lifetime = lifetimeOf(body, facts);
     const partition = JSON.stringify(facts.separatedBy.map((path) => valueAt(body, path)));
-    const boundaries = boundariesOf(places, facts, lifetime);
+    const boundaries = boundariesOf(places, facts, { lifetime, isExplicit: isExplicit(body) });
     const writes = boundaries.writes.filter(({ at }) => isLongEnough(places[at], facts));
     const isColdMachine = fault?.kind === "cold-machine";
     const situation = this.#situation({ places, partition, boundaries, isColdMachine });

@@ -26,15 +26,12 @@ const diagnosed = { cacheDiagnostics: true };
 
 const wires: readonly CachedWire[] = [
   {
-    ...{
-      ...plain,
-      front: frontOf("responses"),
-      codec: responsesCodec,
-      settings: { store: false, ...diagnosed },
-      hasCalls: true,
-    },
-    ...{ separates: "prompt_cache_key" },
-    others: [warm, { reasoning: { effort: "low" } }, { parallel_tool_calls: false }, { text: { verbosity: "low" } }],
+    ...{ ...plain, front: frontOf("responses"), codec: responsesCodec, hasCalls: true },
+    ...{ settings: { store: false, ...diagnosed, cacheBreakpoints: true }, separates: "prompt_cache_key" },
+    others: [
+      ...([warm, { reasoning: { effort: "low" } }, { parallel_tool_calls: false }] as const),
+      ...[{ text: { verbosity: "low" } }, { prompt_cache_options: { mode: "explicit" } }],
+    ],
   },
   {
     ...{ ...plain, front: frontOf("chat"), codec: chatCodecs.openai, separates: "prompt_cache_key", hasCalls: true },

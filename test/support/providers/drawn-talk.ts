@@ -198,14 +198,16 @@ function createTalk(wire: CachedWire, draw: Draw) {
       };
       return wire.codec.offer(wire.codec.instruct(base, [now.instructions]), { tools, capabilities: {} });
     },
-    /** Breakpoints of the Messages API: at the end, where earlier turns began, after the system prompt. */
+    /** Breakpoints: at the end, where earlier turns began, and of the Messages API after the system prompt. */
     details(): JsonObject | undefined {
-      if (wire.front.name !== "messages" || now.marks === "none") return undefined;
+      const isMarked = wire.front.name === "messages" || wire.settings["cacheBreakpoints"] !== undefined;
+      if (!isMarked || now.marks === "none") return undefined;
       const earlier = turns()
         .slice(0, -1)
         .map((at) => at + 1)
         .toReversed();
-      return { cache: now.marks === "last" ? [blocks.length] : [blocks.length, ...earlier.slice(0, 2), 0] };
+      const member = wire.front.name === "messages" ? "cache" : "breakpoints";
+      return { [member]: now.marks === "last" ? [blocks.length] : [blocks.length, ...earlier.slice(0, 2), 0] };
     },
   };
 }

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
+import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
+import { cases } from "../support/cases.ts";
+import { emptyTally } from "../support/coherence/tally.ts";
+import { play } from "../support/coherence/world.ts";
+import type { Dialect } from "../support/dialect.ts";
+import { dialects } from "../support/dialects.ts";
+
+/** Wires on which every request says something about the prompt cache that is no setting. */
+const wires: readonly (readonly [string, Dialect])[] = [
+  [
+    "responses",
+    {
+      ...dialects.responses,
+      provider: (baseURL, asked) =>
+        openaiResponses({ ...asked, apiKey: "sk-dialect", baseURL, cacheDiagnostics: true, cacheBreakpoints: true }),
+    },
+  ],
+  ["anthropic", { ...dialects.anthropic, provider: messages({}) }],
+  ["anthropic-threads", { ...dialects["anthropic-threads"], provider: messages({ threads: true }) }],
+];
+
+function messages(more: { readonly threads?: true }): Dialect["provider"] {
+  return (baseUrl, { transport, store: _, ...asked }) =>
+    anthropic({
+      ...{ ...asked, ...more, apiKey: "sk-ant-dialect", baseURL: baseUrl.replace(/\/v1$/, ""), cacheDiagnostics: true },
+      transport: transport === "sse" ? "sse" : "json",
+      ...(more.threads === true ? {} : { capabilities: { reasoningPrefix: "ignore" } }),
+    });
+}
+
+const wanted = cases(12, 30_000, 120);
+
+test.each(wires)(
+  "%s: with breakpoints and an earlier answer to compare with, every request shows the model exactly the outgoing Turn",
+  { timeout: 36_000_000 },
+  async (name, dialect) => {
+    const tally = emptyTally();
+    await play(dialect, { requests: wanted, tally });
+    console.info(
+      `coherence of ${name} with members about the cache: ${tally.requests} requests, ${tally.incoherent.length} incoherent`,
+    );
+    expect(tally.incoherent).toEqual([]);
+    expect(tally.requests).toBeGreaterThanOrEqual(wanted);
+  },
+);
