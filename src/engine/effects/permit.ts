@@ -155,6 +155,8 @@ async function ask(session: RunSession, place: PermitPlace, need: AskedNeed): Pr
   const request = { type: "ApprovalRequested", version: 1, data: asked } as const;
   const { conversationId, id: runId } = run;
   const asking = { conversationId, runId, asked, call: named, tool, signal };
+  // A crash while the person thinks must not lose the answer that made the call.
+  if (engine.onApproval !== null) await run.recorder.flush();
   const decision = await run.gate.inTurn(() => askHandler(engine.onApproval, asking));
   if (decision === null) {
     run.emit({ type: "approval-requested", frame, call, reason, expiresAt: asked.expiresAt ?? null });
