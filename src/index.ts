@@ -8,6 +8,7 @@ export type { JsonObject, JsonValue } from "./base/json.ts";
 export { TurnlogError, type TurnlogErrorCode } from "./base/turnlog-error.ts";
 export type { Bill } from "./bill/bill.ts";
 export type { BillBy } from "./bill/bill-by.ts";
+export type { ApproveOptions, DenyOptions } from "./conversation/approval-options.ts";
 export type { BillOptions } from "./conversation/bill.ts";
 export type { Conversation } from "./conversation/conversation.ts";
 export type { ActorOption, Appended, AppendOptions, ConversationLabels } from "./conversation/conversation-options.ts";
@@ -43,6 +44,7 @@ export { Turn } from "./domain/turn.ts";
 export type { ServerWindow } from "./engine/compaction/server-window.ts";
 export { EffectFailedError } from "./engine/effects/run-effect.ts";
 export type { Cancelled, CancelOptions } from "./engine/run/cancel.ts";
+export type { Decided } from "./engine/run/decide-call.ts";
 export type {
   AnswerOptions,
   ResumeOptions,
@@ -57,6 +59,8 @@ export type { WarmUp } from "./engine/run/warm-up-now.ts";
 export type { Breakpoint, BreakpointEffect } from "./engine/session/breakpoint.ts";
 export { ReplayDivergedError } from "./engine/session/divergence.ts";
 export { RunCancelledError, RunFailedError, RunParkedError, RunUnfinishedError } from "./engine/session/errors.ts";
+export type { ApprovalNeed, ToolApproval } from "./engine/stack/approval-need.ts";
+export type { ApprovalDecision, ApprovalHandler, ApprovalQuestion, Approvals } from "./engine/stack/approvals.ts";
 export type { AsideAnswer, AsideRequest } from "./engine/stack/aside.ts";
 export { type Budget, BudgetExceededError, type BudgetLimit } from "./engine/stack/budget.ts";
 export type { CacheLostPolicy } from "./engine/stack/cache-lost.ts";
@@ -86,7 +90,15 @@ export type { Route, RouteQuestion } from "./engine/stack/route.ts";
 export type { RunPart } from "./engine/stack/run-part.ts";
 export type { ModelSettings, RunSettings, ToolChoice } from "./engine/stack/run-settings.ts";
 export type { IssuePathSegment, SchemaIssue, StandardSchema, Validation } from "./engine/stack/schema.ts";
-export { type Tool, type ToolContext, type ToolDefinition, ToolInputError, tool } from "./engine/stack/tool.ts";
+export {
+  type ExternalToolDefinition,
+  externalTool,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  ToolInputError,
+  tool,
+} from "./engine/stack/tool.ts";
 export { type ToolLoopOptions, toolLoop } from "./engine/stack/tool-loop.ts";
 export type { AccessRequest, Authorize, ErasureRequest, MayErase } from "./log/authorized-store.ts";
 export { type SecretReference, secretReference as secret } from "./log/codec/references.ts";
@@ -99,3 +111,4 @@ export { type LogEntry, type LoggingOptions, logging } from "./middleware/loggin
 export type { OpenEventsOptions } from "./open-events.ts";
 export { type OpenStoreOptions, openStore } from "./open-store.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
+export type { Waiting } from "./projections/waiting.ts";

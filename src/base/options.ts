@@ -89,6 +89,7 @@ const otherWords: Readonly<Record<string, string>> = {
 /** Options that callers easily give to the wrong one of the functions that make a run. */
 const ofEngine = [
   ...["provider", "otherProviders", "route", "middleware", "chain", "compact", "retry", "observers", "onInDoubt"],
+  ...["approvals", "onApproval"],
   ...["onLostResponse", "onToolError", "onUnsendablePart", "interruptionNote", "layerTimeoutMs"],
 ];
 const ofEngineAndRun = ["mode", "budget", "maxSteps", "output", "context"];

@@ -88,6 +88,8 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["store-cannot-erase", { exitCode: exitCodes.environment }],
   ["store-takes-no-lines", { exitCode: exitCodes.environment }],
   ["not-in-doubt", { exitCode: exitCodes.notFound }],
+  ["not-waiting", { exitCode: exitCodes.notFound }],
+  ["approval-input", { exitCode: exitCodes.usage }],
   ["run-in-progress", { exitCode: exitCodes.failure, advice: "`turnlog resume --takeover` does so" }],
   ["conversation-exists", { exitCode: exitCodes.usage }],
   ["store-corrupted", { exitCode: exitCodes.integrity }],

@@ -8,6 +8,7 @@ import type { BlockId } from "../domain/ids.ts";
 import { type ConversationWriter, streamContended } from "../log/writer/conversation-writer.ts";
 import { isResult, mustAnswerOpenCalls } from "./awaited-results.ts";
 import type { Appended } from "./conversation-options.ts";
+import { settleExternal } from "./external-results.ts";
 
 type Appending = {
   readonly actor: Actor;
@@ -32,6 +33,8 @@ export async function appendBlocks(
   appending: Appending,
 ): Promise<Appended> {
   const { keyed, actor, isIdNew } = appending;
+  const external = blocks.every(isResult) ? await settleExternal(stream, blocks, actor) : null;
+  if (external !== null) return external;
   const entries = blocks.map((block) => ({ event: blockAppending(block), actor, isIdNew }));
   const hasResults = blocks.some(isResult);
   for (let beginning = 1; beginning <= maxBeginnings; beginning += 1) {

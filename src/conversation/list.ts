@@ -17,12 +17,13 @@ import {
   type ConversationListView,
   type ConversationSummary,
   conversationList,
-  type ListedRun,
   type ListSort,
   listMarks,
   listName,
   listSorts,
 } from "../projections/conversation-list.ts";
+import type { ListedRun, ListedWaiting } from "../projections/listed-run.ts";
+import type { Waiting } from "../projections/waiting.ts";
 import type { ListedView } from "../read-models/row-projector.ts";
 import { withRows } from "./rows.ts";
 
@@ -45,6 +46,8 @@ export type ListOptions = {
    * is alive: a state other than `open` makes pages shorter, even empty, so continue until `next` is null.
    */
   readonly state?: OpenRunState | "open";
+  /** Only those with a run that waits for this: see `waitingFor` of results. Approvals that have expired make pages shorter, as `state` does. */
+  readonly waitingFor?: Waiting["kind"] | "any";
   /** Only those with a run that has `losses`. */
   readonly losses?: true;
   /** Only conversations that have all of these: `{ user: "ann" }`. */
@@ -59,16 +62,23 @@ export type ListOptions = {
 
 /**
  * The state of a run that has not ended. `running`: its process is, or may be, alive. `cut-off`: its process is dead, and the next run
- * finishes it. `elsewhere`: it is on another machine, which cannot be checked. `parked`: it waits until people settle what is in doubt;
- * once settled it is `cut-off` again.
+ * finishes it. `elsewhere`: it is on another machine, which cannot be checked. `parked`: it waits for people, or for
+ * results from outside; once it does not, it is `cut-off` again.
  */
 export type OpenRunState = "running" | "cut-off" | "elsewhere" | "parked";
 
 /** The entry of a conversation in a list. */
 export type ListedConversation = Omit<ConversationSummary, "openRun"> & {
   readonly id: ConversationId;
-  /** The run that has not ended; null if none is open. `inDoubt` counts what has to be settled. */
-  readonly openRun: { readonly id: string; readonly state: OpenRunState; readonly inDoubt: number } | null;
+  /** The run that has not ended; null if none is open. */
+  readonly openRun: {
+    readonly id: string;
+    readonly state: OpenRunState;
+    /** What it waits for, without approvals that have expired. */
+    readonly waitingFor: readonly ListedWaiting[];
+    /** How many of that are calls and effects in doubt. */
+    readonly inDoubt: number;
+  } | null;
   /** Whether an event of it could not be applied: `verify()` names it. */
   readonly isDamaged: boolean;
 };
@@ -86,6 +96,9 @@ export type ConversationPage = {
 
 /** The states that a list can be narrowed to. */
 export const listedStates = ["open", "running", "cut-off", "elsewhere", "parked"] as const;
+
+/** What lists can be narrowed to that runs wait for. */
+const waitingKinds = ["approval", "doubt", "external", "any"] as const;
 
 /** Texts by their names. */
 export const labelValues: ValueCheck<Readonly<Record<string, string>>> = (what, given) => {
@@ -106,11 +119,12 @@ const listOptions = optionsOf<ListOptions>({
     if (given === true) return given;
     throw new TypeError(`${what} is ${kindOf(given)}: give true, or leave it out`);
   },
+  waitingFor: choiceOf(...waitingKinds),
   ...{ labels: labelValues, withHidden: checkFlag, withTotal: checkFlag, onProgress: anything },
 });
 
-/** Looks up whether an owner is alive: at once, or once it is known. */
-type LifeOfOwner = typeof lifeIn;
+/** What is judged when a page is read: whether an owner is alive (at once, or once it is known), and which approvals have expired. */
+type Judged = { readonly life?: typeof lifeIn; readonly clock?: () => number };
 
 /**
  * A page of the conversations, read from ordered rows: its time does not grow with the number of conversations.
@@ -120,10 +134,10 @@ type LifeOfOwner = typeof lifeIn;
 export async function listConversations(
   events: EventStore,
   options: ListOptions,
-  life: LifeOfOwner = lifeIn,
+  { life = lifeIn, clock = Date.now }: Judged = {},
 ): Promise<ConversationPage> {
   listOptions.check("list", options);
-  const { limit = 20, state, withTotal = false, onProgress } = options;
+  const { limit = 20, withTotal = false, onProgress } = options;
   const told = onProgress === undefined ? {} : { onProgress };
   return withRows(
     events,
@@ -133,9 +147,9 @@ export async function listConversations(
       const rows = await projector.readListed({ ...page, limit: limit + 1 });
       const shown = rows.slice(0, limit);
       const last = rows.length > limit ? shown.at(-1) : undefined;
-      const conversations = (await Promise.all(shown.map((row) => listed(row, events, life)))).flat();
+      const conversations = (await Promise.all(shown.map((row) => listed(row, events, { life, clock })))).flat();
       return {
-        conversations: conversations.filter(({ openRun }) => isAsked(openRun, state)),
+        conversations: conversations.filter(({ openRun }) => isAsked(openRun, options)),
         ...(withTotal ? await totals(projector, page) : { total: null, hidden: null }),
         next: last === undefined ? null : cursorOf(options, last),
       };
@@ -144,8 +158,13 @@ export async function listConversations(
   );
 }
 
-const isAsked = (openRun: ListedConversation["openRun"], state: ListOptions["state"]): boolean =>
-  state === undefined || state === "open" || openRun?.state === state;
+const isAsked = (
+  openRun: ListedConversation["openRun"],
+  { state, waitingFor }: Pick<ListOptions, "state" | "waitingFor">,
+): boolean =>
+  (state === undefined || state === "open" || openRun?.state === state) &&
+  (waitingFor === undefined ||
+    openRun?.waitingFor.some(({ kind }) => waitingFor === "any" || kind === waitingFor) === true);
 
 async function totals(
   projector: { readonly countListed: (range: ListRange) => Promise<number> },
@@ -170,6 +189,7 @@ function pageOf(options: ListOptions): Omit<ListedPage, "limit"> {
     since,
     until,
     state,
+    waitingFor,
     losses,
     labels = {},
     withHidden,
@@ -178,6 +198,7 @@ function pageOf(options: ListOptions): Omit<ListedPage, "limit"> {
   const marks = [
     ...Object.entries(labels).map(([name, value]) => listMarks.label(name, value)),
     ...(state === undefined ? [] : [listMarks.open]),
+    ...(waitingFor === undefined ? [] : [listMarks.waiting(waitingFor)]),
     ...(losses === undefined ? [] : [listMarks.losses]),
     ...(withHidden === true ? [] : [listMarks.visible]),
   ];
@@ -227,19 +248,26 @@ export const hasLabels = (summary: ConversationSummary, labels: Readonly<Record<
 async function listed(
   { key, view, quarantine }: ListedView<ConversationListView>,
   events: EventStore,
-  life: LifeOfOwner,
+  judged: Required<Judged>,
 ): Promise<readonly ListedConversation[]> {
   const id = conversationOfStream(key);
   const { openRun, ...summary } = view.summary;
-  const run = openRun && {
-    id: openRun.id,
-    state: await stateOf(openRun, events, life),
-    inDoubt: openRun.inDoubt.length,
-  };
+  const run = openRun && (await listedRun(openRun, events, judged));
   return id === null ? [] : [{ id, ...summary, openRun: run, isDamaged: quarantine !== null }];
 }
 
-async function stateOf({ owner, inDoubt }: ListedRun, events: EventStore, life: LifeOfOwner): Promise<OpenRunState> {
-  if (owner === null) return inDoubt.length > 0 ? "parked" : "cut-off";
-  return ({ alive: "running", dead: "cut-off", unknown: "elsewhere" } as const)[await life(events, owner)];
+async function listedRun(
+  { id, owner, waiting }: ListedRun,
+  events: EventStore,
+  { life, clock }: Required<Judged>,
+): Promise<NonNullable<ListedConversation["openRun"]>> {
+  const now = clock();
+  const waitingFor = waiting.filter(({ expiresAt }) => expiresAt === null || Date.parse(expiresAt) > now);
+  const inDoubt = waitingFor.filter(({ kind }) => kind === "doubt").length;
+  return { id, state: await stateOf(owner, waitingFor.length > 0), waitingFor, inDoubt };
+
+  async function stateOf(found: ListedRun["owner"], isWaiting: boolean): Promise<OpenRunState> {
+    if (found === null) return isWaiting ? "parked" : "cut-off";
+    return ({ alive: "running", dead: "cut-off", unknown: "elsewhere" } as const)[await life(events, found)];
+  }
 }

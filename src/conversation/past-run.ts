@@ -1,12 +1,12 @@
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { Block } from "../domain/block.ts";
 import { parentFrame } from "../domain/frame.ts";
-import type { BlockId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import { blockOutlines, outlineOf, type TurnOutline } from "../domain/turn-outline.ts";
 import type { KnownFrames } from "../projections/known-frames.ts";
 import type { OpenRun } from "../projections/open-run.ts";
 import { turnIfEnded } from "../projections/recovery-results.ts";
+import { type Waiting, waitingIn } from "../projections/waiting.ts";
 
 function frameNotFound(frame: string, runId: string, frames: KnownFrames): TurnlogError {
   let above = frame.includes(".") ? parentFrame(frame) : "0";
@@ -22,13 +22,13 @@ function frameNotFound(frame: string, runId: string, frames: KnownFrames): Turnl
 /** A run that is open at a revision (rule: Past revisions); its Turns have their contents, or are outlines if no contents were read. */
 export type PastRun<AnyTurn extends TurnOutline = Turn> = {
   readonly id: string;
-  /** A parked run has no owner: it waits until someone settles what is in doubt. */
+  /** A parked run has no owner: it goes on once nothing is left of what it waits for. */
   readonly state: "open" | "parked";
   readonly startedRevision: number;
   /** How often it was resumed after its process had ended. */
   readonly resumptions: number;
-  /** Names of calls and effects of layers with an unknown outcome, by id. */
-  readonly inDoubt: ReadonlyMap<BlockId, string>;
+  /** What it waits for, as the log has it here: also approvals whose time is over by now. */
+  readonly waitingFor: readonly Waiting[];
   /** Tool calls without an answer so far. */
   readonly calls: AnyTurn["blocks"];
   /** The Turn that the newest event handed on: to a frame, or back from one. */
@@ -70,7 +70,7 @@ function runAt<AnyTurn extends TurnOutline>(
   here: string | null,
   shown: Shown<AnyTurn>,
 ): PastRun<AnyTurn> {
-  const { id, turns, startedRevision, pending, inDoubt, epoch } = run;
+  const { id, turns, startedRevision, pending, epoch } = run;
   const known = (frame: string): string => {
     if (!run.frames.has(frame)) throw frameNotFound(frame, id, run.frames);
     return frame;
@@ -80,7 +80,7 @@ function runAt<AnyTurn extends TurnOutline>(
     state: run.owner === null ? "parked" : "open",
     startedRevision,
     resumptions: epoch,
-    inDoubt,
+    waitingFor: waitingIn(run, ""),
     get calls() {
       return shown.blocks(turns.openCalls);
     },

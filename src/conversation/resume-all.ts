@@ -20,6 +20,8 @@ export type ResumeAllOptions = {
 };
 
 type Resuming<Output> = ResumeAllOptions & {
+  /** Decides which approvals have expired. */
+  readonly clock: () => number;
   readonly resume: (id: ConversationId) => Promise<RunResult<Output> | null>;
 };
 
@@ -30,14 +32,18 @@ const pageSize = 100;
 /** Resumes every run that was cut off or parked and does not wait for a person. */
 export async function resumeAll<Output>(
   events: EventStore,
-  { where = () => true, resume }: Resuming<Output>,
+  { where = () => true, clock, resume }: Resuming<Output>,
 ): Promise<readonly ResumedConversation<Output>[]> {
   checkFunction("resumeAll: where", where);
   const waiting: ConversationId[] = [];
   for (let after: string | null | undefined; after !== null; ) {
     const wanted = { limit: pageSize, withHidden: true, state: "cut-off" } as const;
     // A process that replaces another has to wait until the store knows that the other has ended.
-    const page = await listConversations(events, { ...wanted, ...(after === undefined ? {} : { after }) }, knownLifeIn);
+    const page = await listConversations(
+      events,
+      { ...wanted, ...(after === undefined ? {} : { after }) },
+      { life: knownLifeIn, clock },
+    );
     for (const listed of page.conversations) if (where(listed)) waiting.push(listed.id);
     after = page.next;
   }

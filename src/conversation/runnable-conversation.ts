@@ -4,6 +4,7 @@ import type { Settlement } from "../domain/events/tool-events.ts";
 import { type ConversationId, keyedBlockId } from "../domain/ids.ts";
 import { abandonRun, resumeConversation, runConversation } from "../engine/run/begin.ts";
 import { type Cancelled, type CancelOptions, cancelRun } from "../engine/run/cancel.ts";
+import { type Decided, decideCall } from "../engine/run/decide-call.ts";
 import { iterateParts } from "../engine/run/iterate-parts.ts";
 import {
   type AnswerOptions,
@@ -20,6 +21,7 @@ import { type AnyEngine, checkedEngine, type Engine, type EngineOptions } from "
 import type { RunResult } from "../engine/stack/result.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
 import type { ConversationWriter } from "../log/writer/conversation-writer.ts";
+import { type ApproveOptions, checkedApproval, type DenyOptions } from "./approval-options.ts";
 import { checkedActor, checkedCancel } from "./conversation-options.ts";
 import { ReadableConversation, type ReadingTools } from "./readable-conversation.ts";
 
@@ -97,7 +99,8 @@ export class RunnableConversation extends ReadableConversation {
   }
 
   /**
-   * Says how a call, or an effect of a layer, ended that a crash left in doubt; the next run continues with that. If the process of the
+   * Says how a call, or an effect of a layer, ended that a crash left in doubt, or gives the result of an external tool's call; the next run
+   * continues with that. If the process of the
    * run is dead, every call that had begun can be settled at once, and an effect of a layer once a run has parked it.
    *
    * @param call - Its block id, or the name of its tool or effect if no other call of that name is in doubt.
@@ -106,6 +109,29 @@ export class RunnableConversation extends ReadableConversation {
    */
   async settle(call: string, settlement: Settlement, actor: Actor = { kind: "operator" }): Promise<void> {
     await settleCall(this.#stream, call, { settlement, actor: checkedActor("settle", actor) });
+  }
+
+  /**
+   * Lets a call begin that waits for approval (`waitingFor` of the run's result), with the model's arguments or with `input` instead; the next
+   * `run`, `resume` or `resumeAll` continues with it. Repeating a decision changes nothing; another one is refused. With a `key`, a repeated
+   * delivery is accepted even when the run has gone on.
+   *
+   * @param call - The id of the call's block.
+   * @throws {TurnlogError} `not-waiting` if no such call waits for approval, `approval-decided` if another decision was made, `approval-expired`
+   *   if its time is over, `approval-input` if the tool's schema refuses `input`, `access-denied` if `authorize` refuses the action `approve`.
+   * @throws {TypeError} if an option is unknown or invalid, or `actor` has no name.
+   */
+  async approve(call: string, options: ApproveOptions): Promise<Decided> {
+    return decideCall(this.#stream, call, checkedApproval("approve", this.id, options));
+  }
+
+  /**
+   * Refuses a call that waits for approval: it never begins, and the model reads `message`. The next `run` continues with that.
+   *
+   * @throws as `approve` does.
+   */
+  async deny(call: string, options: DenyOptions): Promise<Decided> {
+    return decideCall(this.#stream, call, checkedApproval("deny", this.id, options));
   }
 
   /**

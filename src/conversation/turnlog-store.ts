@@ -132,13 +132,13 @@ export class TurnlogStore implements AsyncDisposable {
    *     const older = next === null ? null : await store.list({ labels: { user: "ann" }, after: next });
    *
    * @param options - `limit`: how many on a page, by default 20. `after`: `next` of the page before. `sort`, `order`, `since`, `until`,
-   *   `labels`, `state`, `losses`: which ones, and in which order.
+   *   `labels`, `state`, `waitingFor`, `losses`: which ones, and in which order.
    * @throws {TypeError} if an option is unknown or invalid.
    * @throws {RangeError} if the limit is not a whole number from 1.
    */
   async list(options: ListOptions = {}): Promise<ConversationPage> {
     const { listConversations } = await import("./list.ts");
-    return listConversations(this.events, options);
+    return listConversations(this.events, options, { clock: this.#clock });
   }
 
   /**
@@ -217,6 +217,7 @@ export class TurnlogStore implements AsyncDisposable {
     checkedRun("resume", engine, rest);
     return resumeAll<Output>(this.events, {
       ...(where === undefined ? {} : { where }),
+      clock: this.#clock,
       resume: async (id) => {
         const result = await resumeConversation(this.#stream(id), ...checkedRun("resume", engine, rest));
         // The schema that has this type validated the output.

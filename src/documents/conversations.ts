@@ -7,7 +7,7 @@ import { jsonValueSchema } from "../domain/events/shared.ts";
 import { sha256Schema } from "../domain/ids.ts";
 import { envelopeSchema } from "../log/codec/envelope.ts";
 import { differenceDocument } from "./differences.ts";
-import { at, block, change, conversation, count, list, place, revision, stream } from "./parts.ts";
+import { at, block, change, conversation, count, list, place, revision, stream, waiting } from "./parts.ts";
 
 const loggedEvent = z.strictObject({
   stream,
@@ -164,7 +164,9 @@ const run = z.strictObject({
     .nullable(),
   lastEventAt: at,
   openCalls: list(z.strictObject({ blockId: z.string(), name: z.string(), isStarted: z.boolean() })),
+  /** Of what it waits for, the calls and effects with an unknown outcome. */
   inDoubt: list(z.strictObject({ blockId: z.string(), name: z.string() })),
+  waitingFor: list(waiting),
   /** Responses that servers make for it in the background. */
   underWay: list(z.strictObject({ responseId: z.string(), scope: z.string() })),
   /** The Turn that it works on. */

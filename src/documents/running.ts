@@ -4,7 +4,7 @@ import { jsonValueSchema } from "../domain/events/shared.ts";
 import { sha256Schema } from "../domain/ids.ts";
 import { modes } from "../engine/stack/chain-policy.ts";
 import { rehearsalProviders, rehearsalTransports } from "../rehearsal/ports.ts";
-import { conversation, count, list, revision } from "./parts.ts";
+import { conversation, count, list, revision, waiting } from "./parts.ts";
 
 const { strategy, reason } = decisionSchema.shape;
 
@@ -100,6 +100,8 @@ export const resumeDocument = z.strictObject({
   did: z.strictObject({ requests: count, fetched: count, tools: count, events: count }),
   /** The text of the last answer. */
   text: z.string(),
+  waitingFor: list(waiting),
+  /** Of what it waits for, the calls and effects with an unknown outcome. */
   inDoubt: list(
     z.strictObject({
       blockId: z.string(),
@@ -109,6 +111,17 @@ export const resumeDocument = z.strictObject({
       settle: list(z.string()),
     }),
   ),
+});
+
+/** `turnlog approve`, `turnlog deny` */
+export const decisionDocument = z.strictObject({
+  conversation,
+  call: z.string(),
+  how: z.enum(["approve", "edit", "deny"]),
+  /** False if the same had been decided before. */
+  isNew: z.boolean(),
+  /** What the run still waits for. */
+  waitingFor: list(waiting),
 });
 
 /** `turnlog cancel` */

@@ -87,7 +87,8 @@ export class ShowFolds {
         const blockId = idOf(call);
         return { blockId, name: call.name ?? "", isStarted: turns.isToolStarted(blockId) };
       }),
-      inDoubt: [...open.inDoubt].map(([blockId, name]) => ({ blockId, name })),
+      inDoubt: run.waitingFor.flatMap(({ kind, blockId, name }) => (kind === "doubt" ? [{ blockId, name }] : [])),
+      waitingFor: run.waitingFor,
       underWay: [...open.underWay.values()],
       working: toldBlocks(place, working),
       ifEndedHere: turnDocument(run.ifEndedHere),

@@ -16,12 +16,21 @@ export const lsDocument = z.strictObject({
       parent: z.string().nullable(),
       events: count,
       runs: count,
-      /** The open run, and the number of its calls and effects in doubt. */
+      /** The open run, what it waits for, and how many of that are calls and effects in doubt. */
       openRun: z
         .strictObject({
           id: z.string(),
           state: z.enum(["running", "cut-off", "elsewhere", "parked"]),
           inDoubt: count,
+          waitingFor: list(
+            z.strictObject({
+              kind: z.enum(["approval", "doubt", "external"]),
+              blockId: z.string(),
+              name: z.string(),
+              since: at,
+              expiresAt: at.nullable(),
+            }),
+          ),
         })
         .nullable(),
       /** Whether one of its runs has `losses`. */

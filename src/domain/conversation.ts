@@ -3,6 +3,7 @@ import { err, ok, type Result, unreachable } from "../base/result.ts";
 import type { ConversationOrigin } from "./events/conversation-events.ts";
 import type { ConversationEvent, ConversationEventOf } from "./events/event.ts";
 import type { ProposedEvent } from "./events/recorded.ts";
+import type { ApprovalDecidedData } from "./events/tool-events.ts";
 import type { ConversationFacts, RunFacts } from "./facts.ts";
 import { areNews } from "./labels.ts";
 import { namesIn } from "./names.ts";
@@ -19,7 +20,10 @@ export type Rejection =
   | { readonly code: "inference-repeated"; readonly inferenceId: string }
   | { readonly code: "inference-not-open"; readonly inferenceId: string }
   | { readonly code: "tool-repeated"; readonly blockId: string }
-  | { readonly code: "tool-not-parked"; readonly blockId: string };
+  | { readonly code: "tool-not-parked"; readonly blockId: string }
+  | { readonly code: "tool-not-approved"; readonly blockId: string }
+  | { readonly code: "not-waiting"; readonly blockId: string }
+  | { readonly code: "approval-decided"; readonly blockId: string };
 
 type Decision = Result<readonly ConversationEvent[], Rejection>;
 
@@ -73,6 +77,9 @@ export function decide(facts: ConversationFacts, event: Proposed, runId: string 
       // A late result is no longer part of a run.
       if (event.data.late === true) return once(event, !isRepeated());
       return decideInRun(run, event, runId);
+    case "ApprovalDecided":
+      // A delivery that is repeated may come when the run has long ended.
+      return isRepeated() ? ok([]) : decideInRun(run, event, runId);
     default:
       return decideInRun(run, event, runId);
   }
@@ -120,9 +127,7 @@ function decideInRun(run: RunFacts | null, event: ProposedInRun, runId: string |
         : once(event, inference === "open");
     }
     case "ToolStarted":
-      return mayStart(run, event.data.blockId)
-        ? ok([event])
-        : err({ code: "tool-repeated", blockId: event.data.blockId });
+      return decideStart(run, event);
     case "EffectStarted":
       return mayStart(run, event.data.effectId)
         ? ok([event])
@@ -132,12 +137,17 @@ function decideInRun(run: RunFacts | null, event: ProposedInRun, runId: string |
     case "EffectFinished":
       return once(event, run.effect(event.data.effectId) !== "finished");
     case "ToolParked":
-      return once(event, run.effect(event.data.blockId) === "started");
+      // A call that has not begun is one of an external tool.
+      return once(event, ["started", undefined].includes(run.effect(event.data.blockId)));
     case "ToolSettled": {
       const { blockId } = event.data;
       // A settlement permits an effect or replaces it, so only the first one counts.
       return run.effect(blockId) === "parked" ? ok([event]) : err({ code: "tool-not-parked", blockId });
     }
+    case "ApprovalRequested":
+      return decideAsking(run, event);
+    case "ApprovalDecided":
+      return decideDecision(run, event);
     case "RunCancelRequested":
       return once(event, !run.isCancelRequested);
     case "TurnEdited":
@@ -152,6 +162,43 @@ function decideInRun(run: RunFacts | null, event: ProposedInRun, runId: string |
       return unreachable(event);
   }
 }
+
+/** A call that a person was asked about begins only once it is approved: also in a process that has no policy for it. */
+function decideStart(run: RunFacts, event: ConversationEventOf<"ToolStarted">): Decision {
+  const { blockId } = event.data;
+  const state = run.effect(blockId);
+  if (state === "asked" || state === "denied") return err({ code: "tool-not-approved", blockId });
+  return state === "approved" || mayStart(run, blockId) ? ok([event]) : err({ code: "tool-repeated", blockId });
+}
+
+/** Asking is always safe before a call begins. To ask anew withdraws the decision, because that holds for other arguments. */
+function decideAsking(run: RunFacts, event: ConversationEventOf<"ApprovalRequested">): Decision {
+  const { blockId, inputDigest } = event.data;
+  switch (run.effect(blockId)) {
+    case undefined:
+    case "approved":
+    case "denied":
+      return ok([event]);
+    case "asked":
+      return once(event, run.approval(blockId)?.inputDigest !== inputDigest);
+    default:
+      return err({ code: "tool-repeated", blockId });
+  }
+}
+
+/** Only the first decision about the arguments that were asked about counts. */
+function decideDecision(run: RunFacts, event: ConversationEventOf<"ApprovalDecided">): Decision {
+  const { blockId, inputDigest } = event.data;
+  const asked = run.approval(blockId);
+  if (asked === undefined || asked.inputDigest !== inputDigest) return err({ code: "not-waiting", blockId });
+  if (asked.decision === null)
+    return run.effect(blockId) === "asked" ? ok([event]) : err({ code: "not-waiting", blockId });
+  return isSameDecision(asked.decision, event.data) ? ok([]) : err({ code: "approval-decided", blockId });
+}
+
+/** Their actors and deliveries do not count. */
+const isSameDecision = (left: ApprovalDecidedData, right: ApprovalDecidedData): boolean =>
+  canonicalJson({ ...left, key: undefined }) === canonicalJson({ ...right, key: undefined });
 
 function mayStart(run: RunFacts, id: string): boolean {
   const state = run.effect(id);

@@ -4,7 +4,15 @@ import { isEndedBySkip } from "./ended-by-skip.ts";
 import type { ConversationOrigin } from "./events/conversation-events.ts";
 import type { ConversationEvent } from "./events/event.ts";
 import { learnedName } from "./events/server-events.ts";
-import { type ConversationFacts, type EffectState, effectIn, type LearnedPlace, type RunFacts } from "./facts.ts";
+import {
+  type ApprovalFacts,
+  approvalIn,
+  type ConversationFacts,
+  type EffectState,
+  effectIn,
+  type LearnedPlace,
+  type RunFacts,
+} from "./facts.ts";
 import { type Labels, relabel } from "./labels.ts";
 import { type EventNameKind, namesIn } from "./names.ts";
 
@@ -114,6 +122,7 @@ class DraftRun implements RunFacts {
   readonly #below: RunFacts;
   readonly #inferences = new Map<string, "open" | "closed">();
   readonly #effects = new Map<string, EffectState>();
+  readonly #approvals = new Map<string, ApprovalFacts>();
 
   constructor(below: RunFacts) {
     this.#below = below;
@@ -130,9 +139,15 @@ class DraftRun implements RunFacts {
     return this.#effects.get(id) ?? this.#below.effect(id);
   }
 
+  approval(id: string): ApprovalFacts | undefined {
+    return this.#approvals.get(id) ?? this.#below.approval(id);
+  }
+
   take(event: ConversationEvent): void {
     const effect = effectIn(event);
     if (effect !== null) this.#effects.set(effect.id, effect.state);
+    const approval = approvalIn(event);
+    if (approval !== null) this.#approvals.set(approval.id, approval);
     switch (event.type) {
       case "InferenceRequested":
         this.#inferences.set(event.data.inferenceId, "open");
@@ -156,6 +171,7 @@ const noRun: Omit<RunFacts, "id" | "epoch"> = {
   isCancelRequested: false,
   inference: () => undefined,
   effect: () => undefined,
+  approval: () => undefined,
 };
 
 const placeName = ({ scope, ...learned }: LearnedPlace): string => JSON.stringify([scope, learnedName(learned)]);

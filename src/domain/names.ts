@@ -2,11 +2,11 @@ import { anchorName } from "./anchor.ts";
 import type { ConversationEvent } from "./events/event.ts";
 
 /** Names that an event gives for good: a second event with the same name is a repetition. */
-export const namedByEvents = ["block", "run", "late", "imported", "deleted", "warm-up", "warmed"] as const;
+export const namedByEvents = ["block", "run", "late", "imported", "deleted", "warm-up", "warmed", "decided"] as const;
 
 /**
  * The kinds of things with names: an appended block, a run, a late tool result, an imported context, a response or conversation deleted
- * at a server, a warm-up and its end.
+ * at a server, a warm-up and its end, a decision with a key.
  */
 export type EventNameKind = (typeof namedByEvents)[number];
 
@@ -21,6 +21,8 @@ export function namesIn(event: ConversationEvent, runId: string | null): readonl
       return [["run", runId ?? ""]];
     case "ToolFinished":
       return event.data.late === true ? [["late", event.data.blockId]] : [];
+    case "ApprovalDecided":
+      return event.data.key === undefined ? [] : [["decided", event.data.key]];
     case "ContextImported":
       return [["imported", event.data.inferenceId]];
     case "ResponseDeleted":

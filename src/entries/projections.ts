@@ -18,11 +18,11 @@ export {
   type ConversationListView,
   type ConversationSummary,
   conversationList,
-  type ListedRun,
   type ListSort,
 } from "../projections/conversation-list.ts";
 export type { DeclaredSettings } from "../projections/declared-settings.ts";
 export type { AskedAnchor } from "../projections/exchange-context.ts";
+export type { ListedRun, ListedWaiting } from "../projections/listed-run.ts";
 export { byStream, type Projection, type RowPlace } from "../projections/projection.ts";
 export { type UsageOfRequest, type UsageRow, type UsageView, usage, usageByDay } from "../projections/usage.ts";
 export type { MismatchedRow } from "../read-models/mismatched-rows.ts";

@@ -13,7 +13,8 @@ import type { ViewStore } from "./ports/view-store.ts";
 
 /** The access that a caller wants: to one stream, or to all streams with a prefix (`*` for every stream). */
 export type AccessRequest = {
-  readonly action: "append" | "read" | "subscribe";
+  /** `approve`: to decide about calls that wait for approval in the conversation, which also needs `append`. */
+  readonly action: "append" | "read" | "subscribe" | "approve";
   /** A stream's name (`conversation-cnv_…`), or a prefix and `*`. */
   readonly stream: string;
 };
@@ -42,7 +43,7 @@ export type MayErase = (request: ErasureRequest) => boolean | Promise<boolean>;
 type Allowed = <T>(request: AccessRequest, go: () => Promise<T>) => Promise<T>;
 
 /**
- * A store that asks one hook before every append, read and subscription. Heads are reads. Rows of projections may hold any
+ * A store that asks one hook before every append, read, subscription and approval. Heads are reads. Rows of projections may hold any
  * conversation, so they need the right to read all. A snapshot needs the rights to its stream, because others read what is saved there.
  *
  * @param mayErase - Asked for every conversation to erase. Without it, this store cannot erase.
@@ -98,6 +99,7 @@ export function authorizedStore(store: EventStore, authorize: Authorize, mayEras
     ...(store.savedHeads === undefined ? {} : { savedHeads: () => allowed(readAll, savedHeads) }),
     ...(store.saveHeads === undefined ? {} : { saveHeads: () => allowed(readAll, saveHeads) }),
     ...(mayErase === undefined ? {} : erasingBy(store, mayErase)),
+    checkApproval: (stream) => allowed({ action: "approve", stream }, async () => store.checkApproval?.(stream)),
     close: () => store.close(),
     [Symbol.asyncDispose]: () => store.close(),
   };

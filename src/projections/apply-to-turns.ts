@@ -38,6 +38,10 @@ export function applyToTurns(turns: RunTurns, event: ConversationEvent, origin: 
     case "ToolStarted":
       turns.startTool(event.data.blockId);
       return;
+    case "ToolParked":
+    case "ApprovalRequested":
+      turns.keepCall(event.data.blockId);
+      return;
     case "ToolFinished":
       // A late result answers no call: the end of the run already did.
       if (event.data.late !== true) turns.finishTool(event.data.blockId, blockOf(made)(event.data.result), actor);

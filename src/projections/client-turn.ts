@@ -111,6 +111,8 @@ function applyEvent(view: ClientTurnView, recorded: RecordedEvent, applied: RunT
     case "RunCancelRequested":
     case "ToolParked":
     case "ToolSettled":
+    case "ApprovalRequested":
+    case "ApprovalDecided":
     case "TurnEdited":
     case "InferenceRequested":
     case "ResponseStarted":

@@ -1,18 +1,17 @@
 import { excerpt } from "../base/printable.ts";
 import { utf8Length } from "../base/utf8.ts";
 import { blockFromJson } from "../domain/block-json.ts";
-import { isEndedBySkip } from "../domain/ended-by-skip.ts";
 import type { ConversationOrigin } from "../domain/events/conversation-events.ts";
 import type { InferenceRequestedData, ResponseReceivedData } from "../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
-import type { Owner } from "../domain/events/run-events.ts";
-import type { BlockId } from "../domain/ids.ts";
 import { isHidden, type Labels, labelsAfter } from "../domain/labels.ts";
 import { entersTurn } from "./apply-to-turns.ts";
 import { type DeclaredSettings, settingsValue, useSettings } from "./declared-settings.ts";
 import { type AskedAnchor, askedAnchor, isAnotherAnchor } from "./exchange-context.ts";
+import { type ListedRun, openRunAfter } from "./listed-run.ts";
 import { byStream, type Projection } from "./projection.ts";
 import { isLoss } from "./run-record.ts";
+import type { Waiting } from "./waiting.ts";
 
 /** What a list of conversations shows of each. */
 export type ConversationSummary = {
@@ -47,15 +46,6 @@ export type ConversationSummary = {
   lastAt: string;
 };
 
-/** An open run, as a list shows it. */
-export type ListedRun = {
-  readonly id: string;
-  /** The process that last resumed it; null once it is parked. */
-  readonly owner: Owner | null;
-  /** Calls and effects with an unknown outcome that are not settled. */
-  readonly inDoubt: readonly BlockId[];
-};
-
 export type ConversationListView = {
   readonly summary: ConversationSummary;
   readonly stream: string;
@@ -78,7 +68,7 @@ const maxContexts = 64;
 /** One row per conversation: its name, its state and its cost. */
 export const conversationList: Projection<ConversationListView> = {
   name: "conversation-list",
-  version: 6,
+  version: 7,
   lineage: "own",
   key: byStream,
   initial: (stream) => ({
@@ -125,6 +115,8 @@ export const conversationList: Projection<ConversationListView> = {
     const marks: string[] = [listMarks.all, ...(isHidden(summary.labels) ? [] : [listMarks.visible])];
     for (const [name, value] of Object.entries(summary.labels)) marks.push(listMarks.label(name, value));
     if (summary.openRun !== null) marks.push(listMarks.open);
+    const kinds = new Set(summary.openRun?.waiting.map((each) => each.kind));
+    if (kinds.size > 0) for (const kind of [...kinds, "any"] as const) marks.push(listMarks.waiting(kind));
     if (summary.hasLosses) marks.push(listMarks.losses);
     // If two were written in the same millisecond, the later position is newer. Padded, because `comparePositions` orders by length first.
     const place = `${String(position.length).padStart(4, "0")}:${position}`;
@@ -170,6 +162,7 @@ export const listMarks = {
   visible: "visible",
   open: "open",
   losses: "losses",
+  waiting: (kind: Waiting["kind"] | "any") => `waiting ${kind}`,
   label: (name: string, value: string) => `label ${JSON.stringify([name, value])}`,
 } as const;
 
@@ -207,31 +200,6 @@ function isLost({ asked }: ConversationListView, event: RecordedEvent["event"]):
       return true;
     default:
       return false;
-  }
-}
-
-function openRunAfter(run: ListedRun | null, { event, runId }: RecordedEvent): ListedRun | null {
-  switch (event.type) {
-    case "RunStarted":
-      return { id: runId ?? "", owner: event.data.owner, inDoubt: [] };
-    case "RunCompleted":
-    case "RunFailed":
-    case "RunCancelled":
-      return null;
-    case "EventSkipped":
-      return run !== null && isEndedBySkip(runId, run.id) ? null : run;
-    case "RunResumed":
-      return run && { ...run, owner: event.data.owner };
-    case "RunParked":
-      return run && { ...run, owner: null };
-    case "ToolParked":
-      return run && { ...run, inDoubt: [...run.inDoubt, event.data.blockId] };
-    case "ToolSettled": {
-      const { blockId } = event.data;
-      return run && { ...run, inDoubt: run.inDoubt.filter((id) => id !== blockId) };
-    }
-    default:
-      return run;
   }
 }
 

@@ -5,6 +5,7 @@ import { blocksOfEdits } from "../domain/edits.ts";
 import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { Owner } from "../domain/events/run-events.ts";
+import type { ApprovalDecidedData, ApprovalRequestedData, Settlement } from "../domain/events/tool-events.ts";
 import { type EffectState, effectIn } from "../domain/facts.ts";
 import { isAside } from "../domain/frame.ts";
 import type { BlockId } from "../domain/ids.ts";
@@ -27,8 +28,12 @@ export type OpenRun = {
   cancelRequest: { readonly actor: Actor; readonly reason: string } | null;
   /** The state of tool calls and layers' effects, by id, after the newest event of each. */
   readonly effects: Map<string, EffectState>;
-  /** Names of calls and effects with an unknown outcome that are not settled, by block id. */
-  readonly inDoubt: Map<BlockId, string>;
+  /** Calls and effects that are parked and not settled, by block id. */
+  readonly parked: Map<BlockId, ParkedEffect>;
+  /** How calls and effects were settled, by block id. */
+  readonly settled: Map<BlockId, { readonly settlement: Settlement; readonly actor: Actor }>;
+  /** What people were asked about calls, and what they decided, by block id. */
+  readonly approvals: Map<string, AskedApproval>;
   /** Those of the process that executes it, from its first event there on; else those that were made of its events. */
   turns: RunTurns;
   /** Those that its events speak of; the Turns above know the ones that something was handed on to. */
@@ -52,6 +57,16 @@ export type OpenRun = {
   readonly underWay: Map<string, { readonly responseId: string; readonly scope: string }>;
 };
 
+/** A call or an effect that waits to be settled. One that has not begun is a call of an external tool. */
+type ParkedEffect = { readonly name: string; readonly since: string; readonly hasBegun: boolean };
+
+/** What a person is asked about a call, and the decision. */
+export type AskedApproval = {
+  readonly asked: ApprovalRequestedData;
+  readonly since: string;
+  decision: { readonly data: ApprovalDecidedData; readonly actor: Actor; readonly at: string } | null;
+};
+
 /** A new run. */
 export const beginRun = (
   turns: RunTurns,
@@ -67,7 +82,9 @@ export const beginRun = (
   owner: started.owner,
   cancelRequest: null,
   effects: new Map(),
-  inDoubt: new Map(),
+  parked: new Map(),
+  settled: new Map(),
+  approvals: new Map(),
   turns,
   frames: new KnownFrames(),
   removed: new Map(),
@@ -83,6 +100,8 @@ export type RunEvent = ConversationEventOf<
   | "RunCancelRequested"
   | "ToolParked"
   | "ToolSettled"
+  | "ApprovalRequested"
+  | "ApprovalDecided"
   | "TurnEdited"
   | "InferenceRequested"
   | "ResponseStarted"
@@ -111,6 +130,7 @@ export function applyToRun(
   }
   const { turns, inferences, underWay } = run;
   const effect = effectIn(event);
+  const before = effect === null ? undefined : run.effects.get(effect.id);
   if (effect !== null) run.effects.set(effect.id, effect.state);
   if (turns !== applied) applyToTurns(turns, event, recorded);
   noteVersions(run, recorded, blame);
@@ -126,11 +146,23 @@ export function applyToRun(
       run.cancelRequest ??= { actor: recorded.actor, reason: event.data.reason };
       return;
     case "ToolParked":
-      run.inDoubt.set(event.data.blockId, event.data.name);
+      run.parked.set(event.data.blockId, {
+        ...{ name: event.data.name, since: recorded.at, hasBegun: before !== undefined },
+      });
       return;
     case "ToolSettled":
-      run.inDoubt.delete(event.data.blockId);
+      run.parked.delete(event.data.blockId);
+      run.settled.set(event.data.blockId, { settlement: event.data.settlement, actor: recorded.actor });
       return;
+    case "ApprovalRequested":
+      run.approvals.set(event.data.blockId, { asked: event.data, since: recorded.at, decision: null });
+      return;
+    case "ApprovalDecided": {
+      const asked = run.approvals.get(event.data.blockId);
+      if (asked === undefined) throw new Error(`nobody was asked about the call ${event.data.blockId}`);
+      asked.decision = { data: event.data, actor: recorded.actor, at: recorded.at };
+      return;
+    }
     case "TurnEdited":
       // What is asked beside the conversation takes nothing out of it.
       if (isAside(recorded.frame)) return;

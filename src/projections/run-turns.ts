@@ -221,6 +221,11 @@ export class RunTurns {
 
   startTool(callId: BlockId): void {
     this.#startedTools.add(callId);
+    this.keepCall(callId);
+  }
+
+  /** The step that made this call counts: the call has begun, or somebody outside of the run knows of it. */
+  keepCall(callId: BlockId): void {
     const step = this.#steps.findLast((candidate) => candidate.output.some((block) => block.id === callId));
     if (step !== undefined) step.isKept = true;
   }
@@ -235,9 +240,9 @@ export class RunTurns {
     return this.#toolResults.get(callId) ?? null;
   }
 
-  /** Whether any tool of this run has started. */
-  get hasStartedTools(): boolean {
-    return this.#startedTools.size > 0;
+  /** Whether a tool of this run has started, or a call of one was answered without that. */
+  get hasCalledTools(): boolean {
+    return this.#startedTools.size > 0 || this.#toolResults.size > 0;
   }
 
   isToolStarted(callId: BlockId): boolean {

@@ -6,7 +6,7 @@ const types: Readonly<Record<string, readonly string[]>> = {
   request: ["InferenceRequested", "WarmUpRequested"],
   answer: ["ResponseReceived"],
   failure: ["InferenceFailed", "RunFailed"],
-  tool: ["ToolStarted", "ToolFinished", "ToolParked", "ToolSettled"],
+  tool: ["ToolStarted", "ToolFinished", "ToolParked", "ToolSettled", "ApprovalRequested", "ApprovalDecided"],
   run: ["RunStarted", "RunResumed", "RunCompleted", "RunFailed", "RunCancelled", "RunParked"],
   message: ["BlockAppended"],
 };

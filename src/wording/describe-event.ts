@@ -73,7 +73,9 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
     case "RunResumed":
       return `run taken up again by process ${event.data.owner.pid} on ${event.data.owner.host}`;
     case "RunParked":
-      return `run waits until ${counted(event.data.blockIds.length, "call")} in doubt will be settled`;
+      return event.data.blockIds.length === 0
+        ? "run left open, without an owner"
+        : `run waits for ${counted(event.data.blockIds.length, "call")} to be decided or settled`;
     case "RunCancelRequested":
       return `asked to cancel the run: ${excerpt(event.data.reason, textLength)}`;
     case "RunCompleted":
@@ -99,7 +101,16 @@ function wordsOf(view: BlockLabels, event: ConversationEvent): string {
       return `${outcome} in ${grouped(Math.round(durationMs))} ms${when}: ${quote(blockFromJson(result))}`;
     }
     case "ToolParked":
-      return `${event.data.name} is in doubt: it began, and nobody knows whether it ended`;
+      return `${event.data.name} waits to be settled: its result is unknown, or comes from outside`;
+    case "ApprovalRequested": {
+      const { name, reason, expiresAt } = event.data;
+      const until = expiresAt === undefined ? "" : ` until ${expiresAt}`;
+      return `${name} waits for approval${until}${reason === undefined ? "" : `: ${excerpt(reason, textLength)}`}`;
+    }
+    case "ApprovalDecided": {
+      const { how, message } = event.data;
+      return `${decidedWords[how]}${message === undefined ? "" : `: ${excerpt(message, textLength)}`}`;
+    }
     case "ToolSettled":
       return `settled: ${settlementWords[event.data.settlement.how]}`;
     case "EffectStarted":
@@ -142,6 +153,13 @@ const completedWords = {
   completed: "run completed",
   "calls-open": "run completed: its calls wait for an answer from outside the engine",
   incomplete: "run completed: its last answer broke off at a limit",
+} as const;
+
+const decidedWords = {
+  approve: "approved",
+  edit: "approved with other arguments",
+  deny: "denied",
+  expire: "denied, because nobody decided in time",
 } as const;
 
 const settlementWords = {

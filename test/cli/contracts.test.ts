@@ -7,8 +7,13 @@ import * as z from "zod";
 import type { CommandCode } from "../../src/cli/command.ts";
 import { commandsByName } from "../../src/cli/command-list.ts";
 import { createContext } from "../../src/cli/context.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { openStore } from "../../src/open-store.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
+import { refunds } from "../support/run/approvals.ts";
+import { calling } from "../support/run/tool-runs.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
 const demoStore = useDemoStore();
@@ -20,7 +25,7 @@ const lines = {
   // It goes on until it is interrupted: a test of its process reads its document.
   "reference-server": [],
   studio: [],
-  ls: ["ls", "ls -n 0 --all"],
+  ls: ["ls", "ls -n 0 --all", "ls --waiting"],
   bill: [
     "bill",
     "bill DEMO cnv_fork --by conversation",
@@ -47,7 +52,7 @@ const lines = {
   hide: ["hide DEMO"],
   unhide: ["unhide DEMO"],
   search: ["search train", "search Rome -n 1", "search Atlantis"],
-  show: ["show DEMO", "show DEMO@24", "show DEMO@39", "show cnv_fork"],
+  show: ["show DEMO", "show DEMO@24", "show DEMO@39", "show cnv_fork", "show cnv_waits"],
   diff: ["diff DEMO@20..36", "diff DEMO@22..23", "diff DEMO cnv_fork"],
   compare: ["compare DEMO cnv_fork", "compare cnv_fork cnv_fork"],
   blame: ["blame DEMO", "blame DEMO 5", "blame DEMO@39", "blame DEMO@41", "blame cnv_fork"],
@@ -61,6 +66,11 @@ const lines = {
   ],
   fork: ["fork DEMO@24 --id cnv_other"],
   resume: ["resume DEMO --abandon"],
+  approve: [
+    "approve cnv_waits CALL --as ann",
+    "approve cnv_waits CALL --as ann --input FILE:input.json --message less",
+  ],
+  deny: ["deny cnv_waits CALL --as ann --message no"],
   cancel: ["cancel DEMO --reason late --wait 0"],
   skip: ["skip cnv_fork@0 --reason unreadable"],
   verify: ["verify", "verify cnv_fork --save-heads FILE:heads.txt"],
@@ -137,6 +147,7 @@ afterAll(() => {
   rmSync(prepared, { recursive: true, force: true });
 });
 let demoId = "";
+let waitingCall = "";
 
 /** A demo, a fork of it, and files to read beside them. */
 beforeAll(async () => {
@@ -145,6 +156,8 @@ beforeAll(async () => {
   const { data } = demoDocument.parse(documentOf(await here("demo --json")));
   demoId = data.conversation;
   await here(`fork ${demoId}@24 --id cnv_fork`);
+  waitingCall = await leaveWaiting(file("turnlog.db"));
+  writeFileSync(file("input.json"), '{"amount":3}');
   await here("projections rebuild");
   await here(`export cnv_fork -o ${file("bundle.jsonl")}`);
   await here(`store backup ${file("backup.db")}`);
@@ -152,6 +165,16 @@ beforeAll(async () => {
   writeFileSync(file("prices.json"), JSON.stringify({ "gpt-5.4": { litellm_provider: "openai" } }));
   writeFileSync(file("talks.jsonl"), `${JSON.stringify(talk)}\nno json\n`);
 });
+
+/** A conversation with a call that waits for approval. */
+async function leaveWaiting(path: string): Promise<string> {
+  await using store = await openStore(`sqlite:${path}`);
+  const conversation = store.conversation("cnv_waits");
+  await conversation.append("hello");
+  const provider = scripted([calling(["refund", '{"amount":5}'])]);
+  const { waitingFor } = await conversation.run(createEngine({ provider, tools: [refunds().tool] }));
+  return waitingFor[0]?.blockId ?? "";
+}
 
 const demoDocument = z.looseObject({ data: z.looseObject({ conversation: z.string() }) });
 
@@ -164,7 +187,11 @@ async function run(line: string, ...more: readonly string[]) {
     database.exec("UPDATE events SET version = 9 WHERE stream = 2 AND revision = 0");
     database.close();
   }
-  const typed = line.replaceAll("FILE:", `${cwd}/`).replaceAll("DEMO", demoId).split(" ");
+  const typed = line
+    .replaceAll("FILE:", `${cwd}/`)
+    .replaceAll("DEMO", demoId)
+    .replaceAll("CALL", waitingCall)
+    .split(" ");
   const outcome = await turnlogHere([...typed, ...more], { cwd });
   expect(outcome, line).not.toMatchObject({ code: 2 });
   return outcome;

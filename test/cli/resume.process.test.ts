@@ -304,16 +304,28 @@ test("a call that is settled twice is refused before anything is written", async
   expect(await world.types()).toEqual(before);
 });
 
+test("a call in doubt is waited for with another stack too", async () => {
+  const world = await cutOff("tool", "after");
+  vi.stubEnv("WITH_LAYER", "1");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const parked = await world.resume(["--stack", stack, "--json"]);
+  expect(resumedSchema.parse(documentOf(parked)).data).toMatchObject({
+    ...{ status: "parked", inDoubt: [{ name: "charge" }], waitingFor: [{ kind: "doubt", name: "charge" }] },
+  });
+});
+
 test.each([
-  ["another stack", { WITH_LAYER: "1" }, 1, /run_\w+ cannot continue: /],
+  // While a call is in doubt nobody looks at the stack.
+  ["another stack", "inference", { WITH_LAYER: "1" }, 1, /run_\w+ cannot continue: /],
   [
     "a tool that is gone",
+    "tool",
     { WITHOUT_TOOL: "1" },
     1,
     /charge, but this engine has no such tool; add the tool, or abandon/,
   ],
-] as const)("%s is told in one line, and changes nothing", async (_, env, code, told) => {
-  const world = await cutOff("tool", "after");
+] as const)("%s is told in one line, and changes nothing", async (_, kind, env, code, told) => {
+  const world = await cutOff(kind, "after");
   const before = await world.types();
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   onTestFinished(() => void vi.unstubAllEnvs());

@@ -100,6 +100,9 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["InferenceFailed+next", ["next"]],
   ["InferenceFailed+usage", ["usage"]],
   ["ToolFinished", ["late"]],
+  ["ApprovalRequested", ["inputSchema", "reason", "expiresAt"]],
+  ["ApprovalRequested+call", ["call"]],
+  ["ApprovalDecided", ["input", "message", "key"]],
   ["RunCompleted", ["timings"]],
   ["RunFailed", ["thrownBy", "discardedTools", "timings"]],
   ["RunCancelled", ["discardedTools", "timings"]],
@@ -202,7 +205,7 @@ function membersOf(value: JsonValue | undefined): readonly string[] {
 
 /** Told once, in the sections on blocks and decisions, or no turnlog's own. */
 const verbatim: ReadonlySet<string> = new Set(
-  "block body payload wire residue settings rest reported labels partial result output edits decision stack owner timings".split(
+  "block body payload wire residue settings rest reported labels partial result output edits decision stack owner timings call inputSchema input".split(
     " ",
   ),
 );

@@ -109,7 +109,7 @@ async function finish(world: World, gateOf: () => Interceptor): Promise<void> {
     );
     if (isCrash(outcome)) continue;
     if (outcome.result?.status !== "parked") return;
-    for (const { blockId } of outcome.result.inDoubt) {
+    for (const { blockId } of outcome.result.waitingFor) {
       const done = world.ledger.get(blockId);
       await conversation.settle(
         blockId,

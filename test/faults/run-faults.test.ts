@@ -126,7 +126,7 @@ async function goOn({ conversation, engine }: Pick<Awaited<ReturnType<typeof pla
   let result = await conversation.run(engine);
   if (result.status === "parked") {
     // The run continued when the store came back, and it is unknown whether its tool had run.
-    for (const { blockId } of result.inDoubt) await conversation.settle(blockId, { how: "abandon" });
+    for (const { blockId } of result.waitingFor) await conversation.settle(blockId, { how: "abandon" });
     result = await conversation.run(engine);
   }
   expect(result.status).toBe("completed");

@@ -63,7 +63,14 @@ test("counts runs, and requests by what became of the chain", () => {
     [runCompleted],
     [runStarted],
   ]);
-  expect(view).toMatchObject({ runs: 2, openRun: { inDoubt: [] }, requests: 3, full: 1, chained: 1, rebased: 1 });
+  expect(view).toMatchObject({
+    runs: 2,
+    openRun: { waiting: [], begun: [] },
+    requests: 3,
+    full: 1,
+    chained: 1,
+    rebased: 1,
+  });
 });
 
 test("what was saved is what the context of each anchor had cost: inputs without settings, and answers", () => {

@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
-import { excerpt } from "../../base/printable.ts";
+import { excerpt, printable } from "../../base/printable.ts";
 import { type ListOptions, listConversations } from "../../conversation/list.ts";
 import { countJson } from "../../documents/ls-document.ts";
 import { lsDocument } from "../../documents/stores.ts";
@@ -12,6 +12,7 @@ import { savedPercent } from "../saved-percent.ts";
 
 type Options = Pick<ListOptions, "after" | "since" | "until" | "state" | "losses" | "sort"> & {
   readonly limit: number;
+  readonly waiting?: NonNullable<ListOptions["waitingFor"]>;
   readonly label?: Readonly<Record<string, string>>;
   readonly all?: boolean;
   readonly reverse?: boolean;
@@ -23,7 +24,8 @@ export const ls = commandCode({
   document: lsDocument,
 
   async *run(context, { options }: CommandInput<Options>) {
-    const { limit, label: labels = {}, all: withHidden = false, reverse = false, ...filters } = options;
+    const { limit, label: labels = {}, all: withHidden = false, reverse = false, waiting, ...others } = options;
+    const filters = waiting === undefined ? others : { ...others, waitingFor: waiting };
     await using events = await context.openEvents();
     const asked = { limit: limit === 0 ? Number.MAX_SAFE_INTEGER : limit, labels, withHidden };
     const order = reverse ? "ascending" : "descending";
@@ -37,7 +39,7 @@ export const ls = commandCode({
 
   render(
     { conversations, total, hidden, asJson, next },
-    { style, storeUrl, table, note },
+    { style, storeUrl, table, note, print },
     { options }: CommandInput<Options>,
   ) {
     table(
@@ -50,6 +52,10 @@ export const ls = commandCode({
         titleWords(listed),
       ]),
     );
+    if (options.waiting !== undefined)
+      for (const { id, openRun } of conversations)
+        for (const { kind, blockId, name, since } of openRun?.waitingFor ?? [])
+          print(`  ${id} ${blockId} ${printable(name)}: ${kind} since ${dateAndTime(since, "minute")}`);
     if (next !== null)
       note(`${moreWords(total - conversations.length, options)}: --limit 0 shows all, --after ${next} the next`);
     if (asJson > 0)
@@ -68,12 +74,13 @@ export const ls = commandCode({
   },
 });
 
-const isNarrowed = ({ since, until, state, losses }: Options): boolean =>
-  [since, until, state, losses].some((filter) => filter !== undefined);
+const isNarrowed = ({ since, until, state, losses, waiting }: Options): boolean =>
+  [since, until, state, losses, waiting].some((filter) => filter !== undefined);
 
-function moreWords(left: number, { state, sort, reverse, after }: Options): string {
+function moreWords(left: number, { state, sort, reverse, after, waiting }: Options): string {
   // If a page was filtered, or starts later, the total says nothing about what follows.
-  if (after !== undefined || (state !== undefined && state !== "open")) return "there may be more";
+  if (after !== undefined || waiting !== undefined || (state !== undefined && state !== "open"))
+    return "there may be more";
   if (sort === "startedAt" || reverse === true) return `${grouped(left)} more`;
   return `${grouped(left)} more, older`;
 }
@@ -85,7 +92,7 @@ function labelWords(name: string, value: string): string {
 
 const savedWords = (listed: Listed): string => (listed.bytesSent === 0 ? "" : `~${savedPercent(listed)} % saved`);
 
-function runWords({ state, inDoubt }: NonNullable<Listed["openRun"]>): string {
+function runWords({ state, waitingFor }: NonNullable<Listed["openRun"]>): string {
   switch (state) {
     case "running":
       return "running";
@@ -94,7 +101,7 @@ function runWords({ state, inDoubt }: NonNullable<Listed["openRun"]>): string {
     case "elsewhere":
       return "run open on another machine";
     case "parked":
-      return `run is parked: ${counted(inDoubt, "call")} to settle`;
+      return `run is parked: ${counted(waitingFor.length, "call")} to ${waitingFor.every(({ kind }) => kind === "approval") ? "approve" : "settle"}`;
   }
 }
 

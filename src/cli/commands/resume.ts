@@ -16,6 +16,7 @@ import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 import { settlementWords, type TypedSettlement } from "../option-values.ts";
 import { loadEngine } from "../stack-file.ts";
+import { waitingLines } from "../waiting-lines.ts";
 
 type ResumeDocument = z.infer<typeof resumeDocument>;
 
@@ -55,18 +56,18 @@ export const resume = commandCode({
     const abandoned = isAbandoned ? await conversation.abandon({ takeover }) : null;
     const result = engine === null ? null : await conversation.resume(engine, { takeover });
     const did = await didSince(conversation, before);
-    const { runId: openRun, inDoubt } = await stateOf(conversation);
+    const { runId: openRun, ...waits } = await stateOf(conversation);
     const runId = abandoned ?? openRun;
-    const open = runId === null ? "none" : inDoubt.length > 0 ? "parked" : "open";
+    const open = runId === null ? "none" : waits.waitingFor.length > 0 ? "parked" : "open";
     const status: ResumeDocument["status"] = result?.status ?? (abandoned === null ? open : "abandoned");
     yield {
       ...{ conversation: conversation.id, runId: result?.runId ?? runId, status, settled, did },
-      ...{ text: result?.text ?? "", inDoubt },
+      ...{ text: result?.text ?? "", ...waits },
     };
     return engine !== null && status === "parked" ? exitCodes.failure : exitCodes.ok;
   },
 
-  render({ conversation, runId, status, did, text, inDoubt }, screen, { options }: CommandInput<Options>) {
+  render({ conversation, runId, status, did, text, inDoubt, waitingFor }, screen, { options }: CommandInput<Options>) {
     const { style, print, note, columns } = screen;
     const isResumed = options.stack !== undefined && status !== "open";
     if (status === "none") note(`no run of ${conversation} was cut off: nothing to do`);
@@ -77,6 +78,7 @@ export const resume = commandCode({
         `  ${style.warn(printable(name))} ${excerpt(given, Math.max(columns - name.length - 4, 20))}`,
         ...settle.map((words) => `    ${words}`),
       );
+    for (const waiting of waitingFor) for (const line of waitingLines(conversation, waiting, screen)) print(line);
   },
 });
 
@@ -97,10 +99,10 @@ async function* resumeEach(
     if (error !== null) context.note(`${id}: ${error.message}`);
     hasFailed ||= result === null || result.status === "parked";
     const did = await didSince(conversation, before.get(id) ?? 0);
-    const { runId, inDoubt } = await stateOf(conversation);
+    const { runId, ...waits } = await stateOf(conversation);
     const status = result?.status ?? "open";
     yield {
-      ...{ conversation: id, runId: result?.runId ?? runId, status, settled: [], did, inDoubt },
+      ...{ conversation: id, runId: result?.runId ?? runId, status, settled: [], did, ...waits },
       text: result?.text ?? "",
     };
   }
@@ -137,14 +139,14 @@ function idOf(call: string, inDoubt: ReadonlyMap<BlockId, string>): BlockId {
 }
 
 /** The run that is open now, and the calls that it waits for. */
-async function stateOf(conversation: Conversation): Promise<Pick<ResumeDocument, "runId" | "inDoubt">> {
+async function stateOf(conversation: Conversation): Promise<Pick<ResumeDocument, "runId" | "inDoubt" | "waitingFor">> {
   const { run: open } = await (await conversation.at(-1)).load();
-  if (open === null) return { runId: null, inDoubt: [] };
+  if (open === null) return { runId: null, inDoubt: [], waitingFor: [] };
   const calls = new Map<string | null, string | null>(open.calls.map((call) => [call.id, call.arguments]));
-  const inDoubt = [...open.inDoubt].map(([blockId, name]) => {
-    return { blockId, name, arguments: calls.get(blockId) ?? "", settle: settlementWords(blockId) };
-  });
-  return { runId: open.id, inDoubt };
+  const inDoubt = open.waitingFor.flatMap(({ kind, blockId, name }) =>
+    kind === "doubt" ? [{ blockId, name, arguments: calls.get(blockId) ?? "", settle: settlementWords(blockId) }] : [],
+  );
+  return { runId: open.id, inDoubt, waitingFor: open.waitingFor };
 }
 
 /** What was done since a revision. */
@@ -167,7 +169,7 @@ const statusWords = {
   completed: "completed",
   "calls-open": "completed; calls wait for an answer from outside the engine",
   incomplete: "completed; a limit cut off the last answer",
-  parked: "parked: whether these took effect is unknown",
+  parked: "parked: it waits for people, or for results from outside",
   abandoned: "abandoned: what it did stays, and every call is answered",
   open: "can continue: resume it with --stack FILE",
 } as const;

@@ -20,6 +20,7 @@ import { blockRow, changedWords, dateAndTime, eventPlace, placeName } from "../b
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { openPlace } from "../find.ts";
+import { waitingLines } from "../waiting-lines.ts";
 
 type Options = { readonly full?: boolean };
 
@@ -152,7 +153,7 @@ function renderRun(
   screen: Screen,
 ): void {
   const { style, print } = screen;
-  const { id, state, startedRevision, resumptions, working, pending, openCalls, inDoubt, underWay } = run;
+  const { id, state, startedRevision, resumptions, working, pending, openCalls, inDoubt, waitingFor, underWay } = run;
   const parted = working.findIndex(({ id: block, digest }, index) => {
     const other = turn[index];
     return other?.id !== block || other.digest !== digest;
@@ -167,12 +168,13 @@ function renderRun(
   if (run.owner !== null) print(`  ${ownerWords(run.owner, run, screen)}`);
   for (const { responseId, scope } of underWay)
     print(`  waits for ${printable(responseId)}, which ${endpointLabel(scope)} is making`);
-  const doubted = new Set(inDoubt.map(({ blockId }) => blockId));
+  const waits = new Set(waitingFor.map(({ blockId }) => blockId));
   for (const { blockId, name, isStarted } of openCalls)
-    if (!doubted.has(blockId))
+    if (!waits.has(blockId))
       print(`  ${isStarted ? "started, not answered" : "not started"}: ${printable(name)}, ${blockId}`);
   for (const { blockId, name } of inDoubt)
     print(style.warn(`  in doubt: ${printable(name)}, settled by --settle ${blockId}=…`));
+  for (const waiting of waitingFor) for (const line of waitingLines(conversation, waiting, screen)) print(line);
   if (pending.length > 0) print(`${counted(pending.length, "block")} wait for its end`);
 }
 

@@ -5,6 +5,9 @@ import { count, newId, numberIn, oneMore, option, serverAddress, settlement, som
 
 const revision = "<conversation[@r]>";
 
+const decidedBy = () => option("--as <name>", "who decides; recorded").argParser(someText).makeOptionMandatory();
+const messageForModel = () => option("--message <text>", "a text for the model").argParser(someText);
+
 export const tryOut: CommandGroup = {
   heading: "Try it out:",
   commands: [
@@ -172,6 +175,28 @@ export const goOn: CommandGroup = {
         ).conflicts(["settle", "abandon", "takeover"]),
       ],
       load: async () => (await import("../commands/resume.ts")).resume,
+    },
+    {
+      name: "approve",
+      arguments: "<conversation> <call>",
+      summary: "let a call begin that waits for approval; `ls --waiting` and `show` have its id",
+      example: "approve @last run_8f3k/0.0/0 --as ann",
+      options: [
+        decidedBy(),
+        option("--input <file>", "JSON: the arguments to run the call with, instead of the model's").argParser(
+          someText,
+        ),
+        messageForModel(),
+      ],
+      load: async () => (await import("../commands/decide.ts")).approve,
+    },
+    {
+      name: "deny",
+      arguments: "<conversation> <call>",
+      summary: "refuse a call that waits for approval: it never begins",
+      example: 'deny @last run_8f3k/0.0/0 --as ann --message "ask the shop first"',
+      options: [decidedBy(), messageForModel()],
+      load: async () => (await import("../commands/decide.ts")).deny,
     },
     {
       name: "cancel",

@@ -35,6 +35,9 @@ export const lookAtConversations: CommandGroup = {
         option("--state <state>", "only conversations with an open run, or with one in this state").choices([
           ...["open", "running", "cut-off", "elsewhere", "parked"],
         ]),
+        option("--waiting [for]", "only conversations that wait: for approvals, results of external tools, or anything")
+          .choices(["approval", "doubt", "external", "any"])
+          .preset("any"),
         option("--losses", "only conversations with a loss: an answer cut off, a part not sent, compaction"),
         option("--sort <time>", "by the newest event, or by the first; applies to --since and --until too")
           .choices(["lastAt", "startedAt"])

@@ -14,6 +14,8 @@ export function blocksIn(event: ConversationEvent): readonly BlockJson[] {
       return event.data.output;
     case "ToolFinished":
       return [event.data.result];
+    case "ApprovalRequested":
+      return event.data.call === undefined ? [] : [event.data.call];
     case "TurnEdited":
     case "TurnReverted":
     case "TurnCompacted":

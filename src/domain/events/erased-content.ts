@@ -41,6 +41,7 @@ const standInsOf: Readonly<Record<string, StandIns>> = {
   SettingsDeclared: { "settings.*": undefined, settings: {} },
   TurnCompacted: { "window.rest": {} },
   RunStarted: { "provider.*": undefined, "compact.summary": undefined },
+  ApprovalRequested: { inputSchema: undefined },
   InferenceRequested: { requestDigest: "erased" },
   WarmUpRequested: { requestDigest: "erased" },
   ResponseStarted: { "first.rest": {}, "first.rest.*": undefined, "first.echoed": [] },

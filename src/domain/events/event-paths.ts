@@ -291,6 +291,12 @@ export const eventPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkS
   ToolFinished: all(kept("blockId", "outcome", "durationMs", "late"), under("result", block)),
   ToolParked: kept("blockId", "name"),
   ToolSettled: all(kept("blockId", "settlement.how"), named("settlement.output")),
+  ApprovalRequested: all(
+    kept("blockId", "name", "inputDigest", "expiresAt"),
+    under("call", block),
+    named("inputSchema", "reason"),
+  ),
+  ApprovalDecided: all(kept("blockId", "inputDigest", "how", "key"), named("input", "message")),
   EffectStarted: kept("effectId", "name", "idempotencyKey", "idempotent"),
   EffectFinished: all(kept("effectId", "answer.outcome", "durationMs"), named("answer.value", "answer.message")),
   BlobChunkStored: all(kept("index", "of"), named("text")),

@@ -44,7 +44,16 @@ import {
   serverConversationChanged,
   serverConversationDeleted,
 } from "./server-events.ts";
-import { effectFinished, effectStarted, toolFinished, toolParked, toolSettled, toolStarted } from "./tool-events.ts";
+import {
+  approvalDecided,
+  approvalRequested,
+  effectFinished,
+  effectStarted,
+  toolFinished,
+  toolParked,
+  toolSettled,
+  toolStarted,
+} from "./tool-events.ts";
 import { upcast } from "./upcast.ts";
 
 /** Every event of a conversation, in its current version. */
@@ -79,6 +88,8 @@ export const conversationEventSchema = z.discriminatedUnion("type", [
   toolFinished,
   toolParked,
   toolSettled,
+  approvalRequested,
+  approvalDecided,
   effectStarted,
   effectFinished,
   runParked,

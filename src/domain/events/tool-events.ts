@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { blockJsonSchema } from "../block-json.ts";
-import { blockIdSchema } from "../ids.ts";
-import { jsonValueSchema } from "./shared.ts";
+import { blockIdSchema, blockNameSchema } from "../ids.ts";
+import { jsonObjectSchema, jsonValueSchema } from "./shared.ts";
 
 /** A tool call begins. Its block names the call. */
 export const toolStarted = z.strictObject({
@@ -17,19 +17,61 @@ export const toolFinished = z.strictObject({
   data: z.strictObject({
     blockId: blockIdSchema,
     result: blockJsonSchema,
-    outcome: z.enum(["ok", "error", "timeout", "aborted", "in-doubt"]),
+    /** `denied`: a person did not allow the call, or did not decide in time, so it never began. */
+    outcome: z.enum(["ok", "error", "timeout", "aborted", "in-doubt", "denied"]),
     durationMs: z.number(),
     /** It came back after its run had stopped waiting for it. It changes no Turn. */
     late: z.exactOptional(z.literal(true)),
   }),
 });
 
-/** The outcome of this call, or of a layer's effect, is unknown. It does not begin again before it is settled. */
+/**
+ * The call, or a layer's effect, waits until it is settled. If it had begun, its outcome is unknown, and it does not begin again before. If it
+ * had not, it is a call of an external tool, which is answered from outside.
+ */
 export const toolParked = z.strictObject({
   type: z.literal("ToolParked"),
   version: z.literal(1),
   data: z.strictObject({ blockId: blockIdSchema, name: z.string() }),
 });
+
+/** A person is asked whether a call may begin. It does not begin before it is approved. */
+export const approvalRequested = z.strictObject({
+  type: z.literal("ApprovalRequested"),
+  version: z.literal(1),
+  data: z.strictObject({
+    blockId: blockIdSchema,
+    name: z.string(),
+    /** The name of the call with its arguments: a decision holds for these, and for no others. */
+    inputDigest: blockNameSchema,
+    /** The call, if the log has it with other arguments only. */
+    call: z.exactOptional(blockJsonSchema),
+    /** The JSON Schema that edited arguments have to match. */
+    inputSchema: z.exactOptional(jsonObjectSchema),
+    reason: z.exactOptional(z.string()),
+    /** From then on the call is denied. */
+    expiresAt: z.exactOptional(z.string()),
+  }),
+});
+export type ApprovalRequestedData = z.infer<typeof approvalRequested>["data"];
+
+/** The envelope's actor decides whether a call may begin; if it expired, the process that noticed it does. */
+export const approvalDecided = z.strictObject({
+  type: z.literal("ApprovalDecided"),
+  version: z.literal(1),
+  data: z.strictObject({
+    blockId: blockIdSchema,
+    inputDigest: blockNameSchema,
+    /** `edit`: it may begin with `input` instead of the model's arguments. `deny`, `expire`: it never begins. */
+    how: z.enum(["approve", "edit", "deny", "expire"]),
+    input: z.exactOptional(jsonValueSchema),
+    /** A text for the model. */
+    message: z.exactOptional(z.string()),
+    /** Follows from the key of the caller: a second decision with it is the same delivery. */
+    key: z.exactOptional(blockIdSchema),
+  }),
+});
+export type ApprovalDecidedData = z.infer<typeof approvalDecided>["data"];
 
 /** How a call with an unknown outcome is settled: its output is given, it may run once more, or the model reads that it is in doubt. */
 const settlementSchema = z.discriminatedUnion("how", [

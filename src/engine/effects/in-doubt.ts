@@ -6,10 +6,17 @@ import { engineActor } from "../session/session.ts";
 import { recordableSettlement } from "../stack/doubt.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 
-/** The settlements of a resumed run's effects in doubt, and the effects that are still in doubt. */
+/** The settlements of a resumed run's effects in doubt, and the calls and effects that it still waits for. */
 export type Doubts = {
   readonly events: readonly ProposedEvent[];
-  readonly left: ReadonlyMap<BlockId, string>;
+  readonly left: ReadonlySet<BlockId>;
+};
+
+type Doubtful = {
+  readonly runId: string;
+  readonly journal: Journal;
+  /** What the log says that the run waits for. */
+  readonly waiting: readonly BlockId[];
 };
 
 /**
@@ -18,9 +25,9 @@ export type Doubts = {
  *
  * @throws {TypeError} if the app settles one with a value that is not JSON.
  */
-export async function decideDoubts(runId: string, journal: Journal, engine: EngineOptions): Promise<Doubts> {
+export async function decideDoubts({ runId, journal, waiting }: Doubtful, engine: EngineOptions): Promise<Doubts> {
   const events: ProposedEvent[] = [];
-  const left = new Map<BlockId, string>();
+  const left = new Set(waiting);
   for (const { id: blockId, name, frame, call, past } of journal.unfinishedEffects()) {
     const tool = engine.tools.find((candidate) => candidate.name === name);
     // Running an unknown tool has no effect, so it may be repeated.
@@ -31,7 +38,7 @@ export async function decideDoubts(runId: string, journal: Journal, engine: Engi
     };
     note({ type: "ToolParked", version: 1, data: { blockId, name } }, engineActor);
     const decided = (await engine.onInDoubt?.({ runId, blockId, name, idempotencyKey: blockId, call })) ?? null;
-    if (decided === null) left.set(blockId, name);
+    if (decided === null) left.add(blockId);
     else {
       const settlement = recordableSettlement(decided, name);
       const actor = { kind: "app" } as const;

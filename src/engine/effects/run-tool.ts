@@ -1,19 +1,21 @@
 import { messageOf } from "../../base/error-message.ts";
-import { type JsonValue, jsonTextOf } from "../../base/json.ts";
+import { isJsonList, type JsonValue, jsonTextOf } from "../../base/json.ts";
 import { unwatched } from "../../base/unwatched.ts";
 import type { Actor } from "../../domain/actor.ts";
 import { Block, idOf } from "../../domain/block.ts";
 import { blockFromJson, blockToJson } from "../../domain/block-json.ts";
 import { resultBlock } from "../../domain/calls.ts";
+import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { type BlockId, runIdSchema } from "../../domain/ids.ts";
 import { isMadeOfParts } from "../../domain/message-content.ts";
-import type { PastEffect } from "../session/run-answers.ts";
+import type { PastCall, PastEffect } from "../session/run-answers.ts";
 import { engineActor, type LiveRun, newBlockId, type RunSession, record } from "../session/session.ts";
 import type { Tool, ToolContext } from "../stack/tool.ts";
 import { inDoubtText } from "./in-doubt.ts";
 import { millisecondsSince, perform, withinTime } from "./perform.ts";
+import { isFree, type Permit, permitOf } from "./permit.ts";
 
-type Outcome = "ok" | "error" | "timeout" | "in-doubt";
+type Outcome = "ok" | "error" | "timeout" | "in-doubt" | "denied";
 /** What the model gets: a text as it is, parts as parts, anything else as JSON. */
 type ToolAnswer = { readonly output: JsonValue; readonly outcome: Outcome };
 
@@ -29,38 +31,99 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
       "ctx.tool: no answer of this run made the call: give a call for which ctx.canRun(call) is true",
     );
   const { id } = call;
-  const known = turns.toolResult(id);
-  if (known !== null) return known;
+  const result = turns.toolResult(id);
+  if (result !== null) return result;
   if (turns.isToolStarted(id) || run.calls.running.has(id)) throw new Error(`the call ${id} was already started`);
   signal.throwIfAborted();
   const resultId = newBlockId(run, frame);
   const name = call.name ?? call.type;
-  const past = run.journal.effect(id, name, frame);
-  const start = { type: "ToolStarted", version: 1, data: { blockId: id, name, idempotencyKey: id } } as const;
-  if (past.state !== "none") run.fold.apply({ event: start, actor: engineActor, frame });
+  const known = run.journal.call(id, name, frame);
+  noteKnown(run, { ...known, id, name, frame });
+  const { past } = known;
   if (past.state === "finished") return finishedBefore(run, frame, call, past);
   const tool = session.engine.tools.find((candidate) => candidate.name === name);
-  const place = { call, frame, resultId };
   run.calls.running.add(id);
   try {
-    const { answer, durationMs, settledBy } = await perform<ToolAnswer>(session, past, {
-      ...{ frame, signal, actor: engineActor, effect: { kind: "tool", frame, call } },
-      // Running an unknown tool has no effect, so it may be repeated.
-      isIdempotent: tool === undefined || tool.idempotent,
-      start,
-      onBegin: () => run.emit({ type: "tool-call-start", frame, call }),
-      work: () => answerOf(session, tool, { ...place, signal }),
-      injected: (given) => told(session, name, given),
-      settled: (settlement) =>
-        settlement.how === "result"
-          ? told(session, name, settlement.output)
-          : { output: inDoubtText, outcome: "in-doubt" },
-    });
-    return finish(run, place, { ...answer, durationMs, actor: settledBy ?? { kind: "tool", name } });
+    const asked = { ...known, tool, call, frame, signal, ctx: contextOf(session, call, signal) };
+    const permit = isFree(session, asked) ? null : await permitOf(session, asked);
+    return await answerCall(session, { call, frame, resultId, tool, signal, past, permit });
   } finally {
     run.calls.running.delete(id);
     saveWhileOthersRun(run);
   }
+}
+
+/** Applies what the log has of a call that is met again, up to its result. */
+function noteKnown(
+  { fold }: LiveRun,
+  {
+    id: blockId,
+    name,
+    frame,
+    hasBegun,
+    approval,
+    past,
+  }: PastCall & { readonly id: BlockId } & Record<"name" | "frame", string>,
+): void {
+  const apply = (event: ProposedEvent["event"]): void => {
+    fold.apply({ event, actor: engineActor, frame });
+  };
+  if (approval !== null) apply({ type: "ApprovalRequested", version: 1, data: approval.asked });
+  if (hasBegun) apply(startOf(blockId, name));
+  // Of an external tool.
+  else if (past.state === "parked" || past.state === "settled")
+    apply({ type: "ToolParked", version: 1, data: { blockId, name } });
+}
+
+const startOf = (blockId: BlockId, name: string) =>
+  ({ type: "ToolStarted", version: 1, data: { blockId, name, idempotencyKey: blockId } }) as const;
+
+type Beginning = CallPlace & {
+  readonly tool: Tool | undefined;
+  readonly signal: AbortSignal;
+  readonly past: Exclude<PastEffect, { readonly state: "finished" }>;
+  /** Null for a call that needs none. */
+  readonly permit: Permit | null;
+};
+
+/** Runs a call as the log and its permit allow, and records its result. */
+export async function answerCall(session: RunSession, beginning: Beginning): Promise<Block> {
+  const { call, frame, tool, past, permit, signal } = beginning;
+  const { run } = session;
+  const name = call.name ?? call.type;
+  if (permit?.how === "deny") {
+    const { output, actor } = permit;
+    return finish(run, beginning, { output, outcome: "denied", durationMs: 0, actor });
+  }
+  const { answer, durationMs, settledBy } = await perform<ToolAnswer>(session, past, {
+    ...{ frame, signal, actor: engineActor, effect: { kind: "tool", frame, call } },
+    // Running an unknown tool has no effect, so it may be repeated.
+    isIdempotent: tool === undefined || tool.idempotent,
+    start: startOf(idOf(call), name),
+    onBegin: () => run.emit({ type: "tool-call-start", frame, call }),
+    work: async () =>
+      permit?.how === "refuse" ? failed(session, permit.error) : answerOf(session, tool, withArguments(beginning)),
+    injected: (given) => told(session, name, given),
+    settled: (settlement) =>
+      settlement.how === "result"
+        ? told(session, name, settlement.output)
+        : { output: inDoubtText, outcome: "in-doubt" },
+  });
+  const noted = permit?.how === "begin" ? withNote(answer, permit.note) : answer;
+  return finish(run, beginning, { ...noted, durationMs, actor: settledBy ?? { kind: "tool", name } });
+}
+
+/** The call goes on with the arguments that were approved. */
+const withArguments = ({ permit, ...place }: Beginning) => ({
+  ...{ ...place, argumentsText: permit?.how === "begin" ? permit.argumentsText : place.call.arguments },
+});
+
+/** The model reads what a person said of its call before the result. */
+function withNote(answer: ToolAnswer, note: string): ToolAnswer {
+  if (note === "") return answer;
+  const { output } = answer;
+  if (typeof output === "string") return { ...answer, output: `${note}\n\n${output}` };
+  return { ...answer, output: [{ type: "text", text: note }, ...(isJsonList(output) ? output : [output])] };
 }
 
 type CallPlace = { readonly call: Block; readonly frame: string; readonly resultId: BlockId };
@@ -154,7 +217,13 @@ const contextOf = ({ run, engine }: RunSession, call: Block, signal: AbortSignal
 async function answerOf(
   session: RunSession,
   tool: Tool | undefined,
-  { call, frame, resultId, signal }: CallPlace & { readonly signal: AbortSignal },
+  {
+    call,
+    frame,
+    resultId,
+    signal,
+    argumentsText,
+  }: CallPlace & { readonly signal: AbortSignal; readonly argumentsText: string },
 ): Promise<ToolAnswer> {
   if (tool === undefined) return failed(session, new Error(`there is no tool named ${call.name ?? "?"}`));
   const { timeoutMs, name } = tool;
@@ -166,7 +235,7 @@ async function answerOf(
   };
   const limits = { signal, timeoutMs, tooLate: `no answer within ${timeoutMs} ms`, onLate };
   const ended = await withinTime(limits, (ends) =>
-    underWay(session.run.calls, Promise.resolve(tool.run(call.arguments, contextOf(session, call, ends)))),
+    underWay(session.run.calls, Promise.resolve(tool.run(argumentsText, contextOf(session, call, ends)))),
   );
   return ended.outcome === "ok" ? told(session, name, ended.value ?? "") : failed(session, ended.error, ended.outcome);
 }

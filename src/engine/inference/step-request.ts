@@ -79,7 +79,7 @@ function checked(settings: Settings): Settings {
 
 /** The settings from here on: once tools have started, the tool call that the caller required was made. */
 export const settingsNow = ({ engine, run }: RunSession): Settings =>
-  run.fold.turns.hasStartedTools ? engine.laterSettings : engine.settings;
+  run.fold.turns.hasCalledTools ? engine.laterSettings : engine.settings;
 
 /** The contexts of the log, and those that this run has received and the folds may not have yet. */
 export function contextLookup(run: LiveRun): ContextLookup {

@@ -52,7 +52,7 @@ type FrameCall = { readonly depth: number; readonly frame: string; readonly give
 
 function runFrame(stack: WatchedStack, call: FrameCall): Promise<Turn> {
   const layer = stack.layers[call.depth];
-  if (layer === undefined) return stack.core(call.frame, call.given, call.outer);
+  if (layer === undefined) return stack.run.gate.during(stack.core(call.frame, call.given, call.outer));
   return new LayerCall(stack, layer, call).run();
 }
 
@@ -77,6 +77,7 @@ class LayerCall implements FrameSurroundings {
   #thrown: { readonly frame: string; readonly message: string }[] = [];
   #isCalling = false;
   #hasEnded = false;
+  #wasBusy = false;
   /** The layer itself has ended. If its call was ended from outside, it may still be working. */
   #hasReturned = false;
   /** A misuse by the layer that has not been reported to it yet. */
@@ -108,6 +109,7 @@ class LayerCall implements FrameSurroundings {
     } finally {
       this.#hasEnded = true;
       this.#stack.run.layers.watch.stop(this);
+      this.#isBusy(false);
       // Ends what the layer left running; the run continues once that has settled.
       this.scope.end(frameEnded);
       if (this.#open.size > 0) await Promise.allSettled(this.#open);
@@ -122,13 +124,25 @@ class LayerCall implements FrameSurroundings {
     const { watch } = this.#stack.run.layers;
     watch.stop(this);
     this.#open.add(work);
+    this.#isBusy(false);
     const hasSettled = (): void => {
       this.#open.delete(work);
-      if (this.#open.size === 0 && !this.#hasEnded) watch.start(this);
+      if (this.#open.size > 0 || this.#hasEnded) return;
+      watch.start(this);
+      this.#isBusy(true);
     };
     // A layer may begin work and never await it.
     work.then(hasSettled, hasSettled);
     return this.#untilReturned(work);
+  }
+
+  /** Whether it does its own work, and does not wait for something within its call. */
+  #isBusy(isBusy: boolean): void {
+    if (isBusy === this.#wasBusy) return;
+    this.#wasBusy = isBusy;
+    const { gate } = this.#stack.run;
+    if (isBusy) gate.begin();
+    else gate.end();
   }
 
   /** Once the layer has returned, its pending work neither resolves nor rejects (decision 0028). */
@@ -169,6 +183,7 @@ class LayerCall implements FrameSurroundings {
     return new Promise((resolve, reject) => {
       this.#fail = reject;
       watch.start(this);
+      this.#isBusy(true);
       this.#since = performance.now();
       const next: Next = (turn) => {
         refuseWithinEffect(this.#stack.run.id, "next");

@@ -96,18 +96,20 @@ class CallContext implements LayerContext {
         signal,
       };
       // A value from the log was returned by this work before, or given by the person who settled it.
-      return call.during(runEffect(session, place, work)) as Promise<Value>;
+      return call.during(run.gate.during(runEffect(session, place, work))) as Promise<Value>;
     };
     this.infer = <Output>(asked: AsideRequest<Output>) => {
       refuse("ctx.infer");
       const at = { name: `given/${frame}`, turn: call.given } as const;
       const asking = { frame, at, scope, actor: actorOf("request") };
       // The schema that has this type validated the answer.
-      return call.during(inferAside(session, asking, { asked, onStep })) as Promise<AsideAnswer<Output>>;
+      return call.during(run.gate.during(inferAside(session, asking, { asked, onStep }))) as Promise<
+        AsideAnswer<Output>
+      >;
     };
     this.tool = (block) => {
       refuse("ctx.tool");
-      return call.during(runTool(session, frame, block, scope.signal));
+      return call.during(run.gate.during(runTool(session, frame, block, scope.signal)));
     };
     this.canRun = (block) => block.id !== null && run.fold.turns.ownCall(block.id) !== null;
     this.offers = (tool) => session.engine.provider.codec.offeredTools(this.settings).includes(tool);

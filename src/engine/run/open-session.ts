@@ -17,6 +17,7 @@ import { acknowledge } from "../inference/acknowledgements.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import { ConversationMovedError, RunCancelledError, runTakenOver } from "../session/errors.ts";
+import { Gate } from "../session/gate.ts";
 import { Journal } from "../session/journal.ts";
 import { LayerWatch, ThrownErrors } from "../session/layer-watch.ts";
 import { Recorder } from "../session/recorder.ts";
@@ -61,6 +62,8 @@ export type RunStart = {
      * nothing.
      */
     readonly doubts: Doubts | null;
+    /** Another stack cannot execute it again: only its decided calls are answered. */
+    readonly isAnsweredOnly?: true;
   } | null;
   /** The caller wanted another answer although no message was unanswered. */
   readonly again?: boolean;
@@ -68,8 +71,9 @@ export type RunStart = {
   readonly options?: RecordedRunOptions;
 };
 
-/** Whether an effect in doubt has not been settled. */
-export const isInDoubt = ({ before }: RunStart): boolean => (before?.doubts?.left.size ?? 0) > 0;
+/** Whether the stack is executed: not while the run waits for somebody outside of it. */
+export const isExecuted = ({ before }: RunStart): boolean =>
+  before === null || (before.isAnsweredOnly !== true && (before.doubts?.left.size ?? 0) === 0);
 
 type Opening = {
   readonly stream: RunStream;
@@ -98,10 +102,10 @@ export function openSession(opening: Opening): RunSession {
   const conversationId = conversationIdSchema.parse(conversationOfStream(stream.name));
   const recorder = new Recorder({
     ...{ stream, runId, interceptor, onFailure },
-    // A run that stays in doubt is not executed: its Turns are those of its log, and it waits for no re-execution.
-    turns: isInDoubt(beginning) ? null : turns,
+    // A run that is not executed has the Turns of its log, and waits for no re-execution.
+    turns: isExecuted(beginning) ? turns : null,
     onRecord: (proposed, made) => fold.apply(proposed, made),
-    barrier: async () => (isInDoubt(beginning) ? undefined : journal.consumed()),
+    barrier: async () => (isExecuted(beginning) ? journal.consumed() : undefined),
     guard: () => mustBeOurs(stream, beginning, isOurs),
     onDurable: (events) => {
       isOurs = true;
@@ -120,6 +124,8 @@ export function openSession(opening: Opening): RunSession {
     firstRevision: before?.firstRevision ?? null,
     layers: { timings: [], thrown: new ThrownErrors(), watch },
     calls: { running: new Set(), underWay: new Set(), onLate: lateAnswers(stream, runId, recorder) },
+    gate: new Gate(),
+    isReplay: before !== null && before.doubts === null,
     acknowledgements: { waiting: [], underWay: new Set() },
     routing: { sessions: new Map(), steps: new Map() },
     ids: createCounters(),

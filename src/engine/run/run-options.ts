@@ -49,7 +49,7 @@ export type RunRequest = RunOptions & {
   readonly interceptor?: Interceptor | undefined;
   /** The recorded form of the caller's options that differ from the engine's. */
   readonly recorded?: RecordedRunOptions;
-};
+} & Pick<AnswerOptions, "onMessageWhileWaiting">;
 
 const holder = Symbol("holds a run");
 
@@ -74,6 +74,11 @@ export type AnswerOptions<Context = unknown, Output = unknown> = RunOptions &
     readonly budget?: Budget | null;
     /** The key of the message to answer, as given when it was appended. */
     readonly key?: string;
+    /**
+     * What happens if a message was appended while calls wait for approval: `wait` (the default) leaves the run to those who decide; `deny`
+     * denies the calls, so that the run ends, and then answers the message.
+     */
+    readonly onMessageWhileWaiting?: "wait" | "deny";
   };
 
 /** How to finish a run that was cut off. Its settings come from its log. */
@@ -116,6 +121,7 @@ const answerOptions = optionsOf<AnswerOptions>({
   ...runSettings.table,
   ...{ again: checkFlag, key: textOf("the key that the message was appended with"), mode: choiceOf(...modes) },
   ...{ budget: anything, unfinished: choiceOf("resume", "abandon", "throw") },
+  onMessageWhileWaiting: choiceOf("wait", "deny"),
 });
 
 type Checked = Pick<OptionSchema<unknown>, "check">;

@@ -2,10 +2,10 @@ import { innerSignal } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { openCalls } from "../../domain/calls.ts";
 import type { Owner, RunStatus } from "../../domain/events/run-events.ts";
-import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { randomId } from "../../log/codec/ids.ts";
 import { countBrought } from "../../projections/answers.ts";
+import { waitingIn } from "../../projections/waiting.ts";
 import { compactAfter, compactBefore } from "../compaction/compaction.ts";
 import { type AskModel, summarisingOnce } from "../compaction/summary.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
@@ -17,12 +17,14 @@ import {
   type CancelRequest,
   RunCancelledError,
   RunFailedError,
+  RunWaits,
   type Thrower,
   throwIfCancelled,
 } from "../session/errors.ts";
 import { isRefusal, type UnstorableEvent } from "../session/recorder.ts";
 import type { RunFold } from "../session/run-fold.ts";
 import { engineActor, type LiveRun, type RunSession, record, takeTimings } from "../session/session.ts";
+import { timeNow } from "../session/time-now.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import { broughtBy, describeLayers, LayerError } from "../stack/middleware.ts";
 import { ProviderError } from "../stack/provider.ts";
@@ -34,7 +36,8 @@ import { cancelUnderWay, closingEntries } from "./close.ts";
 import { runStack, type Stack } from "./frames.ts";
 import { inferAside } from "./infer-aside.ts";
 import { contextOf } from "./layer-context.ts";
-import { isInDoubt, openSession, type RunStart, type RunStream } from "./open-session.ts";
+import { isExecuted, openSession, type RunStart, type RunStream } from "./open-session.ts";
+import { waitOutside } from "./wait-outside.ts";
 
 export type OnSession = (session: RunSession, others: OthersHold) => void;
 
@@ -61,12 +64,29 @@ export type SingleStep = Step & { readonly session: RunSession };
  * Executes one run, from its beginning or from where its log ends: every effect is recorded before it begins. A resumed run is executed
  * again against its log, and goes live where the log ends.
  */
-export async function executeRun(
+export function executeRun(
   stream: RunStream,
   engine: EngineOptions,
   beginning: RunStart,
   options: ExecuteOptions,
 ): Promise<RunResult> {
+  return inSession({ stream, engine, beginning, options }, (session) => {
+    if (!isExecuted(beginning)) return park(session, beginning, { stream, options });
+    return runToEnd(session, { stream, beginning, options });
+  });
+}
+
+/** What a process does of a run: from its first event, which says that the process owns the run, to its last. */
+export type Part = {
+  readonly stream: RunStream;
+  readonly engine: EngineOptions;
+  readonly beginning: RunStart;
+  readonly options: ExecuteOptions;
+};
+
+/** Opens the session of a run for some work, and records that this process owns the run. */
+export async function inSession<T>(part: Part, work: (session: RunSession) => Promise<T>): Promise<T> {
+  const { stream, engine, beginning, options } = part;
   const { runId, before } = beginning;
   const { onPart, interceptor = null } = options;
   const cancelling = new AbortController();
@@ -90,13 +110,14 @@ export async function executeRun(
     onPart,
     onFailure: end,
   });
+  // If it fails, the recorder has ended the run with the error.
+  session.run.gate.whenIdle(() => void waitOutside(session).catch(() => undefined));
   options.onSession?.(session, { epoch: beginning.epoch, cancel: (request) => cancelling.abort(request) });
   try {
     // An error here ends no run, because none has begun.
     if (before === null) recordStart(session, beginning, owner);
     else recordResumption(session, { epoch: beginning.epoch, owner }, before.doubts);
-    if (isInDoubt(beginning)) return await park(session, beginning, { stream, options });
-    return await runToEnd(session, { stream, beginning, options });
+    return await work(session);
   } finally {
     end(new Error("the run has ended"));
     // Not awaited: the next look at the conversation queues behind it.
@@ -128,22 +149,29 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
     run.emit({ type: "run-end", result: ended });
     return ended;
   } catch (error) {
-    throw await failRun(session, error);
+    if (!(recorder.failure instanceof RunWaits)) throw await failRun(session, error);
+    const { waitingFor } = recorder.failure;
+    const how = { turn: stream.turnReader(), isNew: true, closedRun, output: engine.output, waitingFor };
+    const left = await resultOf(fold.record, { answered: base, brought: 0, ...how });
+    run.emit({ type: "run-end", result: left });
+    return left;
   }
 }
 
-/** Ends this process's part of the run: it stays open, without an owner, until people have settled the effects in doubt. */
+/** Ends this process's part of the run, which goes on once nothing is left of what it waits for. */
 async function park(
   session: RunSession,
   { base, before }: RunStart,
   { stream, options }: Pick<Execution, "stream" | "options">,
 ): Promise<RunResult> {
   const { run, engine } = session;
-  const left = before?.doubts?.left ?? new Map<BlockId, string>();
-  record(run, { type: "RunParked", version: 1, data: { blockIds: [...left.keys()] } }, engineActor, "0");
+  const blockIds = [...(before?.doubts?.left ?? [])];
+  record(run, { type: "RunParked", version: 1, data: { blockIds } }, engineActor, "0");
   await run.recorder.flush();
+  const { run: open } = run.fold.view.client;
+  const waitingFor = open === null ? [] : waitingIn(open, timeNow(engine));
   const how = { turn: stream.turnReader(), isNew: true, closedRun: options.closedRun, output: engine.output };
-  return resultOf(run.fold.record, { answered: base, brought: 0, ...how, inDoubt: [...left] });
+  return resultOf(run.fold.record, { answered: base, brought: 0, ...how, waitingFor });
 }
 
 /** The status of a run: whether its request is answered. */

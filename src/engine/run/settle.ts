@@ -10,8 +10,8 @@ import type { OpenRun } from "../../projections/open-run.ts";
 import { idInDoubt, notInDoubt, recordableSettlement } from "../stack/doubt.ts";
 
 /**
- * The names of the calls and effects of a run that can be settled, by block id: those that the run is parked for and, if no living process
- * owns the run, every call that had begun, because no process will record its end.
+ * The names of the calls and effects of a run that can be settled, by block id: those that are in doubt or of external tools and, if no living
+ * process owns the run, every call that had begun, because no process will record its end.
  */
 export const settleable = async (run: OpenRun, store: EventStore): Promise<ReadonlyMap<BlockId, string>> =>
   callsOf(run, await isOwned(run, store));
@@ -19,10 +19,11 @@ export const settleable = async (run: OpenRun, store: EventStore): Promise<Reado
 const isOwned = async ({ owner }: OpenRun, store: EventStore): Promise<boolean> =>
   owner !== null && (await knownLifeIn(store, owner)) !== "dead";
 
-function callsOf({ inDoubt, turns }: OpenRun, owned: boolean): ReadonlyMap<BlockId, string> {
-  if (owned) return inDoubt;
+function callsOf({ parked, turns }: OpenRun, owned: boolean): ReadonlyMap<BlockId, string> {
+  const waiting = [...parked].map(([id, { name }]) => [id, name] as const);
+  if (owned) return new Map(waiting);
   const begun = turns.openCalls.filter((call) => turns.isToolStarted(idOf(call)));
-  return new Map([...inDoubt, ...begun.map((call) => [idOf(call), call.name ?? call.type] as const)]);
+  return new Map([...waiting, ...begun.map((call) => [idOf(call), call.name ?? call.type] as const)]);
 }
 
 /**
@@ -43,6 +44,11 @@ export async function settleCall(
   const inDoubt = run === null ? new Map<BlockId, string>() : callsOf(run, owned);
   const blockId = idInDoubt(call, inDoubt);
   const name = inDoubt.get(blockId) ?? call;
+  const isExternal = run?.parked.get(blockId)?.hasBegun === false;
+  if (isExternal && settled.how === "rerun")
+    throw new TypeError(
+      `settling ${name}: the engine does not run external tools: give { how: "result", output }, or { how: "abandon" }`,
+    );
   const events: readonly ProposedEvent["event"][] = [
     // Adds nothing if it is already parked.
     { type: "ToolParked", version: 1, data: { blockId, name } },

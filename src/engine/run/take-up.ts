@@ -14,6 +14,7 @@ import {
 import { readOwn } from "../../log/writer/read-conversation.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
+import { undecidedIn, type Waiting, waitingIn } from "../../projections/waiting.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";
 import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
 import {
@@ -24,15 +25,19 @@ import {
   toolMissing,
 } from "../session/errors.ts";
 import { Journal } from "../session/journal.ts";
+import { timeNow } from "../session/time-now.ts";
 import { engineWith } from "../stack/adjusted-engine.ts";
 import type { Settings } from "../stack/codec.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import { stackDifference } from "../stack/middleware.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
 import { policiesOf } from "../stack/run-policies.ts";
+import { answerCalls, decidedCalls } from "./answer-calls.ts";
 import { type Closing, cancelUnderWay, closingEntries } from "./close.ts";
+import { expiry, judgeWaiting } from "./judge-waiting.ts";
+import { isExecuted, type RunStart } from "./open-session.ts";
 import { parkable } from "./parking.ts";
-import { executeRun } from "./run.ts";
+import { executeRun, inSession } from "./run.ts";
 import type { RunRequest } from "./run-options.ts";
 
 /** Resumes a run that was cut off, or gives it up if the caller says so; then there is no result. */
@@ -51,33 +56,52 @@ export async function finish(
     await abandon(stream, run, { kind: "interrupted", engine });
     return null;
   }
-  const difference = otherStack(run, engine, options.onStackChanged);
-  if (difference !== null) {
-    await abandon(stream, run, { kind: "stack-changed", difference, engine });
+  const open = await judgeWaiting(stream, run, engine, options);
+  const waitingFor = waitingIn(open, timeNow(engine));
+  if (open.owner === null && waitingFor.length > 0) return waitingResult(stream, open, { engine, waitingFor });
+  const difference = stackDifference(open.started.stack, engine.layers);
+  const past = await pastOf(stream, open, engine);
+  if (difference === null) mustFit(stream, open, { engine, journal: past.journal });
+  const waiting = waitingFor.flatMap(({ kind, blockId }) => (kind === "doubt" ? [] : [blockId]));
+  const doubts = await decideDoubts({ runId: open.id, journal: past.journal, waiting }, engine);
+  const before = { ...past, firstRevision: open.startedRevision, doubts };
+  if (difference !== null && doubts.left.size === 0) {
+    if (options.onStackChanged === "throw") throw stackChanged(open.id, difference);
+    await answerDecided(stream, open, { engine, before, options });
+    await abandon(stream, stillOpen(stream, open), { kind: "stack-changed", difference, engine });
     return null;
   }
   try {
-    return await resumeRun(stream, run, engine, options);
+    return await resumeRun(stream, open, { engine, before, options });
   } catch (error) {
     if (!(error instanceof ReplayDivergedError)) throw error;
-    if (options.onDiverged !== "abandon") throw divergedIn(run.id, error);
-    await abandon(stream, run, { kind: "diverged", engine });
+    if (options.onDiverged !== "abandon") throw divergedIn(open.id, error);
+    await abandon(stream, stillOpen(stream, open), { kind: "diverged", engine });
     return null;
   }
 }
 
-/**
- * The difference between the engine's stack and the run's; null if there is none.
- *
- * @throws {TurnlogError} `stack-changed` if there is one and the run is not to be given up for it.
- */
-function otherStack(run: OpenRun, { layers }: EngineOptions, onStackChanged: "abandon" | "throw"): string | null {
-  const difference = stackDifference(run.started.stack, layers);
-  if (difference === null || onStackChanged === "abandon") return difference;
-  throw new TurnlogError(
+const stackChanged = (runId: string, difference: string): TurnlogError =>
+  new TurnlogError(
     "stack-changed",
-    `run ${run.id} cannot continue: ${difference}; give the layers that it began with, or abandon the run with onStackChanged: "abandon" (in a shell: turnlog resume --abandon)`,
+    `run ${runId} cannot continue: ${difference}; give the layers that it began with, or abandon the run with onStackChanged: "abandon" (in a shell: turnlog resume --abandon)`,
   );
+
+/** @throws {ConversationMovedError} if the run is not open any more. */
+function stillOpen({ view }: ConversationWriter, { id }: OpenRun): OpenRun {
+  const { run } = view.client;
+  if (run?.id !== id) throw new ConversationMovedError();
+  return run;
+}
+
+/** The result of a run that waits, without writing anything. */
+function waitingResult(
+  stream: ConversationWriter,
+  { id, turns }: OpenRun,
+  { engine, waitingFor }: { readonly engine: EngineOptions; readonly waitingFor: readonly Waiting[] },
+): Promise<RunResult> {
+  const how = { answered: turns.base, brought: 0, turn: stream.turnReader(), isNew: true, closedRun: null };
+  return resultOf({ ...newRunRecord(id), isResumed: true }, { ...how, waitingFor, output: engine.output });
 }
 
 type Abandoning = {
@@ -133,7 +157,9 @@ type Ending = Pick<Closing, "how" | "actor"> & {
 async function end(stream: ConversationWriter, run: OpenRun, ending: Ending): Promise<void> {
   const { first = [], engine, ...how } = ending;
   const seen = stream.head?.revision;
-  const entries = [...first, ...closingEntries({ runId: run.id, turns: run.turns, ...how })];
+  // The approval that was asked for is not given any more.
+  const expired = undecidedIn(run).map((asked) => ({ event: expiry(asked), actor: how.actor, runId: run.id }));
+  const entries = [...first, ...expired, ...closingEntries({ runId: run.id, turns: run.turns, ...how })];
   await stream.commit(entries, () => {
     // If its owner recorded more, or someone else closed it, these events no longer follow from what it did.
     if (stream.head?.revision !== seen) throw new ConversationMovedError();
@@ -196,39 +222,52 @@ async function waitedLife(
   }
 }
 
-async function resumeRun(
-  stream: ConversationWriter,
-  run: OpenRun,
-  engine: EngineOptions,
-  options: RunRequest,
-): Promise<RunResult> {
-  const { id: runId, turns, startedRevision: firstRevision, epoch } = run;
-  if (run.owner === null && run.inDoubt.size > 0) {
-    const turn = stream.turnReader();
-    const how = { answered: turns.base, brought: 0, turn, isNew: true, closedRun: null, inDoubt: [...run.inDoubt] };
-    const { output } = engine;
-    return resultOf({ ...newRunRecord(runId), isResumed: true }, { ...how, output });
-  }
+/** What the log has of a run that was cut off, as answers for its re-execution. */
+async function pastOf(stream: ConversationWriter, run: OpenRun, { layers }: EngineOptions): Promise<Past> {
   const journal = new Journal(
-    turns,
-    engine.layers.map(({ name }) => name),
+    run.turns,
+    layers.map(({ name }) => name),
   );
-  const record = newRunRecord(runId);
-  for await (const recorded of readOwn(stream, firstRevision)) {
-    if (isHole(recorded) || recorded.runId !== runId) continue;
+  const record = newRunRecord(run.id);
+  for await (const recorded of readOwn(stream, run.startedRevision)) {
+    if (isHole(recorded) || recorded.runId !== run.id) continue;
     journal.log.note(recorded);
     noteRun(record, recorded);
   }
+  return { journal, record };
+}
+
+type Before = NonNullable<RunStart["before"]>;
+type Past = Pick<Before, "journal" | "record">;
+
+/** Checks that this engine can execute the run again. */
+function mustFit(
+  stream: ConversationWriter,
+  run: OpenRun,
+  { engine, journal }: { readonly engine: EngineOptions; readonly journal: Journal },
+): void {
   mustHaveContext(run, engine, "resume");
-  for (const route of journal.log.routes) mustHaveRoute(runId, engine, route);
+  for (const route of journal.log.routes) mustHaveRoute(run.id, engine, route);
   mustHaveTools(run, engine, stream.view.server.settings.get(run.started.settingsDigest) ?? {});
-  const startedAt = Date.parse(run.startedAt);
-  const doubts = await decideDoubts(runId, journal, engine);
-  const before = { firstRevision, journal, record, doubts };
-  const beginning = { runId, base: turns.base, startedAt, epoch: epoch + 1, before };
+}
+
+type Resuming = { readonly engine: EngineOptions; readonly before: Before; readonly options: RunRequest };
+
+const beginningOf = ({ id: runId, turns, startedAt, epoch }: OpenRun, before: Before): RunStart => ({
+  ...{ runId, base: turns.base, startedAt: Date.parse(startedAt), epoch: epoch + 1, before },
+});
+
+async function resumeRun(
+  stream: ConversationWriter,
+  run: OpenRun,
+  { engine, before, options }: Resuming,
+): Promise<RunResult> {
+  const beginning = beginningOf(run, before);
   try {
-    // A run keeps the policies and options that it began with, so they are recorded only once.
-    const then = engineWith({ ...engine, ...policiesOf(run.started) }, run.started.options ?? {});
+    // A run keeps the policies and options that it began with, so they are recorded only once. One that waits on needs none.
+    const then = isExecuted(beginning)
+      ? engineWith({ ...engine, ...policiesOf(run.started) }, run.started.options ?? {})
+      : engine;
     return await parkable(stream, (onSession) =>
       executeRun(stream, then, beginning, { ...options, closedRun: null, onSession }),
     );
@@ -236,9 +275,28 @@ async function resumeRun(
     if (!(error instanceof ReplayDivergedError)) throw error;
     // If another process has continued the run meanwhile, this was compared with an incomplete log.
     const { client } = await stream.refresh();
-    const hasMoved = client.run?.id !== runId || stream.lastRunRevision !== journal.log.lastRevision;
+    const hasMoved = client.run?.id !== run.id || stream.lastRunRevision !== before.journal.log.lastRevision;
     throw hasMoved ? new ConversationMovedError() : error;
   }
+}
+
+/**
+ * Answers the decided calls of a run that this stack cannot execute again: approved ones run by the names of their tools, and the others get
+ * what was decided (rule: Approval).
+ */
+async function answerDecided(
+  stream: ConversationWriter,
+  run: OpenRun,
+  { engine, before, options }: Resuming,
+): Promise<void> {
+  const calls = decidedCalls(before.journal);
+  if (calls.length === 0) return;
+  const beginning = beginningOf(run, { ...before, isAnsweredOnly: true });
+  await parkable(stream, (onSession) =>
+    inSession({ stream, engine, beginning, options: { ...options, closedRun: null, onSession } }, (session) =>
+      answerCalls(session, calls),
+    ),
+  );
 }
 
 /**

@@ -1,6 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { type Actor, describeActor } from "../../domain/actor.ts";
+import type { Waiting } from "../../projections/waiting.ts";
 import { LayerError } from "../stack/middleware.ts";
 import type { Routing } from "../stack/route.ts";
 
@@ -61,6 +62,17 @@ export class RunParkedError extends TurnlogError<"run-parked"> {
   constructor(runId: string) {
     super("run-parked", `run ${runId} was parked because its store was closed: the next run continues it`);
     this.runId = runId;
+  }
+}
+
+/** Ends the stack of a run that waits for somebody outside of it, as a crash would: the run is open, without an owner. */
+export class RunWaits extends Error {
+  override readonly name = "RunWaits";
+  readonly waitingFor: readonly Waiting[];
+
+  constructor(waitingFor: readonly Waiting[]) {
+    super("the run waits for a decision or a result from outside");
+    this.waitingFor = waitingFor;
   }
 }
 

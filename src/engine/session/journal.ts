@@ -15,6 +15,7 @@ import {
 } from "./divergence.ts";
 import type { LayerWatch } from "./layer-watch.ts";
 import {
+  type PastCall,
   type PastEffect,
   type PastInference,
   RunAnswers,
@@ -116,8 +117,13 @@ export class Journal {
 
   /** The recorded state of a tool call or an effect of this name; each is returned once. */
   effect(id: string, name: string, frame: string): PastEffect {
+    return this.call(id, name, frame).past;
+  }
+
+  /** The same for a tool call, with what a person was asked about it. */
+  call(id: string, name: string, frame: string): PastCall {
     const known = this.log.effects.get(id);
-    if (known === undefined) return { state: "none" };
+    if (known === undefined) return { past: { state: "none" }, hasBegun: false, approval: null };
     const { revision } = known;
     this.#beforeKnown(revision);
     if (known.name !== name) {
@@ -127,13 +133,20 @@ export class Journal {
     }
     this.log.effects.delete(id);
     this.#meet(known.events);
-    return known.past;
+    return known;
+  }
+
+  /** A call has other arguments than those that it was approved with, and has begun with those. */
+  failApproved(id: string, name: string, frame: string): never {
+    const layer = this.#layers[layerIndex(frame, null)] ?? null;
+    const what = `the call ${id} of ${name} has other arguments than those that were approved`;
+    throw this.#diverged(what, { frame, revision: this.log.lastRevision, field: "inputDigest", layer });
   }
 
   /** The effects that began, and of which the log has neither an end nor a settlement. */
   unfinishedEffects(): readonly UnfinishedEffect[] {
-    return [...this.log.effects.values()].flatMap(({ id, isCall, name, frame, past }) =>
-      past.state === "started" || past.state === "parked"
+    return [...this.log.effects.values()].flatMap(({ id, isCall, name, frame, past, hasBegun }) =>
+      past.state === "started" || (past.state === "parked" && hasBegun)
         ? [{ id, name, frame, past, call: isCall ? this.turns.ownCall(id) : null }]
         : [],
     );

@@ -9,7 +9,7 @@ import type {
   RouterChoice,
 } from "../../domain/events/inference-events.ts";
 import type { RecordedEvent } from "../../domain/events/recorded.ts";
-import type { Settlement } from "../../domain/events/tool-events.ts";
+import type { ApprovalDecidedData, ApprovalRequestedData, Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 
 /** One attempt of a step, as recorded. */
@@ -32,6 +32,20 @@ export type PastEffect =
   | { readonly state: "parked" }
   | SettledEffect
   | { readonly state: "finished"; readonly at: number; readonly actor: Actor; readonly answer: EffectAnswer };
+
+/** What a person was asked last about a call, and the decision; null while there is none. */
+type PastApproval = {
+  readonly asked: ApprovalRequestedData;
+  readonly decision: { readonly data: ApprovalDecidedData; readonly actor: Actor } | null;
+};
+
+/** A tool call according to the log. */
+export type PastCall = {
+  readonly past: PastEffect;
+  /** False for a call of an external tool, and for one that was denied. */
+  readonly hasBegun: boolean;
+  readonly approval: PastApproval | null;
+};
 
 /** Someone has settled it. */
 export type SettledEffect = { readonly state: "settled"; readonly settlement: Settlement; readonly actor: Actor };
@@ -57,6 +71,8 @@ type KnownEffect = {
   readonly name: string;
   readonly frame: string;
   readonly past: PastEffect;
+  readonly hasBegun: boolean;
+  readonly approval: PastApproval | null;
   readonly events: number;
   readonly revision: number;
 };
@@ -124,8 +140,21 @@ export class RunAnswers {
         return;
       }
       case "ToolParked":
-        this.#go(event.data.blockId, { state: "parked" });
+        // One that has not begun is a call of an external tool.
+        this.#note(event.data.blockId, recorded, { name: event.data.name, past: { state: "parked" } });
         return;
+      case "ApprovalRequested": {
+        const { blockId, name } = event.data;
+        this.#note(blockId, recorded, { name, approval: { asked: event.data, decision: null } });
+        return;
+      }
+      case "ApprovalDecided": {
+        const asked = this.effects.get(event.data.blockId)?.approval?.asked;
+        if (asked === undefined) return;
+        const approval = { asked, decision: { data: event.data, actor } };
+        this.#note(event.data.blockId, recorded, { name: asked.name, approval });
+        return;
+      }
       case "ToolSettled":
         this.#go(event.data.blockId, { state: "settled", settlement: event.data.settlement, actor });
         return;
@@ -173,10 +202,23 @@ export class RunAnswers {
     { frame, revision }: RecordedEvent,
     name: string,
   ): void {
-    const { events = 0 } = this.effects.get(effect.id) ?? {};
+    const { events = 0, approval = null } = this.effects.get(effect.id) ?? {};
     const past = { state: "started", isIdempotent } as const;
     this.remaining += 1;
-    this.effects.set(effect.id, { ...effect, name, frame: frame ?? "0", past, events: events + 1, revision });
+    const known = { ...effect, name, frame: frame ?? "0", past, hasBegun: true, approval };
+    this.effects.set(effect.id, { ...known, events: events + 1, revision });
+  }
+
+  /** An event of a call that may not have begun. */
+  #note(
+    id: BlockId,
+    { frame, revision }: RecordedEvent,
+    { name, ...news }: { readonly name: string } & Partial<Pick<KnownEffect, "past" | "approval">>,
+  ): void {
+    const fresh = { id, isCall: true, name, frame: frame ?? "0", past: { state: "none" }, hasBegun: false } as const;
+    const known = this.effects.get(id) ?? { ...fresh, approval: null, events: 0, revision };
+    this.remaining += 1;
+    this.effects.set(id, { ...known, ...news, events: known.events + 1 });
   }
 
   /** Ignores an end whose start was never recorded. */

@@ -9,6 +9,7 @@ import { type BlockId, blockIdSchema, type ConversationId } from "../../domain/i
 import type { EngineOptions } from "../stack/engine.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import type { Interceptor } from "./breakpoint.ts";
+import type { Gate } from "./gate.ts";
 import type { Journal } from "./journal.ts";
 import type { LayerWatch, ThrownErrors } from "./layer-watch.ts";
 import type { Recorder } from "./recorder.ts";
@@ -52,6 +53,10 @@ export type LiveRun = {
   readonly clock: RunClock;
   readonly layers: LayerNotes;
   readonly calls: CallsUnderWay;
+  /** Holds back calls that wait for somebody outside of the run. */
+  readonly gate: Gate;
+  /** Whether the run is only compared with its log: then no rule of who may decide is evaluated. */
+  readonly isReplay: boolean;
   readonly acknowledgements: Acknowledgements;
   readonly routing: AskedProviders;
   readonly ids: Counters;

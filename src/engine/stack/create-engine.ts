@@ -13,6 +13,7 @@ import {
 } from "../../base/options.ts";
 import { randomId } from "../../log/codec/ids.ts";
 import { engineWith } from "./adjusted-engine.ts";
+import { type ApprovalHandler, type Approvals, checkApprovals } from "./approvals.ts";
 import { type Budget, recordedBudget } from "./budget.ts";
 import { type CacheLostPolicy, cacheLostPolicy } from "./cache-lost.ts";
 import { type ChainPolicy, type Mode, modes, policyOf } from "./chain-policy.ts";
@@ -84,6 +85,13 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly observers?: readonly Observer[];
   /** Decides about a tool call or an effect that began before a crash; by default the run waits for a person to decide. */
   readonly onInDoubt?: InDoubtHandler;
+  /** Which calls a person has to approve, by the names of tools or as a function of each call; precedes `needsApproval` of the tools. */
+  readonly approvals?: Approvals<Context>;
+  /**
+   * Asks a person who is there, before a run waits for a decision. If it returns null, throws, or does not answer within five minutes, the
+   * run waits without an owner until the call is decided by `conversation.approve` or `deny`.
+   */
+  readonly onApproval?: ApprovalHandler;
   /**
    * Turns an error that a tool threw or returned, or that rejects its arguments, into the text that the model gets; by default the
    * message, without stack and causes. If this function throws, or returns no text, the model gets a message that the tool failed.
@@ -125,7 +133,7 @@ const engineOptions = optionsOf<EngineConfig>({
   maxSteps: checkWhole,
   ...allOf(anything, "layerTimeoutMs", "takeoverAfterMs", "stuckAfterMs"),
   observers: checkedList(checkObserver, "write observers: [{ next }]"),
-  onInDoubt: checkFunction,
+  ...{ onInDoubt: checkFunction, approvals: anything, onApproval: checkFunction },
   ...{ onLostResponse: choiceOf("retry", "fail"), onUnsendablePart: choiceOf("omit", "throw"), retry: anything },
   ...{ onToolError: checkFunction, sleep: checkFunction, clock: checkFunction, newId: checkFunction },
 });
@@ -191,6 +199,9 @@ export function createEngine<Context = unknown, Output = undefined>(
     takeoverAfterMs,
     stuckAfterMs: config.stuckAfterMs ?? Math.min(stuckAfterMsDefault, takeoverAfterMs),
     onInDoubt: config.onInDoubt ?? null,
+    // The engine's type already asks its runs for the context that the rule needs.
+    approvals: (config as EngineConfig).approvals ?? null,
+    onApproval: config.onApproval ?? null,
     onToolError: config.onToolError ?? ((error) => `Error: ${messageOf(error)}`),
     onLostResponse: config.onLostResponse ?? "retry",
     onUnsendablePart: config.onUnsendablePart ?? "omit",
@@ -205,6 +216,7 @@ export function createEngine<Context = unknown, Output = undefined>(
   checkMode("createEngine", mode, options);
   checkUnknownOutcome("createEngine", options);
   checkNames(options.layers, options.tools);
+  checkApprovals("createEngine: approvals", config.approvals, options.tools);
   checkTimeLimits(options);
   return engineOf(engineWith(options, {}));
 }

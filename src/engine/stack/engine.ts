@@ -2,6 +2,7 @@ import { isJsonObject, type JsonValue, objectOf } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { ConversationId } from "../../domain/ids.ts";
+import type { ApprovalHandler, Approvals } from "./approvals.ts";
 import type { RecordedBudget } from "./budget.ts";
 import type { CacheLostPolicy } from "./cache-lost.ts";
 import type { RecordedPolicy } from "./chain-policy.ts";
@@ -55,6 +56,10 @@ export type EngineOptions = {
   readonly stuckAfterMs: number;
   /** Decides about effects that may have happened before a run was interrupted. */
   readonly onInDoubt: InDoubtHandler | null;
+  /** Which calls need approval; null to leave that to the tools. */
+  readonly approvals: Approvals | null;
+  /** Asks a person who is there before a run waits for a decision. */
+  readonly onApproval: ApprovalHandler | null;
   /** The text that the model gets for a tool's error. */
   readonly onToolError: (error: unknown) => string;
   /** Whether a request is retried if its answer was lost because the process ended. */

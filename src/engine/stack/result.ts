@@ -2,10 +2,10 @@ import type { Block } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
 import type { ContentFilter } from "../../domain/events/inference-events.ts";
 import type { RunStatus } from "../../domain/events/run-events.ts";
-import type { BlockId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Loss, Repaired, RunRecord, RunStep } from "../../projections/run-record.ts";
 import { addUsage, type Usage, usageOf } from "../../projections/usage.ts";
+import type { Waiting } from "../../projections/waiting.ts";
 import { answerText, withOutput } from "./output.ts";
 import type { SchemaIssue, StandardSchema } from "./schema.ts";
 
@@ -13,8 +13,7 @@ import type { SchemaIssue, StandardSchema } from "./schema.ts";
 export type RunResult<Output = unknown> = {
   /**
    * `calls-open`: the model called tools that the engine does not run; append their results and run again. `incomplete`: the last
-   * answer broke off at a limit, or its server paused it. `parked`: the run waits, without an owner, until someone settles the
-   * effects in doubt.
+   * answer broke off at a limit, or its server paused it. `parked`: the run waits, without an owner, for what `waitingFor` lists.
    */
   readonly status: RunStatus | "parked";
   /** False if there was nothing to answer: this is then the recorded result of the earlier run. */
@@ -39,8 +38,11 @@ export type RunResult<Output = unknown> = {
   readonly outputIssues: readonly SchemaIssue[];
   /** Whether the run was interrupted and resumed. */
   readonly resumed: boolean;
-  /** Calls and effects with an unknown outcome: block ids and names. */
-  readonly inDoubt: readonly { readonly blockId: BlockId; readonly name: string }[];
+  /**
+   * What a `parked` run waits for: decisions about calls (`approval`), settlements of calls and effects with an unknown outcome (`doubt`), and
+   * results of external tools (`external`).
+   */
+  readonly waitingFor: readonly Waiting[];
   /** Calls that need an answer from outside the engine. */
   readonly openCalls: readonly Block[];
   /**
@@ -69,7 +71,7 @@ type Ended = {
   readonly turn: () => Promise<Turn>;
   readonly isNew: boolean;
   readonly closedRun: string | null;
-  readonly inDoubt?: readonly (readonly [BlockId, string])[];
+  readonly waitingFor?: readonly Waiting[];
   /** The schema that the answer has to match, or null. */
   readonly output: StandardSchema | null;
 };
@@ -77,7 +79,7 @@ type Ended = {
 /** The result of a run that has completed or is parked, from its record and the Turn that it left. */
 export async function resultOf(
   { runId, steps, asides, losses, restated, isResumed, status }: RunRecord,
-  { answered, brought, turn, isNew, closedRun, inDoubt = [], output: schema }: Ended,
+  { answered, brought, turn, isNew, closedRun, waitingFor = [], output: schema }: Ended,
 ): Promise<RunResult> {
   const blocks = answered.after(answered.length - brought);
   const text = answerText(blocks);
@@ -91,7 +93,7 @@ export async function resultOf(
     blocks,
     turn,
     resumed: isResumed,
-    inDoubt: inDoubt.map(([blockId, name]) => ({ blockId, name })),
+    waitingFor,
     openCalls: status === "calls-open" ? openCalls(madeIn(runId, answered)) : [],
     losses: [...losses],
     restated: [...restated],

@@ -60,6 +60,14 @@ export type RunPart<Output = unknown> =
       readonly reason: string;
       readonly retryInMs?: number;
     }
+  /** A call waits for the decision of a person; the run ends as `parked` once nothing else of it is under way. */
+  | {
+      readonly type: "approval-requested";
+      readonly frame: string;
+      readonly call: Block;
+      readonly reason: string | null;
+      readonly expiresAt: string | null;
+    }
   | { readonly type: "tool-call-start"; readonly frame: string; readonly call: Block }
   | {
       readonly type: "tool-call-end";

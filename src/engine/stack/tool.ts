@@ -4,6 +4,7 @@ import { anything, checkFlag, checkFunction, checkText, kindOf, optionsOf, requi
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
 import type { BlockId, ConversationId, RunId } from "../../domain/ids.ts";
+import { type ApprovalNeed, checkApproval, type ToolApproval } from "./approval-need.ts";
 import { issuesText, jsonSchemaOf, type SchemaIssue, type StandardSchema, validate } from "./schema.ts";
 
 /** What a tool receives besides its input. */
@@ -42,6 +43,12 @@ export type Tool<Input = unknown, Result = unknown, Context = unknown> = {
    * @throws {ToolInputError} if the arguments do not match the schema.
    */
   readonly inputOf: (call: Block) => Promise<Input | null>;
+  /** Whether a call with this input needs approval. */
+  approval(input: Input, ctx: ToolContext<Context>): ApprovalNeed | Promise<ApprovalNeed>;
+  /** False if no call does. */
+  readonly mayNeedApproval: boolean;
+  /** Its calls are answered from outside the engine. */
+  readonly isExternal: boolean;
 };
 
 /** Default time limit of a tool call. */
@@ -63,13 +70,18 @@ export type ToolDefinition<Input = unknown, Result = unknown, Context = unknown>
   readonly idempotent?: boolean;
   /** The time limit of a call in milliseconds; one minute by default. */
   readonly timeoutMs?: number;
+  /**
+   * Whether a person has to approve calls before they begin: true, a reason, `{ reason, expiresInMs }`, or a function of the input that
+   * returns one of these, or false. The engine's `approvals` precedes it.
+   */
+  readonly needsApproval?: ToolApproval<Input, ToolContext<Context>>;
   /** Returns the result for the model: a text, parts such as `[text("The chart:"), image(url)]`, or a JSON value. */
   readonly execute: (input: Input, ctx: ToolContext<Context>) => Result;
 };
 
 const definitionOptions = optionsOf<ToolDefinition>({
   ...{ name: anything, description: anything, inputSchema: anything, jsonSchema: anything, idempotent: checkFlag },
-  ...{ timeoutMs: anything, execute: required<ToolDefinition["execute"]>(checkFunction) },
+  ...{ needsApproval: anything, timeoutMs: anything, execute: required<ToolDefinition["execute"]>(checkFunction) },
 });
 
 /**
@@ -85,9 +97,10 @@ export function tool<Input, Result, Context = unknown>(
 ): Tool<Input, Result, Context> {
   definitionOptions.checkNames("tool", definition);
   const { name, description, inputSchema, jsonSchema, idempotent = false, timeoutMs = toolTimeoutMs } = definition;
-  const { execute } = definition;
+  const { execute, needsApproval = false } = definition;
   checkText("tool: name", name, "the name that the model calls");
   definitionOptions.checkValues(`tool '${name}': `, definition);
+  checkApproval(`tool '${name}': needsApproval`, needsApproval);
   const inputOf = (argumentsText: string) => validArguments(inputSchema, argumentsText);
   return {
     name,
@@ -98,7 +111,42 @@ export function tool<Input, Result, Context = unknown>(
     run: async (argumentsText, ctx) => execute(await inputOf(argumentsText), ctx),
     execute,
     inputOf: async (call) => (call.kind === "tool_call" && call.name === name ? inputOf(call.arguments) : null),
+    approval: typeof needsApproval === "function" ? needsApproval : () => needsApproval,
+    mayNeedApproval: needsApproval !== false,
+    isExternal: false,
   };
+}
+
+/** Options of `externalTool`. */
+export type ExternalToolDefinition<Input = unknown> = Pick<
+  ToolDefinition<Input>,
+  "name" | "description" | "inputSchema" | "jsonSchema"
+>;
+
+const externalOptions = optionsOf<ExternalToolDefinition>({
+  ...{ name: anything, description: anything, inputSchema: anything, jsonSchema: anything },
+});
+
+/**
+ * Defines a tool that something outside the engine runs: a browser, a queue, a person. The run waits for the results of its calls, also
+ * across processes: give each with `conversation.settle(call, { how: "result", output })`, or append it as a tool result.
+ *
+ *     const confirm = externalTool({ name: "confirm", description: "Asks the user", inputSchema: z.object({ question: z.string() }) });
+ *
+ * @throws {TypeError} if an option is unknown or invalid, or the schema is not a schema or has no JSON Schema.
+ */
+export function externalTool<Input>(definition: ExternalToolDefinition<Input>): Tool<Input, never> {
+  externalOptions.checkNames("externalTool", definition);
+  const { name, description, inputSchema, jsonSchema } = definition;
+  checkText("externalTool: name", name, "the name that the model calls");
+  const execute = (): never => {
+    throw new TypeError(`the tool ${name} is external: its calls are answered from outside the engine`);
+  };
+  const made = tool<Input, never>({
+    ...{ name, description, inputSchema, execute, idempotent: true },
+    ...(jsonSchema === undefined ? {} : { jsonSchema }),
+  });
+  return { ...made, isExternal: true };
 }
 
 /** The model called a tool with arguments that do not match the schema. The model gets the error, and the run continues. */

@@ -46,6 +46,9 @@ export type EventLog = EventReader & {
     events: readonly NewEvent<Event>[],
   ): Promise<LogAppendResult<Event>>;
 
+  /** Milliseconds since 1970: the clock of its events. */
+  readonly clock: () => number;
+
   /**
    * The names with which the blocks of events that follow a head have to be named before.
    *
@@ -137,7 +140,7 @@ export function createEventLog(store: EventStore, sources: EventLogSources, nowM
     return { ...result, events: written };
   }
 
-  return { store, append, names };
+  return { store, append, clock, names };
 }
 
 type Repeating = {

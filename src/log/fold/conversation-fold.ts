@@ -120,7 +120,7 @@ function settingsAskedFor(event: ConversationEvent): string | null {
   return isRequest(event) || event.type === "RunStarted" ? event.data.settingsDigest : null;
 }
 
-function factsOf({ id, epoch, cancelRequest, inferences, effects }: OpenRun): RunFacts {
+function factsOf({ id, epoch, cancelRequest, inferences, effects, approvals }: OpenRun): RunFacts {
   return {
     ...{ id, epoch, isCancelRequested: cancelRequest !== null },
     inference(inferenceId) {
@@ -128,6 +128,10 @@ function factsOf({ id, epoch, cancelRequest, inferences, effects }: OpenRun): Ru
       return inference && (inference.isOpen ? "open" : "closed");
     },
     effect: (effectId) => effects.get(effectId),
+    approval(blockId) {
+      const approval = approvals.get(blockId);
+      return approval && { inputDigest: approval.asked.inputDigest, decision: approval.decision?.data ?? null };
+    },
   };
 }
 

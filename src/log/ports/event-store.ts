@@ -255,6 +255,13 @@ export interface EventStore extends AsyncDisposable {
   checkErasure?(streams: readonly ErasedStream[]): Promise<void>;
 
   /**
+   * Asks whether the caller may decide about calls that wait for approval in this stream. Absent if every caller who may append may.
+   *
+   * @throws {TurnlogError} `access-denied`.
+   */
+  checkApproval?(stream: string): Promise<void>;
+
+  /**
    * Removes erased data from the store's files: truncates logs, rewrites saved heads, and rewrites each file that once deleted without
    * overwriting (with `force`: every file).
    */

@@ -81,7 +81,7 @@ function Status({ row: { id, isDamaged, openRun } }: { readonly row: Listed }) {
   if (openRun?.state === "parked")
     return (
       <span class="status warn">
-        <ClockIcon class="warn" /> waits{openRun.inDoubt > 0 ? ` for ${openRun.inDoubt}` : ""}
+        <ClockIcon class="warn" /> waits{openRun.waitingFor.length > 0 ? ` for ${openRun.waitingFor.length}` : ""}
       </span>
     );
   if (openRun?.state === "cut-off")

@@ -49,8 +49,8 @@ describe("what an effect gave", () => {
     await first.conversation.append("hello");
     await dieAt(first, (stop) => stop.kind === "effect" && stop.phase === "after");
     const { conversation, engine } = scene.process();
-    const { inDoubt } = await conversation.run(engine);
-    await conversation.settle(inDoubt[0]?.blockId ?? "", { how: "result", output: ["b", "a", "c"] });
+    const { waitingFor } = await conversation.run(engine);
+    await conversation.settle(waitingFor[0]?.blockId ?? "", { how: "result", output: ["b", "a", "c"] });
     await conversation.run(engine);
     const events = await eventsOf(conversation);
     expect(dataOf(events, "EffectFinished")).toMatchObject([{ answer: { value: ["b", "a", "c"] } }]);

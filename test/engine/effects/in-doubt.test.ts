@@ -27,7 +27,7 @@ describe("a call in doubt", () => {
   test("parks the run, which waits without an owner and writes nothing more", async () => {
     const { conversation, engine, result, charge } = await parked();
     const events = await eventsOf(conversation);
-    expect(result).toMatchObject({ status: "parked", inDoubt: [{ name: "charge" }] });
+    expect(result).toMatchObject({ status: "parked", waitingFor: [{ name: "charge" }] });
     expect(typesOf(events).slice(-3)).toEqual(["RunResumed", "ToolParked", "RunParked"]);
     expect(await conversation.run(engine)).toMatchObject({ status: "parked" });
     expect(await eventsOf(conversation)).toHaveLength(events.length);
@@ -40,7 +40,7 @@ describe("a call in doubt", () => {
     [{ how: "abandon" }, "in doubt: the run was cut off while this ran; it may have taken effect", 1],
   ] as const)("is settled by a person: %j", async (settlement, told, runs) => {
     const { conversation, engine, result, charge } = await parked();
-    const id = result.inDoubt[0]?.blockId ?? "";
+    const id = result.waitingFor[0]?.blockId ?? "";
     await conversation.settle(id, settlement, { kind: "operator", name: "ann" });
     expect((await conversation.run(engine)).text).toBe("an answer");
     expect((await textsOf(conversation))[2]).toBe(told);
@@ -57,7 +57,7 @@ describe("a call in doubt", () => {
 
   test("that may run again is in doubt again when it is cut off once more", async () => {
     const { conversation, result, charge, scene } = await parked();
-    await conversation.settle(result.inDoubt[0]?.blockId ?? "", { how: "rerun" });
+    await conversation.settle(result.waitingFor[0]?.blockId ?? "", { how: "rerun" });
     await dieAt(scene.process(), inTool("charge", "after"));
     const { engine } = scene.process();
     expect(await conversation.run(engine)).toMatchObject({ status: "parked" });
@@ -82,7 +82,7 @@ describe("a call in doubt", () => {
   test.each(noOutput)("is not settled by %s: it waits on, and nothing is written", async (_, gives) => {
     const { conversation, result } = await parked();
     const before = await eventsOf(conversation);
-    const settling = conversation.settle(result.inDoubt[0]?.blockId ?? "", outputOf(gives()));
+    const settling = conversation.settle(result.waitingFor[0]?.blockId ?? "", outputOf(gives()));
     await expect(settling).rejects.toThrow(/is not JSON: ./);
     expect(await eventsOf(conversation)).toHaveLength(before.length);
   });
@@ -126,14 +126,14 @@ describe("a call in doubt", () => {
       onInDoubt: ({ name, call }) =>
         name === "refund" ? { how: "result", output: `refunded ${call?.callId ?? ""}` } : null,
     });
-    const { status, inDoubt } = await conversation.run(engine);
-    expect({ status, names: inDoubt.map(({ name }) => name) }).toEqual({
+    const { status, waitingFor } = await conversation.run(engine);
+    expect({ status, names: waitingFor.map(({ name }) => name) }).toEqual({
       status: "parked",
       names: ["charge", "charge"],
     });
     const types = ["RunResumed", "ToolParked", "ToolParked", "ToolSettled", "ToolParked", "RunParked"];
     expect(typesOf(await eventsOf(conversation)).slice(-types.length)).toEqual(types);
-    for (const { blockId } of inDoubt) {
+    for (const { blockId } of waitingFor) {
       expect(await conversation.run(engine)).toMatchObject({ status: "parked" });
       await conversation.settle(blockId, { how: "result", output: "charged" });
     }
@@ -151,10 +151,10 @@ describe("a call in doubt", () => {
     await first.conversation.append("hello");
     await dieAt(first, inTool("look-up", "before"));
     const { conversation, engine } = scene.process();
-    const { inDoubt } = await conversation.run(engine);
-    expect(inDoubt.map(({ name }) => name)).toEqual(["charge"]);
+    const { waitingFor } = await conversation.run(engine);
+    expect(waitingFor.map(({ name }) => name)).toEqual(["charge"]);
     expect(lookUp.runs).toHaveLength(0);
-    await conversation.settle(inDoubt[0]?.blockId ?? "", { how: "rerun" });
+    await conversation.settle(waitingFor[0]?.blockId ?? "", { how: "rerun" });
     expect((await conversation.run(engine)).text).toBe("an answer");
     expect(lookUp.runs).toHaveLength(1);
   });
@@ -170,8 +170,8 @@ test("a result that a person gave takes the place of the call's own, also if the
   await first.conversation.append("hello");
   await dieAt(first, inTool("charge", "after"));
   const { conversation, engine } = scene.process();
-  const { inDoubt } = await conversation.run(engine);
-  await conversation.settle(inDoubt[0]?.blockId ?? "", { how: "result", output: "charged, says the bank" });
+  const { waitingFor } = await conversation.run(engine);
+  await conversation.settle(waitingFor[0]?.blockId ?? "", { how: "result", output: "charged, says the bank" });
   expect(await rejectionOf(conversation.run(engine))).toMatchObject({ code: "run-failed" });
   const results = (await conversation.turn()).blocks.filter(({ kind }) => kind === "tool_result");
   expect(results.map(({ text }) => text)).toEqual(["charged, says the bank", "look-up done", "look-up done"]);

@@ -146,7 +146,7 @@ test("a stream of a run that waits for people ends with its result, the first ti
   const { conversation, engine } = scene.process();
   for (const _ of [1, 2])
     expect(await partsOf(conversation.stream(engine))).toMatchObject([
-      { type: "run-end", result: { status: "parked", inDoubt: [{ name: "charge" }] } },
+      { type: "run-end", result: { status: "parked", waitingFor: [{ name: "charge" }] } },
     ]);
 });
 

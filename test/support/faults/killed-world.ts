@@ -71,7 +71,7 @@ export async function finish(
     appends += passed.appends;
     if (result?.status !== "parked") return { appends, parked };
     const ledger = readLedger(place);
-    for (const { blockId } of result.inDoubt) {
+    for (const { blockId } of result.waitingFor) {
       const [done] = ledger.get(blockId) ?? [];
       await conversation.settle(
         blockId,

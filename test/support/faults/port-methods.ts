@@ -23,6 +23,7 @@ export const portMethods = {
     saveHeads: alone,
     erase: by("erasure/resume"),
     checkErasure: by("erasure/permission"),
+    checkApproval: by("engine/approvals/permission"),
     scrub: by("erasure/resume"),
     files: by("erasure/search"),
     close: alone,

@@ -142,7 +142,7 @@ export const askedFaults: readonly PlantedFault[] = [
   {
     of: "a tool has to be called for ever",
     file: "engine/inference/step-request.ts",
-    find: "turns.hasStartedTools ? engine.laterSettings : engine.settings",
+    find: "turns.hasCalledTools ? engine.laterSettings : engine.settings",
     put: "engine.settings",
     suite: "engine/run/run-settings",
   },

@@ -1,0 +1,2 @@
+/** The time of a clock as the log writes times. */
+export const timeNow = ({ clock }: { readonly clock: () => number }): string => new Date(clock()).toISOString();
