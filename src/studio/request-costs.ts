@@ -16,9 +16,12 @@ export type AnswerCost = { readonly cells: readonly BillCell[]; readonly miss: M
 export class CostReader {
   #miss: Miss | null = null;
   readonly #projection = billOf(answerCounts, {
-    misses: (request) => {
-      this.#miss = answerMisses(request);
-      return this.#miss;
+    misses: {
+      ...answerMisses,
+      missOf: (request) => {
+        this.#miss = answerMisses.missOf(request);
+        return this.#miss;
+      },
     },
   });
   #view: BillView;
