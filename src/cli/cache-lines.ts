@@ -11,6 +11,7 @@ import {
   tokenWords,
 } from "../wording/describe-cache.ts";
 import { describeDivergence } from "../wording/describe-inference.ts";
+import { aroundChange } from "./around-change.ts";
 import { changeWords, dateAndTime, eventPlace } from "./block-rows.ts";
 import type { Screen } from "./context.ts";
 import { textDifference } from "./difference.ts";
@@ -108,13 +109,13 @@ function editLines(
   if (before === after) return [];
   return [
     ...(changed === null ? [] : [style.dim(`  ${changeWords(changed, own)}`)]),
-    ...textDifference(printable(before ?? ""), printable(after ?? ""), style)
+    ...textDifference(...aroundChange(printable(before ?? ""), printable(after ?? "")), style)
       .slice(0, maxLines)
       .map((line) => `  ${line}`),
   ];
 }
 
-/** The maximum number of lines of a difference; `--json` has both texts. */
+/** The maximum number of lines of a difference; `--json` has both texts, whole. */
 const maxLines = 20;
 
 function priceNotes({ price }: RequestCacheDocument): readonly string[] {

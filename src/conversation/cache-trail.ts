@@ -11,6 +11,7 @@ import { inputTurn, outgoingTurn } from "../engine/planning/recorded-request.ts"
 import { isOfErasure } from "../engine/planning/repairs.ts";
 import type { Codec, SentBlock } from "../engine/stack/codec.ts";
 import type { Follower } from "../log/fold/fold.ts";
+import { partsOf as tokenPartsOf } from "../projections/billed-parts.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { RunTurns } from "../projections/run-turns.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
@@ -101,7 +102,7 @@ export function outcomeOf(
       const repeated = Object.fromEntries(echoed.map((name) => [name, settings[name] ?? null]));
       const answered = { members: { ...rest, ...repeated }, encoder: request.encoder };
       return {
-        counts: usage === undefined ? null : answerCounts.countsOf({ usage, ...answered }),
+        counts: usage === undefined ? null : soundCounts(answerCounts.countsOf({ usage, ...answered })),
         diagnosis: diagnosisIn(familyOf(request.encoder), rest),
         answerAt: firstMs === undefined ? Date.parse(at) : Date.parse(recorded.at) + firstMs,
         isRejected: false,
@@ -111,7 +112,9 @@ export function outcomeOf(
     case "WarmUpFailed": {
       const { usage, outcome } = event.data;
       const counts =
-        usage === undefined ? null : answerCounts.countsOf({ usage, members: {}, encoder: request.encoder });
+        usage === undefined
+          ? null
+          : soundCounts(answerCounts.countsOf({ usage, members: {}, encoder: request.encoder }));
       // Tokens that were counted were read by the model.
       return {
         counts,
@@ -126,6 +129,9 @@ export function outcomeOf(
 }
 
 const familyOf = (encoder: string): string => codecs.get(encoder)?.family ?? "";
+
+/** Null if they contradict each other: then none of them can be relied on. */
+const soundCounts = (counts: Counts): Counts | null => (tokenPartsOf(counts) === null ? null : counts);
 
 /** What the server read of a prompt: what it held before, and what it was sent, after the repairs. */
 export const wholeInput = (prompt: SentPrompt, codec: Codec): readonly SentBlock[] =>
