@@ -132,9 +132,8 @@ function whole(
   if (codec === undefined) return null;
   const { decision } = request;
   const counts = outcome?.counts ?? null;
-  const { transport, details } = decision;
-  const input = wholeInput(prompt, codec);
-  const bodyText = codec.encodeRequest({ settings, input, anchor: null, transport, details });
+  const { transport } = decision;
+  const bodyText = codec.encodeRequest({ settings, ...wholeInput(prompt, codec), anchor: null, transport });
   const body: JsonObject = objectOf(parseJson(bodyText));
   const logged = { id: request.inferenceId, at: Date.parse(recorded.at), answerAt: outcome?.answerAt ?? null, counts };
   const model = counts?.served ?? textOrEmpty(settings["model"]);

@@ -11,6 +11,7 @@ import type { Follower } from "../log/fold/fold.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { RunTurns } from "../projections/run-turns.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
+import { detailsOfWhole, type PlacedDetails } from "../providers/caching/placed-details.ts";
 import { type CacheDiagnosis, diagnosisIn } from "../providers/caching/told-diagnosis.ts";
 import { codecs } from "../providers/codecs.ts";
 
@@ -117,16 +118,25 @@ export function outcomeOf(
 
 const familyOf = (encoder: string): string => codecs.get(encoder)?.family ?? "";
 
-/** What the server read of a prompt: what it held before, and what it was sent, after the repairs. */
-export const wholeInput = (prompt: SentPrompt, codec: Codec): readonly SentBlock[] =>
-  partsOf(prompt).flatMap((part) => {
+/**
+ * What the server read of a prompt: what it held before, and what it was sent, after the repairs; and the details of its body, whose places
+ * count from the beginning of that.
+ */
+export function wholeInput(
+  prompt: SentPrompt,
+  codec: Codec,
+): { readonly input: readonly SentBlock[]; readonly details: JsonObject | undefined } {
+  const input: SentBlock[] = [];
+  const sent: PlacedDetails[] = [];
+  for (const part of partsOf(prompt)) {
     const { scope, decision } = part.request;
     const carriage = { codec, scope, itemIds: decision.capabilities["itemIds"] === true };
-    return [
-      ...shapedBlocks(part.input.slice(decision.sendFrom), part.from, [], carriage),
-      ...shapedBlocks(part.input, decision.sendFrom, decision.repairs, carriage),
-    ];
-  });
+    input.push(...shapedBlocks(part.input.slice(decision.sendFrom), part.from, [], carriage));
+    sent.push({ before: input.length, details: decision.details });
+    input.push(...shapedBlocks(part.input, decision.sendFrom, decision.repairs, carriage));
+  }
+  return { input, details: detailsOfWhole(sent) };
+}
 
 /** The blocks of the Turn that this was made from, without those that were left out. What was held before has the same places. */
 export function sentTurn(prompt: SentPrompt): Turn {
