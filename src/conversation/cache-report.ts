@@ -147,9 +147,9 @@ function whole(
   if (codec === undefined || settings === null) return null;
   const { decision } = request;
   const counts = outcome?.counts ?? null;
-  const { transport, details } = decision;
-  const input = isBare ? [] : wholeInput(prompt, codec);
-  const bodyText = codec.encodeRequest({ settings, input, anchor: null, transport, details });
+  const { transport } = decision;
+  const said = isBare ? { input: [], details: decision.details } : wholeInput(prompt, codec);
+  const bodyText = codec.encodeRequest({ settings, ...said, anchor: null, transport });
   const body: JsonObject = objectOf(parseJson(bodyText));
   const logged = { id: request.inferenceId, at: Date.parse(recorded.at), answerAt: outcome?.answerAt ?? null, counts };
   const model = counts?.served ?? textOrEmpty(settings["model"]);

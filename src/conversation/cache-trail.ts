@@ -15,6 +15,7 @@ import { partsOf as tokenPartsOf } from "../projections/billed-parts.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import type { RunTurns } from "../projections/run-turns.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
+import { detailsOfWhole, type PlacedDetails } from "../providers/caching/placed-details.ts";
 import { type CacheDiagnosis, diagnosisIn } from "../providers/caching/told-diagnosis.ts";
 import { codecs } from "../providers/codecs.ts";
 
@@ -133,21 +134,28 @@ const familyOf = (encoder: string): string => codecs.get(encoder)?.family ?? "";
 /** Null if they contradict each other: then none of them can be relied on. */
 const soundCounts = (counts: Counts): Counts | null => (tokenPartsOf(counts) === null ? null : counts);
 
-/** What the server read of a prompt: what it held before, and what it was sent, after the repairs. */
-export const wholeInput = (prompt: SentPrompt, codec: Codec): readonly SentBlock[] =>
-  partsOf(prompt).flatMap((part) => {
+/**
+ * What the server read of a prompt: what it held before, and what it was sent, after the repairs; and the details of its body, whose places
+ * count from the beginning of that.
+ */
+export function wholeInput(
+  prompt: SentPrompt,
+  codec: Codec,
+): { readonly input: readonly SentBlock[]; readonly details: JsonObject | undefined } {
+  const input: SentBlock[] = [];
+  const sent: PlacedDetails[] = [];
+  for (const part of partsOf(prompt)) {
     const { scope, decision } = part.request;
     const carriage = { codec, scope, itemIds: decision.capabilities["itemIds"] === true };
     const standIns = standInsOf(part);
-    const sent = [
-      ...shapedBlocks(part.input.slice(decision.sendFrom), part.from, [], carriage),
-      ...shapedBlocks(part.input, decision.sendFrom, decision.repairs, carriage),
-    ];
-    return sent.map((each) => {
-      const { block } = each;
-      return block.isErased && !standIns.has(block.id) ? { ...each, block: beforeErasure(block) } : each;
-    });
-  });
+    const asSent = (each: SentBlock): SentBlock =>
+      each.block.isErased && !standIns.has(each.block.id) ? { ...each, block: beforeErasure(each.block) } : each;
+    input.push(...shapedBlocks(part.input.slice(decision.sendFrom), part.from, [], carriage).map(asSent));
+    sent.push({ before: input.length, details: decision.details });
+    input.push(...shapedBlocks(part.input, decision.sendFrom, decision.repairs, carriage).map(asSent));
+  }
+  return { input, details: detailsOfWhole(sent) };
+}
 
 /** The blocks for which a prompt had stand-ins, or which it left out, because their content had been erased. */
 export const erasedIn = (prompt: SentPrompt): ReadonlySet<BlockId | null> =>

@@ -102,6 +102,8 @@ export interface DialectOptions {
   readonly chat?: ChatServerDialect;
   /** Which OAuth tokens it accepts at `/v1internal:generateContent`, as Code Assist. Default: all. */
   readonly takesToken?: (token: string) => boolean;
+  /** Takes cache breakpoints on message threads, three at most. Default: rejects them; Anthropic's documents disagree. */
+  readonly takesThreadMarks?: boolean;
   /** How its WebSockets differ. */
   readonly webSocket?: SocketOptions;
   /**
@@ -167,7 +169,7 @@ const optionNames: { readonly [Name in keyof ReferenceServerOptions]-?: true } =
     verifiesCiphertexts: true,
     chat: true,
     takesToken: true,
-    ...{ webSocket: true, caches: true },
+    ...{ takesThreadMarks: true, webSocket: true, caches: true },
   },
 };
 

@@ -4,7 +4,7 @@ import { openaiResponses } from "../../src/providers/responses/openai-responses.
 import { cases } from "../support/cases.ts";
 import { emptyTally } from "../support/coherence/tally.ts";
 import { play } from "../support/coherence/world.ts";
-import type { Dialect } from "../support/dialect.ts";
+import { type Dialect, referenceDialect } from "../support/dialect.ts";
 import { dialects } from "../support/dialects.ts";
 
 /** Wires on which every request says something about the prompt cache that is no setting. */
@@ -18,10 +18,16 @@ const wires: readonly (readonly [string, Dialect])[] = [
     },
   ],
   ["anthropic", { ...dialects.anthropic, provider: messages({}) }],
-  ["anthropic-threads", { ...dialects["anthropic-threads"], provider: messages({ threads: true }) }],
+  [
+    "anthropic-threads",
+    referenceDialect(
+      { ...dialects["anthropic-threads"], provider: messages({ threads: true, cacheOnThreads: true }) },
+      { takesThreadMarks: true },
+    ),
+  ],
 ];
 
-function messages(more: { readonly threads?: true }): Dialect["provider"] {
+function messages(more: { readonly threads?: true; readonly cacheOnThreads?: true }): Dialect["provider"] {
   return (baseUrl, { transport, store: _, ...asked }) =>
     anthropic({
       ...{ ...asked, ...more, apiKey: "sk-ant-dialect", baseURL: baseUrl.replace(/\/v1$/, ""), cacheDiagnostics: true },

@@ -109,7 +109,8 @@ const decision = all(
   kept("capabilities.lanes", "capabilities.counts"),
   divergence,
   named("rejected.divergence.actor.name"),
-  kept("capabilities.cacheDiagnostics", "capabilities.cacheBreakpoints", "details.breakpoints[]"),
+  kept("capabilities.cacheDiagnostics", "capabilities.cacheBreakpoints", "capabilities.cacheOnThreads"),
+  kept("details.breakpoints[]"),
   kept("details.compared", "details.compared.id", "details.compared.inferenceId"),
   kept(
     "cache",

@@ -17,7 +17,7 @@ import { messagesCodec } from "./messages-codec.ts";
 import { adjustUnsampled } from "./messages-settings.ts";
 import type { AnthropicOptions } from "./options.ts";
 import { settingsOf } from "./provider-settings.ts";
-import { asksForThreads, threadsBeta } from "./threads.ts";
+import { asksForThreads, marksOnThreads, threadsBeta } from "./threads.ts";
 
 /**
  * A model behind the Messages API: Anthropic's, or a compatible server at `baseURL`.
@@ -96,6 +96,7 @@ function capabilitiesOf(
     capabilities: {
       // Its answers do not say what they continue, and it is not documented whether their tokens count the whole thread.
       ...(asksForThreads(settings) ? { chain: true, echo: "none", counts: "none" } : {}),
+      ...(settings[marksOnThreads] === true ? { [marksOnThreads]: true } : {}),
       ...diagnosticsOf(settings),
       reasoningPrefix: reasoningPrefix ?? prefixRule(model, settings),
     },

@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import type { PlannedParts, Settings } from "../../engine/stack/codec.ts";
 import { isEmptyText } from "./content-parts.ts";
-import { asksForThreads } from "./threads.ts";
+import { asksForThreads, marksOnThreads } from "./threads.ts";
 
 /** The number of cache breakpoints that the API accepts in one request (Anthropic's guide to prompt caching). */
 const maxMarks = 4;
@@ -11,12 +11,18 @@ const maxMarks = 4;
  * breakpoint is at the end, so that the next request finds its cache entry. Others are where earlier requests ended: the server has entries
  * there, but searches only 20 blocks of content back from a breakpoint, which one answer with its results may exceed.
  */
-export function cacheDetails({ settings, blocks, sentBefore }: PlannedParts): JsonObject | undefined {
-  if (!marksCache(settings) || asksForThreads(settings)) return undefined;
-  const start = hasPrefix(settings) ? [0] : [];
+export function cacheDetails(planned: PlannedParts): JsonObject | undefined {
+  const { settings, capabilities, anchor, blocks, sentBefore } = planned;
+  const isThread = asksForThreads(settings);
+  if (!marksCache(settings) || (isThread && capabilities[marksOnThreads] !== true)) return undefined;
+  // A thread that is continued has the tools and the system prompt already.
+  const start = anchor === null && hasPrefix(settings) ? [0] : [];
   const ends = [...new Set([blocks, ...sentBefore])].filter((end) => end > 0);
-  return { cache: [...ends.slice(0, maxMarks - start.length), ...start] };
+  return { cache: [...ends.slice(0, maxMarks - start.length - (isThread ? reservedMarks : 0)), ...start] };
 }
+
+/** Of a request of a thread, the server is said to reserve one mark for itself (a 400 of autumn 2026). */
+const reservedMarks = 1;
 
 /** Whether turnlog sets cache breakpoints with these settings. */
 const marksCache = ({ cache = false }: Settings): boolean => cache !== false;

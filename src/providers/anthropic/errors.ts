@@ -30,6 +30,9 @@ type Said = { readonly type: JsonValue | undefined; readonly code: JsonValue | u
 
 function kindOf({ kind, status, message }: ClassifiedFailure, { type, code }: Said): FailureKind {
   if (status === 429) return "rate-limited";
+  // Threads without breakpoints are another question.
+  const isAboutMarks = /cache_control/.test(message) && !/thinking|fallbacks|context_management/.test(message);
+  if (code === "thread_unsupported_request" && isAboutMarks) return "invalid-request";
   const byCode = typeof code === "string" ? kindByCode.get(code) : undefined;
   const byMessage = kindByMessage.find(([pattern]) => pattern.test(message))?.[1];
   const byType = typeof type === "string" ? kindByType.get(type) : undefined;

@@ -15,7 +15,7 @@ import { readAnswer, writeAnswer } from "./messages-answer.ts";
 import { adjust, instruct } from "./messages-settings.ts";
 import { requestContent } from "./request-content.ts";
 import { restated } from "./system-messages.ts";
-import { anchors, threadFor, unstored } from "./threads.ts";
+import { anchors, marksOnThreads, threadFor, threadMarksLesson, unstored } from "./threads.ts";
 
 /**
  * Converts the Messages API (Anthropic's API reference) to blocks and back. A block is one content block, except that consecutive parts of
@@ -40,7 +40,8 @@ export const messagesCodec = defineCodec({
     const details = { ...cacheDetails(planned), ...containerDetails(planned), ...comparedDetails(planned) };
     return Object.keys(details).length === 0 ? undefined : details;
   },
-  lessonOf: (refusal, settings) => diagnosticsLesson(refusal, settings, "diagnostics"),
+  lessonOf: (refusal, settings) =>
+    threadMarksLesson(refusal, settings) ?? diagnosticsLesson(refusal, settings, "diagnostics"),
   ...{ encodeRequest, readAnswer, writeAnswer, countsIn },
 });
 
@@ -53,7 +54,10 @@ function callIdFor(callId: string): string {
 export const ownMembers: ReadonlySet<string> = new Set(["messages", "stream", "thread"]);
 
 /** Settings that a body has in another form, at its end or not at all. */
-export const rewrittenMembers = ["instructions", "tools", "threads", "cache", diagnosticsSetting] as const;
+export const rewrittenMembers = [
+  ...(["instructions", "tools", "threads", "cache"] as const),
+  ...[marksOnThreads, diagnosticsSetting],
+] as const;
 
 function encodeRequest(parts: RequestParts): string {
   const { settings, anchor, transport } = parts;

@@ -52,6 +52,11 @@ export type MessagesSettings = {
    */
   readonly cache?: boolean | { readonly ttl: "5m" | "1h" } | undefined;
   /**
+   * With `threads`, sets cache breakpoints on requests of threads too, three at most. Off by default, because it is not established that
+   * threads take them: Anthropic's documents disagree. A server that rejects them gets threads without breakpoints from then on.
+   */
+  readonly cacheOnThreads?: boolean | undefined;
+  /**
    * Asks Anthropic's API to compare each prompt with that of the newest answer before it (`diagnostics`). The answer is recorded, and shown
    * beside turnlog's own verdict (`why`). Off by default. An endpoint that rejects it is not asked again.
    */
@@ -75,5 +80,5 @@ export const messagesSettings: OptionTable<Pick<AnthropicOptions, "model"> & Mes
   ...allOf(anything, "diagnostics", "fallback_credit_token", "fallbacks", "inference_geo", "mcp_servers"),
   ...allOf(anything, "metadata", "output_config", "output_format", "service_tier", "speed", "stop_sequences"),
   ...allOf(anything, "thinking", "tool_choice", "tools", "threads", "cache", "user_profile_id", "workspace_id"),
-  cacheDiagnostics: flag,
+  ...{ cacheDiagnostics: flag, cacheOnThreads: flag },
 };

@@ -6,7 +6,7 @@ import { checkedSettings, checkGiven, type OptionWords } from "../settings/check
 import { ProviderSettingsError } from "../settings/settings-error.ts";
 import { ownMembers, rewrittenMembers } from "./messages-codec.ts";
 import { type AnthropicOptions, anthropicConnection, messagesSettings } from "./options.ts";
-import { asksForThreads, marksIn, threadless, unstored } from "./threads.ts";
+import { asksForThreads, marksIn, marksOnThreads, threadless, unstored } from "./threads.ts";
 
 /** Enough for long answers with thinking, and within the limit of every current model. */
 const maxTokensDefault = 16_000;
@@ -74,12 +74,21 @@ function checkDiagnostics({ cacheDiagnostics, diagnostics }: Settings): void {
 }
 
 /** Cache breakpoints are set by turnlog, by the caller, or not at all. */
-function withCache({ cache, ...settings }: Settings): Settings {
-  const [own] = asksForThreads(settings) ? ["threads"] : marksIn(settings);
+function withCache({ cache, [marksOnThreads]: onThreads, ...others }: Settings): Settings {
+  const isOnThreads = onThreads === true;
+  const isThread = asksForThreads(others);
+  if (isOnThreads && (!isThread || cache === false))
+    throw new ProviderSettingsError("cacheOnThreads goes with threads: true, and without cache: false");
+  const settings: Settings = isOnThreads ? { ...others, [marksOnThreads]: true } : others;
+  const [own] = isThread && !isOnThreads ? ["threads"] : marksIn(settings);
   if (cache === false || (cache === undefined && own !== undefined)) return settings;
   if (own !== undefined)
     throw new ProviderSettingsError(
-      `cache cannot go with ${own}: leave one of them out; without cache turnlog sets no cache breakpoints`,
+      `cache cannot go with ${own}: leave one of them out; ${
+        isThread
+          ? "cacheOnThreads: true sets breakpoints on threads"
+          : "without cache turnlog sets no cache breakpoints"
+      }`,
     );
   const ttl = isJsonObject(cache) && Object.keys(cache).length === 1 ? cache["ttl"] : undefined;
   if (cache !== undefined && cache !== true && ttl !== "5m" && ttl !== "1h")

@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, omitMembers } from "../../base/json.ts";
 import type { Anchor } from "../../domain/anchor.ts";
-import type { AnchorKind, Settings } from "../../engine/stack/codec.ts";
+import type { AnchorKind, Lesson, Refusal, Settings } from "../../engine/stack/codec.ts";
 
 /** The value of `anthropic-beta` that requests for threads need (Anthropic's API reference, message threads). */
 export const threadsBeta = "message-threads-2026-08-12";
@@ -20,6 +20,20 @@ export const anchors: Readonly<Record<string, AnchorKind>> = {
 
 /** Whether settings have the server keep threads. */
 export const asksForThreads = ({ threads }: Settings): boolean => threads === true;
+
+/**
+ * The setting, and the capability, of breakpoints on threads. Whether the server takes them is not established: Anthropic's guide, as others
+ * quote it, asks for them on each request, and its SDK lists them among what threads do not support (@anthropic-ai/sdk 1.12.0).
+ */
+export const marksOnThreads = "cacheOnThreads";
+
+/** The lesson of a rejection of breakpoints on a thread. */
+export function threadMarksLesson({ kind, message }: Refusal, settings: Settings): Lesson | null {
+  const isAbout = kind === "invalid-request" && /cache_control/.test(message);
+  return isAbout && asksForThreads(settings) && settings[marksOnThreads] === true
+    ? { capability: marksOnThreads, reason: message }
+    : null;
+}
 
 /** Settings without threads. */
 export const unstored = (settings: Settings): Settings =>

@@ -27,10 +27,9 @@ import { usageOf } from "./usage.ts";
  */
 export function createMessagesFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
   const { seed, models, maxContextTokens = Number.POSITIVE_INFINITY, deltaLength = defaultDeltaLength } = options;
-  const { now = Date.now } = options;
   const cache = new PromptCache("messages", options);
   const diagnoses = new Diagnoses(cache.facts);
-  const threads = new Threads(now);
+  const threads = new Threads(options);
   const thoughts = new Thoughts(seed);
   const serverTools = new ServerTools();
   const looksAtPrefix = options.checksReasoning === "refuses";

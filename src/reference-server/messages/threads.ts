@@ -23,13 +23,22 @@ export interface WholeRequest {
   readonly isKept: boolean;
 }
 
+/** The options of a server that its threads use. */
+interface ThreadOptions {
+  readonly now?: () => number;
+  readonly takesThreadMarks?: boolean;
+}
+
 /** Message threads (beta `message-threads-2026-08-12`): what they keep, and what they reject. */
 export class Threads {
   readonly #kept = new Map<string, Kept>();
   readonly #now: () => number;
 
-  constructor(now: () => number) {
+  readonly #takesMarks: boolean;
+
+  constructor({ now = Date.now, takesThreadMarks = false }: ThreadOptions) {
     this.#now = now;
+    this.#takesMarks = takesThreadMarks;
   }
 
   clear(): void {
@@ -42,9 +51,16 @@ export class Threads {
     if (thread === undefined) return { whole: body, parent: null, held: 0, isKept: false };
     if (!String(headers["anthropic-beta"] ?? "").includes(beta))
       return { refusal: said("thread: Extra inputs are not permitted") };
-    const strange = unsupportedIn(body);
+    const strange = unsupportedIn(body, this.#takesMarks);
     if (strange.length > 0)
       return { refusal: refused("thread_unsupported_request", `threads do not support: ${strange.join(", ")}`) };
+    const marks = marksOf(body);
+    if (marks > maxMarks)
+      return {
+        refusal: said(
+          `a maximum of ${maxMarks} blocks with cache_control may be provided when thread is set; the fourth is reserved. Found ${marks}.`,
+        ),
+      };
     const { type, previous_message_id: id } = isObject(thread) ? thread : {};
     if (type === "create") return { whole, parent: null, held: 0, isKept: true };
     if (type !== "continue" || stringOf(id) === undefined)
@@ -65,7 +81,8 @@ export class Threads {
     const differing = fingerprint.filter((name) => textOf(body[name]) !== textOf(parent.whole[name]));
     if (differing.length > 0)
       return { refusal: refused("thread_fingerprint_mismatch", `The thread differs in ${differing.join(", ")}`) };
-    const { system, tools, messages } = parent.whole;
+    // No documentation says what becomes of earlier breakpoints: here those of the request alone count.
+    const { system, tools, messages } = unmarked(parent.whole);
     const kept = [...objectsOf(messages), { role: "assistant", content: parent.content }];
     const whole = {
       ...body,
@@ -92,14 +109,30 @@ const fingerprint = ["model", "output_config"] as const;
 
 const textOf = (value: Json | undefined): string => JSON.stringify(value ?? null);
 
+const maxMarks = 3;
+
+const marksOf = (body: JsonObject): number =>
+  countMarks([body["system"] ?? null, body["tools"] ?? null, body["messages"] ?? null]) +
+  (body["cache_control"] === undefined ? 0 : 1);
+
+/** A request without its breakpoints. */
+function unmarked(body: JsonObject): JsonObject {
+  const bare = (blocks: Json | undefined): Json | undefined =>
+    isArray(blocks) ? objectsOf(blocks).map(({ cache_control: _, ...block }) => block) : blocks;
+  const { cache_control: _, system, tools, messages, ...others } = body;
+  return {
+    ...others,
+    ...(system === undefined ? {} : { system: bare(system) ?? null }),
+    ...(tools === undefined ? {} : { tools: bare(tools) ?? null }),
+    messages: objectsOf(messages).map((message) => ({ ...message, content: bare(message["content"]) ?? null })),
+  };
+}
+
 /** No documentation says that thinking in a message is rejected like the setting. */
-const unsupportedIn = (body: JsonObject): readonly string[] => [
+const unsupportedIn = (body: JsonObject, takesMarks: boolean): readonly string[] => [
   ...["context_management", "fallbacks"].filter((name) => body[name] !== undefined),
   ...(body["thinking"] === undefined && !hasThinking(body) ? [] : ["thinking"]),
-  ...(body["cache_control"] === undefined &&
-  countMarks([body["system"] ?? null, body["tools"] ?? null, body["messages"] ?? null]) === 0
-    ? []
-    : ["cache_control"]),
+  ...(takesMarks || marksOf(body) === 0 ? [] : ["cache_control"]),
 ];
 
 const hasThinking = ({ messages }: JsonObject): boolean =>

@@ -48,7 +48,11 @@ test.each<[string, Asked]>([
       await using here = await world();
       await here.ask(["one"], { ...asked, ...more });
       await here.ask(["two", "three", "four"], { ...asked, ...more });
-      return { verdicts: here.server.requests.map(({ cache }) => cache), marks: here.marks() };
+      const cacheRules = { minimumTokens: 0, stepTokens: 1, lookback: 1, boundaries: "message-ends" } as const;
+      const { cause } = (await here.conversation.why(undefined, { cacheRules })).cache;
+      const verdicts = here.server.requests.map(({ cache }) => cache);
+      expect(cause).toBe(verdicts[1]?.reason);
+      return { verdicts, marks: here.marks() };
     };
     const [without, withMarks] = [await read({}), await read({ cacheBreakpoints: true })];
     expect(without.marks).toEqual([[], []]);

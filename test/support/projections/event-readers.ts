@@ -87,6 +87,7 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "studio/find-revision.ts": "goes to the next event of a kind",
   "studio/log-groups.ts": "folds the log's rows by messages",
   "studio/log-row.ts": "words an event in a row",
+  "studio/misses.ts": "finds the requests that rows only count",
   "studio/moving-fold.ts": "collects the Turns of contexts, as why does",
   "studio/reel.ts": "notes what passes touched, and the stacks of runs",
   "studio/stack-document.ts": "finds the event behind an edit among the rows of the log",
