@@ -21,6 +21,7 @@ import { type BenchRow, isKept, report } from "./row.ts";
 import { benchSearch } from "./search.ts";
 import { benchStart } from "./start.ts";
 import { benchStrategies } from "./strategies.ts";
+import { benchStudio } from "./studio.ts";
 import { benchTimeTravel } from "./time-travel.ts";
 import { benchTransports } from "./transports.ts";
 
@@ -50,6 +51,7 @@ const parts = {
   resume: benchResume,
   projector: benchProjector,
   search: benchSearch,
+  studio: benchStudio,
   reasoning: benchReasoning,
   eventstoredb: benchEventStoreDb,
   postgres: benchPostgres,

@@ -1,10 +1,11 @@
 /**
- * Builds the studio's page, and the script of a page in one file, into `dist/studio`: `node tools/build-page.ts [--if-missing]`.
+ * Builds the studio's page, and its handler for a page without a server, into `dist/studio`: `node tools/build-page.ts [--if-missing]`.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "vite";
 import { licencesOf } from "./build.ts";
+import { buildOffline } from "./build-offline.ts";
 
 const root = join(import.meta.dirname, "..");
 const folder = join(root, "dist/studio");
@@ -28,11 +29,12 @@ export async function buildPage({ ifMissing = false }: { readonly ifMissing?: bo
   const { NODE_ENV: before } = process.env;
   process.env["NODE_ENV"] = "production";
   try {
-    for (const mode of ["production", "offline"]) await build({ configFile, mode, plugins, logLevel: "warn" });
+    await build({ configFile, mode: "production", plugins, logLevel: "warn" });
   } finally {
     if (before === undefined) delete process.env["NODE_ENV"];
     else process.env["NODE_ENV"] = before;
   }
+  for (const id of await buildOffline(folder)) modules.add(id);
   writeFileSync(join(folder, "LICENSES.txt"), licencesOf(modules));
 }
 

@@ -119,11 +119,11 @@ function rebasedWords(
   const { anchor, sendFrom } = data.decision;
   const label = reel.labels.labels.get(divergence.blockId ?? "") ?? "block";
   const at = edit === null ? "" : ` at r${grouped(edit)}`;
-  const changed = `Block ${divergence.index}, ${label}, was ${past[divergence.change]}${at}.`;
+  const changed = `Block ${divergence.index}, ${label}, ${past[divergence.change]}${at}.`;
   const holds =
     newest === null
       ? ""
-      : ` The server’s newest answer (${shortId(newest.context.responseId)}, r${grouped(newest.context.revision)}) holds it as it was, so the request`;
+      : ` The server’s newest answer (${shortId(newest.context.responseId)}, r${grouped(newest.context.revision)}) holds it as it was; the request`;
   const [from, last] = [sendFrom, data.input.blocks - 1];
   const sent = from === last ? `block ${from} is sent` : `blocks ${from} to ${last} are sent`;
   const anchored =
@@ -156,13 +156,13 @@ function tokenWords({ outcome, data }: Step): string {
   const { input, read, again } = tokens;
   if (read === null) return `${grouped(input)} tokens in; what was read from a cache is not told.`;
   const share = read === 0 ? "None" : grouped(read);
-  const from = `${share} of ${counted(input, "input token")} ${read === 0 ? "was" : "were"} read from the cache`;
+  const from = `${share} of ${counted(input, "token")} read from the cache`;
   if (again === 0 || cost?.miss == null) return `${from}.`;
   const { cause, author } = cost.miss;
   const { actor } = data.decision.rejected?.divergence ?? { actor: null };
   const isNamed = actor?.kind === "middleware" && author === `${actor.name}@${actor.version}`;
   const why = isNamed ? "" : `: ${describeCacheCause(cause)}${author === null ? "" : `, by ${author}`}`;
-  return `${from}; ${grouped(again)} had been there and ${again === 1 ? "was" : "were"} paid again${why}.`;
+  return `${from}, ${grouped(again)} paid again${why}.`;
 }
 
 const joined = (...sentences: readonly string[]): string => sentences.filter((each) => each !== "").join(" ");

@@ -1,7 +1,6 @@
-import { Hono } from "hono";
+import { Hono } from "hono/tiny";
 import { blameReport } from "../conversation/blame-report.ts";
 import { diffRevisions } from "../conversation/diff.ts";
-import { explainRequest } from "../conversation/explain.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { blameDocumentOf } from "../documents/blame-document.ts";
 import { storedEventDocument } from "../documents/stored-event.ts";
@@ -134,6 +133,8 @@ export function conversationRoutes(store: Store): Hono {
   routes.get("/why/:revision", async (context) => {
     const { reel, fold } = await held(context);
     const request = requestOf(reel, revisionIn(context, reel.rows.length));
+    // A page without a server loads this when it is asked for.
+    const { explainRequest } = await import("../conversation/explain.ts");
     const explained = await fold.request(request, codecs, (found, about) =>
       prices().then((file) => explainRequest(log, found, { ...about, prices: file, rules: {} })),
     );

@@ -5,6 +5,7 @@ import type { PageFile } from "./studio.ts";
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
+  ".json": "application/json",
   ".css": "text/css; charset=utf-8",
   ".svg": "image/svg+xml",
 };

@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono } from "hono/tiny";
 import { isBillBy } from "../bill/bill-by.ts";
 import { listConversations } from "../conversation/list.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";

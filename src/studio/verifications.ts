@@ -1,4 +1,3 @@
-import { verification } from "../audit/verify.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
 import type { VerifiedDocument } from "./page-documents.ts";
@@ -21,6 +20,7 @@ export class Verifications {
   }
 
   async check(id: ConversationId): Promise<Last> {
+    const { verification } = await import("../audit/verify.ts");
     const { isSound, problems, heads } = await verification(this.#store.log.store, {
       codecs: this.#store.codecs,
       conversations: [id],

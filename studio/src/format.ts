@@ -33,12 +33,14 @@ export function age(at: string, now: number = Date.now()): string {
   return `${grouped(seconds / 86_400)} d`;
 }
 
-/** Four significant digits; sums have two decimals. */
+/** Four significant digits; sums from ten cents on have two decimals. */
 export function money(dollars: string | null, isSum = false): string {
   if (dollars === null) return "not priced";
   const value = Number(dollars);
   if (value === 0) return "$0.00";
-  return isSum || value >= 1_000 ? `$${value.toFixed(2)}` : `$${Number(value.toPrecision(4)).toString()}`;
+  return (isSum && value >= 0.1) || value >= 1_000
+    ? `$${value.toFixed(2)}`
+    : `$${Number(value.toPrecision(4)).toString()}`;
 }
 
 export const percent = (part: number, whole: number): string =>

@@ -11,7 +11,17 @@ export const heads = signal<ReadonlyMap<string, number>>(new Map());
 /** Counts changes of the store. */
 export const changes = signal(0);
 
+/** Counts the stores that this page has shown: each begins anew. */
+export const stores = signal(0);
+
 let after: string | null = null;
+
+/** Begins with another store: nothing that was known holds for it. */
+export function followAnew(): void {
+  after = null;
+  heads.value = new Map();
+  stores.value += 1;
+}
 
 /** Asks until the page is closed; a hidden tab asks nothing. */
 export async function followStore(): Promise<never> {

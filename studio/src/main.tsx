@@ -1,6 +1,9 @@
+import { bundledPage, openBundledPage } from "./offline/page.ts";
 import { startPage } from "./start.tsx";
 import "./styles/base.css";
 import "./styles/workspace.css";
 import "./styles/tables.css";
 
-startPage({ isLive: true });
+const bundled = bundledPage();
+if (bundled !== null) openBundledPage(bundled);
+startPage({ isLive: bundled === null });

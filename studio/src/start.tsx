@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { listenForKeys } from "./keys.ts";
-import { followStore } from "./live.ts";
+import { followStore, stores } from "./live.ts";
+import { listenForDrops } from "./offline/dropped.ts";
 import { Biography } from "./pages/biography.tsx";
 import { Conversations } from "./pages/conversations.tsx";
 import { Costs } from "./pages/costs.tsx";
@@ -32,7 +33,10 @@ function Page() {
 export function startPage({ isLive }: { readonly isLive: boolean }): void {
   applyTheme();
   listenForKeys();
+  listenForDrops();
   if (isLive) void followStore();
   const app = document.getElementById("app");
-  if (app !== null) render(<Page />, app);
+  if (app !== null) render(<Root />, app);
 }
+
+const Root = () => <Page key={stores.value} />;

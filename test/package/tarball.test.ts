@@ -27,7 +27,9 @@ test("the tarball holds what was built, the licence, the README and the document
     "README.md",
     "package.json",
   ]);
-  const page = ["LICENSES.txt", "icon.svg", "index.html", "page.css"].map((file) => `dist/studio/${file}`);
+  const page = ["LICENSES.txt", "codecs.json", "icon.svg", "index.html", "page.css"].map(
+    (file) => `dist/studio/${file}`,
+  );
   expect(files.filter((file) => file.startsWith("dist/") && !/\.(m?js|d\.ts)$/.test(file)).toSorted()).toEqual([
     ...["dist/LICENSES.txt", ...page],
   ]);

@@ -61,6 +61,7 @@ test.each([
   [["sqlite:none.db"], 3],
   [["--host", "0.0.0.0"], 2],
   [["--prices", "none.json", "--port", "70000"], 2],
+  [["--prices", "none.json"], 3],
 ])("studio %j exits with %i and one sentence", async (words, code) => {
   const { path: cwd } = demoStore();
   const outcome = await turnlog(["studio", ...words, "--no-open"], { cwd });

@@ -38,6 +38,8 @@ test("export --html writes one file that opens from disk, offline, and shows the
   const { stdout } = await turnlogHere(["request", "@last@24"], { cwd: folder.path });
   await page.locator(".lines").waitFor();
   expect(JSON.parse((await page.locator(".lines").textContent()) ?? "")).toEqual(JSON.parse(stdout));
+  await page.getByRole("button", { name: "not checked · check" }).click();
+  await page.getByText(/verified, 66 events/).waitFor();
   await page.keyboard.press("1");
   await page.getByRole("link", { name: "Story of block 5" }).click();
   await page.getByText("This ended the chain").waitFor();

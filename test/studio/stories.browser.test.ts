@@ -107,7 +107,7 @@ describe("a person", () => {
       cache.misses.map(({ author, requests, lost }) => [author, String(requests), String(lost)]),
     );
     await page.getByRole("link", { name: "Show the worst one" }).click();
-    await page.getByText(`${cache.misses[0]?.lost} had been there and were paid again`).waitFor();
+    await page.getByText(`from the cache, ${cache.misses[0]?.lost} paid again`).waitFor();
     await page.keyboard.press("X");
     await page.getByRole("heading", { name: /shorten-results changed a block/ }).waitFor();
     expect(await page.locator(".strip-cell.is-current").getAttribute("title")).toContain(

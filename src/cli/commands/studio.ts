@@ -13,6 +13,7 @@ import { type CliContext, shownUrl } from "../context.ts";
 import { UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 import { openBundle } from "../open-bundle.ts";
+import { pricesIn } from "../price-files.ts";
 
 type Options = {
   readonly port?: number;
@@ -33,6 +34,8 @@ export const studio = commandCode({
     const { host, allowHost: hosts = [], prices, port = usualPort } = options;
     if (!isLoopback(host) && hosts.length === 0)
       throw new UsageError(`--host ${host} lets other machines in: name the host that they ask for with --allow-host`);
+    // A file that cannot be used is refused now, not on the page.
+    await pricesIn(prices === undefined ? {} : { prices });
     await using opened = await storeAt(context, place);
     const { store, address } = opened;
     const path =

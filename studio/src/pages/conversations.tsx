@@ -105,6 +105,7 @@ export function Conversations() {
               />
             </label>
           </div>
+          <span class="right text-3 drop-hint">drop a bundle anywhere to open it</span>
         </div>
         {text.trim() === "" ? <List list={list} selected={selected.value} /> : <Hits text={text.trim()} />}
       </main>

@@ -123,7 +123,7 @@ export function Costs() {
               {caches.error === null ? null : (
                 <Failure error={caches.error} what="The misses cannot be added up" retry={caches.retry} />
               )}
-              {caches.data === null ? null : <MissesByCause caches={caches.data} />}
+              {caches.data === null || data.total.requests === 0 ? null : <MissesByCause caches={caches.data} />}
               {misses.data === null ? null : <Worst misses={misses.data} hasPrices={store.data?.prices != null} />}
             </>
           )}

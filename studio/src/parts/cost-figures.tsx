@@ -27,7 +27,7 @@ export function Figures({ bill: { total }, days, caches, misses }: FiguresProps)
         <dd>{counted(requests, "request")}</dd>
       </dl>
       <dl class="figure">
-        <dt>Cost of misses</dt>
+        <dt>{caches?.prices == null ? "Paid again" : "Cost of misses"}</dt>
         <dd class={caches !== null && caches.tokens.lost > 0 ? "warn" : ""}>
           {caches === null
             ? ""

@@ -52,7 +52,7 @@ export function Rows({ bill: { rows, rest, total }, by }: { readonly bill: Bill;
           <th class="mid-only">
             <span class="sr">Share</span>
           </th>
-          <th class="num">Of all</th>
+          <th class="num mid-only">Of all</th>
         </tr>
       </thead>
       <tbody>
@@ -76,7 +76,7 @@ export function Rows({ bill: { rows, rest, total }, by }: { readonly bill: Bill;
             hasMoney={hasMoney}
             weight={weight(rest)}
             share={weight(rest) / whole}
-            bar={weight(rest) / most}
+            bar={0}
           />
         ) : null}
         <CostRow name="Total" by="" cost={total} hasMoney={hasMoney} weight={weight(total)} share={1} bar={0} isTotal />
@@ -129,9 +129,9 @@ function CostRow({ name, by, cost, hasMoney, weight, share, bar, isTotal }: Cost
         {hasMoney ? (total === null ? "not priced" : money(total, isTotal === true)) : grouped(weight)}
       </td>
       <td class="mid-only">
-        {isTotal === true ? null : <span class="share" style={{ width: `${Math.max(1, Math.round(bar * 140))}px` }} />}
+        {bar === 0 ? null : <span class="share" style={{ width: `${Math.max(1, Math.round(bar * 140))}px` }} />}
       </td>
-      <td class="num text-2">{(share * 100).toFixed(1)} %</td>
+      <td class="num text-2 mid-only">{(share * 100).toFixed(1)} %</td>
     </tr>
   );
 }

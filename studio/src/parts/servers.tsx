@@ -11,9 +11,11 @@ export function Servers({ stack: { contexts, moreContexts, conversation } }: { r
   return (
     <section class="servers" aria-label="Servers hold">
       <span class="text-3">Servers hold</span>
-      {contexts.slice(0, isAll.value ? contexts.length : 3).map((context) => (
-        <Context key={context.responseId} context={context} own={conversation} />
-      ))}
+      <span class="held">
+        {contexts.slice(0, isAll.value ? contexts.length : 3).map((context) => (
+          <Context key={context.responseId} context={context} own={conversation} />
+        ))}
+      </span>
       <span class="state">
         {moreContexts > 0 ? `${grouped(moreContexts)} older, ` : ""}
         {states.size === 1

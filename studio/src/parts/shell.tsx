@@ -3,10 +3,11 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { StoreDocument } from "../../../src/studio/page-documents.ts";
 import { type Command, commands, useCommands } from "../keys.ts";
+import { dropped } from "../offline/dropped.ts";
 import { follow, go, hrefOf, route } from "../route.ts";
 import { isConnected, useLoaded } from "../source.ts";
 import { hasKeys, setKeys, toggleTheme } from "../theme.ts";
-import { Logo, SearchIcon, ThemeIcon } from "./icons.tsx";
+import { CheckIcon, Logo, SearchIcon, ThemeIcon, WarnIcon } from "./icons.tsx";
 
 const pages = [
   { path: "/", name: "Conversations", key: "" },
@@ -80,6 +81,7 @@ export function Shell({
           </button>
         </div>
       </header>
+      <Dropped />
       {children}
       <footer class="foot">
         {isConnected.value ? (
@@ -96,6 +98,40 @@ export function Shell({
       {isHelp.value ? <Help onClose={() => (isHelp.value = false)} /> : null}
       {isPalette.value ? <Palette onClose={() => (isPalette.value = false)} /> : null}
     </div>
+  );
+}
+
+/** What became of a bundle that was dropped onto the page. */
+function Dropped() {
+  const bundle = dropped.value;
+  if (bundle === null) return null;
+  const { name, problem } = bundle;
+  return (
+    <section class={`banner ${problem === null ? "" : "bad"}`} aria-label="Bundle" role="status">
+      {problem === null ? <CheckIcon /> : <WarnIcon class="bad" />}
+      <div>
+        <h2>{problem === null ? `Showing the bundle ${name}` : `${name} cannot be opened`}</h2>
+        <p>
+          {problem === null
+            ? "It stays in this page only, until the page is loaded again."
+            : `${problem.slice(0, 1).toUpperCase()}${problem.slice(1)}.`}
+        </p>
+      </div>
+      <div class="actions">
+        <button
+          type="button"
+          class="button"
+          onClick={() => {
+            dropped.value = null;
+            if (problem !== null) return;
+            go("/");
+            location.reload();
+          }}
+        >
+          {problem === null ? "Back to the store" : "Close"}
+        </button>
+      </div>
+    </section>
   );
 }
 

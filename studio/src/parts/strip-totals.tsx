@@ -29,4 +29,4 @@ export function Totals({ overview: { requests, totals } }: { readonly overview: 
 }
 
 const missWords = ({ cache, missMoney }: TotalsDocument): string =>
-  missMoney === null ? (cache.lost === 0 ? "" : "tokens") : `tokens, ${money(missMoney)} more`;
+  missMoney === null ? (cache.lost === 0 ? "" : "tokens") : `for ${money(missMoney)} more`;

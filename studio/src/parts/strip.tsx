@@ -21,11 +21,14 @@ type StripProps = {
 /** A cell has at most this width, words from the second on, a sign from the third on; below, requests share bars. */
 const [mostWidth, wordsFrom, signFrom] = [116, 96, 12];
 
+/** Cells beyond those in view, on each side. */
+const spare = 4;
+
 /** All requests: how each was sent, what the server held, what was read from a cache, and what it took. */
 export function Strip({ overview, current, onSelect }: StripProps) {
   const { requests } = overview;
   const area = useRef<HTMLDivElement>(null);
-  const width = useWidth(area);
+  const { width, left } = useView(area);
   const isNarrow = innerWidth < 820;
   const fitting = requests.length === 0 ? mostWidth : Math.min(mostWidth, Math.max(width, 1) / requests.length);
   const cell = isNarrow ? Math.max(90, Math.min(fitting, mostWidth)) : fitting;
@@ -39,6 +42,9 @@ export function Strip({ overview, current, onSelect }: StripProps) {
   const most = Math.max(1, overview.totals.mostBytes);
   const mostTokens = Math.max(1, overview.totals.mostTokens);
   const request = requests[current];
+  // On a narrow screen the strip scrolls: only the cells in view are in the page.
+  const first = Math.max(0, Math.floor(left / cell) - spare);
+  const shown = requests.slice(first, Math.ceil((left + width) / cell) + spare);
   const hasMoney = overview.totals.money !== null;
   return (
     <section class="strip" aria-label="Requests">
@@ -64,16 +70,19 @@ export function Strip({ overview, current, onSelect }: StripProps) {
           {cell < signFrom ? (
             <Bars requests={requests} most={most} current={current} width={cell * requests.length} />
           ) : (
-            requests.map((each, index) => (
-              <Cell
-                key={index}
-                request={each}
-                most={most}
-                mostTokens={mostTokens}
-                isCurrent={index === current}
-                hasWords={cell >= (isNarrow ? 88 : wordsFrom)}
-              />
-            ))
+            <>
+              <div style={{ flex: "none", width: `${first * cell}px` }} />
+              {shown.map((each, index) => (
+                <Cell
+                  key={first + index}
+                  request={each}
+                  most={most}
+                  mostTokens={mostTokens}
+                  isCurrent={first + index === current}
+                  hasWords={cell >= (isNarrow ? 88 : wordsFrom)}
+                />
+              ))}
+            </>
           )}
           <input
             class="strip-range"
@@ -174,17 +183,23 @@ function titleOf(request: StripRequest): string {
   ].join("\n");
 }
 
-function useWidth(element: { readonly current: HTMLElement | null }): number {
-  const [width, setWidth] = useState(1_000);
+/** The width of the area, and how far it is scrolled. */
+function useView(element: { readonly current: HTMLElement | null }): { readonly width: number; readonly left: number } {
+  const [view, setView] = useState({ width: 1_000, left: 0 });
   useEffect(() => {
     const { current } = element;
     if (current === null) return undefined;
-    const observer = new ResizeObserver(() => setWidth(current.clientWidth));
+    const measure = (): void => setView({ width: current.clientWidth, left: current.scrollLeft });
+    const observer = new ResizeObserver(measure);
     observer.observe(current);
-    setWidth(current.clientWidth);
-    return () => observer.disconnect();
+    current.addEventListener("scroll", measure, { passive: true });
+    measure();
+    return () => {
+      observer.disconnect();
+      current.removeEventListener("scroll", measure);
+    };
   }, [element.current]);
-  return width;
+  return view;
 }
 
 function useKeepInView(area: { readonly current: HTMLElement | null }, left: number, cell: number): void {
