@@ -4,6 +4,7 @@
  */
 export const turnlogErrorCodes = [
   "access-denied",
+  "allowance-unusable",
   "budget-exceeded",
   "bundle-unusable",
   "chain-required",

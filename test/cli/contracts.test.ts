@@ -65,6 +65,10 @@ const lines = {
   skip: ["skip cnv_fork@0 --reason unreadable"],
   verify: ["verify", "verify cnv_fork --save-heads FILE:heads.txt"],
   replay: ["replay DEMO", "replay DEMO --to 30"],
+  regress: [
+    "regress --all --with STACK",
+    "regress DEMO --stack STACK --without redact-emails --prices FILE:prices.json --price-as demo=gpt-5.4",
+  ],
   "projections status": ["projections", "projections status usage"],
   "projections rebuild": ["projections rebuild"],
   "projections quarantine": ["projections quarantine"],
@@ -164,7 +168,8 @@ async function run(line: string, ...more: readonly string[]) {
     database.exec("UPDATE events SET version = 9 WHERE stream = 2 AND revision = 0");
     database.close();
   }
-  const typed = line.replaceAll("FILE:", `${cwd}/`).replaceAll("DEMO", demoId).split(" ");
+  const stack = join(import.meta.dirname, "../support/cli/demo-stack.ts");
+  const typed = line.replaceAll("STACK", stack).replaceAll("FILE:", `${cwd}/`).replaceAll("DEMO", demoId).split(" ");
   const outcome = await turnlogHere([...typed, ...more], { cwd });
   expect(outcome, line).not.toMatchObject({ code: 2 });
   return outcome;
