@@ -106,6 +106,7 @@ type Manifest = {
 
 /** The processes and threads that the package starts by path. */
 const programs = {
+  "cli/regress-thread": "src/cli/regress-thread.ts",
   "claude-cli/stand-in": "src/reference-server/claude-cli/stand-in.ts",
   "stores/eventstoredb/lease-thread": "src/stores/eventstoredb/lease-thread.ts",
   "stores/postgres/lease-thread": "src/stores/postgres/lease-thread.ts",

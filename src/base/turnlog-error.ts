@@ -4,6 +4,7 @@
  */
 export const turnlogErrorCodes = [
   "access-denied",
+  "allowance-unusable",
   "approval-decided",
   "approval-expired",
   "approval-input",

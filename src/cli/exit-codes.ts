@@ -16,6 +16,8 @@ export const exitCodes = {
   replay: 5,
   /** The store, the port or Node is unavailable. */
   environment: 6,
+  /** `git bisect run` skips a commit that cannot be tested. */
+  untestable: 125,
   interrupted: 130,
 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
@@ -75,6 +77,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["unknown-store", { exitCode: exitCodes.usage }],
   ["provider-settings", { exitCode: exitCodes.usage }],
   ["prices-unusable", { exitCode: exitCodes.usage }],
+  ["allowance-unusable", { exitCode: exitCodes.usage }],
   ["not-found", { exitCode: exitCodes.notFound }],
   ["layer-not-found", { exitCode: exitCodes.notFound }],
   ["store-not-found", { exitCode: exitCodes.notFound, advice: "`turnlog demo` creates one, --store names another" }],

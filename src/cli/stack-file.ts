@@ -5,6 +5,7 @@ import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import { type Engine, engineOf, isOwnEngine } from "../engine/stack/engine.ts";
 import { providersOf } from "../engine/stack/route.ts";
+import type { ContextOf } from "../lab/compare-conversation.ts";
 import { codecs, codecsWith } from "../providers/codecs.ts";
 import { UsageError } from "./exit-codes.ts";
 
@@ -16,17 +17,35 @@ import { UsageError } from "./exit-codes.ts";
  */
 export async function loadEngine(path: string): Promise<Engine> {
   const loaded = await load(path);
+  const engine = await engineOfModule(loaded, path);
+  const about: unknown = member(loaded, "context");
+  const context: unknown = isFunction(about) ? await about() : about;
+  return context === undefined ? engine : engineOf({ ...engine.options, context });
+}
+
+async function engineOfModule(loaded: unknown, path: string): Promise<Engine> {
   const exported: unknown = member(loaded, "engine") ?? member(loaded, "default");
   const given: unknown = isFunction(exported) ? await exported() : exported;
   if (!isEngine(given)) throw new UsageError(`${path} exports no engine: export const engine = createEngine({ … })`);
-  if (isOwnEngine(given)) {
-    const about: unknown = member(loaded, "context");
-    const context: unknown = isFunction(about) ? await about() : about;
-    return context === undefined ? given : engineOf({ ...given.options, context });
-  }
+  if (isOwnEngine(given)) return given;
   throw new UsageError(
     `another copy of turnlog made the engine of ${path}: run that copy's command, with npx turnlog in its project`,
   );
+}
+
+/** A module's engine, without its context; its codecs; and what makes the context of a run, or null. */
+type LoadedStack = { readonly engine: Engine; readonly codecs: Codecs; readonly contextOf: ContextOf | null };
+
+/**
+ * Loads a module whose `context` may be a function of the run: `{ conversation, labels, runId }`.
+ *
+ * @throws {UsageError} as `loadEngine` does.
+ */
+export async function loadStack(path: string): Promise<LoadedStack> {
+  const engine = await engineOfModule(await load(path), path);
+  const about: unknown = member(await load(path), "context");
+  const contextOf: ContextOf | null = about === undefined ? null : isFunction(about) ? about : () => about;
+  return { engine, codecs: await codecsOf(path), contextOf };
 }
 
 /**
@@ -44,7 +63,7 @@ export async function codecsOf(path: string | undefined): Promise<Codecs> {
       `${path} exports codecs that are not a list of codecs: export const codecs = [defineCodec({ … })]`,
     );
   if (hasEngine(loaded)) {
-    const providers = providersOf((await loadEngine(path)).options);
+    const providers = providersOf((await engineOfModule(loaded, path)).options);
     return codecsWith([...(listed ?? []), ...providers.map(({ codec }) => codec)]);
   }
   if (listed !== undefined) return codecsWith(listed);
@@ -82,7 +101,7 @@ function isEngine(value: unknown): value is Engine {
   return member(options, "provider") !== undefined && Array.isArray(member(options, "layers"));
 }
 
-const isFunction = (value: unknown): value is () => unknown => typeof value === "function";
+const isFunction = (value: unknown): value is (...given: readonly unknown[]) => unknown => typeof value === "function";
 
 function member(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;

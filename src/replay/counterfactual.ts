@@ -1,18 +1,11 @@
-import { nearestName } from "../base/nearest-name.ts";
 import { allOf, anything, optionsOf } from "../base/options.ts";
-import { TurnlogError } from "../base/turnlog-error.ts";
-import type { Conversation } from "../conversation/conversation.ts";
 import { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { importOf } from "../domain/events/blocks-in.ts";
 import { isHole, type ProposedEvent } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
-import { interceptedBy } from "../engine/run/run-options.ts";
-import type { Interceptor } from "../engine/session/breakpoint.ts";
-import { mustHaveContext } from "../engine/session/errors.ts";
-import { engineWith } from "../engine/stack/adjusted-engine.ts";
-import { type AnyEngine, checkedEngine, type EngineOptions, engineOf } from "../engine/stack/engine.ts";
+import { type AnyEngine, checkedEngine } from "../engine/stack/engine.ts";
 import { policiesOf } from "../engine/stack/run-policies.ts";
 import { namesOf, settle } from "../log/codec/stream-names.ts";
 import { existingRevision } from "../log/history/revision.ts";
@@ -21,11 +14,11 @@ import type { ConversationView } from "../projections/conversation-view.ts";
 import { createMemoryStore } from "../stores/memory/store.ts";
 import { type CounterfactualStep, compareSteps } from "./compared-steps.ts";
 import { erasedSince } from "./erased-runs.ts";
-import { RecordedAnswers } from "./recorded-answers.ts";
-import { atRecordedEndpoints, recordedRoutes } from "./recorded-endpoints.ts";
-import { RecordedOrder } from "./recorded-order.ts";
-import { historyOf, isCutOff, type RecordedRun } from "./recorded-runs.ts";
+import { type MadeRequest, playAgain, type Stage, type Unanswered } from "./play-again.ts";
+import { recordedRoutes } from "./recorded-endpoints.ts";
+import { historyOf, type RecordedRun } from "./recorded-runs.ts";
 import { checkReplay, type RecordedConversation } from "./replay-options.ts";
+import { withoutLayer } from "./without-layer.ts";
 
 /** What to leave out, and how far to go. */
 export type WhatIfOptions = {
@@ -58,13 +51,6 @@ export type Counterfactual = {
   /** The resulting Turn. */
   readonly turn: Turn;
 };
-
-function layerNotFound(name: string, layers: EngineOptions["layers"]): TurnlogError {
-  const names = layers.map((layer) => layer.name);
-  const near = nearestName(name, names);
-  const instead = near === null ? `it has ${names.join(", ") || "none"}` : `did you mean '${near}'?`;
-  return new TurnlogError("layer-not-found", `there is no layer ${name} in the stack: ${instead}`);
-}
 
 /**
  * What would have happened with another stack, or without one layer of it. The runs are made again, in a memory store, with answers
@@ -108,7 +94,8 @@ export async function playOtherwise(
   // Digests of the two are compared.
   settle(scratch.log.store, stream, await namesOf(reader.store, stream));
   const conversation = scratch.conversation(id);
-  const world: World = { engine: { ...engine, layers }, codecs, bodies, clock, routes, conversation };
+  const policies = (run: RecordedRun) => ({ ...policiesOf(run.started), budget: null });
+  const world: World = { engine: { ...engine, layers }, codecs, bodies, clock, routes, conversation, policies };
   const isErased = await erasedSince(reader, stream);
   const steps: CounterfactualStep[] = [];
   let committed = "";
@@ -163,94 +150,25 @@ export async function saveCounterfactual(
   await conversation.commit(importOf(source, turn.blocks));
 }
 
-type World = {
-  readonly engine: EngineOptions;
-  readonly codecs: Codecs;
-  readonly bodies: boolean;
-  readonly clock: { now: number };
-  readonly routes: ReadonlyMap<string, string>;
-  readonly conversation: Conversation;
-};
+type World = Stage & { readonly bodies: boolean };
 
 type Played = Pick<Counterfactual, "steps" | "unknown">;
 
 async function playRun(world: World, run: RecordedRun, view: ConversationView): Promise<Played> {
-  const { conversation, codecs, clock } = world;
-  mustHaveContext(run, world.engine, "replay");
-  const answers = new RecordedAnswers(run.events, { codecs, settings: view.server.settings });
-  const order = new RecordedOrder();
+  const { conversation } = world;
   const bodies = new Map<string, string>();
-  const end = new AbortController();
-  const unknowns: UnansweredStep[] = [];
-  const interceptor: Interceptor = async (stop) => {
-    if (stop.kind === "append") order.noteWrite(stop.phase);
-    if (stop.phase === "after" || stop.kind === "append") return null;
-    if (stop.kind === "inference" && world.bodies) bodies.set(stop.request.requestDigest, stop.bodyText);
-    const answer = answers.answer(stop);
-    if (answer !== null) {
-      const { came, give } = answer;
-      if (came !== null) {
-        await order.turnOf(came);
-        clock.now = Math.max(clock.now, came.at);
-      }
-      return give();
-    }
-    const what = { inference: "what the model answers", tool: "what the tool gives", effect: "what the effect gives" };
-    // If the recorded run was cut off here, so is this one, and nothing is missing.
-    if (!isCutOff(run) || answers.unused.length > 0)
-      unknowns.push({ runId: run.id, frame: stop.frame, what: what[stop.kind] });
-    const reason = new Error("the recording ends here");
-    end.abort(reason);
-    throw reason;
-  };
-  const options = otherEngine(world, run);
-  await conversation
-    .run(engineOf(options), interceptedBy(interceptor, { signal: end.signal, again: true } as const))
-    .catch((error: unknown) => {
-      const isEnd =
-        error instanceof Error && "code" in error && ["run-failed", "run-cancelled"].includes(String(error.code));
-      if (!isEnd) throw error;
-    });
+  const onRequest = ({ request, bodyText }: MadeRequest): void => void bodies.set(request.requestDigest, bodyText);
+  const played = await playAgain({ ...world, ...(world.bodies ? { onRequest } : {}) }, run, view);
   const events = [];
   for await (const recorded of conversation.events())
     if (recorded.runId === run.id && !isHole(recorded)) events.push(recorded);
-  const steps = compareSteps(run, events, { answers, bodies });
-  const [unknown = null] = unknowns;
+  const steps = compareSteps(run, events, { answers: played.answers, bodies });
+  const unknown = played.unknown === null ? null : { runId: run.id, ...unansweredWords(played.unknown) };
   // The request that it was about to send when it was cut off is not a step of either stack.
-  const isCut = end.signal.aborted && unknown === null;
-  return { steps: isCut ? steps.filter(({ recorded }) => recorded !== null) : steps, unknown };
+  return { steps: played.isCut ? steps.filter(({ recorded }) => recorded !== null) : steps, unknown };
 }
 
-/** The other stack at the recorded endpoint, with the recorded times. */
-function otherEngine({ engine, clock, routes }: World, run: RecordedRun): EngineOptions {
-  let inferences = 0;
-  const asked = engineWith(engine, run.started.options ?? {});
-  return {
-    ...asked,
-    ...atRecordedEndpoints(asked, run, routes),
-    ...policiesOf(run.started),
-    // Nothing is spent.
-    budget: null,
-    // The recording has one answer for a step, from its last attempt.
-    retry: { ...engine.retry, maxRetries: 0, unknownOutcome: 0 },
-    clock: () => clock.now,
-    newId(prefix) {
-      if (prefix === "run") return run.id;
-      inferences += 1;
-      return `inf_${run.id.slice(4, 20)}${String(inferences).padStart(8, "0")}`;
-    },
-    learned: new Map(),
-    observers: [],
-    onInDoubt: null,
-  };
-}
-
-/**
- * The stack with a layer replaced by one that passes everything on. Frames keep their numbers, so that the layers inside
- * generate the same ids and numbers as before, and get the same answers.
- */
-function withoutLayer(layers: EngineOptions["layers"], name: string): EngineOptions["layers"] {
-  const index = layers.findIndex((layer) => layer.name === name);
-  if (index === -1) throw layerNotFound(name, layers);
-  return layers.map((layer, place) => (place === index ? { ...layer, handle: (next) => (turn) => next(turn) } : layer));
-}
+const unansweredWords = ({ frame, reason }: Unanswered): Pick<UnansweredStep, "frame" | "what"> => {
+  const what = { tool: "what the tool gives", effect: "what the effect gives" };
+  return { frame, what: reason === "tool" || reason === "effect" ? what[reason] : "what the model answers" };
+};

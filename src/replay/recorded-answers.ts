@@ -15,12 +15,77 @@ import { rebuildResponse } from "../engine/planning/response.ts";
 import type { Breakpoint, Injected } from "../engine/session/breakpoint.ts";
 import { isSuspect } from "../projections/exchange-context.ts";
 
-/** A step of a recorded run: its last request, and the result of that. */
-export type RecordedStep = {
-  readonly frame: string;
-  request: RecordedEvent & { readonly event: { readonly data: InferenceRequestedData } };
+type Request = RecordedEvent & { readonly event: { readonly data: InferenceRequestedData } };
+
+/** A request of a step, and its result; null if the log has none that another request could get. */
+type RecordedAttempt = {
+  readonly request: Request;
   answer: (CameAt & { readonly data: ResponseReceivedData | InferenceFailedData }) | null;
 };
+
+/** A step of a recorded run: its attempts, and the last of them with its result. */
+export type RecordedStep = Pick<RecordedAttempt, "request" | "answer"> & { readonly frame: string };
+
+class Step implements RecordedStep {
+  readonly frame: string;
+  readonly attempts: RecordedAttempt[] = [];
+  /** How many attempts were answered again, or passed over. */
+  given = 0;
+
+  constructor(frame: string) {
+    this.frame = frame;
+  }
+
+  get last(): RecordedAttempt {
+    const last = this.attempts.at(-1);
+    if (last === undefined) throw new Error("a step has at least one request");
+    return last;
+  }
+
+  get request(): Request {
+    return this.last.request;
+  }
+
+  get answer(): RecordedAttempt["answer"] {
+    return this.last.answer;
+  }
+
+  get isAnswered(): boolean {
+    return this.attempts.some(({ answer }) => answer !== null);
+  }
+
+  /**
+   * The attempt whose result the next request of the step gets. Passes over requests whose outcome was lost, and refusals that this request
+   * would not meet.
+   */
+  next(asked: InferenceRequestedData): RecordedAttempt | null {
+    for (let attempt = this.attempts[this.given]; attempt !== undefined; attempt = this.attempts[this.given]) {
+      this.given += 1;
+      if (this.given === this.attempts.length) return attempt.answer === null ? null : attempt;
+      if (attempt.answer !== null && meetsAgain(attempt, asked)) return attempt;
+    }
+    return null;
+  }
+}
+
+/** Refusals of what a request continues from, which do not depend on the rest of it. */
+const aboutAnchors: ReadonlySet<string> = new Set([
+  ...["lost-state", "already-continued", "anchor-mismatch", "chaining-unsupported", "conversation-not-found"],
+]);
+
+/** Whether a request gets the result of a recorded one that another attempt followed. */
+function meetsAgain({ request, answer }: RecordedAttempt, asked: InferenceRequestedData): boolean {
+  const { data } = request.event;
+  if (answer === null || "output" in answer.data) return true;
+  const { kind, retryInMs, next } = answer.data;
+  // Recorded by a process that took over the run: no request that is still under way fails like this.
+  if (kind === "lost-response") return false;
+  // The server or the connection failed, whatever it was asked.
+  if (retryInMs !== undefined || (next !== undefined && next !== null)) return true;
+  if (data.requestDigest === asked.requestDigest) return true;
+  const [then, now] = [data.decision.anchor, asked.decision.anchor];
+  return aboutAnchors.has(kind) && then !== null && then.id === now?.id;
+}
 
 /** When a result came, and its place in the log. */
 export type CameAt = { readonly at: number; readonly revision: number };
@@ -38,15 +103,17 @@ type RecordedEffect = { answer: ReplayedAnswer | null };
 type Options = { readonly codecs: Codecs; readonly settings: ReadonlyMap<string, JsonObject> };
 
 /**
- * Gives the answers of a recorded run to another stack. A step gets the answer of its own frame, or else the oldest
- * unused one. A tool call gets the result of the same call of that answer. An effect gets the result of the same effect of its frame.
+ * Gives the answers of a recorded run to another stack. A step gets the answers of its own frame, or else the oldest
+ * unused ones, attempt by attempt: a recorded refusal refuses again. A tool call gets the result of the same call of that answer. An effect
+ * gets the result of the same effect of its frame.
  */
 export class RecordedAnswers {
-  readonly #steps: RecordedStep[] = [];
+  readonly #steps: Step[] = [];
   /** Asides, by frame: no step gets their answers. */
-  readonly #asides = new Map<string, RecordedStep>();
-  readonly #ofInference = new Map<string, RecordedStep>();
-  readonly #given = new Map<string, RecordedStep>();
+  readonly #asides = new Map<string, Step>();
+  readonly #ofInference = new Map<string, RecordedAttempt>();
+  readonly #given = new Map<string, Step>();
+  readonly #answered = new Map<string, Request>();
   readonly #results = new Map<string, ReplayedAnswer>();
   readonly #effectById = new Map<string, RecordedEffect>();
   /** By frame and name, in the order in which they began. */
@@ -63,10 +130,25 @@ export class RecordedAnswers {
     return this.#given.get(frame) ?? null;
   }
 
+  /** The recorded request whose result a request of the other run got. */
+  requestOf(inferenceId: string): Request | null {
+    return this.#answered.get(inferenceId) ?? null;
+  }
+
   /** Steps whose answers were not used. */
   get unused(): readonly RecordedStep[] {
+    return this.#unused();
+  }
+
+  #unused(): readonly Step[] {
     const used = new Set(this.#given.values());
-    return this.#steps.filter((step) => !used.has(step) && step.answer !== null);
+    return this.#steps.filter((step) => !used.has(step) && step.isAnswered);
+  }
+
+  /** Whether the recording has an answer for a step that this dialect cannot read, because another one was asked. */
+  isOfAnotherDialect(frame: string, { encoder }: InferenceRequestedData): boolean {
+    const step = this.#stepFor(frame);
+    return step !== undefined && step.request.event.data.encoder !== encoder;
   }
 
   /** The recorded result of an effect that would begin; null if the recording has none. */
@@ -89,15 +171,22 @@ export class RecordedAnswers {
     }
   }
 
+  #stepFor(frame: string): Step | undefined {
+    if (isAside(frame)) return this.#asides.get(frame);
+    return this.#given.get(frame) ?? this.#unused().find((each) => each.frame === frame) ?? this.#unused()[0];
+  }
+
   #response(frame: string, asked: InferenceRequestedData): ReplayedAnswer | null {
-    const step = isAside(frame)
-      ? this.#asides.get(frame)
-      : (this.#given.get(frame) ?? this.unused.find((each) => each.frame === frame) ?? this.unused[0]);
+    const step = this.#stepFor(frame);
     // A dialect cannot read the answers of another.
-    if (step?.answer == null || step.request.event.data.encoder !== asked.encoder) return null;
+    if (step?.isAnswered !== true || step.request.event.data.encoder !== asked.encoder) return null;
+    const attempt = step.next(asked);
+    if (attempt?.answer == null) return null;
     if (!isAside(frame)) this.#given.set(frame, step);
-    const { data, ...came } = step.answer;
-    return { came, give: () => ({ answer: this.#responseOf(step.request.event.data, data, asked) }) };
+    const { request } = attempt;
+    this.#answered.set(asked.inferenceId, request);
+    const { data, ...came } = attempt.answer;
+    return { came, give: () => ({ answer: this.#responseOf(request.event.data, data, asked) }) };
   }
 
   #responseOf(
@@ -124,11 +213,10 @@ export class RecordedAnswers {
         return;
       case "ResponseReceived":
       case "InferenceFailed": {
-        const step = this.#ofInference.get(event.data.inferenceId);
-        const isLast = step?.request.event.data.inferenceId === event.data.inferenceId;
+        const attempt = this.#ofInference.get(event.data.inferenceId);
         // An interrupted request, whose outcome is unknown, is no answer to another one.
         const isTold = event.type === "ResponseReceived" || event.data.kind !== "interrupted";
-        if (step !== undefined && isLast && isTold) step.answer = { ...came, data: event.data };
+        if (attempt !== undefined && isTold) attempt.answer = { ...came, data: event.data };
         return;
       }
       case "ToolFinished": {
@@ -161,17 +249,16 @@ export class RecordedAnswers {
     else same.push(effect);
   }
 
-  /** A later attempt replaces earlier ones: their failures depended on how they were sent. */
-  #ask(request: RecordedStep["request"], frame: string): void {
+  #ask(request: Request, frame: string): void {
     const last = isAside(frame) ? this.#asides.get(frame) : this.#steps.at(-1);
-    const { attempt, inferenceId } = request.event.data;
-    const isAgain = attempt > 0 && last?.frame === frame;
-    const step = isAgain ? last : { frame, request, answer: null };
-    step.request = request;
-    step.answer = null;
+    const { attempt: number, inferenceId } = request.event.data;
+    const isAgain = number > 0 && last?.frame === frame;
+    const step = isAgain ? last : new Step(frame);
+    const attempt = { request, answer: null };
+    step.attempts.push(attempt);
     if (isAside(frame)) this.#asides.set(frame, step);
     else if (!isAgain) this.#steps.push(step);
-    this.#ofInference.set(inferenceId, step);
+    this.#ofInference.set(inferenceId, attempt);
   }
 }
 

@@ -26,8 +26,9 @@ export function atRecordedEndpoints(
   const recorded = new Map<Provider, Provider>();
   const known = new Map<Provider, Provider>();
   const at = (provider: Provider, scope: string): Provider => {
-    const last = requests.findLast(({ data }) => data.scope === scope)?.data.decision.capabilities;
-    const endpoint = recordedEndpoint(provider, scope, last ?? provider.capabilities);
+    // What the run learned, it learns again.
+    const first = requests.find(({ data }) => data.scope === scope)?.data.decision.capabilities;
+    const endpoint = recordedEndpoint(provider, scope, first ?? provider.capabilities);
     recorded.set(provider, endpoint);
     known.set(endpoint, provider);
     return endpoint;
@@ -56,6 +57,9 @@ function recordedEndpoint(provider: Provider, scope: string, capabilities: Capab
   const infer = (): Promise<never> => Promise.reject(new Error("a replay does not ask a provider"));
   // Its capabilities say whether it has any.
   const conversations = { create: infer, newestItems: infer, deleteItem: infer };
-  const endpoint = { name, scope, codec, capabilities, transport, settings, systemAs, infer, conversations };
+  const { configured = [], fallbackTransport } = provider;
+  const fallback = fallbackTransport === undefined ? {} : { fallbackTransport };
+  const place = { name, scope, codec, transport, ...fallback, systemAs };
+  const endpoint = { ...place, capabilities, configured, settings, infer, conversations };
   return provider.waitFor === undefined ? endpoint : { ...endpoint, waitFor: infer };
 }

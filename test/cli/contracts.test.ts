@@ -75,6 +75,10 @@ const lines = {
   skip: ["skip cnv_fork@0 --reason unreadable"],
   verify: ["verify", "verify cnv_fork --save-heads FILE:heads.txt"],
   replay: ["replay DEMO", "replay DEMO --to 30"],
+  regress: [
+    "regress --all --with STACK",
+    "regress DEMO --stack STACK --without redact-emails --prices FILE:prices.json --price-as demo=gpt-5.4",
+  ],
   "projections status": ["projections", "projections status usage"],
   "projections rebuild": ["projections rebuild"],
   "projections quarantine": ["projections quarantine"],
@@ -187,7 +191,9 @@ async function run(line: string, ...more: readonly string[]) {
     database.exec("UPDATE events SET version = 9 WHERE stream = 2 AND revision = 0");
     database.close();
   }
+  const stack = join(import.meta.dirname, "../support/cli/demo-stack.ts");
   const typed = line
+    .replaceAll("STACK", stack)
     .replaceAll("FILE:", `${cwd}/`)
     .replaceAll("DEMO", demoId)
     .replaceAll("CALL", waitingCall)

@@ -1,5 +1,5 @@
 import type { CommandGroup } from "../command.ts";
-import { count, erasureCode, newId, oneMore, option } from "../option-values.ts";
+import { count, erasureCode, labelOption, newId, oneMore, option, timeBefore } from "../option-values.ts";
 
 export const check: CommandGroup = {
   heading: "Check what is stored:",
@@ -50,6 +50,43 @@ export const check: CommandGroup = {
         newId("with --save, which it implies: ").implies({ save: true }),
       ],
       load: async () => (await import("../commands/replay.ts")).replay,
+    },
+    {
+      name: "regress",
+      arguments: "[conversation...]",
+      summary: "compare what a changed stack would do to recorded conversations with what happened; asks no model",
+      example: "regress --all --with ./agent.ts --jobs 2",
+      options: [
+        option(
+          "--with <file>",
+          "the changed stack: a module that exports an `engine`, and its `context` if it has one",
+        ),
+        option("--stack <file>", "the stack to compare with; by default the recording"),
+        option("--without <layer>", "instead of --with: the --stack without this layer"),
+        option("--all", "all conversations of the store"),
+        option(
+          "-l, --label <name=value>",
+          "only conversations with this label (if repeated: with all of them)",
+        ).argParser(labelOption),
+        option("--since <time>", "only those with an event since: a time, or 30m, 2h, 3d ago").argParser(
+          timeBefore(Date.now),
+        ),
+        option("--sample <count>", "only so many, always the same ones").argParser(count),
+        option("--bundle <file>", "compare the conversations of a bundle instead of the store's"),
+        option("--jobs <count>", "threads that compare; by default 1").argParser(count),
+        option("--recorded-policies", "runs keep their recorded mode, chain, compaction and budget"),
+        option("--strict", "requests that the log cannot answer count as different"),
+        option("--allow <file>", "differences that are allowed; by default turnlog.allow.json, if there is one"),
+        option("--prices <file>", "a price file, for what it costs more: LiteLLM's or models.dev's"),
+        option("--price-as <model=entry>", "price a model as this entry of the file; may be repeated").argParser(
+          labelOption,
+        ),
+        option("--junit <file>", "write a test case for each conversation"),
+        option("--markdown <file>", "write the summary for a pull request"),
+        option("--report <file>", "write every difference as lines of JSON"),
+        option("--bisect", "for `git bisect run`: exit with 125 if nothing could be compared"),
+      ],
+      load: async () => (await import("../commands/regress.ts")).regress,
     },
     {
       name: "projections",

@@ -19,6 +19,7 @@ import { checkUnknownOutcome } from "../stack/own-effects.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { checkToolChoice, type RunSettings, runSettings } from "../stack/run-settings.ts";
 import { outputSchemaOf, type StandardSchema } from "../stack/schema.ts";
+import type { SingleStep } from "./run.ts";
 
 /** How to treat earlier runs, and how to watch this one. */
 export type RunOptions = {
@@ -47,22 +48,27 @@ export type RunRequest = RunOptions & {
   readonly onPart?: (part: RunPart) => void;
   /** Holds the run before and after each of its effects: `step` is built on it. */
   readonly interceptor?: Interceptor | undefined;
+  /** Sees every step before it is made. */
+  readonly onStep?: ((step: SingleStep) => void) | undefined;
   /** The recorded form of the caller's options that differ from the engine's. */
   readonly recorded?: RecordedRunOptions;
 } & Pick<AnswerOptions, "onMessageWhileWaiting">;
 
 const holder = Symbol("holds a run");
 
-type Held = { readonly [holder]?: Interceptor };
+type Hooks = Pick<RunRequest, "interceptor" | "onStep">;
+
+type Held = { readonly [holder]?: Hooks };
 
 /**
  * The options of a run that is held before and after each of its effects. It is not an option of the package, where callers have `step`:
  * counterfactuals answer their runs this way, and tests kill runs there.
  */
-export const interceptedBy = <Options extends object>(interceptor: Interceptor, options: Options): Options => ({
-  ...options,
-  [holder]: interceptor,
-});
+export const interceptedBy = <Options extends object>(
+  interceptor: Interceptor,
+  options: Options,
+  onStep?: Hooks["onStep"],
+): Options => ({ ...options, [holder]: { interceptor, onStep } });
 
 /** How to ask for an answer. */
 export type AnswerOptions<Context = unknown, Output = unknown> = RunOptions &
@@ -132,7 +138,7 @@ const optionsByMethod: ReadonlyMap<string, Checked> = new Map<string, Checked>([
 ]);
 
 /** The engine of a run, with the caller's options and what is recorded of them. */
-type CheckedRun<Options> = readonly [EngineOptions, Options & Pick<RunRequest, "recorded" | "interceptor">];
+type CheckedRun<Options> = readonly [EngineOptions, Options & Pick<RunRequest, "recorded"> & Hooks];
 
 /**
  * Checks the engine and the options of a run.
@@ -158,8 +164,7 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
   const recorded = recordedOptions(where, options, given);
   // Throws before anything begins if the provider does not support an option.
   engineWith(given, recorded);
-  const { [holder]: interceptor } = options;
-  return [given, { ...options, recorded, interceptor }];
+  return [given, { ...options, recorded, ...options[holder] }];
 }
 
 /** The part of a run's options that its log records. */

@@ -54,7 +54,7 @@ export type ExecuteOptions = {
   /** A run that was cut off and was finished or closed first. */
   readonly closedRun: string | null;
   /** Sees every step before it is made. */
-  readonly onStep?: (step: SingleStep) => void;
+  readonly onStep?: ((step: SingleStep) => void) | undefined;
 };
 
 /** A step that is about to be made: its frame, the Turn that left the innermost layer, and what layers added to it. */

@@ -1,0 +1,114 @@
+import { counted, grouped } from "../../base/counted.ts";
+import { printable } from "../../base/printable.ts";
+import type { RegressionDocument } from "../../documents/regression.ts";
+import type { ConversationRegression } from "../../lab/conversation-result.ts";
+import { culpritName } from "../../lab/culprit.ts";
+import { writeWholeFile } from "../whole-file.ts";
+import { createPieceQueue, type PieceQueue } from "./piece-queue.ts";
+import { costWords, summaryWords } from "./summary-words.ts";
+
+/** A file about the comparison, written while it is made. */
+export type Report = {
+  readonly add: (result: ConversationRegression) => void;
+  readonly end: (document: RegressionDocument) => Promise<void>;
+};
+
+type Writing = {
+  readonly name: string;
+  readonly begin: string;
+  readonly add: (result: ConversationRegression, queue: PieceQueue) => void;
+  readonly end: (document: RegressionDocument) => string;
+};
+
+function reportIn(path: string, { name, begin, add, end }: Writing): Report {
+  const queue = createPieceQueue();
+  queue.push(begin);
+  const written = writeWholeFile(path, { name, begin, pieces: queue.pieces });
+  // Its error is that of the command, which awaits it at the end.
+  written.catch(() => undefined);
+  return {
+    add: (result) => add(result, queue),
+    async end(document) {
+      queue.push(end(document));
+      queue.end();
+      await written;
+    },
+  };
+}
+
+/** Every conversation as a test case: a CI server shows those that differ as failures, and those that are unknown as skipped. */
+export const junitReport = (path: string): Report =>
+  reportIn(path, {
+    name: "JUnit report",
+    begin: `<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="turnlog regress">\n`,
+    add(result, queue) {
+      queue.push(
+        `  <testcase classname="turnlog.regress" name="${xml(result.conversation)}">${outcome(result)}</testcase>\n`,
+      );
+    },
+    end: (document) => `  <system-out>${xml(summaryWords(document))}</system-out>\n</testsuite>\n`,
+  });
+
+function outcome(result: ConversationRegression): string {
+  const { differs, first, culprits, changed, requests, compared, message } = result;
+  if (differs) {
+    const words = `${grouped(changed)} of ${counted(requests, "request")} change`;
+    const all = culprits.map(({ name, requests: of }) => `${name}: ${counted(of, "request")}`).join("\n");
+    return `<failure message="${xml(`${words}: ${first === null ? "" : culpritName(first)}`)}">${xml(all)}</failure>`;
+  }
+  return compared === 0 ? `<skipped message="${xml(message ?? unknownWords(result))}"/>` : "";
+}
+
+const unknownWords = ({ unknown }: Pick<ConversationRegression, "unknown">): string => {
+  const reasons = Object.entries(unknown).map(([reason, requests]) => `${counted(requests, "request")} (${reason})`);
+  return reasons.length === 0 ? "it has no requests" : `unknown: ${reasons.join(", ")}`;
+};
+
+/** Every conversation that differs as a line of JSON, then the summary. */
+export const jsonReport = (path: string): Report =>
+  reportIn(path, {
+    name: "report of turnlog regress",
+    begin: `{"report":"turnlog regress","version":1}\n`,
+    add(result, queue) {
+      if (result.differs || result.message !== null) queue.push(`${JSON.stringify(result)}\n`);
+    },
+    end: (document) => `${JSON.stringify({ summary: document })}\n`,
+  });
+
+/** How many conversations the text for a pull request lists. */
+const maxListed = 20;
+
+/** The text for a pull request: the summary, the culprits, and the first conversations that differ. */
+export function markdownReport(path: string): Report {
+  return reportIn(path, {
+    name: "Markdown report of turnlog regress",
+    begin: "## turnlog regress\n\n",
+    add: () => undefined,
+    end(document) {
+      const { culprits, differs, allowance } = document;
+      const verdict = allowance.isWithin ? "Within the allowance." : "**Beyond the allowance.**";
+      const rows = culprits.map(
+        ({ name, conversations, requests }) => `| ${code(name)} | ${grouped(conversations)} | ${grouped(requests)} |\n`,
+      );
+      const listed = differs
+        .slice(0, maxListed)
+        .map(
+          ({ conversation, changed, first }) => `| ${code(conversation)} | ${grouped(changed)} | ${code(first)} |\n`,
+        );
+      return [
+        `${summaryWords(document)}\n\n${verdict}\n`,
+        ...(rows.length === 0 ? [] : ["\n| culprit | conversations | requests |\n| --- | --- | --- |\n", ...rows]),
+        ...(listed.length === 0
+          ? []
+          : ["\n| conversation | requests | first culprit |\n| --- | --- | --- |\n", ...listed]),
+        ...(document.money === null ? [] : [`\nCost: ${costWords(document)}.\n`]),
+      ].join("");
+    },
+  });
+}
+
+/** Text that a layer or a conversation is named by may hold anything. */
+const code = (text: string): string => `\`${printable(text).replaceAll(/[`|\n]/g, " ")}\``;
+
+const xml = (text: string): string =>
+  printable(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");

@@ -1,0 +1,134 @@
+import type { Picodollars } from "../base/dollars.ts";
+import type { PriceFile } from "../bill/price-file.ts";
+import type { ConversationId } from "../domain/ids.ts";
+import type { Broken, PlayedRunPair } from "./compare-conversation.ts";
+import type { RequestDifference } from "./compare-run.ts";
+import { type Culprit, culpritName } from "./culprit.ts";
+import { moneyText } from "./money-text.ts";
+import { costChange } from "./request-cost.ts";
+
+/** How much of a conversation changes. */
+export type RegressionCounts = {
+  /** Requests of the earlier side, of which so many were compared. */
+  readonly requests: number;
+  readonly compared: number;
+  /** Requests that are made otherwise, or not any more. */
+  readonly changed: number;
+  /** Requests that the changed stack makes besides. */
+  readonly added: number;
+  /** Runs that end otherwise, though no request of them differs. */
+  readonly ends: number;
+  /** Requests that no longer continue from a response, and that give up more of an earlier prompt. */
+  readonly chains: number;
+  readonly caches: number;
+  /** Reasoning blocks that are not sent any more. */
+  readonly reasoning: number;
+  /** Requests that the log cannot answer any more, by reason. */
+  readonly unknown: Readonly<Record<string, number>>;
+  /** About how much more it costs, in dollars as decimal text; null without prices. */
+  readonly money: string | null;
+  /** Changed requests without a price. */
+  readonly unpriced: number;
+};
+
+/** A culprit, and how many requests it changes. */
+export type CulpritCount = { readonly name: string; readonly requests: number };
+
+/** What the changed stack does to one conversation. */
+export type ConversationRegression = RegressionCounts & {
+  readonly conversation: ConversationId;
+  /** Whether anything differs, as far as the log can answer. */
+  readonly differs: boolean;
+  readonly culprits: readonly CulpritCount[];
+  /** The first culprit; null if nothing differs. */
+  readonly first: Culprit | null;
+  /** The first differences: at most `maxDifferences`. */
+  readonly differences: readonly RequestDifference[];
+  /** Why the conversation could not be read to its end; null if it could. */
+  readonly message: string | null;
+};
+
+/** How many differences of a conversation a report lists. */
+const maxDifferences = 20;
+
+/** Adds up the runs of a conversation. */
+export class ConversationSum {
+  readonly #prices: PriceFile | null;
+  readonly #counts = {
+    requests: 0,
+    compared: 0,
+    changed: 0,
+    added: 0,
+    ends: 0,
+    chains: 0,
+    caches: 0,
+    reasoning: 0,
+    unpriced: 0,
+  };
+  readonly #unknown: Record<string, number> = {};
+  readonly #culprits = new Map<string, number>();
+  readonly #differences: RequestDifference[] = [];
+  #first: Culprit | null = null;
+  #money: Picodollars = 0n;
+  #message: string | null = null;
+
+  constructor(prices: PriceFile | null) {
+    this.#prices = prices;
+  }
+
+  add(given: PlayedRunPair | Broken): void {
+    if ("reason" in given) {
+      this.#counts.requests += given.requests;
+      this.#unknown[given.reason] = (this.#unknown[given.reason] ?? 0) + given.requests;
+      this.#message = given.message;
+      return;
+    }
+    const { compared } = given;
+    this.#counts.requests += compared.requests;
+    this.#counts.compared += compared.compared;
+    if (compared.unknown !== null) {
+      const { reason, requests } = compared.unknown;
+      this.#unknown[reason] = (this.#unknown[reason] ?? 0) + requests;
+    }
+    for (const difference of compared.differences) this.#addDifference(difference, given);
+    if (compared.end === null) return;
+    this.#counts.ends += 1;
+    this.#blame(compared.end, 0);
+  }
+
+  #addDifference(difference: RequestDifference, { answers }: PlayedRunPair): void {
+    const { effect, before, revision, culprit } = difference;
+    if (before === null) this.#counts.added += 1;
+    else this.#counts.changed += 1;
+    if (effect.breaksChain) this.#counts.chains += 1;
+    if (effect.breaksCache) this.#counts.caches += 1;
+    this.#counts.reasoning += effect.lostReasoning;
+    this.#blame(culprit, 1);
+    if (this.#differences.length < maxDifferences) this.#differences.push(difference);
+    if (this.#prices === null) return;
+    const more = revision === null ? null : costChange(difference, answers.get(revision), this.#prices);
+    if (more === null) this.#counts.unpriced += 1;
+    else this.#money += more;
+  }
+
+  #blame(culprit: Culprit, requests: number): void {
+    this.#first ??= culprit;
+    const name = culpritName(culprit);
+    this.#culprits.set(name, (this.#culprits.get(name) ?? 0) + requests);
+  }
+
+  resultOf(conversation: ConversationId): ConversationRegression {
+    const { changed, added, ends } = this.#counts;
+    return {
+      conversation,
+      differs: changed + added + ends > 0,
+      ...this.#counts,
+      unknown: this.#unknown,
+      money: this.#prices === null ? null : moneyText(this.#money),
+      culprits: [...this.#culprits].map(([name, requests]) => ({ name, requests })),
+      first: this.#first,
+      differences: this.#differences,
+      message: this.#message,
+    };
+  }
+}

@@ -1,0 +1,135 @@
+import { isJsonObject } from "../base/json.ts";
+import { anything, checkFlag, checkFunction, checkSignal, checkWhole, kindOf, optionsOf } from "../base/options.ts";
+import { type PriceOptions, priceOptions, pricesOf } from "../conversation/prices.ts";
+import { TurnlogStore } from "../conversation/turnlog-store.ts";
+import { checkedConversationId } from "../domain/ids.ts";
+import type { Codecs } from "../engine/planning/recorded-request.ts";
+import { type AnyEngine, checkedEngine } from "../engine/stack/engine.ts";
+import { withoutLayer } from "../replay/without-layer.ts";
+import { type ChosenConversations, chosenConversations } from "./chosen-conversations.ts";
+import { type ComparedStacks, type ContextOf, compareConversation } from "./compare-conversation.ts";
+import { type ConversationRegression, ConversationSum } from "./conversation-result.ts";
+import { type Regression, RegressionSum } from "./summary.ts";
+import type { RunSide } from "./track.ts";
+
+/** What to compare a stack with, and where. */
+export type RegressOptions = ChosenConversations &
+  PriceOptions & {
+    /** The stack to compare with; by default the recording itself. */
+    readonly compareWith?: AnyEngine;
+    /** Compares the engine without this layer with the whole engine. */
+    readonly without?: string;
+    /** Runs keep the policies that are recorded with them (mode, chain, compaction, budget); by default the engine's count. */
+    readonly recordedPolicies?: boolean;
+    /** Makes the `ctx.context` of a run; without it, runs that had one are unknown. */
+    readonly context?: ContextOf;
+    /** The codecs that read recorded answers, by name. Default: those of the store. */
+    readonly codecs?: Codecs;
+    /** Called with each conversation as soon as it is compared. */
+    readonly onConversation?: (result: ConversationRegression) => void;
+    /** Ends the comparison after the conversation under way; the result is then not complete. */
+    readonly signal?: AbortSignal;
+  };
+
+const regressOptions = optionsOf<RegressOptions>({
+  compareWith: anything,
+  without: anything,
+  recordedPolicies: checkFlag,
+  context: checkFunction,
+  codecs: anything,
+  onConversation: checkFunction,
+  signal: checkSignal,
+  conversations(what, given) {
+    if (Array.isArray(given)) return given.map(checkedConversationId);
+    throw new TypeError(`${what} is ${kindOf(given)}: give a list of ids`);
+  },
+  labels(what, given) {
+    if (isJsonObject(given) && Object.values(given).every((value) => typeof value === "string"))
+      return anything(what, given);
+    throw new TypeError(`${what} is ${kindOf(given)}: give { name: "value" }`);
+  },
+  since: anything,
+  sample: checkWhole,
+  ...priceOptions,
+});
+
+/**
+ * Compares what a changed stack would do to recorded conversations with what happened, request by request, answered from the log. It asks
+ * no provider, runs no tool, and changes nothing. It compares one conversation after another, in this thread.
+ *
+ *     const { changed, requests, first } = await regress(store, engine);
+ *     console.log(`${changed} of ${requests} requests change`, first?.name);
+ *
+ * @throws {TurnlogError} `layer-not-found` if there is no layer of the name `without`.
+ * @throws {TurnlogError} `prices-unusable` if the price file cannot be used.
+ * @throws {TypeError} if the store or an engine is not one, or an option is misspelt.
+ */
+export async function regress(
+  store: TurnlogStore,
+  engine: AnyEngine,
+  options: RegressOptions = {},
+): Promise<Regression> {
+  if (!(store instanceof TurnlogStore))
+    throw new TypeError(`regress takes a store, not ${kindOf(store)}: open one with openStore(url)`);
+  regressOptions.check("regress", options);
+  const lab = await createLab(store, engine, options);
+  const sum = new RegressionSum();
+  for await (const id of chosenConversations(store, options)) {
+    if (options.signal?.aborted === true) return sum.result(false);
+    const { result } = await lab.compare(id);
+    sum.add(result);
+    options.onConversation?.(result);
+  }
+  return sum.result(true);
+}
+
+/** Compares single conversations by the same options. */
+export type Lab = {
+  readonly compare: (id: string) => Promise<LabResult>;
+  /** What the changed stack does in these runs of a conversation, whatever it is compared with. */
+  readonly traces: (id: string, runIds: readonly string[]) => Promise<readonly RunSide["trace"][]>;
+};
+
+/** A compared conversation, and what the changed stack did in the first runs that differ. */
+export type LabResult = { readonly result: ConversationRegression; readonly traces: readonly RunSide["trace"][] };
+
+/** How many differing runs are compared with a second execution. */
+const maxTraces = 3;
+
+export async function createLab(store: TurnlogStore, engine: AnyEngine, options: RegressOptions): Promise<Lab> {
+  const stacks = stacksOf(engine, options);
+  const prices = await pricesOf("regress", options);
+  const codecs = options.codecs ?? store.codecs;
+  const pairsOf = (id: string) =>
+    compareConversation({ id: checkedConversationId(id), log: store.log, codecs }, stacks);
+  return {
+    async compare(id) {
+      const sum = new ConversationSum(prices);
+      const traces: RunSide["trace"][] = [];
+      for await (const pair of pairsOf(id)) {
+        sum.add(pair);
+        if ("reason" in pair || traces.length === maxTraces) continue;
+        if (pair.compared.differences.length > 0 || pair.compared.end !== null) traces.push(pair.now.trace);
+      }
+      return { result: sum.resultOf(checkedConversationId(id)), traces };
+    },
+    async traces(id, runIds) {
+      const traces: RunSide["trace"][] = [];
+      for await (const pair of pairsOf(id)) {
+        if ("reason" in pair || !runIds.includes(pair.now.trace.runId)) continue;
+        traces.push(pair.now.trace);
+        if (traces.length === runIds.length) break;
+      }
+      return traces;
+    },
+  };
+}
+
+function stacksOf(engine: AnyEngine, options: RegressOptions): ComparedStacks {
+  const { compareWith, without = null, recordedPolicies = false, context: contextOf = null } = options;
+  const given = checkedEngine("regress", engine);
+  const whole = without === null ? null : given;
+  const before = compareWith === undefined ? whole : checkedEngine("regress: compareWith", compareWith);
+  const now = without === null ? given : { ...given, layers: withoutLayer(given.layers, without) };
+  return { now, before, without, contextOf, recordedPolicies };
+}

@@ -1,0 +1,124 @@
+import type { Conversation } from "../conversation/conversation.ts";
+import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
+import type { ProposedEvent } from "../domain/events/recorded.ts";
+import type { Codecs } from "../engine/planning/recorded-request.ts";
+import type { SingleStep } from "../engine/run/run.ts";
+import { interceptedBy } from "../engine/run/run-options.ts";
+import type { Breakpoint, Interceptor } from "../engine/session/breakpoint.ts";
+import { mustHaveContext } from "../engine/session/errors.ts";
+import { engineWith } from "../engine/stack/adjusted-engine.ts";
+import { type EngineOptions, engineOf } from "../engine/stack/engine.ts";
+import type { ConversationView } from "../projections/conversation-view.ts";
+import { RecordedAnswers } from "./recorded-answers.ts";
+import { atRecordedEndpoints } from "./recorded-endpoints.ts";
+import { RecordedOrder } from "./recorded-order.ts";
+import { isCutOff, type RecordedRun } from "./recorded-runs.ts";
+
+/** A request that the other stack would have sent. */
+export type MadeRequest = {
+  readonly frame: string;
+  readonly request: InferenceRequestedData;
+  readonly bodyText: string;
+};
+
+/** Where the runs of a recording are made again, by which stack. */
+export type Stage = {
+  /** In a store that nobody else writes to, as it was before the run. */
+  readonly conversation: Conversation;
+  readonly engine: EngineOptions;
+  readonly codecs: Codecs;
+  /** The time of the conversation's store. */
+  readonly clock: { now: number };
+  /** The endpoints of a router's providers, by name. */
+  readonly routes: ReadonlyMap<string, string>;
+  readonly policies: (run: RecordedRun) => Pick<EngineOptions, "chain" | "budget" | "compact">;
+  readonly onRequest?: (made: MadeRequest) => void;
+  /** Called with events before they are durable. */
+  readonly onEvents?: (events: readonly ProposedEvent[]) => void;
+  readonly onStep?: (step: SingleStep) => void;
+};
+
+/** Why the recording cannot answer: it has no answer, no result of the tool or effect, or an answer of another dialect. */
+export type Unanswered = { readonly frame: string; readonly reason: "answer" | "tool" | "effect" | "codec" };
+
+/** A run as it was made again. */
+export type PlayedRun = {
+  readonly answers: RecordedAnswers;
+  /** Null if the recording answered everything. */
+  readonly unknown: Unanswered | null;
+  /** It ends where the recorded run was cut off. */
+  readonly isCut: boolean;
+};
+
+/**
+ * Makes a recorded run again, with answers from the log. The run plans, edits and records as every run does, with the recorded ids,
+ * numbers and times. No provider is asked, and no tool runs.
+ *
+ * @throws {TurnlogError} `context-missing` if the run needs a context, and the engine has none.
+ */
+export async function playAgain(stage: Stage, run: RecordedRun, view: ConversationView): Promise<PlayedRun> {
+  const { conversation, codecs, clock, onStep } = stage;
+  mustHaveContext(run, stage.engine, "replay");
+  const answers = new RecordedAnswers(run.events, { codecs, settings: view.server.settings });
+  const order = new RecordedOrder();
+  const end = new AbortController();
+  const unknowns: Unanswered[] = [];
+  const interceptor: Interceptor = async (stop) => {
+    if (stop.kind === "append") order.noteWrite(stop.phase);
+    if (stop.kind === "append" && stop.phase === "before") stage.onEvents?.(stop.entries);
+    if (stop.phase === "after" || stop.kind === "append") return null;
+    if (stop.kind === "inference") stage.onRequest?.(stop);
+    const answer = answers.answer(stop);
+    if (answer !== null) {
+      const { came, give } = answer;
+      if (came !== null) {
+        await order.turnOf(came);
+        clock.now = Math.max(clock.now, came.at);
+      }
+      return give();
+    }
+    // If the recorded run was cut off here, so is this one, and nothing is missing.
+    if (!isCutOff(run) || answers.unused.length > 0) unknowns.push(unansweredAt(stop, answers));
+    const reason = new Error("the recording ends here");
+    end.abort(reason);
+    throw reason;
+  };
+  const options = { signal: end.signal, again: true } as const;
+  await conversation
+    .run(engineOf(otherEngine(stage, run)), interceptedBy(interceptor, options, onStep))
+    .catch((error: unknown) => {
+      const isEnd =
+        error instanceof Error && "code" in error && ["run-failed", "run-cancelled"].includes(String(error.code));
+      if (!isEnd) throw error;
+    });
+  const [unknown = null] = unknowns;
+  return { answers, unknown, isCut: end.signal.aborted && unknown === null };
+}
+
+function unansweredAt(stop: Exclude<Breakpoint, { readonly kind: "append" }>, answers: RecordedAnswers): Unanswered {
+  const { frame } = stop;
+  if (stop.kind !== "inference") return { frame, reason: stop.kind };
+  return { frame, reason: answers.isOfAnotherDialect(frame, stop.request) ? "codec" : "answer" };
+}
+
+/** The other stack at the recorded endpoint, with the recorded times. */
+function otherEngine({ engine, clock, routes, policies }: Stage, run: RecordedRun): EngineOptions {
+  let inferences = 0;
+  const asked = engineWith(engine, run.started.options ?? {});
+  return {
+    ...asked,
+    ...atRecordedEndpoints(asked, run, routes),
+    ...policies(run),
+    // The times of the recorded attempts have passed.
+    sleep: async () => undefined,
+    clock: () => clock.now,
+    newId(prefix) {
+      if (prefix === "run") return run.id;
+      inferences += 1;
+      return `inf_${run.id.slice(4, 20)}${String(inferences).padStart(8, "0")}`;
+    },
+    learned: new Map(),
+    observers: [],
+    onInDoubt: null,
+  };
+}

@@ -1,0 +1,139 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { regressedConversation } from "../../src/documents/regression.ts";
+import { user } from "../../src/domain/make-block.ts";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { openStore } from "../../src/open-store.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
+import { turnlog } from "../support/cli/command-process.ts";
+import { built } from "../support/process.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+
+/** The text of a module with one layer, which says this before everything else. */
+const stackThat = (says: string, more = ""): string => `
+import { createEngine, defineMiddleware, user } from ${JSON.stringify(join(built, "index.js"))};
+import { scripted } from ${JSON.stringify(join(built, "entries/testing.js"))};
+const greet = defineMiddleware({ name: "greet", version: "2.0.0" }, (next) => (turn, ctx) => next(turn.insertOnce("greet", user(${says}), 0)));
+export const engine = createEngine({ provider: scripted([]), middleware: [greet], ...${more === "" ? "{}" : more} });
+console.log("a module may print");
+`;
+
+const containing = (text: string): unknown => expect.stringContaining(text);
+
+/** A folder with three conversations that greeted, and the command in it. */
+async function greeted() {
+  const { path: cwd, file } = temporaryFolder();
+  await using store = await openStore(`sqlite:${file("turnlog.db")}`);
+  const greet = defineMiddleware(
+    { name: "greet", version: "1.0.0" },
+    (next) => (turn) => next(turn.insertOnce("greet", user("Hello."), 0)),
+  );
+  for (const [name, label] of [
+    ["cnv_a", "ann"],
+    ["cnv_b", "bob"],
+    ["cnv_c", "ann"],
+  ] as const) {
+    const conversation = store.conversation(name);
+    await conversation.append("What time is it?");
+    await conversation.relabel({ labels: { user: label } });
+    await conversation.run(createEngine({ provider: scripted(["Noon."]), middleware: [greet] }));
+  }
+  const module = (name: string, text: string): string => {
+    writeFileSync(file(name), text);
+    return file(name);
+  };
+  return {
+    ...{ file, module, same: module("same.ts", stackThat('"Hello."')), other: module("other.ts", stackThat('"Hi."')) },
+    run: (line: string) => turnlog(["regress", ...line.split(" ")], { cwd }),
+  };
+}
+
+test("passes where nothing changes, and names the culprit where something does, in as many threads as are asked for", async () => {
+  const { run, same, other } = await greeted();
+  expect(await run(`--all --with ${same}`)).toMatchObject({
+    ...{ code: 0, stdout: "3 of 3 requests compared, and none changes\n" },
+    stderr: containing("a module may print"),
+  });
+  const changed = await run(`--all --with ${other} --jobs 2`);
+  expect(changed).toMatchObject({ code: 5 });
+  expect(changed.stdout.split("\n")).toEqual([
+    "3 of 3 requests in 3 of 3 conversations change; first culprit: greet@2.0.0, block 0",
+    ...["cnv_a", "cnv_b", "cnv_c"].map((name) => `${name}  1 request  greet@2.0.0`),
+    "",
+  ]);
+});
+
+test("names a layer that does not do the same twice", async () => {
+  const { run, module } = await greeted();
+  const { stdout, code } = await run(`cnv_a --with ${module("dicey.ts", stackThat("Math.random().toString()"))}`);
+  expect({ stdout: stdout.split("\n")[0], code }).toEqual({
+    ...{
+      code: 5,
+      stdout: "1 of 1 request in 1 of 1 conversation change; first culprit: nondeterminism:greet, block 0",
+    },
+  });
+});
+
+test("lets pass what an allowance lists, and says what it lists in vain", async () => {
+  const { run, other, file } = await greeted();
+  const listed = (conversation: string) => ({ conversation, culprit: "greet", reason: "intended" });
+  const allow = file("allow.json");
+  writeFileSync(allow, JSON.stringify({ version: 1, differences: [listed("*"), listed("cnv_gone")] }));
+  const outcome = await run(`--label user=ann --with ${other} --allow ${allow}`);
+  expect(outcome).toMatchObject({ code: 0, stdout: containing("in 2 of 2 conversations change") });
+  expect(outcome.stdout).toContain("allows what no longer differs: greet in cnv_gone");
+  writeFileSync(allow, "{}");
+  expect(await run(`--all --with ${other} --allow ${allow}`)).toMatchObject({ code: 2 });
+});
+
+test("writes a test case for each conversation, lines of JSON, and a text for a pull request", async () => {
+  const { run, other, file } = await greeted();
+  await run(
+    `--all --with ${other} --junit ${file("junit.xml")} --markdown ${file("text.md")} --report ${file("report")}`,
+  );
+  const junit = readFileSync(file("junit.xml"), "utf8");
+  expect(junit.match(/<testcase /g)).toHaveLength(3);
+  expect(junit.match(/<failure message="1 of 1 request change: greet@2.0.0">/g)).toHaveLength(3);
+  const [, ...lines] = readFileSync(file("report"), "utf8").trim().split("\n");
+  const results = lines.slice(0, 3).map((line) => regressedConversation.parse(JSON.parse(line)));
+  expect(results.map(({ differences }) => differences.length)).toEqual([1, 1, 1]);
+  expect(readFileSync(file("text.md"), "utf8")).toContain("| `greet@2.0.0` | 3 | 3 |");
+});
+
+test("refuses what is no stack, and lets a bisection skip a commit whose stack cannot be loaded", async () => {
+  const { run, module, same, other } = await greeted();
+  const broken = module("broken.ts", "export const engine = {");
+  const empty = module("empty.ts", "export const other = 1;");
+  const exiting = module("exiting.ts", "process.exit(0);");
+  expect(await run(`--all --with ${broken}`)).toMatchObject({
+    code: 2,
+    stderr: containing("cannot be loaded"),
+  });
+  expect(await run(`--all --with ${empty}`)).toMatchObject({
+    code: 2,
+    stderr: containing("exports no engine"),
+  });
+  expect(await run(`--all --with ${exiting}`)).toMatchObject({
+    code: 2,
+    stderr: containing("process.exit"),
+  });
+  expect(await run(`--all --with ${file(same, "gone.ts")}`)).toMatchObject({ code: 3 });
+  expect(await run(`--all --without greet`)).toMatchObject({
+    code: 2,
+    stderr: containing("needs --stack"),
+  });
+  expect(await run(`--all --without gret --stack ${same}`)).toMatchObject({ code: 3 });
+  expect(await run(`--with ${same}`)).toMatchObject({ code: 2 });
+  expect(await run(`--all --bisect --with ${broken}`)).toMatchObject({ code: 125 });
+  expect(await run(`--all --bisect --with ${other}`)).toMatchObject({ code: 5 });
+});
+
+test("ends, though a module keeps a server open", async () => {
+  const { run, module } = await greeted();
+  const serving = `import { createServer } from "node:http";\ncreateServer().listen(0, "127.0.0.1");\n${stackThat('"Hello."')}`;
+  expect(await run(`--all --with ${module("serving.ts", serving)}`)).toMatchObject({ code: 0 });
+});
+
+const file = (path: string, name: string): string => join(path, "..", name);
