@@ -314,7 +314,7 @@ async function say(world: World, { talk, store, calm = false }: Saying): Promise
   if (resumed?.status !== "parked") return;
   tally.parked += 1;
   if (random.chance(0.5)) return;
-  for (const { blockId } of resumed.inDoubt)
+  for (const { blockId } of resumed.waitingFor)
     await other.conversation(talk.id).settle(blockId, { how: "result", output: "settled" });
   await other
     .conversation(talk.id)
