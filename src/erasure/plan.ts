@@ -112,7 +112,7 @@ function nothingFound(target: LineTarget): TurnlogError {
   const { all: _, in: within, ...named } = target;
   if (Object.keys(named).length === 0 && within === undefined)
     return refused("nothing is named: name a conversation, a revision, a block, a text or a subject");
-  return new TurnlogError("not-found", "nothing of it was found in this store");
+  return new TurnlogError("not-found", "nothing of it was found in this store, or it was erased before");
 }
 
 /** Which forks would lose the events that they inherit, in words; null if there are none. A fork may begin after the plan was made. */

@@ -81,6 +81,10 @@ test("what cannot be meant is refused, and nothing is erased", async () => {
     ["erase nobody", 3],
     ["erase one --apply --by dpo --ground code --sign FILE:turnlog.db", 2],
     ["verify --receipt FILE:turnlog.db", 2],
+    ["verify --key FILE:a.key.pub", 2],
+    ["verify --receipt FILE:a --bundle FILE:b", 2],
+    ["verify one --receipt FILE:a", 2],
+    ["verify --bundle FILE:b --heads FILE:c", 2],
     ["delete one", 2],
   ] as const) {
     const outcome = await run(...typed.split(" "));

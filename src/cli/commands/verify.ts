@@ -30,6 +30,7 @@ export const verify = commandCode({
 
   async *run(context, { arguments: names, options }: CommandInput<Options>) {
     const { receipt, bundle, key } = options;
+    checkOptions(names, options);
     if (bundle !== undefined) {
       const { verifyBundle } = await import("../../carry/verify-bundle.ts");
       const { heads, ...found } = await verifyBundle(() => createReadStream(bundle, "utf8"));
@@ -114,6 +115,19 @@ export const verify = commandCode({
       note(`heads saved in ${savedHeads}: keep the file out of reach of those who can write the store`);
   },
 });
+
+/** @throws {UsageError} for options that another one makes void: an auditor would take them for checked. */
+function checkOptions(names: readonly string[], { receipt, bundle, key, heads, saveHeads, stack }: Options): void {
+  if (key !== undefined && receipt === undefined)
+    throw new UsageError("--key checks who signed a receipt: give --receipt FILE as well");
+  if (receipt !== undefined && bundle !== undefined)
+    throw new UsageError("--receipt and --bundle are two checks: give one of them");
+  const isOfStore = names.length > 0 || heads !== undefined || saveHeads !== undefined || stack !== undefined;
+  if (isOfStore && (receipt !== undefined || bundle !== undefined))
+    throw new UsageError(
+      "--receipt and --bundle check a file: give them without conversations, --heads, --save-heads and --stack",
+    );
+}
 
 /** The next step for a problem. */
 function nextStep(
