@@ -78,7 +78,7 @@ test("rows join the uses of a prefix if all conversations are asked for, and a b
   expect(bill.total).toEqual(whole.total);
 });
 
-test("another model, key of the cache or other instructions are another prefix, and nothing is concluded from them", async () => {
+test("another model and other instructions are another prefix, and nothing is concluded from them", async () => {
   await using world = await opened(chat);
   const { ask, cacheOf } = world;
   await ask("a");
