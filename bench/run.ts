@@ -1,5 +1,6 @@
 import { benchAppend } from "./append.ts";
 import { benchBill } from "./bill.ts";
+import { benchErasing } from "./erasing.ts";
 import { benchEventStoreDb } from "./eventstoredb.ts";
 import { benchForeign } from "./foreign.ts";
 import { benchForks } from "./forks.ts";
@@ -50,6 +51,7 @@ const parts = {
   resume: benchResume,
   projector: benchProjector,
   search: benchSearch,
+  erasing: benchErasing,
   reasoning: benchReasoning,
   eventstoredb: benchEventStoreDb,
   postgres: benchPostgres,
