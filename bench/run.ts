@@ -1,5 +1,6 @@
 import { benchAppend } from "./append.ts";
 import { benchBill } from "./bill.ts";
+import { benchErasing } from "./erasing.ts";
 import { benchEventStoreDb } from "./eventstoredb.ts";
 import { benchForeign } from "./foreign.ts";
 import { benchForks } from "./forks.ts";
@@ -52,6 +53,7 @@ const parts = {
   projector: benchProjector,
   search: benchSearch,
   studio: benchStudio,
+  erasing: benchErasing,
   reasoning: benchReasoning,
   eventstoredb: benchEventStoreDb,
   postgres: benchPostgres,
