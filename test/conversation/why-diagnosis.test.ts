@@ -113,6 +113,18 @@ test.each(Object.entries(wires))(
   },
 );
 
+test("a model that lacks diagnostics and breakpoints is asked without both", async () => {
+  const unsupported = ["prompt_cache_options", "prompt_cache_breakpoint"];
+  await using older = await world(wires.responses, { unsupported });
+  const learned: string[] = [];
+  // The first request names no answer yet, so the second one meets both.
+  for (const said of ["one", "two", "three"]) await older.ask(said, { more: { cacheBreakpoints: said !== "one" } });
+  for await (const { event } of older.conversation.events())
+    if (event.type === "CapabilityLearned") learned.push(event.data.capability);
+  expect(learned.toSorted()).toEqual(["cacheBreakpoints", "cacheDiagnostics"]);
+  expect(older.server.requests.map(({ status }) => status)).toEqual([200, 400, 400, 200, 200]);
+});
+
 test("the sums of the cache count what the provider said, and how often turnlog agrees", async () => {
   await using here = await world(wires.messages);
   await here.ask("one");

@@ -37,6 +37,9 @@ export type Reaction = {
 
 const mendedBy = (retry: Retry | null, ...consequences: readonly Consequence[]): Reaction => ({ retry, consequences });
 
+/** However many capabilities a codec names. */
+const maxReactions = 16;
+
 /** Every other kind gets one reaction. */
 const maxTimes: ReadonlyMap<string, number> = new Map([["invalid-encrypted-content", 2]]);
 
@@ -46,9 +49,12 @@ const maxTimes: ReadonlyMap<string, number> = new Map([["invalid-encrypted-conte
  */
 export function reactionTo(session: RunSession, failed: Failed): Reaction {
   const { error, request, shaped, reactions } = failed;
-  // Chained and full requests are refused for different reasons, even if the kind is the same.
-  const tried = `${error.kind} ${request.decision.strategy === "full" ? "full" : "chained"}`;
+  const lesson = session.engine.provider.codec.lessonOf?.(error, failed.settings) ?? null;
+  // Chained and full requests are refused for different reasons, even if the kind is the same; an endpoint may lack several capabilities.
+  const way = request.decision.strategy === "full" ? "full" : "chained";
+  const tried = [error.kind, way, ...(lesson === null ? [] : [lesson.capability])].join(" ");
   const times = reactions.get(tried) ?? 0;
+  if (reactions.size > maxReactions) return mendedBy(null);
   if (error.outcome !== "rejected" || times === (maxTimes.get(error.kind) ?? 1)) return mendedBy(null);
   reactions.set(tried, times + 1);
   switch (error.kind) {
@@ -70,11 +76,9 @@ export function reactionTo(session: RunSession, failed: Failed): Reaction {
       return request.decision.strategy === "full" ? mendedBy(withoutIds(shaped)) : fallBack(session, failed);
     case "invalid-encrypted-content":
       return withoutReasoning(session, failed, times === 0 ? "named" : "all");
-    default: {
+    default:
       if (isEmptyRefused(failed)) return mendedBy({ without: [{ capability: "emptyInput", reason: error.message }] });
-      const lesson = session.engine.provider.codec.lessonOf?.(error, failed.settings) ?? null;
       return mendedBy(lesson === null ? null : { without: [lesson] });
-    }
   }
 }
 
