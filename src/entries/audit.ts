@@ -36,7 +36,7 @@ export type { BlockOutline, TurnOutline } from "../domain/turn-outline.ts";
 export type { ReasoningBreak, ReasoningFate } from "../engine/planning/reasoning-survival.ts";
 export type { SentRequest } from "../engine/planning/recorded-request.ts";
 export type { Blame, BlamedVersion, BlockChange } from "../projections/blame.ts";
-export type { CacheAuthor } from "../projections/cache-author.ts";
+export type { CacheAuthor, PromptDivergence } from "../projections/cache-author.ts";
 export type { ServerContext, Unusable } from "../projections/server-contexts.ts";
 export type { CacheLifetime, CacheRules } from "../providers/caching/cache-rules.ts";
 export type { CacheCause, CacheTokens } from "../providers/caching/cache-verdict.ts";
