@@ -65,7 +65,7 @@ export async function buildOffline(folder: string): Promise<readonly string[]> {
   await using made = await rolldown({
     ...{ cwd: root, input: { offline: handler, ...Object.fromEntries(names) }, plugins: [plugin] },
     ...{ platform: "browser", resolve: { alias: { zod: join(offline, "schemas.ts") } } },
-    checks: { ineffectiveDynamicImport: false },
+    checks: { ineffectiveDynamicImport: false, pluginTimings: false },
   });
   const output = {
     ...{ minify: true, entryFileNames: "[name].js", chunkFileNames: "[name].js", codeSplitting: { groups } },

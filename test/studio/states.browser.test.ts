@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { openStore } from "../../src/open-store.ts";
+import type { OverviewDocument, Part } from "../../src/studio/page-documents.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { closeBrowser, newestId, openStudio } from "../support/studio/browser.ts";
@@ -152,6 +153,41 @@ describe("the page", () => {
     for (const go of waiting) go();
     await page.getByRole("heading", { name: /ask-first removed/ }).waitFor();
     await page.locator("#panel[aria-busy=false]").waitFor();
+  });
+
+  test("of a long conversation, what has not come yet has its place, and nothing moves when it comes", async () => {
+    await using studio = await openStudio(`sqlite:${demoStore().file("turnlog.db")}`);
+    const id = await newestId(studio.store);
+    const page = await studio.visit("/");
+    // As the handler answers about hundreds of messages: the newest two, and the newest three requests.
+    await page.route(`**/api/c/${id}`, async (route) => {
+      const answer = await route.fetch();
+      const overview = (await answer.json()) as OverviewDocument;
+      const newest = <Item>({ items, ...part }: Part<Item>, count: number) => ({
+        ...{ ...part, from: items.length - count, items: items.slice(-count) },
+      });
+      const { groups, requests } = overview;
+      const cut = { ...overview, groups: newest(groups, 2), requests: { ...requests, ...newest(requests, 3) } };
+      await route.fulfill({ response: answer, json: cut });
+    });
+    const waiting: (() => void)[] = [];
+    for (const part of ["groups", "requests"])
+      await page.route(`**/api/c/${id}/${part}?from=0`, async (route) => {
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        await route.continue();
+      });
+    await page.goto(`${studio.url}/c/${id}`);
+    const selected = page.locator(".log-row[aria-selected=true]");
+    await selected.waitFor();
+    await expect.poll(() => waiting.length).toBe(2);
+    const places = async () => [(await selected.boundingBox())?.y, await page.locator(".strip-cell").count()];
+    const before = await places();
+    expect(await page.locator(".strip-verdict").count()).toBe(3);
+    for (const go of waiting) go();
+    await page.locator(".log-row.group", { hasText: "Find me a train" }).waitFor();
+    await page.locator(".strip-verdict").nth(7).waitFor();
+    expect(await places()).toEqual(before);
+    expect(page.faults).toEqual([]);
   });
 
   test("eight tabs stay live", async () => {
