@@ -242,6 +242,9 @@ function otherEngine({ engine, clock, routes }: World, run: RecordedRun): Engine
     learned: new Map(),
     observers: [],
     onInDoubt: null,
+    // Nobody is asked: what people decided is in the recorded results.
+    ...{ approvals: null, onApproval: null },
+    tools: asked.tools.map((tool) => ({ ...tool, mayNeedApproval: false, isExternal: false })),
   };
 }
 
