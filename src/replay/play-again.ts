@@ -120,5 +120,8 @@ function otherEngine({ engine, clock, routes, policies }: Stage, run: RecordedRu
     learned: new Map(),
     observers: [],
     onInDoubt: null,
+    // Nobody is asked: what people decided is in the recorded results.
+    ...{ approvals: null, onApproval: null },
+    tools: asked.tools.map((tool) => ({ ...tool, mayNeedApproval: false, isExternal: false })),
   };
 }
