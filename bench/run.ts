@@ -17,6 +17,7 @@ import { benchProviders } from "./providers.ts";
 import { benchReasoning } from "./reasoning.ts";
 import { benchRebuild } from "./rebuild.ts";
 import { benchRecording } from "./recording.ts";
+import { benchRegress } from "./regress.ts";
 import { benchResume } from "./resume.ts";
 import { type BenchRow, isKept, report } from "./row.ts";
 import { benchSearch } from "./search.ts";
@@ -51,6 +52,7 @@ const parts = {
   providers: benchProviders,
   resume: benchResume,
   projector: benchProjector,
+  regress: benchRegress,
   search: benchSearch,
   studio: benchStudio,
   erasing: benchErasing,

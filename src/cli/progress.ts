@@ -27,12 +27,22 @@ export function createProgress({ label, write, now }: ProgressOptions): Progress
       const time = now();
       if (time - began < progressAfterMs || (drawnAt !== null && time - drawnAt < redrawMs)) return;
       drawnAt = time;
-      write(`\r\u001b[K${line(label, done, total)}`);
+      write(`\r\u001b[K${line(label, done, total)}${timeLeft(time - began, done, total)}`);
     },
     end() {
       if (drawnAt !== null) write("\r\u001b[K");
     },
   };
+}
+
+/** From when on the time left is shown: before that, it jumps. */
+const timeLeftAfterMs = 5_000;
+
+/** About how long it still takes if it goes on like this. */
+function timeLeft(passedMs: number, done: number, total: number | undefined): string {
+  if (total === undefined || done <= 0 || done >= total || passedMs < timeLeftAfterMs) return "";
+  const seconds = Math.ceil((passedMs / done) * (total - done) * 0.001);
+  return seconds < 60 ? `, ${seconds} s left` : `, ${Math.ceil(seconds / 60)} min left`;
 }
 
 const width = 30;

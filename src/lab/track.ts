@@ -12,8 +12,8 @@ import type { ConversationView } from "../projections/conversation-view.ts";
 import { playAgain, type Unanswered } from "../replay/play-again.ts";
 import { isCutOff, type RecordedRun } from "../replay/recorded-runs.ts";
 import { alignedLayers } from "./aligned-layers.ts";
+import { createOverlayStore } from "./overlay-store.ts";
 import { type AddedInstructions, type RunTrace, TraceBuilder } from "./run-trace.ts";
-import { createScratchStore } from "./scratch-store.ts";
 
 /** Why the log cannot answer a request any more. */
 export type UnknownReason =
@@ -149,7 +149,7 @@ export class Track {
   async #conversationFor({ startedRevision }: RecordedRun): Promise<Conversation> {
     if (this.#scratch !== null) return this.#scratch;
     const { reader, stream, ancestors, codecs } = this.#source;
-    const events = createScratchStore(reader.store, new Map([...ancestors, [stream, startedRevision]]));
+    const events = createOverlayStore(reader.store, new Map([...ancestors, [stream, startedRevision]]));
     const store = new TurnlogStore(events, { clock: () => this.#clock.now, codecs: [...codecs.values()] });
     // Digests of the two are compared.
     settle(events, stream, await namesOf(reader.store, stream));

@@ -7,7 +7,7 @@ import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
-import { turnlog } from "../support/cli/command-process.ts";
+import { startTurnlog, turnlog } from "../support/cli/command-process.ts";
 import { built } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
@@ -45,7 +45,13 @@ async function greeted() {
     return file(name);
   };
   return {
-    ...{ file, module, same: module("same.ts", stackThat('"Hello."')), other: module("other.ts", stackThat('"Hi."')) },
+    ...{
+      path: cwd,
+      file,
+      module,
+      same: module("same.ts", stackThat('"Hello."')),
+      other: module("other.ts", stackThat('"Hi."')),
+    },
     run: (line: string) => turnlog(["regress", ...line.split(" ")], { cwd }),
   };
 }
@@ -137,3 +143,27 @@ test("ends, though a module keeps a server open", async () => {
 });
 
 const file = (path: string, name: string): string => join(path, "..", name);
+
+test("an interruption ends it with what is known by then, marked as incomplete", async () => {
+  const { path, module } = await greeted();
+  const waiting = `${stackThat('"Hello."')}
+engine.options.layers[0] = { ...engine.options.layers[0], handle: () => () => new Promise(() => undefined) };`;
+  const line = ["regress", "--all", "--with", module("waiting.ts", waiting), "--json"];
+  const { child, ended } = startTurnlog(line, { cwd: path });
+  // What the module prints shows that it was loaded.
+  child.stderr?.once("data", () => child.kill("SIGINT"));
+  const { code, stdout } = await ended;
+  const told: unknown = JSON.parse(stdout);
+  expect({ code, told }).toMatchObject({ code: 130, told: { data: { isComplete: false, conversations: 0 } } });
+});
+
+test("the workflow of examples/ci compares a bundle", async () => {
+  const { path: cwd, module } = await greeted();
+  await turnlog(["export", "cnv_a", "cnv_b", "-o", "golden.jsonl"], { cwd });
+  module("agent.ts", stackThat('"Hello."'));
+  const workflow = readFileSync(join(import.meta.dirname, "../../examples/ci/regress.yml"), "utf8");
+  const [, line = ""] = /npx turnlog (regress .*)/.exec(workflow) ?? [];
+  expect(await turnlog(line.split(" "), { cwd })).toMatchObject({
+    ...{ code: 0, stdout: "2 of 2 requests compared, and none changes\n" },
+  });
+});

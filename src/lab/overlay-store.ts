@@ -9,14 +9,14 @@ import {
   type StoredEnvelope,
 } from "../log/ports/event-store.ts";
 
-/** How many events of a stream a scratch store shows of the store below; of other streams it shows all. */
+/** How many events of a stream an overlay shows of the store below; of other streams it shows all. */
 export type ShownEvents = ReadonlyMap<string, number>;
 
 /**
  * The events of a store as they were at some time, and in memory the events that are appended to them. Nothing is written to the store
  * below. It holds the streams of one conversation and its ancestors: it has no log, and closing it closes nothing.
  */
-export function createScratchStore(below: EventStore, shown: ShownEvents): EventStore {
+export function createOverlayStore(below: EventStore, shown: ShownEvents): EventStore {
   const appended = new Map<string, StoredEnvelope[]>();
   const heads = new Map<string, Head | null>();
 
@@ -101,5 +101,5 @@ export function createScratchStore(below: EventStore, shown: ShownEvents): Event
 }
 
 async function* nothing(): AsyncGenerator<never> {
-  // A scratch store has streams only.
+  // An overlay has streams only.
 }
