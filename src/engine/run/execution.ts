@@ -7,10 +7,11 @@ export const execution = (): ReturnType<typeof load> => (loading ??= load());
 let loading: ReturnType<typeof load> | undefined;
 
 async function load() {
-  const [{ executeRun }, { timeAfter }, { abandon, cancelAsIs, finish, mustBeFree }] = await Promise.all([
+  const [{ executeRun }, { timeAfter }, { abandon, cancelAsIs, finish }, { mustBeFree }] = await Promise.all([
     import("./run.ts"),
     import("./open-session.ts"),
     import("./take-up.ts"),
+    import("./must-be-free.ts"),
   ]);
   return { executeRun, timeAfter, abandon, cancelAsIs, finish, mustBeFree };
 }
