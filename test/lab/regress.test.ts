@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
@@ -11,6 +12,7 @@ import type { ConversationRegression } from "../../src/lab/conversation-result.t
 import { culpritName } from "../../src/lab/culprit.ts";
 import { type RegressOptions, regress } from "../../src/lab/regress.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { createWorkshop } from "../support/workshop.ts";
 
 /** A layer that adds a message, says something in the instructions, or does nothing. */
@@ -218,4 +220,22 @@ test("chooses conversations by id, label, time and sample, and always the same s
   expect(await ids({ sample: 2 })).toEqual(sample);
   expect(sample).toEqual(expect.arrayContaining([...(await ids({ sample: 1 }))]));
   await expect(regress(store, changed(stack), { sample: 0 })).rejects.toThrow(/sample is 0/);
+});
+
+test("says about how much more it costs: nothing for the same, more for a longer and less for a shorter Turn", async () => {
+  const { store } = await recorded(stack);
+  const { file } = temporaryFolder();
+  const entry = { litellm_provider: "openai", input_cost_per_token: 0.001, output_cost_per_token: 0.003 };
+  const prices = file("prices.json");
+  writeFileSync(prices, JSON.stringify({ "gpt-5.4": { ...entry, cache_read_input_token_cost: 0.0001 } }));
+  const priced = { prices, priceAs: { scripted: "gpt-5.4" } };
+  const costOf = async (greeting: string) => {
+    const engine = changed({ ...stack, middleware: [says("greet", greeting), brief, sign] });
+    const { money, unpriced } = await differences(store, engine, priced);
+    expect(unpriced).toBe(0);
+    return Number(money);
+  };
+  expect(await costOf("Hello.")).toBe(0);
+  expect(await costOf("Hello, and a very long greeting to all of you.".repeat(10))).toBeGreaterThan(0);
+  expect(await costOf(".")).toBeLessThan(0);
 });
