@@ -40,3 +40,4 @@ export type { CacheAuthor, PromptDivergence } from "../projections/cache-author.
 export type { ServerContext, Unusable } from "../projections/server-contexts.ts";
 export type { CacheLifetime, CacheRules } from "../providers/caching/cache-rules.ts";
 export type { CacheCause, CacheTokens } from "../providers/caching/cache-verdict.ts";
+export type { CacheDiagnosis } from "../providers/caching/told-diagnosis.ts";

@@ -1,6 +1,7 @@
 /** The Responses API: OpenAI's, Azure's, and that of compatible servers. */
 export type { AzureConnection } from "../providers/http/azure-endpoint.ts";
 export { type AzureResponsesOptions, azureResponses } from "../providers/responses/azure-responses.ts";
+export type { CacheBreakpoints } from "../providers/responses/cache-breakpoints.ts";
 export { openaiResponses } from "../providers/responses/openai-responses.ts";
 export { responsesCodec } from "../providers/responses/responses-codec.ts";
 export type {
