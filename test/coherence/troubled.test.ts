@@ -4,7 +4,7 @@ import { emptyTally } from "../support/coherence/tally.ts";
 import { play } from "../support/coherence/world.ts";
 import { dialects } from "../support/dialects.ts";
 
-const requestsWanted = cases(35, 200_000, 500);
+const requestsWanted = cases(60, 200_000, 500);
 const wireRequestsWanted = cases(15, 60_000, 150);
 const tally = emptyTally();
 const wireTally = emptyTally();
