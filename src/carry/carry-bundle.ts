@@ -3,10 +3,12 @@ import { linesOf } from "../base/lines.ts";
 import { anything, checkFlag, checkFunction, optionsOf } from "../base/options.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { ConversationId } from "../domain/ids.ts";
+import { orderStreams } from "../records/exports.ts";
 import { bundleLines, bundleSource, readBundleHeader } from "./bundle.ts";
 import {
   type CopiedStream,
   type CopyOptions,
+  carriedIn,
   checkOpenStores,
   copyEvents,
   copyOptions,
@@ -48,21 +50,26 @@ export async function* recordedBundle(
   {
     conversations,
     redact: isRedacted,
+    isMasked = false,
     onUnrecorded,
   }: {
     readonly conversations: readonly ConversationId[] | null;
     readonly redact: boolean;
+    /** The lines are replaced by masked ones: what leaves the store is not this bundle. */
+    readonly isMasked?: boolean;
     readonly onUnrecorded?: (reason: string) => void;
   },
 ): AsyncGenerator<string, void> {
+  const ordersBefore = await orderStreams(from.events);
   let last = "";
   for await (const line of bundleLines(source, { storeId: from.events.storeId, isRedacted })) {
     last = line;
     yield line;
   }
-  const sha256 = textOrNull(objectOf(jsonOf(last))["sha256"]);
+  const sha256 = isMasked ? null : textOrNull(objectOf(jsonOf(last))["sha256"]);
   const made = { kind: "bundle", isRedacted, sha256, storeId: null } as const;
-  await recordCarried(from, { ...made, conversations: conversations && [...conversations] }, onUnrecorded);
+  const about = { ...made, conversations: conversations && carriedIn(source) };
+  await recordCarried(from, about, { ordersBefore, onUnrecorded });
 }
 
 /**

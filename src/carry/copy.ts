@@ -8,7 +8,7 @@ import type { EventLog } from "../log/codec/event-log.ts";
 import { headOf } from "../log/codec/prepare.ts";
 import type { BlobReference } from "../log/codec/references.ts";
 import { type Envelope, type EventStore, envelopeAt, type Head, maxAppendBytes } from "../log/ports/event-store.ts";
-import { type ExportMade, recordExport } from "../records/exports.ts";
+import { type ExportMade, orderedSince, orderStreams, recordExport } from "../records/exports.ts";
 import { blobsOf, type CopySource, eventsUpTo, openStoreSource } from "./copy-source.ts";
 
 export type CopyOptions = {
@@ -64,22 +64,41 @@ export async function copyConversations(
   conversationsOptions.check("copyConversations", options);
   checkOpenStores("copyConversations takes two open stores", "them", [from, to]);
   const { conversations = null, onUnrecorded } = options;
-  const copied = await copyEvents(await openStoreSource(from.events, options.conversations), to.events, options);
+  const ordersBefore = await orderStreams(from.events);
+  const source = await openStoreSource(from.events, options.conversations);
+  const copied = await copyEvents(source, to.events, options);
   // A copy without new events reveals nothing.
   if (copied.every((stream) => stream.copied === 0)) return copied;
   const made = { kind: "copy", isRedacted: false, sha256: null, storeId: to.events.storeId } as const;
-  await recordCarried(from, { ...made, conversations: conversations && [...conversations] }, onUnrecorded);
+  const about = { ...made, conversations: conversations && carriedIn(source) };
+  await recordCarried(from, about, { ordersBefore, onUnrecorded });
   return copied;
 }
 
+/** The conversations that leave a store with those that are named: their ancestors leave it as well. */
+export const carriedIn = ({ heads }: CopySource): ConversationId[] =>
+  heads.flatMap(({ stream }) => conversationOfStream(stream) ?? []);
+
+type Carrying = {
+  /** The orders that there were before anything was read. */
+  readonly ordersBefore: ReadonlySet<string>;
+  readonly onUnrecorded?: ((reason: string) => void) | undefined;
+};
+
 /** Records in a store that conversations have left it. */
 export async function recordCarried(
-  { log }: OpenStore,
+  { log, events }: OpenStore,
   made: ExportMade,
-  onUnrecorded: (reason: string) => void = () => undefined,
+  { ordersBefore, onUnrecorded = () => undefined }: Carrying,
 ): Promise<void> {
   const reason = log === undefined ? "its events alone were given" : await recordExport(log, made);
-  if (reason !== null) onUnrecorded(reason);
+  if (reason !== null) {
+    onUnrecorded(reason);
+    return;
+  }
+  const orderId = await orderedSince(events, ordersBefore, made.conversations);
+  if (orderId !== null)
+    onUnrecorded(`the erasure ${orderId} was ordered meanwhile, and its receipt does not list this: make it again`);
 }
 
 /**

@@ -6,8 +6,8 @@ import type { Provider } from "../engine/stack/provider.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { randomId } from "../log/codec/ids.ts";
 import { forgetNames } from "../log/codec/stream-names.ts";
-import type { EventStore, Head } from "../log/ports/event-store.ts";
-import { appendRecord } from "../records/append-record.ts";
+import { type EventStore, type Head, StoreUnavailableError } from "../log/ports/event-store.ts";
+import { appendMade, appendRecord } from "../records/append-record.ts";
 import {
   type ErasureOrder,
   type ErasureOrdered,
@@ -69,6 +69,7 @@ export type Erasing = {
  *
  * @throws {TurnlogError} `erasure-refused` if a conversation has changed since it was planned, and `access-denied` if `mayErase` does not allow
  *   it; nothing was erased then.
+ * @throws {StoreUnavailableError} if the store fails. Once the order is recorded, the message names it and how to continue it.
  * @throws {TypeError} if a reason is not a code.
  */
 export async function erase(
@@ -94,11 +95,13 @@ export async function erase(
     { type: "ErasureOrdered", version: 1, data: order },
     operatorOf(order),
   );
-  const texts = store.files === undefined ? null : await textsOf(store, order);
-  const search = async (): Promise<Outcome["search"]> =>
-    (texts && (await searchFiles(store, texts, onSearch))) ?? "no-files";
-  const about = { keepsStored: keepStored, provider: provider?.deleted ?? null };
-  return finish(log, await mustRead(store, order.orderId), { ...erasing, ...about, vacuum, search });
+  return toContinue(order.orderId, async () => {
+    const texts = store.files === undefined ? null : await textsOf(store, order);
+    const search = async (): Promise<Outcome["search"]> =>
+      (texts && (await searchFiles(store, texts, onSearch))) ?? "no-files";
+    const about = { keepsStored: keepStored, provider: provider?.deleted ?? null };
+    return finish(log, await mustRead(store, order.orderId), { ...erasing, ...about, vacuum, search });
+  });
 }
 
 /**
@@ -112,7 +115,18 @@ export async function resumeErasure(log: EventLog, orderId: string, erasing: Era
   if (order.isRefused) throw refused(`the order ${orderId} was refused, and nothing was erased: plan again`);
   const notSearched = log.store.files === undefined ? "no-files" : "not-searched";
   const about = { keepsStored: false, provider: null, vacuum: false, search: async () => notSearched };
-  return finish(log, order, { ...erasing, ...about });
+  return toContinue(orderId, () => finish(log, order, { ...erasing, ...about }));
+}
+
+/** Says how to continue an order that the store has kept from being finished, such as on a full disk. */
+async function toContinue<T>(orderId: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof StoreUnavailableError)) throw error;
+    const advice = `the erasure ${orderId} is not finished: continue it with \`turnlog erase --resume ${orderId}\``;
+    throw new StoreUnavailableError(`${error.message}; ${advice}`, { cause: error });
+  }
 }
 
 async function mustRead(store: EventStore, orderId: string): Promise<ErasureOrder> {
@@ -207,12 +221,15 @@ async function finish(log: EventLog, order: ErasureOrder, finishing: Finishing):
   for (const conversation of order.conversations) {
     if (await isFenced(store, order, conversation)) continue;
     if (!(await isAt(store, conversation.id, conversation.head)))
-      throw await refuse(log, order, `${conversation.id} is not what it was when the erasure was planned`);
+      return stop(log, order, {
+        reason: `${conversation.id} is not what it was when the erasure was planned`,
+        finishing,
+      });
     left.push(conversation);
   }
   const whole = new Set(order.conversations.flatMap(({ id, places }) => (places === undefined ? [id] : [])));
   const bereft = left.length === 0 ? null : await bereftForkIn(store, whole);
-  if (bereft !== null) throw await refuse(log, order, bereft);
+  if (bereft !== null) return stop(log, order, { reason: bereft, finishing });
   const { orderId, kept } = order;
   // Of conversations that go on, later events may have made rows and long texts again.
   const again = [...left, ...order.conversations.filter(({ id }) => whole.has(id))];
@@ -222,13 +239,31 @@ async function finish(log: EventLog, order: ErasureOrder, finishing: Finishing):
     rows: again.flatMap(({ id, head }) => finishing.rowsOf(id, head.revision + 1)),
   });
   for (const { id } of left) forgetNames(store, conversationStream(id));
-  if (result.status === "conflict") throw await refuse(log, order, `${result.stream} was written to meanwhile`);
+  if (result.status === "conflict")
+    return stop(log, order, { reason: `${result.stream} was written to meanwhile`, finishing });
   const scrub = (await store.scrub?.({ force: finishing.vacuum })) ?? null;
   const search = await finishing.search();
-  const done = { at: new Date(clock()).toISOString(), ...countsOf(result, order), scrub };
   const others = result.projections.filter((name) => !finishing.projections.has(name));
-  const receipt = await receiptOf(store, order, { done, search, provider, keepsStored, others });
-  const finished = { type: "ErasureFinished", version: 1, data: { receipt } };
-  await appendRecord(log, erasureStream(orderId), finished, operatorOf(order));
-  return receipt;
+  const finished = await appendMade(log, erasureStream(orderId), {
+    async make() {
+      // Another process may have continued the order meanwhile, and the counts include what it did.
+      const newest = await mustRead(store, orderId);
+      const done = { at: new Date(clock()).toISOString(), ...countsOf(result, newest), scrub };
+      const receipt = await receiptOf(store, newest, { done, search, provider, keepsStored, others });
+      return { type: "ErasureFinished", version: 1, data: { receipt } };
+    },
+    actor: operatorOf(order),
+  });
+  return finished.data.receipt;
+}
+
+/** Ends an order that cannot be carried out, unless another process has just carried it out: then this one continues it. */
+async function stop(
+  log: EventLog,
+  order: ErasureOrder,
+  { reason, finishing }: { readonly reason: string; readonly finishing: Finishing },
+): Promise<ErasureReceipt> {
+  const [first] = order.conversations;
+  if (first !== undefined && (await isFenced(log.store, order, first))) return finish(log, order, finishing);
+  throw await refuse(log, order, reason);
 }

@@ -154,7 +154,20 @@ async function addTexts(store: EventStore, places: LinePlaces, { id, search }: S
       continue;
     }
     for (const line of contentLines(envelope))
-      if (!line.isErased && (await search.isIn(store, envelope, line.content))) places.add(id, envelope, line);
+      if (!line.isErased && (await isIn(store, search, { envelope, line }))) places.add(id, envelope, line);
+  }
+}
+
+type Looked = { readonly envelope: StoredEnvelope; readonly line: ContentLine };
+
+/** A line whose long text is missing because another erasure has just removed it contains nothing any more. */
+async function isIn(store: EventStore, search: TextSearch, { envelope, line }: Looked): Promise<boolean> {
+  try {
+    return await search.isIn(store, envelope, line.content);
+  } catch (error) {
+    const now = await envelopeAt(store, envelope.stream, envelope.revision);
+    if (now !== null && now.data !== envelope.data) return false;
+    throw error;
   }
 }
 

@@ -3,7 +3,7 @@ import { countLines } from "../domain/events/erased-places.ts";
 import { conversationStream } from "../domain/ids.ts";
 import { type ErasureResult, type EventStore, envelopeAt } from "../log/ports/event-store.ts";
 import type { ErasureOrder } from "../records/erasures.ts";
-import { exportsOf } from "../records/exports.ts";
+import { exportsOf, type RecordedExport } from "../records/exports.ts";
 import { type ErasureReceipt, erasureReceiptSchema } from "./receipt.ts";
 
 /** The outcome of the steps of an erasure, for its receipt. */
@@ -33,7 +33,7 @@ export async function receiptOf(store: EventStore, order: ErasureOrder, outcome:
   }
   const exports = (await exportsOf(store, ids)).filter(({ at }) => at <= order.orderedAt);
   const { done, search, provider } = outcome;
-  const leftOver = leftOf(order, { ...outcome, exports: exports.length });
+  const leftOver = leftOf(order, { ...outcome, exports: exports.filter((each) => mayContain(each, order)).length });
   return {
     finished: leftOver.length === 0,
     ...{ format: "turnlog-erasure-receipt", version: 1, orderId: order.orderId, storeId: store.storeId },
@@ -43,6 +43,18 @@ export async function receiptOf(store: EventStore, order: ErasureOrder, outcome:
     ...{ search, leftOver },
     exports: exports.map((each) => ({ ...each, conversations: each.conversations && [...each.conversations] })),
   };
+}
+
+/**
+ * Whether an export may contain something of what an order erased (decision 0123). Of lines, a redacted bundle has the commitments only. Of a
+ * conversation that is erased as a whole it has the facts as well, and of one in `json` digests.
+ */
+function mayContain({ kind, isRedacted, sha256, conversations }: RecordedExport, order: ErasureOrder): boolean {
+  // A page is no bundle: its masks say how long a text was.
+  if (kind !== "bundle" || !isRedacted || sha256 === null) return true;
+  return order.conversations.some(
+    ({ id, places }) => places === undefined && (conversations === null || conversations.includes(id)),
+  );
 }
 
 function leftOf(

@@ -1,7 +1,8 @@
 import { canonicalJson } from "../base/canonical-json.ts";
 import type { JsonValue } from "../base/json.ts";
-import { type EventStore, envelopeAt, StoreUnavailableError } from "../log/ports/event-store.ts";
-import type { PlacedRow, ViewBuild, ViewRow } from "../log/ports/view-store.ts";
+import { linesErased } from "../log/codec/erased.ts";
+import { comparePositions, type EventStore, envelopeAt, StoreUnavailableError } from "../log/ports/event-store.ts";
+import type { Checkpoint, PlacedRow, ViewBuild, ViewRow } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
 import { isOfThisLog, publishedBuild, readRows, untilUndisturbed, type Work } from "./build.ts";
 import { foldKey, foldStream } from "./key-fold.ts";
@@ -21,6 +22,7 @@ function mismatchedRow<View>(work: Work, projection: Projection<View>, key: stri
     const row = await savedRow(work, build, key);
     const state = await foldKey(work, projection, { key, checkpoint: build.checkpoint });
     if (row?.quarantine != null || isSame(row, state && placedRow(projection, state))) return null;
+    if (row === null && (await isToBeMade(work, projection.streamOf?.(key) ?? key, build.checkpoint))) return null;
     return (await isStill(work, build)) ? { key, revision: state?.revision ?? 0 } : "disturbed";
   });
 }
@@ -39,10 +41,20 @@ export function mismatchedRowOf<View>(
       const { key, revision } = state;
       const row = await savedRow(work, build, key);
       if (row?.quarantine != null || isSame(row, placedRow(projection, state))) continue;
+      if (row === null && (await isToBeMade(work, stream, build.checkpoint))) continue;
       return (await isStill(work, build)) ? { key, revision } : "disturbed";
     }
     return null;
   });
+}
+
+/** Whether an erasure after the checkpoint deleted the rows of a stream: the next catch-up makes them again. */
+async function isToBeMade({ store }: Work, stream: string, checkpoint: Checkpoint | null): Promise<boolean> {
+  for await (const { type, position } of store.readStream(stream, { direction: "backwards" })) {
+    if (checkpoint !== null && comparePositions(position, checkpoint.position) <= 0) return false;
+    if (type === linesErased) return true;
+  }
+  return false;
 }
 
 /** Rows without events. */

@@ -5,6 +5,7 @@ import { decodeData } from "../log/codec/data.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { appendRecord } from "./append-record.ts";
+import { erasureStream, readErasureOrder } from "./erasures.ts";
 
 /** The stream that records exports of the store. */
 const exportsStream = "exports";
@@ -18,7 +19,7 @@ export const exportMadeSchema = z.strictObject({
   /** Null for all conversations at that time. */
   conversations: z.array(conversationIdSchema).nullable(),
   isRedacted: z.boolean(),
-  /** For a bundle, the SHA-256 in its last line, which identifies the file. */
+  /** For a bundle, the SHA-256 in its last line, which identifies the file. Null for a redacted page. */
   sha256: z.string().nullable(),
   /** For a copy, the id of the other store. */
   storeId: z.string().nullable(),
@@ -39,6 +40,27 @@ export async function recordExport(log: EventLog, made: ExportMade): Promise<str
   } catch (error) {
     return messageOf(error);
   }
+}
+
+/** The streams of all erasure orders of a store. */
+export async function orderStreams(store: EventStore): Promise<ReadonlySet<string>> {
+  const streams = new Set<string>();
+  for await (const { stream } of store.heads(erasureStream(""))) streams.add(stream);
+  return streams;
+}
+
+/** An erasure that was ordered since there were only these orders, and concerns an export; null if there is none. */
+export async function orderedSince(
+  store: EventStore,
+  before: ReadonlySet<string>,
+  conversations: readonly ConversationId[] | null,
+): Promise<string | null> {
+  for (const stream of await orderStreams(store)) {
+    const order = before.has(stream) ? null : await readErasureOrder(store, stream.slice(erasureStream("").length));
+    if (order?.conversations.some(({ id }) => conversations === null || conversations.includes(id)) === true)
+      return order.orderId;
+  }
+  return null;
 }
 
 /** The exports that included these conversations, or all; oldest first. */

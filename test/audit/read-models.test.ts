@@ -30,7 +30,7 @@ async function world() {
 
 type World = Awaited<ReturnType<typeof world>>;
 
-async function verified({ store, readModels }: World): Promise<readonly string[]> {
+async function verified({ store, readModels }: Pick<World, "store" | "readModels">): Promise<readonly string[]> {
   const lines: string[] = [];
   for await (const { conversation, problem } of verifyStore(store.events, { codecs, readModels }))
     if (problem !== null) lines.push(`${conversation}@${problem.revision} ${problem.kind}: ${problem.message}`);
@@ -57,6 +57,24 @@ test("rows that are what their events give are right, also when events came sinc
   await here.store.conversation("cnv_other").append("More");
   await here.store.conversation("cnv_newer").append("Newer");
   expect(await verified(here)).toEqual([]);
+});
+
+test("rows that an erasure deleted are right until the next catch-up makes them again, and one that others lost is named", async () => {
+  const events = createMemoryStore();
+  const { views } = events;
+  const store = new TurnlogStore(events);
+  const readModels = [createProjector(store.events, conversationList), createProjector(store.events, searchTexts)];
+  await store.conversation("cnv_journey").append("My number is 555-0199.");
+  await store.conversation("cnv_other").append("Hi");
+  for (const model of readModels) await model.catchUp();
+  await store.erase(await store.planErasure({ texts: ["555-0199"] }), { by: "dpo", ground: "gdpr-17" });
+  const here = { store, readModels };
+  expect(await verified(here)).toEqual([]);
+  await change(views, "conversation-cnv_other", () => ({ key: "conversation-cnv_ghost" }));
+  expect(await verified(here)).toContainEqual(expect.stringMatching(/^cnv_ghost@0 view: /));
+  for (const model of readModels) await model.catchUp();
+  await change(views, "conversation-cnv_journey", () => ({ view: "{}" }));
+  expect(await verified(here)).toContainEqual(expect.stringMatching(/^cnv_journey@2 view: /));
 });
 
 test("a row of the search index that says something else, and one that no event gives, are named", async () => {

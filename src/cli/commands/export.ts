@@ -33,7 +33,8 @@ export const exportBundle = commandCode({
     const conversations = await findConversations(store, names);
     const source = await openStoreSource(store.events, conversations);
     const onUnrecorded = (reason: string): void => context.note(`the store did not record the export: ${reason}`);
-    const lines = recordedBundle(store, source, { conversations, redact: isRedacted, onUnrecorded });
+    const isMasked = html !== undefined && isRedacted;
+    const lines = recordedBundle(store, source, { conversations, redact: isRedacted, isMasked, onUnrecorded });
     const counts = { conversations, streams: source.heads.length, events: eventsIn(source), isRedacted };
     if (html !== undefined) {
       await writePage(context, html, {
