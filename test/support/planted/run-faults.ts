@@ -169,7 +169,7 @@ export const askedFaults: readonly PlantedFault[] = [
   },
   {
     of: "a run is taken from an owner that lives, because it was silent",
-    file: "engine/run/take-up.ts",
+    file: "engine/run/must-be-free.ts",
     find: 'if (life === "alive") throw new RunInProgressError(run.id, owner, goneAfterMs(store, owner));',
     put: "",
     suite: "engine/run/ownership",
@@ -183,7 +183,7 @@ export const askedFaults: readonly PlantedFault[] = [
   },
   {
     of: "a run that its owner went on with while another process waited is taken up",
-    file: "engine/run/take-up.ts",
+    file: "engine/run/must-be-free.ts",
     find: 'if (!isSame || (life === "dead" && stream.lastRunRevision !== seen)) throw new ConversationMovedError();',
     put: "",
     suite: "engine/run/waited-owner",
