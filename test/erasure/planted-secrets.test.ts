@@ -8,7 +8,7 @@ import { leftIn, type Planted, plant } from "../support/erasure/plant.ts";
 import { takeSnapshots } from "../support/log/take-snapshots.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
-const secretsWanted = cases(30, 1_000, 300);
+const secretsWanted = cases(30, 1_000, 170);
 const why = { by: "dpo", ground: "gdpr-17" } as const;
 const ways = ["texts", "whole", "subject"] as const;
 

@@ -9,7 +9,7 @@ import { foundIn } from "../support/erasure/secrets.ts";
 import { startAside } from "../support/process.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
-const rounds = cases(3, 600, 60);
+const rounds = cases(3, 600, 15);
 const why = { by: "dpo", ground: "gdpr-17" } as const;
 const texts = z.array(z.string());
 const seenSchema = z.object({

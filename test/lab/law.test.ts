@@ -9,7 +9,7 @@ import { RegressionSum } from "../../src/lab/summary.ts";
 import { firstSeed, isTelling, seeds } from "../support/cases.ts";
 import { plantedKinds, randomLab } from "../support/lab/random-lab.ts";
 
-const stores = seeds(7, 1_000, 170);
+const stores = seeds(7, 1_000, 60);
 const tally: Record<string, number> = { stores: 0, requests: 0, compared: 0, culprits: 0 };
 
 afterAll(() => {
