@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "../src/base/json.ts";
 import { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { blockFromJson, blockJsonSchema, blockToJson } from "../src/domain/block-json.ts";
-import { plainNames } from "../src/domain/block-names.ts";
+import type { BlockNames } from "../src/domain/block-names.ts";
 import { user } from "../src/domain/make-block.ts";
 import type { Turn } from "../src/domain/turn.ts";
 import { buildRequest, newRequest } from "../src/engine/planning/build-request.ts";
@@ -58,17 +58,22 @@ export async function benchPlanning(): Promise<readonly BenchRow[]> {
 
 const decisions = 2_000;
 
-type Sample = { readonly turn: Turn; readonly view: ConversationView; readonly engine: Engine };
+type Sample = {
+  readonly turn: Turn;
+  readonly view: ConversationView;
+  readonly engine: Engine;
+  readonly names: BlockNames;
+};
 
 async function sample(blocks: number): Promise<Sample> {
   const conversation = new TurnlogStore(createMemoryStore()).conversation();
   const engine = await chat(conversation, { exchanges: blocks / 2, bytes: 2_000 });
   const { view, turn } = await (await conversation.at(-1)).load();
-  return { turn, view, engine };
+  return { turn, view, engine, names: await conversation.names() };
 }
 
 /** Many decisions, each with two new blocks. */
-function decide({ turn, view, engine }: Sample, { looksAtCache = false } = {}): void {
+function decide({ turn, view, engine, names }: Sample, { looksAtCache = false } = {}): void {
   const { provider, chain } = engine.options;
   const latest = view.latest.get(provider.scope);
   if (latest === undefined) throw new Error("the endpoint is to have answered");
@@ -77,7 +82,7 @@ function decide({ turn, view, engine }: Sample, { looksAtCache = false } = {}): 
     endpoint: provider,
     settings: () => settings,
     capabilities: learnedCapabilities(provider, view),
-    names: plainNames,
+    names,
     policy: { ...defaultChainPolicy, ...chain },
     now: new Date().toISOString(),
   });
