@@ -1,17 +1,22 @@
 /**
- * Builds the studio's page, and its handler for a page without a server, into `dist/studio`: `node tools/build-page.ts [--if-missing]`.
+ * Builds the studio's page, and its handler for a page without a server, into `dist/studio`: `node tools/build-page.ts [--if-missing]`, which also
+ * builds a page anew whose sources have changed.
  */
-import { existsSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { build } from "vite";
-import { licencesOf } from "./build.ts";
+import { digestOf, licencesOf } from "./build.ts";
 import { buildOffline } from "./build-offline.ts";
 
 const root = join(import.meta.dirname, "..");
 const folder = join(root, "dist/studio");
+/** The digest of the sources that the page was built from. It is not beside the page, because the package has all files there. */
+const stamp = join(root, "node_modules/.cache/studio-page.txt");
 
 export async function buildPage({ ifMissing = false }: { readonly ifMissing?: boolean } = {}): Promise<void> {
-  if (ifMissing && existsSync(join(folder, "LICENSES.txt"))) return;
+  const sources = digestOf(["src/**/*.ts", "studio/**/*.{ts,tsx,css,html,svg}", "tools/build-*.ts"]);
+  const isBuilt = existsSync(join(folder, "LICENSES.txt")) && existsSync(stamp);
+  if (ifMissing && isBuilt && readFileSync(stamp, "utf8") === sources) return;
   const configFile = join(root, "studio/vite.config.ts");
   const modules = new Set<string>();
   const plugins = [
@@ -36,6 +41,8 @@ export async function buildPage({ ifMissing = false }: { readonly ifMissing?: bo
   }
   for (const id of await buildOffline(folder)) modules.add(id);
   writeFileSync(join(folder, "LICENSES.txt"), licencesOf(modules));
+  mkdirSync(dirname(stamp), { recursive: true });
+  writeFileSync(stamp, sources);
 }
 
 if (import.meta.main) await buildPage({ ifMissing: process.argv.includes("--if-missing") });

@@ -76,7 +76,7 @@ function stampOf(folder: string): Stamp | null {
 const writeStamp = (folder: string, stamp: Stamp): void =>
   writeFileSync(join(folder, stampFile), `${JSON.stringify(stamp)}\n`);
 
-function digestOf(patterns: readonly string[]): string {
+export function digestOf(patterns: readonly string[]): string {
   const hash = createHash("sha256");
   const files = globSync([...patterns, "tools/build.ts", "package.json", "package-lock.json"], { cwd: root });
   for (const file of files.toSorted()) hash.update(`${file}\n`).update(readFileSync(join(root, file)));
