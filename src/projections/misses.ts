@@ -15,6 +15,8 @@ export type EarlierAnswer = {
   readonly firstMs: number | null;
   /** All input, cached included; null if it was not reported. */
   readonly input: number | null;
+  /** The lifetime of the entries that it wrote, or read again: `5m`, `1h`. Absent if the provider named none, or several. */
+  readonly lifetime?: string;
 };
 
 /** What is known of a request when its answer has come. */
@@ -95,6 +97,13 @@ const withAnswer = (earlier: readonly EarlierAnswer[], answer: EarlierAnswer): r
   answer,
 ];
 
+/** The lifetime that an answer names; one that wrote nothing goes on with the entries of the answer before it. */
+function lifetimeIn({ cacheWritten = {} }: Counts, before: EarlierAnswer | undefined): Pick<EarlierAnswer, "lifetime"> {
+  const written = Object.entries(cacheWritten).flatMap(([name, tokens]) => (tokens > 0 ? [name] : []));
+  const [named = before?.lifetime, other] = written;
+  return named === undefined || named === "any" || other !== undefined ? {} : { lifetime: named };
+}
+
 /** The decision of a request; one of an older version may have been looked at since. */
 export function plannedAs(
   { inferenceId, decision }: Pick<InferenceRequestedData, "inferenceId" | "decision">,
@@ -146,7 +155,15 @@ export function judge(
   const model = counts.served ?? declared ?? "";
   const { at = answeredAt, loss, details, prefix = null } = planned ?? {};
   const against = earlier.find((each) => each.inferenceId === loss?.against) ?? null;
-  view.earlier = withAnswer(earlier, { inferenceId, at, answeredAt, firstMs, input: counts.input ?? null });
+  const lifetime = lifetimeIn(counts, earlier.at(-1));
+  view.earlier = withAnswer(earlier, {
+    inferenceId,
+    at,
+    answeredAt,
+    firstMs,
+    input: counts.input ?? null,
+    ...lifetime,
+  });
   if (prefix !== null && planned !== undefined) {
     const atMs = misses.msOf(at);
     const readableFrom = firstMs === null ? misses.msOf(answeredAt) : atMs + firstMs;

@@ -94,7 +94,7 @@ function byTime({ at, against }: Told, { lifetimes }: CacheRules): string | null
   const [now, then] = [Date.parse(at), Date.parse(against.at)];
   const answerAt = against.firstMs === null ? Date.parse(against.answeredAt) : then + against.firstMs;
   if (answerAt > now) return "not-yet-readable";
-  const { leastMs = null, mostMs = null } = lifetimes["default"] ?? {};
+  const { leastMs = null, mostMs = null } = lifetimes[against.lifetime ?? "default"] ?? lifetimes["default"] ?? {};
   const idleMs = now - then;
   if (mostMs !== null && idleMs > mostMs) return "expired";
   return leastMs !== null && idleMs > leastMs ? "maybe-expired" : null;

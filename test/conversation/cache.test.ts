@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { lens } from "../../src/middleware/lens.ts";
+import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
 import {
   type CachedProvider,
   type CachedWorld,
@@ -79,6 +80,24 @@ test("misses are listed by cause and author, the dearest first, and a bill by la
   ]);
   const whole = await store.bill({ prices: file("prices.json") });
   expect(bill.total).toEqual(whole.total);
+});
+
+test("a miss within the lifetime that was asked for is not told as expired", async () => {
+  const hour = 60 * minute;
+  const facts = { lifetimesMs: { default: 5 * minute, "5m": 5 * minute, "1h": hour } };
+  const kept: CachedProvider = {
+    ...messages,
+    provider: (url, { model }) =>
+      anthropic({ model, apiKey: "none", baseURL: url, cache: { ttl: "1h" }, transport: "json" }),
+  };
+  await using world = await cachedWorld(messages, { facts });
+  await ask(world, kept, "one");
+  await ask(world, kept, "two", { idle: 20 });
+  world.server.inject({ kind: "evict" });
+  await ask(world, kept, "three", { idle: 20 });
+  await ask(world, kept, "four", { idle: 70 });
+  const { misses } = await world.store.cache();
+  expect(misses.map(({ cause }) => cause).toSorted()).toEqual(["expired", "unexplained"]);
 });
 
 test.each(Object.entries(cachedProviders))(

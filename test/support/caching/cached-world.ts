@@ -93,7 +93,7 @@ export async function cachedWorld(
   const shared = { ...plain, boundaries, ...facts } as const;
   const server = await startReferenceServer({
     ...{ seed: "why", now: () => workshop.clock.now },
-    caches: { [front]: { ...shared, lifetimesMs } },
+    caches: { [front]: { lifetimesMs, ...shared } },
   });
   const bounds = { leastMs: lifetimeMs, mostMs: lifetimeMs };
   const { minimumTokens = 0, stepTokens = 1, lookback = 20 } = shared;
