@@ -263,7 +263,7 @@ async function stop(
   order: ErasureOrder,
   { reason, finishing }: { readonly reason: string; readonly finishing: Finishing },
 ): Promise<ErasureReceipt> {
-  const [first] = order.conversations;
-  if (first !== undefined && (await isFenced(log.store, order, first))) return finish(log, order, finishing);
-  throw await refuse(log, order, reason);
+  for (const each of order.conversations)
+    if (!(await isFenced(log.store, order, each))) throw await refuse(log, order, reason);
+  return finish(log, order, finishing);
 }

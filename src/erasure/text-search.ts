@@ -39,7 +39,7 @@ export class TextSearch {
     if (this.#isSaidIn(content)) return true;
     // Arguments of calls are kept as the model wrote them.
     const isEscaped = content.includes("\\u") || content.includes("\\/");
-    return isEscaped && this.#isSaidIn(content.replace(escapes, fromEscape).replace(/\\+\//g, "/"));
+    return isEscaped && this.#isSaidIn(content.replace(escapes, fromEscape).replace(escapedSlashes, "/"));
   }
 
   #isSaidIn(content: string): boolean {
@@ -88,8 +88,9 @@ const formsOf = (text: string): readonly string[] => {
   return [...new Set(forms)];
 };
 
-/** A letter that JSON need not escape, at any depth of JSON in JSON. */
-const escapes = /\\+u([0-9a-f]{4})/gi;
+/** A letter that JSON need not escape, at any depth of JSON in JSON. Each run of backslashes is looked at once, however long it is. */
+const escapes = /(?<!\\)\\+u([0-9a-f]{4})/gi;
+const escapedSlashes = /(?<!\\)\\+\//g;
 function fromEscape(written: string, digits: string): string {
   const code = Number.parseInt(digits, 16);
   // Those that JSON has to escape are so in the forms of a text as well.

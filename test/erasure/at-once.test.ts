@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { copyConversations } from "../../src/carry/copy.ts";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
+import { conversationIdSchema } from "../../src/domain/ids.ts";
 import type { ErasureReceipt } from "../../src/erasure/receipt.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { erasureOrders, unfinishedErasures } from "../../src/records/erasures.ts";
@@ -193,3 +195,22 @@ async function orders(store: EventStore) {
   for await (const order of erasureOrders(store)) all.push(order);
   return all;
 }
+
+test("a copy of one conversation of an order whose process died refuses to continue it, because it lacks the other", async () => {
+  const one = createMemoryStore();
+  const store = await filled(one);
+  const died = {
+    ...one,
+    [Symbol.asyncDispose]: () => one.close(),
+    scrub: () => Promise.reject(new Error("it died")),
+  };
+  await expect(new TurnlogStore(died).erase(await store.planErasure(plans.text), why)).rejects.toThrow("it died");
+  const [order] = await orders(one);
+  for (const id of ["talk", "aside"]) {
+    await using copy = new TurnlogStore(createMemoryStore());
+    await copyConversations(store, copy, { conversations: [conversationIdSchema.parse(id)] });
+    await expect(copy.resumeErasure(order?.orderId ?? "")).rejects.toMatchObject({ code: "erasure-refused" });
+  }
+  expect((await store.resumeErasure(order?.orderId ?? "")).finished).toBe(true);
+  await one.close();
+});
