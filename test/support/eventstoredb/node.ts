@@ -95,12 +95,7 @@ export class Node implements NodeContext {
       socket.on("error", () => socket.destroy());
       injector.injectConnection(socket);
     });
-    await new Promise<void>((resolve, reject) => {
-      tcp.once("error", reject);
-      tcp.listen(this.#port, LOOPBACK, resolve);
-    });
-    const address = tcp.address();
-    if (typeof address === "object" && address !== null) this.#port = address.port;
+    this.#port = this.#port === 0 ? await bindFreePort(tcp) : await bind(tcp, this.#port);
     this.#running = { grpc, tcp };
   }
 
@@ -248,5 +243,29 @@ export class Node implements NodeContext {
 
   #announce(): void {
     for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+const bind = (tcp: TcpServer, port: number): Promise<number> =>
+  new Promise((resolve, reject) => {
+    tcp.once("error", reject);
+    tcp.listen(port, LOOPBACK, () => {
+      tcp.off("error", reject);
+      resolve(port);
+    });
+  });
+
+/**
+ * Binds one of the ports that systems do not give to outgoing connections. While a node is away, a connection could otherwise get its port, even
+ * one that tries to reach it, which then connects to itself.
+ */
+async function bindFreePort(tcp: TcpServer): Promise<number> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await bind(tcp, 20_000 + Math.floor(Math.random() * 12_000));
+    } catch (error) {
+      const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+      if (!isTaken || attempt === 50) throw error;
+    }
   }
 }
