@@ -51,21 +51,33 @@ export type ConversationRegression = RegressionCounts & {
 /** How many differences of a conversation a report lists. */
 const maxDifferences = 20;
 
+const countNames = [
+  ...(["requests", "compared", "changed", "added", "ends"] as const),
+  ...(["chains", "caches", "reasoning", "unpriced"] as const),
+] as const;
+
+/** What is counted of a conversation, and added up over all. */
+export class RegressionCounter {
+  readonly counts: Record<(typeof countNames)[number], number> = {
+    ...{ requests: 0, compared: 0, changed: 0, added: 0, ends: 0 },
+    ...{ chains: 0, caches: 0, reasoning: 0, unpriced: 0 },
+  };
+  readonly unknown: Record<string, number> = {};
+
+  add(other: Pick<RegressionCounts, (typeof countNames)[number] | "unknown">): void {
+    for (const name of countNames) this.counts[name] += other[name];
+    for (const [reason, requests] of Object.entries(other.unknown)) this.addUnknown(reason, requests);
+  }
+
+  addUnknown(reason: string, requests: number): void {
+    this.unknown[reason] = (this.unknown[reason] ?? 0) + requests;
+  }
+}
+
 /** Adds up the runs of a conversation. */
 export class ConversationSum {
   readonly #prices: PriceFile | null;
-  readonly #counts = {
-    requests: 0,
-    compared: 0,
-    changed: 0,
-    added: 0,
-    ends: 0,
-    chains: 0,
-    caches: 0,
-    reasoning: 0,
-    unpriced: 0,
-  };
-  readonly #unknown: Record<string, number> = {};
+  readonly #counter = new RegressionCounter();
   readonly #culprits = new Map<string, number>();
   readonly #differences: RequestDifference[] = [];
   #first: Culprit | null = null;
@@ -78,36 +90,35 @@ export class ConversationSum {
 
   add(given: PlayedRunPair | Broken): void {
     if ("reason" in given) {
-      this.#counts.requests += given.requests;
-      this.#unknown[given.reason] = (this.#unknown[given.reason] ?? 0) + given.requests;
+      this.#counter.counts.requests += given.requests;
+      this.#counter.addUnknown(given.reason, given.requests);
       this.#message = given.message;
       return;
     }
     const { compared } = given;
-    this.#counts.requests += compared.requests;
-    this.#counts.compared += compared.compared;
-    if (compared.unknown !== null) {
-      const { reason, requests } = compared.unknown;
-      this.#unknown[reason] = (this.#unknown[reason] ?? 0) + requests;
-    }
+    const { counts } = this.#counter;
+    counts.requests += compared.requests;
+    counts.compared += compared.compared;
+    if (compared.unknown !== null) this.#counter.addUnknown(compared.unknown.reason, compared.unknown.requests);
     for (const difference of compared.differences) this.#addDifference(difference, given);
     if (compared.end === null) return;
-    this.#counts.ends += 1;
+    counts.ends += 1;
     this.#blame(compared.end, 0);
   }
 
   #addDifference(difference: RequestDifference, { answers }: PlayedRunPair): void {
     const { effect, before, revision, culprit } = difference;
-    if (before === null) this.#counts.added += 1;
-    else this.#counts.changed += 1;
-    if (effect.breaksChain) this.#counts.chains += 1;
-    if (effect.breaksCache) this.#counts.caches += 1;
-    this.#counts.reasoning += effect.lostReasoning;
+    const { counts } = this.#counter;
+    if (before === null) counts.added += 1;
+    else counts.changed += 1;
+    if (effect.breaksChain) counts.chains += 1;
+    if (effect.breaksCache) counts.caches += 1;
+    counts.reasoning += effect.lostReasoning;
     this.#blame(culprit, 1);
     if (this.#differences.length < maxDifferences) this.#differences.push(difference);
     if (this.#prices === null) return;
     const more = revision === null ? null : costChange(difference, answers.get(revision), this.#prices);
-    if (more === null) this.#counts.unpriced += 1;
+    if (more === null) counts.unpriced += 1;
     else this.#money += more;
   }
 
@@ -118,12 +129,13 @@ export class ConversationSum {
   }
 
   resultOf(conversation: ConversationId): ConversationRegression {
-    const { changed, added, ends } = this.#counts;
+    const { counts, unknown } = this.#counter;
+    const { changed, added, ends } = counts;
     return {
       conversation,
       differs: changed + added + ends > 0,
-      ...this.#counts,
-      unknown: this.#unknown,
+      ...counts,
+      unknown,
       money: this.#prices === null ? null : moneyText(this.#money),
       culprits: [...this.#culprits].map(([name, requests]) => ({ name, requests })),
       first: this.#first,

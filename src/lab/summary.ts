@@ -1,6 +1,6 @@
 import type { Picodollars } from "../base/dollars.ts";
 import type { ConversationId } from "../domain/ids.ts";
-import type { ConversationRegression, RegressionCounts } from "./conversation-result.ts";
+import { type ConversationRegression, RegressionCounter, type RegressionCounts } from "./conversation-result.ts";
 import type { Culprit } from "./culprit.ts";
 import { moneyOf, moneyText } from "./money-text.ts";
 
@@ -22,18 +22,7 @@ export type Regression = RegressionCounts & {
 
 /** Adds up conversations, in any order. It keeps no conversation. */
 export class RegressionSum {
-  readonly #counts = {
-    requests: 0,
-    compared: 0,
-    changed: 0,
-    added: 0,
-    ends: 0,
-    chains: 0,
-    caches: 0,
-    reasoning: 0,
-    unpriced: 0,
-  };
-  readonly #unknown: Record<string, number> = {};
+  readonly #counter = new RegressionCounter();
   readonly #culprits = new Map<string, { conversations: number; requests: number }>();
   #conversations = 0;
   #differing = 0;
@@ -43,9 +32,7 @@ export class RegressionSum {
 
   add(result: ConversationRegression): void {
     this.#conversations += 1;
-    for (const name of countNames) this.#counts[name] += result[name];
-    for (const [reason, requests] of Object.entries(result.unknown))
-      this.#unknown[reason] = (this.#unknown[reason] ?? 0) + requests;
+    this.#counter.add(result);
     if (Object.keys(result.unknown).length > 0) this.#partlyUnknown += 1;
     if (result.money !== null) this.#money = (this.#money ?? 0n) + moneyOf(result.money);
     if (!result.differs) return;
@@ -64,8 +51,8 @@ export class RegressionSum {
     const sorted = [...this.#culprits].map(([name, sum]) => ({ name, ...sum }));
     return {
       ...{ conversations: this.#conversations, differing: this.#differing, partlyUnknown: this.#partlyUnknown },
-      ...this.#counts,
-      unknown: this.#unknown,
+      ...this.#counter.counts,
+      unknown: this.#counter.unknown,
       money: this.#money === null ? null : moneyText(this.#money),
       first: this.#first,
       culprits: sorted.toSorted((left, right) => right.requests - left.requests || (left.name < right.name ? -1 : 1)),
@@ -73,8 +60,3 @@ export class RegressionSum {
     };
   }
 }
-
-const countNames = [
-  ...(["requests", "compared", "changed", "added", "ends"] as const),
-  ...(["chains", "caches", "reasoning", "unpriced"] as const),
-] as const;

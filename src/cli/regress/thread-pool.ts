@@ -127,7 +127,6 @@ class LabThread {
   async end(): Promise<void> {
     this.#worker.removeAllListeners("exit");
     await this.#worker.terminate();
-    for (const waiting of this.#waiting.splice(0)) waiting.promise.catch(() => undefined);
   }
 }
 
