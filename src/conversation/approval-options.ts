@@ -15,7 +15,7 @@ export type DenyOptions = {
 
 /** Who approves a call, and with which arguments. */
 export type ApproveOptions = DenyOptions & {
-  /** Runs the call with these arguments instead of the model's: all of them, as the tool's schema has them. The model is told. */
+  /** Runs the call with these arguments instead of the model's: all of them, as the tool's schema has them. The result tells the model. */
   readonly input?: unknown;
 };
 

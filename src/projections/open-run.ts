@@ -159,7 +159,7 @@ export function applyToRun(
       return;
     case "ApprovalDecided": {
       const asked = run.approvals.get(event.data.blockId);
-      if (asked === undefined) throw new Error(`nobody was asked about the call ${event.data.blockId}`);
+      if (asked === undefined) throw new Error(`the log has no question about the call ${event.data.blockId}`);
       asked.decision = { data: event.data, actor: recorded.actor, at: recorded.at };
       return;
     }

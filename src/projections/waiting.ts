@@ -48,13 +48,13 @@ export function waitingIn(run: OpenRun, now: string): readonly Waiting[] {
   return [...approvals, ...parked];
 }
 
-/** The calls that nobody has decided about although their time is over, as the log has it. */
+/** The calls without a decision in the log whose time is over. */
 export const expiredIn = (run: OpenRun, now: string): readonly ApprovalRequestedData[] =>
   [...run.approvals.values()].flatMap((approval) =>
     isUndecided(approval) && isExpired(approval.asked, now) ? [approval.asked] : [],
   );
 
-/** The calls that nobody has decided about. */
+/** The calls without a decision. */
 export const undecidedIn = ({ approvals }: OpenRun): readonly ApprovalRequestedData[] =>
   [...approvals.values()].flatMap((approval) => (isUndecided(approval) ? [approval.asked] : []));
 

@@ -159,7 +159,7 @@ const decidedWords = {
   approve: "approved",
   edit: "approved with other arguments",
   deny: "denied",
-  expire: "denied, because nobody decided in time",
+  expire: "denied, because no decision came in time",
 } as const;
 
 const settlementWords = {

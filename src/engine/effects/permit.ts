@@ -77,7 +77,7 @@ async function rulingOn(session: RunSession, place: PermitPlace): Promise<Ruling
   try {
     input = await tool.inputOf(call);
   } catch (error) {
-    // It is not validated again: a schema may change its mind, and nobody was asked.
+    // Validated again, a schema that depends on more than the input might accept it, and the call would begin without approval.
     return { permit: { how: "refuse", error }, isDecided: false };
   }
   if (tool.isExternal)
@@ -133,7 +133,7 @@ export function permitBy(data: ApprovalDecidedData, { asked, call, actor }: Deci
 function denialText({ how, message }: ApprovalDecidedData, { expiresAt }: ApprovalRequestedData): string {
   if (how === "deny") return message === undefined ? "denied: a person did not allow this call" : `denied: ${message}`;
   const until = expiresAt === undefined ? "in time" : `until ${expiresAt}`;
-  return message === undefined ? `not approved: nobody decided ${until}` : `not approved: ${message}`;
+  return message === undefined ? `not approved: no decision came ${until}` : `not approved: ${message}`;
 }
 
 /** Asks the person who is there; otherwise the call waits for a decision. */

@@ -50,7 +50,7 @@ export async function decideCall(writer: ConversationWriter, call: string, decid
     }
     if (decision.how === "edit") checkInput(where, decision.input, found.asked.inputSchema);
   }
-  // What nobody was asked about is only recorded if the key is known, and then it is not new.
+  // A decision about a call that was not asked about passes only if its key is known, and then nothing is recorded.
   const asked = found?.asked ?? { blockId: blockId.data, inputDigest: nothingAsked };
   const data: ApprovalDecidedData = { ...decidedData(asked, decision), ...(key === null ? {} : { key }) };
   const event = { type: "ApprovalDecided", version: 1, data } as const;

@@ -60,4 +60,4 @@ export const expiry = ({ blockId, inputDigest }: ApprovalRequestedData): Convers
 });
 
 const denial = ({ blockId, inputDigest }: ApprovalRequestedData) =>
-  ({ blockId, inputDigest, how: "deny", message: "a new message came before anybody decided" }) as const;
+  ({ blockId, inputDigest, how: "deny", message: "a new message came before a decision did" }) as const;

@@ -36,6 +36,7 @@ export async function mustBeFree(
   const isSilent = waitedMs(run.id, stream.lastRunRevision, stopwatch()) > takeoverAfterMs;
   if (!isSilent) throw new RunInProgressError(run.id, owner);
 }
+
 /**
  * Looks up whether the owner of a run is alive, and waits if that takes time.
  *

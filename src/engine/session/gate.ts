@@ -60,7 +60,7 @@ export class Gate {
     return asked;
   }
 
-  /** The call needs nobody's permission, or will not begin at all. */
+  /** The call needs no permission, or will not begin at all. */
   leave(id: BlockId): void {
     this.#unknown.delete(id);
     this.#release();

@@ -2,8 +2,8 @@ import { isJsonObject } from "../../base/json.ts";
 import { kindOf, optionsOf } from "../../base/options.ts";
 
 /**
- * Whether a person has to approve a call: false if not; true, or the reason as a text; with `expiresInMs`, the call is denied if nobody has
- * decided by then.
+ * Whether a person has to approve a call: false if not; true, or the reason as a text; with `expiresInMs`, the call is denied if no decision
+ * has come by then.
  */
 export type ApprovalNeed = boolean | string | { readonly reason?: string; readonly expiresInMs?: number };
 

@@ -188,7 +188,7 @@ describe("a message that comes while a call waits", () => {
     const result = await conversation.run(engine, { onMessageWhileWaiting: "deny" });
     expect(result).toMatchObject({ status: "completed", text: "another answer" });
     expect(runs).toEqual([]);
-    expect((await textsOf(conversation))[2]).toBe("denied: a new message came before anybody decided");
+    expect((await textsOf(conversation))[2]).toBe("denied: a new message came before a decision did");
   });
 });
 
@@ -199,7 +199,7 @@ describe("an approval that expires", () => {
     const { conversation, engine, scene, waitingFor, runs } = await waiting(one, {}, expiring);
     scene.clock.now += 61_000;
     expect(await conversation.run(engine)).toMatchObject({ status: "completed" });
-    expect((await textsOf(conversation))[2]).toBe(`not approved: nobody decided until ${waitingFor[0]?.expiresAt}`);
+    expect((await textsOf(conversation))[2]).toBe(`not approved: no decision came until ${waitingFor[0]?.expiresAt}`);
     expect(runs).toEqual([]);
   });
 
