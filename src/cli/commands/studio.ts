@@ -31,10 +31,11 @@ export const studio = commandCode({
   document: studioDocument,
 
   async *run(context, { arguments: [place], options }: CommandInput<Options>) {
-    const { host, allowHost: hosts = [], prices, port = usualPort } = options;
+    const { host, allowHost: hosts = [], port = usualPort } = options;
     if (!isLoopback(host) && hosts.length === 0)
       throw new UsageError(`--host ${host} lets other machines in: name the host that they ask for with --allow-host`);
     // A file that cannot be used is refused now, not on the page.
+    const { prices } = context.settings.prices(options);
     await pricesIn(prices === undefined ? {} : { prices });
     await using opened = await storeAt(context, place);
     const { store, address } = opened;
