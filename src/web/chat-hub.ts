@@ -4,7 +4,7 @@ import { RunInProgressError } from "../log/writer/owner.ts";
 import { ChatWatch } from "./chat-watch.ts";
 import type { LiveChannel } from "./live-channel.ts";
 
-/** Work of this process on a conversation: it goes on whoever reads, and never throws. */
+/** Work of this process on a conversation: it goes on without readers, and never throws. */
 export type Activity = {
   readonly isOver: boolean;
   /** Resolves when it is over. */
@@ -66,7 +66,7 @@ export class ChatHub {
     return newest === undefined || newest.isOver ? null : newest;
   }
 
-  /** Runs a conversation, whoever reads. If another process runs it, waits for that to end first. */
+  /** Runs a conversation, with or without readers. If another process runs it, waits for that to end first. */
   run(conversation: Conversation, running: Running): Activity {
     const { id } = conversation;
     const watching = this.watch(conversation);

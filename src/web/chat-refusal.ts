@@ -13,7 +13,7 @@ export class ChatRefusal extends Error {
   }
 }
 
-/** There is no such conversation for this user, whoever else has it. */
+/** There is no such conversation for this user; another user may have it. */
 export const noConversation = (): ChatRefusal => new ChatRefusal(404, "not-found", "there is no such conversation");
 
 const statuses: Partial<Record<TurnlogErrorCode, number>> = {

@@ -36,7 +36,7 @@ export function stepsOf(
   let last: string | null = null;
   for (const block of blocks) {
     if (block.kind === "tool_result") {
-      // Blocks without a response of their own, such as imported ones, are told apart by the results between them.
+      // Blocks without a response of their own, such as imported ones, are separated by the results between them.
       if (last === appended) last = null;
       continue;
     }
