@@ -98,6 +98,13 @@ export type LayerContext<Context = unknown> = {
    * @throws {TypeError | RangeError} if an option is unknown or invalid.
    */
   infer<Output = undefined>(asked: AsideRequest<Output>): Promise<AsideAnswer<Output>>;
+  /**
+   * Shows data to those who watch the run, as a `data` part: progress, sources, a preview. It is not recorded, so nothing is shown again when
+   * a run is resumed, as far as its log goes, or replayed.
+   *
+   * @throws {TypeError} if the name is empty, or the data is not JSON.
+   */
+  emit(name: string, data: JsonValue): void;
   /** Whether the current call happened before and is answered from the log. */
   readonly replaying: boolean;
   /** Whether the run asks for a summary instead of an answer: `next` then returns a shortened Turn, without new blocks. */
