@@ -102,6 +102,11 @@ export const lookAtConversations: CommandGroup = {
         option("--allow-host <name>", "a name under which other machines ask (may be repeated)").argParser(oneMore),
         option("--no-open", "only print the link; so does BROWSER=none"),
         option("--prices <file>", "a price file, as for `bill`"),
+        option("--write", "let the page answer what waits; needs --stack and --as"),
+        option("--stack <file>", "with --write: a module that exports the engine that goes on with runs").argParser(
+          someText,
+        ),
+        option("--as <name>", "with --write: under whose name decisions are recorded").argParser(someText),
       ],
       load: async () => (await import("../commands/studio.ts")).studio,
     },
