@@ -25,6 +25,9 @@ const lines = {
   // It goes on until it is interrupted: a test of its process reads its document.
   "reference-server": [],
   studio: [],
+  // It prints a document for each answer: its own test reads them.
+  chat: [],
+  run: ["run @new Hello --id cnv_run --config ASKING"],
   ls: ["ls", "ls -n 0 --all", "ls --waiting"],
   bill: [
     "bill",
@@ -88,6 +91,7 @@ const lines = {
   copy: ["copy --to memory:"],
   erase: ["erase cnv_fork", "erase cnv_fork --apply --by dpo --ground gdpr-17 -o FILE:receipt.json", "erase"],
   "keys new": ["keys new FILE:erasure.key"],
+  config: ["config"],
   completion: ["completion bash", "completion zsh", "completion fish"],
   "store init": ["store init --print --store postgres://host/app?schema=other"],
   // It asks a server: the test of Postgres reads its document.
@@ -194,6 +198,7 @@ async function run(line: string, ...more: readonly string[]) {
   const stack = join(import.meta.dirname, "../support/cli/demo-stack.ts");
   const typed = line
     .replaceAll("STACK", stack)
+    .replaceAll("ASKING", join(import.meta.dirname, "../support/cli/asking-stack.ts"))
     .replaceAll("FILE:", `${cwd}/`)
     .replaceAll("DEMO", demoId)
     .replaceAll("CALL", waitingCall)
