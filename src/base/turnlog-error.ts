@@ -13,6 +13,7 @@ export const turnlogErrorCodes = [
   "chain-required",
   "concurrent-next",
   "content-blocked",
+  "config-unusable",
   "content-erased",
   "content-not-read",
   "context-missing",

@@ -160,7 +160,7 @@ export function createEngine<Context = unknown, Output = undefined>(
 ): Engine<Context, Output> {
   refuseProvider(config);
   engineOptions.check("createEngine", config);
-  checkRouting(config.otherProviders, config.route);
+  checkRouting(config.provider, config.otherProviders, config.route);
   // The engine's type already asks its runs for the context that these need.
   const { tools = [], middleware = [] } = config as EngineConfig;
   const { provider, otherProviders = {}, mode, chain, observers = [] } = config;
