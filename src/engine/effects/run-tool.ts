@@ -15,6 +15,7 @@ import type { Tool, ToolContext } from "../stack/tool.ts";
 import { inDoubtText } from "./in-doubt.ts";
 import { millisecondsSince, perform, withinTime } from "./perform.ts";
 import { isFree, type Permit, permitOf } from "./permit.ts";
+import { isToolInDoubt, settledLive } from "./tool-in-doubt.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt" | "denied";
 /** What the model gets: a text as it is, parts as parts, anything else as JSON. */
@@ -87,8 +88,19 @@ type Beginning = CallPlace & {
   readonly permit: Permit | null;
 };
 
-/** Runs a call as the log and its permit allow, and records its result. */
+/** Runs a call as the log and its permit allow, and records its result. A call whose tool cannot know its outcome is settled first. */
 export async function answerCall(session: RunSession, beginning: Beginning): Promise<Block> {
+  try {
+    return await answerOnce(session, beginning);
+  } catch (error) {
+    if (!isToolInDoubt(error)) throw error;
+    // An app that had the call run again is not asked a second time: a person decides.
+    const isAsked = beginning.past.state === "settled";
+    return answerCall(session, { ...beginning, past: await settledLive(session, beginning, { isAsked }) });
+  }
+}
+
+async function answerOnce(session: RunSession, beginning: Beginning): Promise<Block> {
   const { call, frame, tool, past, permit, signal } = beginning;
   const { run } = session;
   const name = call.name ?? call.type;
@@ -246,5 +258,7 @@ async function answerOf(
       Promise.resolve(tool.run(argumentsText, contextOf(session, { call, frame, signal: ends }))),
     ),
   );
-  return ended.outcome === "ok" ? told(session, name, ended.value ?? "") : failed(session, ended.error, ended.outcome);
+  if (ended.outcome === "ok") return told(session, name, ended.value ?? "");
+  if (isToolInDoubt(ended.error) && !tool.idempotent) throw ended.error;
+  return failed(session, ended.error, ended.outcome);
 }
