@@ -108,7 +108,7 @@ test("every command is among them", () => {
 const cases = Object.entries(lines).flatMap(([name, typed]) => typed.map((line) => [line, name] as const));
 
 test.each(cases)("%s --json prints one document of its contract, and nothing else", async (line, name) => {
-  const { stdout } = await run(line, "--json");
+  const { stdout } = await asJson(line);
   expect(stdout.split("\n").length, "one line").toBe(2);
   const { document } = await codeOf(name);
   const parsed = z.strictObject({ version: z.literal(1), data: document }).safeParse(JSON.parse(stdout));
@@ -119,7 +119,7 @@ test.each(cases.filter(([, name]) => !["demo", "rehearse"].includes(name)))(
   "%s prints a text that can be made of that document alone",
   async (line, name) => {
     const told = await run(line);
-    const document = z.looseObject({ data: z.unknown() }).parse(JSON.parse((await run(line, "--json")).stdout)).data;
+    const document = z.looseObject({ data: z.unknown() }).parse(JSON.parse((await asJson(line)).stdout)).data;
     const rendered: string[] = [];
     const stdout = { write: (text: string) => rendered.push(text) };
     const screen = createContext({}, { stdout, stderr: { write: () => true }, env: {} });
@@ -185,6 +185,14 @@ async function leaveWaiting(path: string): Promise<string> {
 }
 
 const demoDocument = z.looseObject({ data: z.looseObject({ conversation: z.string() }) });
+
+/** What a line prints as JSON: run once, for both tests of it. */
+function asJson(line: string): ReturnType<typeof run> {
+  const known = printedAsJson.get(line) ?? run(line, "--json");
+  printedAsJson.set(line, known);
+  return known;
+}
+const printedAsJson = new Map<string, ReturnType<typeof run>>();
 
 /** Runs a line in a new copy of them. */
 async function run(line: string, ...more: readonly string[]) {
