@@ -42,7 +42,7 @@ export const studio = commandCode({
     // A file that cannot be used is refused now, not on the page.
     const { prices } = context.settings.prices(options);
     await pricesIn(prices === undefined ? {} : { prices });
-    const writer = await writerOf(options);
+    const writer = await writerOf(options, context.settings);
     await using opened = await storeAt(context, place, writer === null ? "read" : "write");
     const { store, address } = opened;
     const path =
@@ -82,14 +82,17 @@ type Opened = AsyncDisposable & { readonly store: TurnlogStore; readonly address
  *
  * @throws {UsageError} if one of the three options is missing, or the module exports no engine.
  */
-async function writerOf({ write = false, stack, as }: Options): Promise<Omit<WritingOptions, "store"> | null> {
+async function writerOf(
+  { write = false, stack, as }: Options,
+  settings: CliContext["settings"],
+): Promise<Omit<WritingOptions, "store"> | null> {
   if (!write) {
     if (stack === undefined && as === undefined) return null;
     throw new UsageError("--stack and --as are for a page that may answer what waits: give --write too");
   }
   if (stack === undefined || as === undefined)
     throw new UsageError("--write needs --stack FILE, whose engine goes on with runs, and --as NAME, who decides");
-  return { engine: await loadEngine(stack), stack, as };
+  return { engine: await loadEngine(stack, settings), stack, as };
 }
 
 /** A store by its address, a bundle by its path, or the store of `--store`. */

@@ -83,7 +83,10 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
    */
   readonly stuckAfterMs?: number;
   readonly observers?: readonly Observer[];
-  /** Decides about a tool call or an effect that began before a crash; by default the run waits for a person to decide. */
+  /**
+   * Decides about a tool call or an effect that began before a crash, or whose tool threw `tool-in-doubt`; by default the run waits for a
+   * person to decide.
+   */
   readonly onInDoubt?: InDoubtHandler;
   /** Which calls a person has to approve, by the names of tools or as a function of each call; precedes `needsApproval` of the tools. */
   readonly approvals?: Approvals<Context>;
