@@ -49,7 +49,9 @@ export async function readBody(request: Request, maxBytes: number): Promise<Aske
   const said = { id, isRegeneration: trigger === "regenerate-message", messageId: messageId ?? null };
   const nothing = { ...said, message: null, decisions: [], shown: null };
   if (messages.length === 0) return nothing;
-  const last = messageSchema.safeParse(messages.at(-1));
+  // A page answers questions about calls in the message that it names, also if a later one waits for its turn.
+  const named = messages.find((each) => isJsonObject(each) && each["id"] === messageId && each["role"] === "assistant");
+  const last = messageSchema.safeParse(said.isRegeneration ? messages.at(-1) : (named ?? messages.at(-1)));
   if (!last.success) throw malformed(last.error);
   const { id: pageId, role, parts } = last.data;
   if (role === "user") return { ...nothing, message: { id: pageId, parts: parts.flatMap(partOf) } };

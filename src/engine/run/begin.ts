@@ -244,7 +244,7 @@ async function readTurn(
 export async function resumeConversation(
   stream: ConversationWriter,
   engine: EngineOptions,
-  options: ResumeOptions & Pick<RunRequest, "interceptor"> = {},
+  options: ResumeOptions & Pick<RunRequest, "interceptor" | "onPart"> = {},
 ): Promise<RunResult | null> {
   const again = async (): Promise<RunResult | null> => {
     const { finish, mustBeFree } = await execution();
