@@ -22,7 +22,8 @@ import { Recorder } from "../session/recorder.ts";
 import { RunClock } from "../session/run-clock.ts";
 import { RunFold } from "../session/run-fold.ts";
 import { createCounters, type LiveRun, type RunSession } from "../session/session.ts";
-import type { EngineOptions, Observer } from "../stack/engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
+import type { RunPart } from "../stack/run-part.ts";
 import { partTeller } from "./part-teller.ts";
 
 /** The parts of its conversation's writer that a run needs: the folds at the head, and the way to append. */
@@ -80,7 +81,7 @@ type Opening = {
   readonly signal: AbortSignal;
   readonly running: AbortSignal;
   readonly interceptor: Interceptor | null;
-  readonly onPart: Observer["next"] | undefined;
+  readonly onPart: ((part: RunPart) => unknown) | undefined;
   /** Called when nothing more can be recorded. */
   readonly onFailure: (error: Error) => void;
 };

@@ -83,7 +83,10 @@ export type EngineOptions = {
   readonly observers: readonly Observer[];
 };
 
-/** Receives the parts of runs: an RxJS `Subject`, or any observer. */
+/**
+ * Receives the parts of runs: an RxJS `Subject`, or any observer. What it throws is ignored. If it returns a promise, the next part follows
+ * once that has settled; runs do not wait, and an observer that lags misses parts (`parts-dropped`).
+ */
 export type Observer = { readonly next: (part: RunPart, place: PartPlace) => unknown };
 
 /** Where a part belongs: the runs of many conversations use one engine at the same time, and report to the same observers. */
