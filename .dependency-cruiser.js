@@ -68,7 +68,8 @@ export default {
       from: { path: "^src/" },
       to: {
         path: "node_modules/",
-        pathNot: "node_modules/(@hono/node-server|@noble/hashes|cockatiel|commander|diff|eventsource-parser|hono|nanoid)/",
+        pathNot:
+          "node_modules/(@hono/node-server|@noble/hashes|cockatiel|commander|diff|eventsource-parser|hono|nanoid)/",
         dependencyTypes: ["npm-dev", "npm-no-pkg"],
         dependencyTypesNot: ["npm-peer", "type-only"],
       },

@@ -87,7 +87,7 @@ export { type Provider, ProviderError } from "./engine/stack/provider.ts";
 export type { ReasoningPolicy } from "./engine/stack/reasoning-policy.ts";
 export type { RunResult } from "./engine/stack/result.ts";
 export type { Route, RouteQuestion } from "./engine/stack/route.ts";
-export type { RunPart } from "./engine/stack/run-part.ts";
+export type { RunFailedPart, RunPart } from "./engine/stack/run-part.ts";
 export type { ModelSettings, RunSettings, ToolChoice } from "./engine/stack/run-settings.ts";
 export type { IssuePathSegment, SchemaIssue, StandardSchema, Validation } from "./engine/stack/schema.ts";
 export {

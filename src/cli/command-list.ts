@@ -12,6 +12,7 @@ const shell: CommandGroup = {
       arguments: "<bash|zsh|fish>",
       summary: "print a script that completes commands, options and conversations",
       example: "completion bash >> ~/.bashrc",
+      readsOnly: true,
       load: async () => (await import("./commands/completion.ts")).completionOf(commandGroups),
     },
   ],

@@ -76,6 +76,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["usage", { exitCode: exitCodes.usage }],
   ["unknown-store", { exitCode: exitCodes.usage }],
   ["provider-settings", { exitCode: exitCodes.usage }],
+  ["config-unusable", { exitCode: exitCodes.usage }],
   ["prices-unusable", { exitCode: exitCodes.usage }],
   ["allowance-unusable", { exitCode: exitCodes.usage }],
   ["not-found", { exitCode: exitCodes.notFound }],

@@ -48,11 +48,14 @@ export {
   type FailureKind,
   type InferenceRequest,
   type InferenceResponse,
+  type ItemKind,
+  type ItemStart,
   type Provider,
   ProviderError,
   type RequestConnection,
   type StartedResponse,
   type StreamDelta,
+  type TextDelta,
   type WaitOptions,
 } from "../engine/stack/provider.ts";
 export type { ConversationObjects, StoredChain, StoredResponse } from "../engine/stack/stored-responses.ts";

@@ -11,6 +11,8 @@ export type StoreDocument = {
   /** The address without credentials. */
   readonly address: string;
   readonly isWritable: boolean;
+  /** Under which name decisions are recorded, and the module of the engine that goes on with runs; null if the studio only reads. */
+  readonly writing: { readonly as: string; readonly stack: string } | null;
   /** Whether texts are masked. */
   readonly isRedacted: boolean;
   readonly version: string;

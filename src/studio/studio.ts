@@ -3,9 +3,11 @@ import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
 import { failureAnswer, RefusedError } from "./failures.ts";
 import { HeldConversations } from "./held-conversations.ts";
+import { inboxRoutes } from "./inbox-routes.ts";
 import type { StoreDocument } from "./page-documents.ts";
 import { pricesFrom } from "./prices.ts";
 import { storeRoutes } from "./store-routes.ts";
+import type { Writing } from "./writing.ts";
 
 /** A file of the page. */
 export type PageFile = { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string };
@@ -23,12 +25,14 @@ export type StudioOptions = {
   readonly prices?: string;
 };
 
-/** What the page is served from; a page in one file needs none. */
-export type StudioFiles = {
+/** What a command adds; a page in one file has none of it. */
+export type StudioParts = {
   readonly file?: (path: string) => Promise<PageFile | null>;
   readonly version?: string;
   /** Whether the texts are masked, so that neither digests nor bodies can be checked. */
   readonly isRedacted?: boolean;
+  /** Without it, the studio only reads. */
+  readonly writing?: Writing;
 };
 
 /** A handler of Web-standard requests. */
@@ -37,10 +41,13 @@ export type Studio = { readonly fetch: (request: Request) => Promise<Response> }
 /** The routes of the studio over a store. */
 export function studioOver(
   { store, access, address = "a store", prices }: StudioOptions,
-  { file = async () => null, version = "", isRedacted = false }: StudioFiles,
+  { file = async () => null, version = "", isRedacted = false, writing }: StudioParts,
 ): Studio {
   const held = new HeldConversations(store.log, { isRedacted });
-  const about: StoreDocument = { address, isWritable: false, isRedacted, version, prices: prices ?? null };
+  const about: StoreDocument = {
+    ...{ address, isRedacted, version, prices: prices ?? null, isWritable: writing !== undefined },
+    writing: writing === undefined ? null : { as: writing.as, stack: writing.stack },
+  };
   const app = new Hono();
   app.use(async (context, next) => {
     // Callers may have no types.
@@ -53,6 +60,7 @@ export function studioOver(
   });
   app.get("/api/store", (context) => context.json(about));
   app.route("/api", storeRoutes(store, { prices }));
+  app.route("/api", inboxRoutes(store, { conversations: held, writing: writing ?? null }));
   const { log, codecs } = store;
   app.route("/api/c/:id", conversationRoutes({ log, codecs, conversations: held, prices: pricesFrom(prices) }));
   app.all("/api/*", () => {

@@ -3,6 +3,7 @@ import { startPage } from "./start.tsx";
 import "./styles/base.css";
 import "./styles/workspace.css";
 import "./styles/tables.css";
+import "./styles/inbox.css";
 
 const bundled = bundledPage();
 if (bundled !== null) openBundledPage(bundled);

@@ -5,6 +5,7 @@ import { listenForDrops } from "./offline/dropped.ts";
 import { Biography } from "./pages/biography.tsx";
 import { Conversations } from "./pages/conversations.tsx";
 import { Costs } from "./pages/costs.tsx";
+import { InboxPage } from "./pages/inbox.tsx";
 import { Workspace } from "./pages/workspace.tsx";
 import { Shell } from "./parts/shell.tsx";
 import { route } from "./route.ts";
@@ -17,6 +18,7 @@ function Page() {
   if (id !== undefined && block !== undefined)
     return <Biography key={id} id={decodeURIComponent(id)} block={decodeURIComponent(block)} />;
   if (id !== undefined) return <Workspace key={id} id={decodeURIComponent(id)} />;
+  if (path === "/inbox") return <InboxPage />;
   if (path === "/costs") return <Costs />;
   if (path === "/") return <Conversations />;
   return (

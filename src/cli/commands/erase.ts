@@ -58,7 +58,7 @@ export const erase = commandCode({
       yield { orders, plan: null, receipt: null, file: null, isSigned: false };
       return exitCodes.ok;
     }
-    const engine = stack === undefined ? null : await loadEngine(stack);
+    const engine = stack === undefined ? null : await loadEngine(stack, context.settings);
     const reason =
       resume === undefined && isApplied
         ? { ...reasonOf(options), ...(engine === null ? {} : { provider: providersOf(engine.options) }) }

@@ -95,8 +95,11 @@ type Asked = {
 async function replayAll(context: CliContext, { conversation, to, options }: Asked): Promise<ReplayedDocument> {
   const { folds, layers } = await context.progress("events replayed", async (onProgress) => {
     const asked = { to, onProgress };
-    const replayed = await replayFolds(conversation, { ...asked, codecs: await codecsOf(options.stack) });
-    const engine = options.stack === undefined ? null : await engineIn(options.stack);
+    const replayed = await replayFolds(conversation, {
+      ...asked,
+      codecs: await codecsOf(options.stack, context.settings),
+    });
+    const engine = options.stack === undefined ? null : await engineIn(options.stack, context.settings);
     const isDone = engine === null || replayed.difference !== null;
     return { folds: replayed, layers: isDone ? null : await reexecute(conversation, engine, asked) };
   });
@@ -112,8 +115,13 @@ async function ask(context: CliContext, { store, conversation, to, options }: As
   const { without, body, save = false, id, with: path = options.stack ?? "" } = options;
   // Rejects an unusable id before any work.
   const saved = save ? await newConversation(store, id) : null;
-  const engine = await loadEngine(path);
-  const asked = { codecs: await codecsOf(path), to, without: without ?? null, bodies: body !== undefined };
+  const engine = await loadEngine(path, context.settings);
+  const asked = {
+    codecs: await codecsOf(path, context.settings),
+    to,
+    without: without ?? null,
+    bodies: body !== undefined,
+  };
   const answer = await context.progress("events played again", (onProgress) =>
     whatIf(conversation, engine, { ...asked, onProgress }),
   );

@@ -7,6 +7,7 @@ import { type GuardOptions, guarded, newToken } from "../../studio/guard.ts";
 import { listen } from "../../studio/listen.ts";
 import { pageFiles } from "../../studio/page-files.ts";
 import { studioOver } from "../../studio/studio.ts";
+import { Writing, type WritingOptions } from "../../studio/writing.ts";
 import { builtPage } from "../built-page.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { type CliContext, shownUrl } from "../context.ts";
@@ -14,6 +15,7 @@ import { UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 import { openBundle } from "../open-bundle.ts";
 import { pricesIn } from "../price-files.ts";
+import { loadEngine } from "../stack-file.ts";
 
 type Options = {
   readonly port?: number;
@@ -22,6 +24,9 @@ type Options = {
   readonly open: boolean;
   readonly prices?: string;
   readonly conversation?: string;
+  readonly write?: boolean;
+  readonly stack?: string;
+  readonly as?: string;
 };
 
 const usualPort = 4777;
@@ -31,12 +36,14 @@ export const studio = commandCode({
   document: studioDocument,
 
   async *run(context, { arguments: [place], options }: CommandInput<Options>) {
-    const { host, allowHost: hosts = [], prices, port = usualPort } = options;
+    const { host, allowHost: hosts = [], port = usualPort } = options;
     if (!isLoopback(host) && hosts.length === 0)
       throw new UsageError(`--host ${host} lets other machines in: name the host that they ask for with --allow-host`);
     // A file that cannot be used is refused now, not on the page.
+    const { prices } = context.settings.prices(options);
     await pricesIn(prices === undefined ? {} : { prices });
-    await using opened = await storeAt(context, place);
+    const writer = await writerOf(options, context.settings);
+    await using opened = await storeAt(context, place, writer === null ? "read" : "write");
     const { store, address } = opened;
     const path =
       options.conversation === undefined ? "/" : `/c/${(await findConversation(store, options.conversation)).id}`;
@@ -44,14 +51,16 @@ export const studio = commandCode({
     const token = newToken();
     const served = studioOver(
       { store, access: () => true, address, ...(prices === undefined ? {} : { prices }) },
-      { file: pageFiles(folder) },
+      { file: pageFiles(folder), ...(writer === null ? {} : { writing: new Writing({ store, ...writer }) }) },
     );
     const guard = (taken: number): GuardOptions => ({ port: taken, hosts, token });
     const orNext = options.port === undefined;
     await using listening = await listen({ host, port, orNext }, (taken) => guarded(served, guard(taken)));
     if (orNext && listening.port !== port) context.note(`port ${port} is taken: this studio has ${listening.port}`);
     if (!isLoopback(host))
-      context.note(`${host} is open to other machines: anyone who has the link can read the store`);
+      context.note(
+        `${host} is open to other machines: anyone who has the link can read the store${writer === null ? "" : `, and decide as ${writer.as}`}`,
+      );
     const url = `http://${isLoopback(host) ? "127.0.0.1" : (hosts[0] ?? host)}:${listening.port}${path}?token=${token}`;
     yield { url, port: listening.port, store: address };
     if (options.open) openBrowser(url);
@@ -68,10 +77,30 @@ const isLoopback = (host: string): boolean => ["127.0.0.1", "localhost", "::1"].
 
 type Opened = AsyncDisposable & { readonly store: TurnlogStore; readonly address: string };
 
+/**
+ * The engine that goes on with runs, and who decides; null for a studio that only reads.
+ *
+ * @throws {UsageError} if one of the three options is missing, or the module exports no engine.
+ */
+async function writerOf(
+  { write = false, stack, as }: Options,
+  settings: CliContext["settings"],
+): Promise<Omit<WritingOptions, "store"> | null> {
+  if (!write) {
+    if (stack === undefined && as === undefined) return null;
+    throw new UsageError("--stack and --as are for a page that may answer what waits: give --write too");
+  }
+  if (stack === undefined || as === undefined)
+    throw new UsageError("--write needs --stack FILE, whose engine goes on with runs, and --as NAME, who decides");
+  return { engine: await loadEngine(stack, settings), stack, as };
+}
+
 /** A store by its address, a bundle by its path, or the store of `--store`. */
-async function storeAt(context: CliContext, place: string | undefined): Promise<Opened> {
+async function storeAt(context: CliContext, place: string | undefined, use: "read" | "write"): Promise<Opened> {
   const isBundle = place !== undefined && existsSync(place) && !place.endsWith(".db");
-  const store = isBundle ? await openBundle(place) : await context.openStore("read", place);
+  if (isBundle && use === "write")
+    throw new UsageError(`${place} is a bundle, which is only read: import it into a store to answer what waits`);
+  const store = isBundle ? await openBundle(place) : await context.openStore(use, place);
   const address = isBundle ? place : shownUrl(place ?? context.storeUrl);
   return { store, address, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
 }

@@ -49,7 +49,7 @@ export const verify = commandCode({
       context.note("the heads were saved from another store than this one");
     const conversations = await findConversations(store, names);
     const asked = {
-      codecs: await codecsOf(options.stack),
+      codecs: await codecsOf(options.stack, context.settings),
       readModels: store.events.views === undefined ? [] : readModels(store.events),
       ...(names.length === 0 ? {} : { conversations }),
       ...(saved === null ? {} : { savedHeads: saved.heads }),

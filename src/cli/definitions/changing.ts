@@ -60,6 +60,7 @@ export const tryOut: CommandGroup = {
       name: "reference-server",
       summary: "run a Responses API server that keeps state, for tests",
       example: "reference-server --port 4010",
+      readsOnly: true,
       options: [
         option("--port <number>", "the port on the loopback interface; 0 picks a free one")
           .argParser(numberIn({ least: 0, most: 65_535 }))
@@ -159,7 +160,10 @@ export const goOn: CommandGroup = {
       summary: "finish a run that was cut off, settle the calls that it waits for, or give it up",
       example: "resume @last --stack ./agent.ts",
       options: [
-        option("--stack <file>", "a module that exports the run's `engine`, and its `context` if it has one"),
+        option(
+          "--stack <stack>",
+          "a name in the configuration, or a module that exports the run's `engine`, and its `context` if it has one",
+        ),
         option(
           "--settle <call=how>",
           "how a call in doubt ended: rerun, abandon or result:TEXT (may be repeated)",

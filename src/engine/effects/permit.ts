@@ -7,7 +7,7 @@ import { isApproval } from "../../domain/facts.ts";
 import type { BlockId } from "../../domain/ids.ts";
 import { EffectInDoubtError } from "../session/errors.ts";
 import type { PastCall } from "../session/run-answers.ts";
-import { engineActor, type RunSession, record } from "../session/session.ts";
+import { engineActor, type LiveRun, type RunSession, record } from "../session/session.ts";
 import type { AskedNeed } from "../stack/approval-need.ts";
 import { mayNeedApproval, needOf } from "../stack/approvals.ts";
 import type { Tool, ToolContext } from "../stack/tool.ts";
@@ -113,8 +113,25 @@ async function rulingByLog(
     const reason = `${asked.reason ?? "it needs approval"}; the edited input was refused: ${refused ?? ""}`;
     if (refused !== null) return ask(session, place, { ...again, reason });
   }
+  // A call that has begun or ended was decided in a part of the run that has been shown.
+  if (!hasBegun && past.state === "none") tellDecided(run, { call, frame, decision });
   return { permit: permitBy(data, { asked, call, actor }), isDecided: true };
 }
+
+/** Shows a decision to the observers of a run. */
+export function tellDecided(
+  { emit }: Pick<LiveRun, "emit">,
+  {
+    call,
+    frame,
+    decision: { data, actor },
+  }: { readonly call: Block; readonly frame: string; readonly decision: Decision },
+): void {
+  const { how, input, message = null } = data;
+  emit({ type: "approval-decided", frame, call, how, actor, ...(input === undefined ? {} : { input }), message });
+}
+
+type Decision = { readonly data: ApprovalDecidedData; readonly actor: Actor };
 
 type Decided = { readonly asked: ApprovalRequestedData; readonly call: Block; readonly actor: Actor };
 
@@ -157,12 +174,11 @@ async function ask(session: RunSession, place: PermitPlace, need: AskedNeed): Pr
   const asking = { conversationId, runId, asked, call: named, tool, signal };
   // A crash while the person thinks must not lose the answer that made the call.
   if (engine.onApproval !== null) await run.recorder.flush();
+  run.emit({ type: "approval-requested", frame, call, reason, expiresAt: asked.expiresAt ?? null });
   const decision = await run.gate.inTurn(() => askHandler(engine.onApproval, asking));
-  if (decision === null) {
-    run.emit({ type: "approval-requested", frame, call, reason, expiresAt: asked.expiresAt ?? null });
-    return { wait: request };
-  }
+  if (decision === null) return { wait: request };
   const data = decidedData(asked, decision);
+  tellDecided(run, { call, frame, decision: { data, actor: decision.actor } });
   record(run, request, engineActor, frame);
   record(run, { type: "ApprovalDecided", version: 1, data }, decision.actor, frame);
   return { permit: permitBy(data, { asked, call, actor: decision.actor }), isDecided: true };

@@ -16,6 +16,7 @@ import {
   type StreamDelta,
 } from "../stack/provider.ts";
 import { acknowledge } from "./acknowledgements.ts";
+import { AnswerParts } from "./answer-parts.ts";
 import { ArrivingAnswer } from "./arriving-answer.ts";
 import { failureOf } from "./failure-data.ts";
 import type { FollowUp } from "./follow-up.ts";
@@ -141,18 +142,18 @@ const connectionOf = ({ stream }: LiveRun, { lives, details }: Decision): Reques
   ...(details === undefined ? {} : { details }),
 });
 
-const tellDeltas =
-  (
-    session: RunSession,
-    frame: string,
-    { call, arriving }: { readonly call: ProviderCall; readonly arriving: ArrivingAnswer },
-  ) =>
-  (delta: StreamDelta): void => {
+function tellDeltas(
+  { run }: RunSession,
+  frame: string,
+  { call, arriving }: { readonly call: ProviderCall; readonly arriving: ArrivingAnswer },
+): (delta: StreamDelta) => void {
+  const parts = new AnswerParts(frame, run.emit);
+  return (delta) => {
     if (!call.isOpen()) return;
     arriving.take(delta);
-    if (delta.type === "usage") session.run.emit({ type: delta.type, frame, usage: delta.usage });
-    else if (delta.type !== "item-done") session.run.emit({ ...delta, frame });
+    parts.take(delta);
   };
+}
 
 /** Calls the provider. Returns failures as values, because each has its own consequence. */
 async function answerOf(

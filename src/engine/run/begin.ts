@@ -14,6 +14,7 @@ import { type SummaryOptions, summaryPolicy } from "../stack/compact-policy.ts";
 import { stopwatch, takeoverAfterMsDefault } from "../stack/create-engine.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import type { RunResult } from "../stack/result.ts";
+import type { RunPart } from "../stack/run-part.ts";
 import { execution } from "./execution.ts";
 import { giveAgain } from "./given-again.ts";
 import { noteInterruption } from "./interruption-note.ts";
@@ -81,7 +82,13 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
     const { run, committed } = stream.view.client;
     try {
       if (run !== null) {
-        const resumed = await finishOpen(stream, run, engine, { ...options, ...withoutEnd(options) });
+        const shown = withoutEnd(options.onPart);
+        const resumed = await finishOpen(stream, run, engine, { ...options, ...shown.options }).catch(
+          (error: unknown) => {
+            if (!(error instanceof ConversationMovedError)) shown.fail();
+            throw error;
+          },
+        );
         closedRun = run.id;
         if (resumed === null) continue;
         // If a message was appended meanwhile, it still has to be answered.
@@ -104,15 +111,26 @@ async function runNow(stream: ConversationWriter, engine: EngineOptions, options
   }
 }
 
+type Shown = {
+  readonly options: Pick<RunNow, "onPart">;
+  /** Shows how the run failed, if the caller gets its error. */
+  readonly fail: () => void;
+};
+
 /** Readers get only the end of the run whose result the caller gets; a run that was cut off may be finished before it. */
-const withoutEnd = ({ onPart }: Pick<RunNow, "onPart">): Pick<RunNow, "onPart"> =>
-  onPart === undefined
-    ? {}
-    : {
-        onPart: (part) => {
-          if (part.type !== "run-end") onPart(part);
-        },
-      };
+function withoutEnd(onPart: RunNow["onPart"]): Shown {
+  let failed: RunPart | null = null;
+  const show = (part: RunPart): void => {
+    if (part.type === "run-failed") failed = part;
+    else if (part.type !== "run-end") onPart?.(part);
+  };
+  return {
+    options: onPart === undefined ? {} : { onPart: show },
+    fail: () => {
+      if (failed !== null) onPart?.(failed);
+    },
+  };
+}
 
 /** Finishes the open run, taken from an owner that is gone; null if the run was given up. */
 async function finishOpen(

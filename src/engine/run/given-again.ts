@@ -52,7 +52,7 @@ async function recordedResult(
 }
 
 /** Shows a recorded result to a reader who wanted to see the run. */
-function showAgain(result: RunResult, onPart: (part: RunPart) => void): void {
+function showAgain(result: RunResult, onPart: (part: RunPart) => unknown): void {
   for (const { frame, blocks } of result.steps) for (const block of blocks) onPart({ type: "block", frame, block });
   onPart({ type: "run-end", result });
 }

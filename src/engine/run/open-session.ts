@@ -3,8 +3,6 @@ import { idOf } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
 import type { BlockNames } from "../../domain/block-names.ts";
 import type { RecordedRunOptions } from "../../domain/events/run-events.ts";
-import { isAside } from "../../domain/frame.ts";
-import { freezeAll } from "../../domain/freeze-all.ts";
 import { conversationIdSchema, conversationOfStream } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { ConversationWriter } from "../../log/writer/conversation-writer.ts";
@@ -24,9 +22,8 @@ import { Recorder } from "../session/recorder.ts";
 import { RunClock } from "../session/run-clock.ts";
 import { RunFold } from "../session/run-fold.ts";
 import { createCounters, type LiveRun, type RunSession } from "../session/session.ts";
-import type { EngineOptions } from "../stack/engine.ts";
-import type { RunPart } from "../stack/run-part.ts";
-import { outsideOfRuns } from "./run-queue.ts";
+import type { EngineOptions, Observer } from "../stack/engine.ts";
+import { partTeller } from "./part-teller.ts";
 
 /** The parts of its conversation's writer that a run needs: the folds at the head, and the way to append. */
 export type RunStream = Pick<
@@ -83,7 +80,7 @@ type Opening = {
   readonly signal: AbortSignal;
   readonly running: AbortSignal;
   readonly interceptor: Interceptor | null;
-  readonly onPart: ((part: RunPart) => void) | undefined;
+  readonly onPart: Observer["next"] | undefined;
   /** Called when nothing more can be recorded. */
   readonly onFailure: (error: Error) => void;
 };
@@ -129,7 +126,7 @@ export function openSession(opening: Opening): RunSession {
     acknowledgements: { waiting: [], underWay: new Set() },
     routing: { sessions: new Map(), steps: new Map() },
     ids: createCounters(),
-    emit: emitter(opening, { conversationId, turns, journal }),
+    emit: partTeller(opening, { conversationId, turns, journal }),
   };
   const session: RunSession = { run, engine, route: null, transport: transportNow(engine, stream.view) };
   run.routing.sessions.set(null, session);
@@ -171,41 +168,4 @@ function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }
   // Layers see when the run began, so it must not be recorded as later.
   const isLate = stream.lastAt !== null && Date.parse(stream.lastAt) > startedAt;
   if (before === null && (committed !== base || isLate)) throw new ConversationMovedError();
-}
-
-/**
- * Passes parts to the observers; errors that they throw do not affect the run. While the log answers there is nothing new to show; the
- * first new part comes after the current state of the run.
- */
-function emitter(
-  { engine, onPart, beginning }: Opening,
-  { conversationId, turns, journal }: Pick<LiveRun, "conversationId" | "journal"> & Pick<RunFold, "turns">,
-): (part: RunPart) => void {
-  const { runId } = beginning;
-  let sequence = 0;
-  const observers = onPart === undefined ? engine.observers : [...engine.observers, { next: onPart }];
-  const tell = (part: RunPart): void => {
-    const place = Object.freeze({ conversationId, runId, sequence });
-    sequence += 1;
-    if (observers.length > 0) freezeAll(part);
-    for (const observer of observers) {
-      try {
-        // An observer may be an async function, and fail later.
-        const taken = outsideOfRuns(() => observer.next(part, place));
-        if (taken instanceof Promise) taken.catch(() => undefined);
-      } catch {
-        // Deltas are best effort; the log has the facts.
-      }
-    }
-  };
-  let isTold = beginning.before === null;
-  return (part) => {
-    // Requests of layers beside the conversation are not part of the answer.
-    if (journal.isReplaying || ("frame" in part && isAside(part.frame))) return;
-    if (!isTold) {
-      isTold = true;
-      tell({ type: "resumed", runId, turn: turns.working("frame" in part ? part.frame : "0") });
-    }
-    tell(part);
-  };
 }

@@ -45,7 +45,7 @@ export type RunOptions = {
 /** A run as requested from the engine: the caller's options, and the hooks that the ways to see a run are built on. */
 export type RunRequest = RunOptions & {
   /** Called with every part as it comes: `stream` is built on it. */
-  readonly onPart?: (part: RunPart) => void;
+  readonly onPart?: (part: RunPart) => unknown;
   /** Holds the run before and after each of its effects: `step` is built on it. */
   readonly interceptor?: Interceptor | undefined;
   /** Sees every step before it is made. */

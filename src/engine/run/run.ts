@@ -33,6 +33,7 @@ import type { RunPart } from "../stack/run-part.ts";
 import { recordedPolicies } from "../stack/run-policies.ts";
 import { endsPaused } from "../stack/tool-loop.ts";
 import { cancelUnderWay, closingEntries } from "./close.ts";
+import { failedPart } from "./failed-part.ts";
 import { runStack, type Stack } from "./frames.ts";
 import { inferAside } from "./infer-aside.ts";
 import { contextOf } from "./layer-context.ts";
@@ -46,7 +47,7 @@ type OthersHold = { readonly epoch: number; readonly cancel: (request: CancelReq
 
 export type ExecuteOptions = {
   readonly signal?: AbortSignal;
-  readonly onPart?: (part: RunPart) => void;
+  readonly onPart?: (part: RunPart) => unknown;
   /** Holds the run before and after each of its effects. */
   readonly interceptor?: Interceptor | undefined;
   /** Called before the session's first event, with the session and the way to cancel it. */
@@ -149,7 +150,12 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
     run.emit({ type: "run-end", result: ended });
     return ended;
   } catch (error) {
-    if (!(recorder.failure instanceof RunWaits)) throw await failRun(session, error);
+    if (!(recorder.failure instanceof RunWaits)) {
+      const thrown = await failRun(session, error);
+      const part = failedPart(session, thrown);
+      if (part !== null) run.emit(part);
+      throw thrown;
+    }
     const { waitingFor } = recorder.failure;
     const how = { turn: stream.turnReader(), isNew: true, closedRun, output: engine.output, waitingFor };
     const left = await resultOf(fold.record, { answered: base, brought: 0, ...how });

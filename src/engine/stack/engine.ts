@@ -91,7 +91,7 @@ export type PartPlace = {
   readonly conversationId: ConversationId;
   /** The run's id in the log. */
   readonly runId: string;
-  /** Counts the parts of the run in this process, from 0. */
+  /** Counts the parts of the run from 0, and again from 0 whenever it is resumed. */
   readonly sequence: number;
 };
 

@@ -43,14 +43,31 @@ export type StartedResponse = {
   readonly cursor?: number;
 };
 
+/** What an item of an answer is, for those who show it while it arrives. */
+export type ItemKind = "text" | "reasoning" | "tool-call";
+
+/** The beginning of an item; a dialect gives the members of a call that its wire has by then. */
+export type ItemStart = {
+  readonly type: "item-start";
+  readonly outputIndex: number;
+  readonly kind: ItemKind;
+  readonly callId?: string;
+  readonly name?: string;
+};
+
 /** A part of an answer as it arrives. Never stored. */
 export type StreamDelta =
+  /** Reports a call as soon as its name is known. Other items need none: the engine reports each before its first delta. */
+  | ItemStart
   | { readonly type: "text-delta"; readonly outputIndex: number; readonly text: string }
   | { readonly type: "reasoning-delta"; readonly outputIndex: number; readonly text: string }
   | { readonly type: "tool-call-delta"; readonly outputIndex: number; readonly text: string }
   /** The usage of the answer so far, and the server's own report of it, which is recorded if the answer fails. */
   | { readonly type: "usage"; readonly usage: Usage; readonly reported?: JsonValue }
   | { readonly type: "item-done"; readonly outputIndex: number; readonly item: JsonObject };
+
+/** A piece of an item's text. */
+export type TextDelta = Extract<StreamDelta, { readonly text: string }>;
 
 /** The final response resource, from the terminal event or the JSON body. */
 export type InferenceResponse = {

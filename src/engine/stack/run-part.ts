@@ -1,3 +1,4 @@
+import type { JsonValue } from "../../base/json.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { Block } from "../../domain/block.ts";
 import type { Decision } from "../../domain/events/inference-events.ts";
@@ -5,6 +6,7 @@ import type { Compaction } from "../../domain/events/shared.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { Usage } from "../../projections/usage.ts";
 import type { BudgetLimit } from "./budget.ts";
+import type { ItemStart } from "./provider.ts";
 import type { RunResult } from "./result.ts";
 
 /** What a run reports while it happens. Parts are never stored: the log gets the final items. */
@@ -21,6 +23,11 @@ export type RunPart<Output = unknown> =
       readonly decision: Decision;
       readonly requestBytes: number;
     }
+  /**
+   * An item of the answer begins: comes before its first delta, and names the call as far as the wire has said by then. Frame, index and
+   * kind identify the item until it is complete, because some wires have reasoning and text in one.
+   */
+  | (ItemStart & { readonly frame: string })
   | { readonly type: "text-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
   | { readonly type: "reasoning-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
   | { readonly type: "tool-call-delta"; readonly frame: string; readonly outputIndex: number; readonly text: string }
@@ -60,13 +67,29 @@ export type RunPart<Output = unknown> =
       readonly reason: string;
       readonly retryInMs?: number;
     }
-  /** A call waits for the decision of a person; the run ends as `parked` once nothing else of it is under way. */
+  /**
+   * A person is asked about a call: `onApproval` first. If that gives no decision, the run ends as `parked` once nothing else of it is under
+   * way.
+   */
   | {
       readonly type: "approval-requested";
       readonly frame: string;
       readonly call: Block;
       readonly reason: string | null;
       readonly expiresAt: string | null;
+    }
+  /** The decision about a call: made here, or met when the run goes on after it. */
+  | {
+      readonly type: "approval-decided";
+      readonly frame: string;
+      readonly call: Block;
+      readonly how: "approve" | "edit" | "deny" | "expire";
+      /** The person who decided; the engine, if nobody decided in time. */
+      readonly actor: Actor;
+      /** The arguments to use instead of the model's, if `how` is `edit`. */
+      readonly input?: JsonValue;
+      /** A text for the model. */
+      readonly message: string | null;
     }
   | { readonly type: "tool-call-start"; readonly frame: string; readonly call: Block }
   | {
@@ -77,4 +100,18 @@ export type RunPart<Output = unknown> =
       readonly outcome: string;
       readonly durationMs: number;
     }
-  | { readonly type: "run-end"; readonly result: RunResult<Output> };
+  /** The last part of a run that ends with a result, also if it waits. */
+  | { readonly type: "run-end"; readonly result: RunResult<Output> }
+  /** The last part of a run that ends with an error in this process; the caller of the run gets the error itself. */
+  | RunFailedPart;
+
+export type RunFailedPart = {
+  readonly type: "run-failed";
+  /** `left-open`: the run has not ended; another process has it, or the next run continues it. */
+  readonly outcome: "failed" | "cancelled" | "left-open";
+  /** The kind of the failure as the log has it (`RunFailedError.kind`), or the error's code. */
+  readonly kind: string;
+  readonly message: string;
+  /** The layer that threw the error, and the frame of its call; null if no layer did. */
+  readonly thrownBy: { readonly layer: string; readonly frame: string } | null;
+};

@@ -1,11 +1,14 @@
 import { isJsonObject, type JsonObject, type JsonValue, objectOf, omitMembers, textOrEmpty } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
+import { callStart } from "../answers/call-start.ts";
 
 /** Assembles the parts of a stream (`LanguageModelV4StreamPart`) into the result that `doGenerate` would return. */
 export class GeneratedStream {
   readonly #onDelta: (delta: StreamDelta) => void;
   readonly #content: JsonObject[] = [];
   readonly #places = new Map<string, number>();
+  /** The positions of the calls whose arguments are coming, by id. */
+  readonly #inputs = new Map<string, number>();
   readonly #done = new Set<number>();
   #members: JsonObject = {};
   #finish: JsonObject | null = null;
@@ -30,9 +33,10 @@ export class GeneratedStream {
 
   /** Takes a part; the caller throws the error of an `error` part. */
   take(part: JsonObject): void {
-    const { type, id, delta, warnings } = part;
+    const { type, id, warnings } = part;
     const [, kind, step] = /^(text|reasoning|tool-input)-(start|delta|end)$/.exec(textOrEmpty(type)) ?? [];
-    if (kind === "tool-input") this.#tell("tool-call-delta", this.#content.length, delta);
+    if (kind === "tool-input") this.#takeInput(textOrEmpty(id), part);
+    else if (type === "tool-call") this.#takeCall(part);
     else if (kind !== undefined && step !== undefined)
       this.#takeStep(`${kind} ${textOrEmpty(id)}`, { kind, step, part });
     else if (type === "stream-start") this.#members = { ...this.#members, warnings };
@@ -44,11 +48,32 @@ export class GeneratedStream {
   /** Takes the parts of an answer that came whole. */
   takeWhole(content: readonly JsonObject[]): void {
     for (const [index, part] of content.entries()) {
-      const { type, text, input } = part;
+      const { type, text } = part;
       if (type === "text" || type === "reasoning") this.#tell(`${type}-delta`, index, text);
-      if (type === "tool-call") this.#tell("tool-call-delta", index, input);
+      if (type === "tool-call") this.#tellCall(index, part);
       this.#finished(this.#content.push(part) - 1);
     }
+  }
+
+  /** The arguments of a call as they come: the call itself follows as a part, at the next free position. */
+  #takeInput(id: string, { type, toolName: name, delta }: JsonObject): void {
+    const known = this.#inputs.get(id);
+    const index = known ?? this.#content.length + this.#inputs.size;
+    this.#inputs.set(id, index);
+    if (type === "tool-input-start") this.#onDelta(callStart(index, { callId: id, name }));
+    this.#tell("tool-call-delta", index, delta);
+  }
+
+  /** Models that do not stream arguments send the call alone. */
+  #takeCall(call: JsonObject): void {
+    const index = this.#content.push(call) - 1;
+    if (!this.#inputs.delete(textOrEmpty(call["toolCallId"]))) this.#tellCall(index, call);
+    this.#finished(index);
+  }
+
+  #tellCall(index: number, { toolCallId: callId, toolName: name, input }: JsonObject): void {
+    this.#onDelta(callStart(index, { callId, name }));
+    this.#tell("tool-call-delta", index, input);
   }
 
   #takeStep(

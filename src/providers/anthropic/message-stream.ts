@@ -1,7 +1,8 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, objectOf, setMember } from "../../base/json.ts";
 import { utf8Length } from "../../base/utf8.ts";
-import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
+import type { ItemStart, ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
 import type { AnswerForm, AnswerStream } from "../answers/answer-form.ts";
+import { callStart } from "../answers/call-start.ts";
 import { grownValue } from "../answers/grown-object.ts";
 import { type OpenItem, StreamedItems } from "../answers/streamed-items.ts";
 import { withPartial } from "../failures/classify-error.ts";
@@ -50,7 +51,7 @@ export class MessageStream implements AnswerStream {
         if (isJsonObject(message["usage"])) this.#count({});
         break;
       case "content_block_start":
-        if (isJsonObject(content)) this.#blocks.begin(index, content);
+        if (isJsonObject(content)) this.#begin(index, content);
         break;
       case "content_block_delta":
         if (isJsonObject(delta)) this.#grow(index, delta);
@@ -112,7 +113,13 @@ export class MessageStream implements AnswerStream {
   /** Some servers begin a block with its first delta. */
   #begun(index: number, type: JsonValue | undefined): OpenItem | undefined {
     const begun = typeof type === "string" ? begunBy.get(type) : undefined;
-    return begun === undefined ? undefined : this.#blocks.begin(index, begun);
+    return begun === undefined ? undefined : this.#begin(index, begun);
+  }
+
+  #begin(index: number, content: JsonObject): OpenItem {
+    const open = this.#blocks.begin(index, content);
+    for (const start of startOf(open.item, open.place)) this.#onDelta(start);
+    return open;
   }
 
   #tell(open: OpenItem, text: string): void {
@@ -159,6 +166,9 @@ const deltaTypes: ReadonlyMap<string, "text-delta" | "reasoning-delta" | "tool-c
 
 const deltaType = ({ type }: JsonObject) => (typeof type === "string" ? deltaTypes.get(type) : undefined);
 
+const startOf = (item: JsonObject, place: number): readonly ItemStart[] =>
+  deltaType(item) === "tool-call-delta" ? [callStart(place, { callId: item["id"], name: item["name"] })] : [];
+
 /** The members of an event besides its type and its counts. */
 const restOf = ({ type: _, delta: __, usage: ___, ...rest }: JsonObject): JsonObject => rest;
 
@@ -175,6 +185,7 @@ export const messageForm: AnswerForm = {
       const type = deltaType(item);
       const { text, thinking, input } = item;
       const said = text ?? thinking ?? (input === undefined ? "" : JSON.stringify(input));
+      for (const start of startOf(item, outputIndex)) onDelta(start);
       if (type !== undefined && typeof said === "string" && said !== "") onDelta({ type, outputIndex, text: said });
       onDelta({ type: "item-done", outputIndex, item });
     }

@@ -78,9 +78,9 @@ export class ChatStream implements AnswerStream {
   #choice(index: number): GrownChoice {
     const known = this.#choices.get(index);
     if (known !== undefined) return known;
-    const choice = new GrownChoice((type, outputIndex, text) => {
-      this.#textBytes += text.length;
-      if (index === 0) this.#onDelta({ type, outputIndex, text });
+    const choice = new GrownChoice((delta) => {
+      if ("text" in delta) this.#textBytes += delta.text.length;
+      if (index === 0) this.#onDelta(delta);
     });
     this.#choices.set(index, choice);
     return choice;

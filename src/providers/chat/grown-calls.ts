@@ -52,10 +52,15 @@ function goesOn(call: GrownObject, { id, function: called, custom }: JsonObject)
   const before = call.member("id");
   if (isFilledText(id)) return !isFilledText(before) || before === id;
   const name = nameIn(called ?? custom);
-  const own = call.member("function") ?? call.member("custom");
+  const own = calledIn(call);
   if (!isFilledText(name) || nameIn(own) === undefined) return true;
   return nameIn(own) === name && !isWhole(own);
 }
+
+const calledIn = (call: GrownObject): JsonValue | undefined => call.member("function") ?? call.member("custom");
+
+/** The name of the tool that is called, once it is known. */
+export const nameOf = ({ call }: GrownCall): JsonValue | undefined => nameIn(calledIn(call));
 
 const nameIn = (called: JsonValue | undefined): JsonValue | undefined =>
   isJsonObject(called) ? called["name"] : undefined;

@@ -1,17 +1,20 @@
 import {
   definedMembers,
+  isFilledText,
   isJsonList,
   isJsonObject,
   type JsonObject,
   type JsonValue,
   objectsOf,
 } from "../../base/json.ts";
+import type { ItemStart, TextDelta } from "../../engine/stack/provider.ts";
+import { callStart } from "../answers/call-start.ts";
 import { GrownObject, type Pieces } from "../answers/grown-object.ts";
 import { callsSaid } from "../answers/server-said.ts";
-import { GrownCalls } from "./grown-calls.ts";
+import { GrownCalls, nameOf } from "./grown-calls.ts";
 
-/** Passes on a text of the item at this position of the answer. */
-export type Tell = (type: "text-delta" | "reasoning-delta" | "tool-call-delta", place: number, text: string) => void;
+/** Passes on the beginning of a call, or a piece of a text. */
+export type Tell = (delta: ItemStart | TextDelta) => void;
 
 /** One choice of a streamed completion, assembled member by member. */
 export class GrownChoice {
@@ -19,6 +22,8 @@ export class GrownChoice {
   readonly #message = new GrownObject(messagePieces);
   readonly #calls = new GrownCalls();
   readonly #tell: Tell;
+  /** The positions of the calls whose names were passed on. */
+  readonly #begun = new Set<number>();
 
   constructor(tell: Tell) {
     this.#tell = tell;
@@ -73,7 +78,13 @@ export class GrownChoice {
   }
 
   #takeCall(piece: JsonObject): void {
-    const { place } = this.#calls.take(piece);
+    const grown = this.#calls.take(piece);
+    const { call, place } = grown;
+    const name = nameOf(grown);
+    if (isFilledText(name) && !this.#begun.has(place)) {
+      this.#begun.add(place);
+      this.#tell(callStart(place + 1, { callId: call.member("id"), name }));
+    }
     for (const called of [piece["function"], piece["custom"]])
       if (isJsonObject(called)) this.#speak("tool-call-delta", place + 1, called["arguments"] ?? called["input"]);
   }
@@ -84,9 +95,9 @@ export class GrownChoice {
     else for (const { text: thought } of objectsOf(thinking)) this.#speak("reasoning-delta", 0, thought);
   }
 
-  #speak(type: Parameters<Tell>[0], place: number, said: JsonValue | undefined): void {
+  #speak(type: TextDelta["type"], place: number, said: JsonValue | undefined): void {
     const text = isJsonObject(said) ? JSON.stringify(said) : said;
-    if (typeof text === "string" && text !== "") this.#tell(type, place, text);
+    if (typeof text === "string" && text !== "") this.#tell({ type, outputIndex: place, text });
   }
 }
 

@@ -13,6 +13,7 @@ import {
 import { linesOf } from "../../base/lines.ts";
 import { utf8Length } from "../../base/utf8.ts";
 import { ProviderError, type StreamDelta } from "../../engine/stack/provider.ts";
+import { callStart } from "../answers/call-start.ts";
 import { messagesError } from "../anthropic/errors.ts";
 import { withPartial } from "../failures/classify-error.ts";
 import { abortedBeforeSending, type Deadline, interruption } from "../http/deadline.ts";
@@ -204,6 +205,7 @@ function tell(line: JsonObject, told: number, onDelta: Running["onDelta"]): numb
   for (const [index, { kind, payload }] of drafts.entries()) {
     if (kind !== "assistant" && kind !== "reasoning" && kind !== "tool_call") continue;
     const text = textIn(payload["arguments"] ?? payload["summary"] ?? payload["content"]);
+    if (kind === "tool_call") onDelta(callStart(told + index, { callId: payload["callId"], name: payload["name"] }));
     if (text !== "") onDelta({ type: deltaTypes[kind], outputIndex: told + index, text });
   }
   return told + drafts.length;

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue, listOf, objectsOf, setMember } from "../../base/json.ts";
 import type { StreamDelta } from "../../engine/stack/provider.ts";
+import { callStart } from "../answers/call-start.ts";
 import { GrownObject } from "../answers/grown-object.ts";
 import { countSaid } from "../answers/server-said.ts";
 import { failureIn, tokensIn } from "./gemini-answer.ts";
@@ -112,7 +113,11 @@ function deltasOf(part: JsonObject, outputIndex: number): readonly StreamDelta[]
   const { text, thought, functionCall: call } = part;
   const done = { type: "item-done", outputIndex, item: part } as const;
   if (isJsonObject(call))
-    return [{ type: "tool-call-delta", outputIndex, text: JSON.stringify(call["args"] ?? {}) }, done];
+    return [
+      callStart(outputIndex, { callId: call["id"], name: call["name"] }),
+      { type: "tool-call-delta", outputIndex, text: JSON.stringify(call["args"] ?? {}) },
+      done,
+    ];
   if (typeof text !== "string") return [done];
   return text === "" ? [] : [{ type: thought === true ? "reasoning-delta" : "text-delta", outputIndex, text }];
 }

@@ -3,6 +3,7 @@ import { applyDifference, jsonDifference } from "../../base/json-difference.ts";
 import type { Counts } from "../../domain/events/shared.ts";
 import type { Answer, AnswerContext, Draft, RecordedAnswer } from "../../engine/stack/codec.ts";
 import type { AnswerForm } from "../answers/answer-form.ts";
+import { callStart } from "../answers/call-start.ts";
 import { counts, countTold, nameTold, sumTold } from "../answers/counts.ts";
 import { callIdIn, countSaid, failureOfCalls, takeText, usageOf } from "../answers/server-said.ts";
 import { draftOf, stepAsSaid } from "./interaction-steps.ts";
@@ -99,7 +100,10 @@ export const interactionForm: AnswerForm = {
   tell(interaction, onDelta) {
     for (const [outputIndex, item] of stepsIn(interaction).entries()) {
       const { type, arguments: args, content, summary } = item;
-      if (type === "function_call") onDelta({ type: "tool-call-delta", outputIndex, text: JSON.stringify(args ?? {}) });
+      if (type === "function_call") {
+        onDelta(callStart(outputIndex, { callId: item["id"], name: item["name"] }));
+        onDelta({ type: "tool-call-delta", outputIndex, text: JSON.stringify(args ?? {}) });
+      }
       const kind = type === "thought" ? "reasoning-delta" : "text-delta";
       const parts = type === "thought" ? summary : type === "model_output" ? content : [];
       for (const part of objectsOf(parts))

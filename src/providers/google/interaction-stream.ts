@@ -10,6 +10,7 @@ import {
 import { utf8Length } from "../../base/utf8.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
 import type { AnswerStream } from "../answers/answer-form.ts";
+import { callStart } from "../answers/call-start.ts";
 import { grownValue } from "../answers/grown-object.ts";
 import { type OpenItem, StreamedItems } from "../answers/streamed-items.ts";
 import { providerError, withPartial } from "../failures/classify-error.ts";
@@ -97,10 +98,12 @@ export class InteractionStream implements AnswerStream {
   #begin(index: number, given: JsonObject): void {
     const open = this.#steps.begin(index, given);
     this.#steps.grow(open, utf8Length(JSON.stringify(open.item)));
-    for (const [name, type] of saying)
-      for (const part of objectsOf(open.item[name])) {
+    const { type, id: callId, name } = open.item;
+    if (type === "function_call") this.#onDelta(callStart(open.place, { callId, name }));
+    for (const [member, delta] of saying)
+      for (const part of objectsOf(open.item[member])) {
         const { text } = part;
-        if (typeof text === "string" && text !== "") this.#onDelta({ type, outputIndex: open.place, text });
+        if (typeof text === "string" && text !== "") this.#onDelta({ type: delta, outputIndex: open.place, text });
       }
   }
 

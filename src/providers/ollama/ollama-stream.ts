@@ -7,8 +7,9 @@ import {
   objectOf,
   setMember,
 } from "../../base/json.ts";
-import type { StreamDelta } from "../../engine/stack/provider.ts";
+import type { StreamDelta, TextDelta } from "../../engine/stack/provider.ts";
 import type { AnswerStream } from "../answers/answer-form.ts";
+import { callStart } from "../answers/call-start.ts";
 import { providerError } from "../failures/classify-error.ts";
 
 /** Assembles a streamed answer: the texts of its lines are joined, calls come whole, and every other member has its newest value. */
@@ -18,6 +19,7 @@ export class OllamaStream implements AnswerStream {
   readonly #message: Record<string, JsonValue> = {};
   readonly #response: Record<string, JsonValue> = {};
   #textLength = 0;
+  #calls = 0;
 
   /** @param itemBytes - The limit for all texts of the answer together. */
   constructor(onDelta: (delta: StreamDelta) => void, itemBytes: number) {
@@ -52,27 +54,32 @@ export class OllamaStream implements AnswerStream {
 
   #takeMessage(message: JsonObject): void {
     const { thinking, content, tool_calls: calls } = message;
-    this.#tell("reasoning-delta", thinking);
-    this.#tell("text-delta", content);
+    this.#tell("reasoning-delta", 0, thinking);
+    this.#tell("text-delta", 1, content);
     for (const call of listOf(calls)) this.#tellCall(call);
     for (const [name, value] of Object.entries(message))
       if (value !== undefined) setMember(this.#message, name, joined(this.#message[name], value, textNames.has(name)));
   }
 
   #tellCall(call: JsonValue): void {
-    const called = objectOf(objectOf(call)["function"]);
-    this.#tell("tool-call-delta", JSON.stringify(called["arguments"] ?? {}));
+    const { id: callId, function: told } = objectOf(call);
+    const called = objectOf(told);
+    const place = firstCall + this.#calls;
+    this.#calls += 1;
+    this.#onDelta(callStart(place, { callId, name: called["name"] }));
+    this.#tell("tool-call-delta", place, JSON.stringify(called["arguments"] ?? {}));
   }
 
-  /** An answer has one position for each kind; calls are passed on whole. */
-  #tell(type: Exclude<StreamDelta["type"], "item-done" | "usage">, text: JsonValue | undefined): void {
+  /** An answer has one position for its reasoning and one for its text. */
+  #tell(type: TextDelta["type"], outputIndex: number, text: JsonValue | undefined): void {
     if (typeof text !== "string" || text === "") return;
     this.#textLength += text.length;
-    this.#onDelta({ type, outputIndex: indexes[type], text });
+    this.#onDelta({ type, outputIndex, text });
   }
 }
 
-const indexes = { "reasoning-delta": 0, "text-delta": 1, "tool-call-delta": 2 } as const;
+/** Calls are passed on whole, each at a position of its own behind the text. */
+const firstCall = 2;
 
 const textNames: ReadonlySet<string> = new Set(["content", "thinking"]);
 

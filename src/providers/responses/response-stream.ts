@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, numberOrZero, objectOf } from "../../base/json.ts";
 import type { ProviderError, StreamDelta } from "../../engine/stack/provider.ts";
 import { providerError, withPartial } from "../failures/classify-error.ts";
-import { deltasOf } from "./deltas.ts";
+import { deltasOf, startOf } from "./deltas.ts";
 import { tokensIn } from "./responses-answer.ts";
 
 /**
@@ -61,7 +61,7 @@ export class ResponseStream {
     const isUnnamed = given === undefined && !(name ?? "").startsWith("response.");
     if (isError || (isUnnamed && (event["error"] ?? null) !== null)) throw this.failure(event);
     const index = numberOrZero(event["output_index"]);
-    if (type === "response.output_item.added" && isJsonObject(item)) this.#open.set(index, { item, text: "" });
+    if (type === "response.output_item.added" && isJsonObject(item)) this.#begin(index, item);
     else if (type === "response.output_item.done" && isJsonObject(item)) this.#finish(index, item);
     else this.#speak(type, index, event["delta"]);
     return null;
@@ -94,6 +94,11 @@ export class ResponseStream {
     // Some backends stream items and leave them out of the terminal event.
     const isBare = !isJsonList(output) || !output.some(isJsonObject);
     return isBare && this.#done.size > 0 ? { ...response, output: inOrder([...this.#done]) } : response;
+  }
+
+  #begin(index: number, item: JsonObject): void {
+    this.#open.set(index, { item, text: "" });
+    for (const start of startOf(item, index)) this.#onDelta(start);
   }
 
   #finish(index: number, item: JsonObject): void {

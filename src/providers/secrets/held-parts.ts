@@ -1,7 +1,5 @@
-import type { StreamDelta } from "../../engine/stack/provider.ts";
+import type { StreamDelta, TextDelta } from "../../engine/stack/provider.ts";
 import type { Mask } from "./mask.ts";
-
-type TextDelta = Exclude<StreamDelta, { readonly type: "item-done" | "usage" }>;
 
 /** Passes on the parts of an answer; holds back an end that may be the beginning of a secret. */
 export class HeldParts {
@@ -19,6 +17,15 @@ export class HeldParts {
     if (delta.type === "usage") {
       const { reported } = delta;
       this.#onDelta(reported === undefined ? delta : { ...delta, reported: this.#mask.json(reported) });
+      return;
+    }
+    if (delta.type === "item-start") {
+      const { callId, name } = delta;
+      this.#onDelta({
+        ...delta,
+        ...(callId === undefined ? {} : { callId: this.#mask.text(callId) }),
+        ...(name === undefined ? {} : { name: this.#mask.text(name) }),
+      });
       return;
     }
     if (delta.type === "item-done") {

@@ -2,6 +2,8 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { StoreDocument } from "../../../src/studio/page-documents.ts";
+import { grouped } from "../format.ts";
+import { inbox, useInbox } from "../inbox.ts";
 import { type Command, commands, useCommands } from "../keys.ts";
 import { dropped } from "../offline/dropped.ts";
 import { follow, go, hrefOf, route } from "../route.ts";
@@ -10,8 +12,9 @@ import { hasKeys, setKeys, toggleTheme } from "../theme.ts";
 import { CheckIcon, Logo, SearchIcon, ThemeIcon, WarnIcon } from "./icons.tsx";
 
 const pages = [
-  { path: "/", name: "Conversations", key: "" },
-  { path: "/costs", name: "Costs", key: "" },
+  { path: "/", name: "Conversations" },
+  { path: "/inbox", name: "Inbox" },
+  { path: "/costs", name: "Costs" },
 ] as const;
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
@@ -33,10 +36,12 @@ export function Shell({
   useEffect(() => {
     document.title = title === "" ? "turnlog studio" : `${title} · turnlog studio`;
   }, [title]);
+  useInbox();
   useCommands([
     { key: "Ctrl K", words: "Go to …", group: "Everywhere", isKeyOnly: true, run: () => (isPalette.value = true) },
     { key: "?", words: "Show all keys", group: "Everywhere", run: () => (isHelp.value = true) },
     { key: "", words: "Conversations", group: "Everywhere", run: () => go("/") },
+    { key: "", words: "Inbox", group: "Everywhere", run: () => go("/inbox") },
     { key: "", words: "Costs", group: "Everywhere", run: () => go("/costs") },
     { key: "", words: "Change between light and dark", group: "Everywhere", run: toggleTheme },
   ]);
@@ -56,6 +61,7 @@ export function Shell({
               onClick={(event) => follow(event, page.path)}
             >
               {page.name}
+              {page.path === "/inbox" ? <Count /> : null}
             </a>
           ))}
         </nav>
@@ -66,8 +72,8 @@ export function Shell({
               ? ""
               : store.data.isRedacted
                 ? "texts redacted"
-                : store.data.isWritable
-                  ? "writing"
+                : store.data.writing !== null
+                  ? `writing as ${store.data.writing.as}`
                   : "read-only"}
           </span>
           <button type="button" class="field goto" onClick={() => (isPalette.value = true)}>
@@ -98,6 +104,17 @@ export function Shell({
       {isHelp.value ? <Help onClose={() => (isHelp.value = false)} /> : null}
       {isPalette.value ? <Palette onClose={() => (isPalette.value = false)} /> : null}
     </div>
+  );
+}
+
+/** How many things wait for a person. */
+function Count() {
+  const count = (inbox.value?.items ?? []).filter(({ kind }) => kind !== "expiring").length;
+  return count === 0 ? null : (
+    <span class="count">
+      {grouped(count)}
+      <span class="sr"> waiting</span>
+    </span>
   );
 }
 

@@ -98,7 +98,7 @@ describe("a run that was cut off", () => {
     const { conversation, engine } = scene.process({ observers: [{ next: (part) => parts.push(part) }] });
     await conversation.run(engine);
     expect(parts.map(({ type }) => type).filter((type) => !type.endsWith("delta"))).toEqual([
-      ...["resumed", "attempt-discarded", "request-start", "block", "usage", "run-end"],
+      ...["resumed", "attempt-discarded", "request-start", "item-start", "block", "usage", "run-end"],
     ]);
     const [resumed] = parts;
     expect(resumed?.type === "resumed" && resumed.turn.blocks.map(({ kind }) => kind)).toEqual([

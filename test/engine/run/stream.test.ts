@@ -39,7 +39,8 @@ test("a stream gives deltas as they come, then the blocks, and ends with the res
   await conversation.append("hello");
   const parts = await partsOf(conversation.stream(engine));
   expect(outline(parts)).toEqual([
-    ...["run-start", "request-start", "reasoning-delta", "text-delta", "block", "usage", "run-end"],
+    ...["run-start", "request-start", "item-start", "reasoning-delta", "item-start", "text-delta"],
+    ...["block", "usage", "run-end"],
   ]);
   expect(textOf(parts, "text-delta")).toBe("the whole answer");
   expect(textOf(parts, "reasoning-delta")).toBe("let me think");
@@ -134,7 +135,9 @@ test("a stream that breaks off after deltas says that they do not count, and thr
     for await (const part of conversation.stream(workshop.engine({ provider }))) parts.push(part);
   })();
   expect(await rejectionOf(reading)).toMatchObject({ code: "run-failed", kind: "stream-cut" });
-  expect(outline(parts)).toEqual(["run-start", "request-start", "text-delta", "attempt-discarded"]);
+  expect(outline(parts)).toEqual([
+    ...["run-start", "request-start", "item-start", "text-delta", "attempt-discarded", "run-failed"],
+  ]);
 });
 
 test("a stream of a run that waits for people ends with its result, the first time and every time", async () => {

@@ -195,7 +195,10 @@ test("arguments that are an object stay one", () => {
   expect(stream.end()).toMatchObject({
     choices: [{ message: { tool_calls: [{ function: { name: "one", arguments: { city: "Rome" } } }] } }],
   });
-  expect(deltas).toEqual([{ type: "tool-call-delta", outputIndex: 1, text: '{"city":"Rome"}' }]);
+  expect(deltas).toEqual([
+    { type: "item-start", outputIndex: 1, kind: "tool-call", callId: "a", name: "one" },
+    { type: "tool-call-delta", outputIndex: 1, text: '{"city":"Rome"}' },
+  ]);
 });
 
 test("what every chunk says of its choice is kept: probabilities, speech, notes, and members of any name", () => {

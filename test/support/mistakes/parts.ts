@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import * as z from "zod";
+import { conditional, recover } from "../../../src/entries/layers.ts";
 import { openaiResponses } from "../../../src/entries/responses.ts";
 import { scripted, startReferenceServer } from "../../../src/entries/testing.ts";
 import {
@@ -222,6 +223,45 @@ export const partMistakes: readonly Mistake[] = [
   ],
   ["logging({ write: console })", () => logging(odd({ write: {} })), "logging: write is an object: give a function"],
   ["logging(console.log)", () => logging(odd(() => undefined)), "logging takes an object of options, not a function"],
+  [
+    "conditional({ if })",
+    () => conditional(odd({ ...named, if: () => true, layer: layer() })),
+    "conditional has no option 'if': give 'name', 'version', 'when', 'layer' or 'otherwise'",
+  ],
+  [
+    "conditional() without a condition",
+    () => conditional(odd({ ...named, layer: layer() })),
+    "conditional 'mine': when is undefined: give a function",
+  ],
+  [
+    "conditional({ layer: a tool loop })",
+    () => conditional({ ...named, when: () => true, layer: toolLoop([]) }),
+    "conditional 'mine': layer is a tool loop, whose tools are offered with every request: list it in middleware",
+  ],
+  [
+    "conditional({ when }) that gives nothing",
+    () => run(conditional({ ...named, when: odd(() => undefined), layer: layer() })),
+    "run run_0000000000000001 failed (layer-failed): layer mine: conditional 'mine': when returned undefined: return true or false",
+  ],
+  [
+    "recover({ fallback })",
+    () => recover(odd({ fallback: "sorry" })),
+    "recover has no option 'fallback': give 'name', 'version' or 'answer'",
+  ],
+  [
+    "recover() without an answer",
+    () => recover(odd({})),
+    "recover: answer is undefined: give the text to answer with, or a function of the error",
+  ],
+  [
+    "recover({ answer }) that gives a number",
+    () =>
+      run(
+        recover({ answer: odd(() => 7) }),
+        defineMiddleware(named, () => throwing),
+      ),
+    "run run_0000000000000001 failed (layer-failed): layer recover: recover: answer returned 7: return a text, a block, or null",
+  ],
   [
     "ephemeral('it is noon')",
     () => ephemeral(odd("it is noon")),

@@ -1,0 +1,67 @@
+import { isAside } from "../../domain/frame.ts";
+import { freezeAll } from "../../domain/freeze-all.ts";
+import type { LiveRun } from "../session/session.ts";
+import type { EngineOptions, Observer } from "../stack/engine.ts";
+import type { RunPart } from "../stack/run-part.ts";
+import { outsideOfRuns } from "./run-queue.ts";
+
+type Watched = {
+  readonly engine: Pick<EngineOptions, "observers">;
+  readonly onPart: Observer["next"] | undefined;
+  readonly beginning: { readonly runId: string; readonly before: { readonly isAnsweredOnly?: true } | null };
+};
+
+/**
+ * Passes parts to the observers; errors that they throw do not affect the run. While the log answers there is nothing new to show; the
+ * first new part comes after the current state of the run.
+ */
+export function partTeller(
+  { engine, onPart, beginning: { runId, before } }: Watched,
+  { conversationId, turns, journal }: Pick<LiveRun, "conversationId" | "journal"> & Pick<LiveRun["fold"], "turns">,
+): LiveRun["emit"] {
+  const observers = onPart === undefined ? engine.observers : [...engine.observers, { next: onPart }];
+  // Nothing to make or freeze.
+  if (observers.length === 0) return () => undefined;
+  let sequence = 0;
+  const tell = (part: RunPart): void => {
+    const place = Object.freeze({ conversationId, runId, sequence });
+    sequence += 1;
+    freezeAll(part);
+    for (const observer of observers) {
+      try {
+        // An observer may be an async function, and fail later.
+        const taken = outsideOfRuns(() => observer.next(part, place));
+        if (taken instanceof Promise) taken.catch(() => undefined);
+      } catch {
+        // Deltas are best effort; the log has the facts.
+      }
+    }
+  };
+  let isTold = before === null;
+  let isOver = false;
+  /** Decisions that are met before all of the log is. */
+  const early: RunPart[] = [];
+  // Only decided calls are answered then: nothing of the log is met again.
+  const isReplaying = (): boolean => before?.isAnsweredOnly !== true && journal.isReplaying;
+  return (part) => {
+    // Requests of layers beside the conversation are not part of the answer.
+    if (isOver || ("frame" in part && isAside(part.frame))) return;
+    isOver = isLast(part);
+    if (isReplaying() && part.type !== "run-failed") {
+      if (isDecision(part)) early.push(part);
+      return;
+    }
+    if (!isTold && !isReplaying()) {
+      isTold = true;
+      tell({ type: "resumed", runId, turn: turns.working("frame" in part ? part.frame : "0") });
+    }
+    for (const met of early.splice(0)) tell(met);
+    tell(part);
+  };
+}
+
+/** A tool may go on after its run has ended. */
+const isLast = ({ type }: RunPart): boolean => type === "run-end" || type === "run-failed";
+
+/** What people are asked and decide is new, whatever the log still answers. */
+const isDecision = ({ type }: RunPart): boolean => type === "approval-requested" || type === "approval-decided";

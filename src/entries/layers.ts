@@ -1,0 +1,3 @@
+/** Layers that a program lists in `middleware`, beyond `lens`, `ephemeral` and `logging` of `turnlog` itself. */
+export { type ConditionalOptions, conditional } from "../middleware/conditional.ts";
+export { type RecoverOptions, type RecoveryAnswer, recover } from "../middleware/recover.ts";
