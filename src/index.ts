@@ -71,11 +71,13 @@ export type { InDoubt, InDoubtHandler } from "./engine/stack/doubt.ts";
 export type { AnyEngine, Engine, Observer, PartPlace } from "./engine/stack/engine.ts";
 export type { RetryPolicy } from "./engine/stack/limits.ts";
 export {
+  type AsideView,
   defineMiddleware,
   type EffectOptions,
   type EffectWork,
   type Layer,
   type LayerContext,
+  type LayerDefinition,
   LayerError,
   type LayerErrorCode,
   type LayerHandler,

@@ -12,6 +12,7 @@ export const turnlogErrorCodes = [
   "bundle-unusable",
   "chain-required",
   "concurrent-next",
+  "content-blocked",
   "config-unusable",
   "content-erased",
   "content-not-read",

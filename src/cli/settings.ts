@@ -14,6 +14,9 @@ type Source =
   | { readonly from: "flag" | "env" | "file"; readonly name: string }
   | { readonly from: "default"; readonly name: null };
 
+/** The address of a store, and what decided it. */
+type Given = Source & { readonly url: string };
+
 /** The values that a command works with: of its options, else of the environment, else of the configuration, else the defaults. */
 export type Settings = {
   /** The environment, for the configuration's keys. */
@@ -25,7 +28,7 @@ export type Settings = {
   /** The whole configuration, its code included: for a command that asks for an engine. */
   readonly whole: () => Promise<Configuration | null>;
   /** The address of the store, and what decided it. */
-  readonly store: () => Source & { readonly url: string };
+  readonly store: () => Given;
   /** The address of a name in `stores`; any other text as it is. */
   readonly addressOf: (text: string) => Promise<string>;
   /** The price file of the options, else of the configuration. */
@@ -46,8 +49,11 @@ type Surroundings = {
 export function createSettings(options: SettingsOptions, { env, cwd, readsOnly }: Surroundings): Settings {
   const files = once(() => filesFor(options, { env, cwd }));
   const data = once(() => onFiles(files(), (found) => readData(found, cwd)));
-  const whole = once(async () => onFiles(files(), (found) => readWhole(found, cwd)));
   let loaded: Configuration | null = null;
+  const whole = once(async () => {
+    loaded = await onFiles(files(), (found) => readWhole(found, cwd));
+    return loaded;
+  });
   const applied = (): Configuration | null => (readsOnly ? data() : loaded);
   const given = storeGiven(options, env);
   const store = once(() => storeOf(given, applied));
@@ -56,7 +62,7 @@ export function createSettings(options: SettingsOptions, { env, cwd, readsOnly }
     async ready() {
       // A mistyped --config is an error even if the command needs nothing of it.
       if (options.config !== undefined) files();
-      if (!readsOnly && (given === null || isName(given.url))) loaded = await whole();
+      if (!readsOnly && (given === null || isName(given.url))) await whole();
     },
     addressOf: async (text) => (isName(text) ? storeNamed(readsOnly ? data() : await whole(), text) : text),
     prices: (asked) => (asked.prices === undefined ? { ...pricesIn(applied()), ...asked } : asked),
@@ -89,8 +95,6 @@ function filesFor({ config }: SettingsOptions, { env, cwd }: Pick<Surroundings, 
     `${named} does not exist: ${config === undefined ? "TURNLOG_CONFIG" : "--config"} takes the path of a configuration`,
   );
 }
-
-type Given = Source & { readonly url: string };
 
 function storeGiven({ store }: SettingsOptions, env: Surroundings["env"]): Given | null {
   if (store !== undefined) return { url: store, from: "flag", name: "--store" };

@@ -63,7 +63,11 @@ async function engineOfSettings(
  *
  * @throws {ConfigError} if it cannot be made.
  */
-async function providerNamed(configuration: Configuration, name: string, variables: Variables): Promise<Provider> {
+export async function providerNamed(
+  configuration: Configuration,
+  name: string,
+  variables: Variables,
+): Promise<Provider> {
   const entry = configuration.config.providers?.[name];
   const key = `providers.${name}`;
   // The check of the configuration has seen that it is one or the other.

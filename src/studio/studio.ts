@@ -1,5 +1,6 @@
 import { Hono } from "hono/tiny";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
+import { auditRoutes } from "./audit-routes.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
 import { failureAnswer, RefusedError } from "./failures.ts";
 import { HeldConversations } from "./held-conversations.ts";
@@ -62,6 +63,7 @@ export function studioOver(
   app.route("/api", storeRoutes(store, { prices }));
   app.route("/api", inboxRoutes(store, { conversations: held, writing: writing ?? null }));
   const { log, codecs } = store;
+  app.route("/api/audit", auditRoutes(store, { isRedacted, address }));
   app.route("/api/c/:id", conversationRoutes({ log, codecs, conversations: held, prices: pricesFrom(prices) }));
   app.all("/api/*", () => {
     throw new RefusedError(404, "not-found", { message: "there is no such part of the studio" });

@@ -4,6 +4,7 @@ import "./styles/base.css";
 import "./styles/workspace.css";
 import "./styles/tables.css";
 import "./styles/inbox.css";
+import "./styles/audit.css";
 
 const bundled = bundledPage();
 if (bundled !== null) openBundledPage(bundled);

@@ -2,6 +2,7 @@ import { render } from "preact";
 import { listenForKeys } from "./keys.ts";
 import { followStore, stores } from "./live.ts";
 import { listenForDrops } from "./offline/dropped.ts";
+import { AuditPage } from "./pages/audit.tsx";
 import { Biography } from "./pages/biography.tsx";
 import { Conversations } from "./pages/conversations.tsx";
 import { Costs } from "./pages/costs.tsx";
@@ -19,6 +20,7 @@ function Page() {
     return <Biography key={id} id={decodeURIComponent(id)} block={decodeURIComponent(block)} />;
   if (id !== undefined) return <Workspace key={id} id={decodeURIComponent(id)} />;
   if (path === "/inbox") return <InboxPage />;
+  if (path === "/audit") return <AuditPage />;
   if (path === "/costs") return <Costs />;
   if (path === "/") return <Conversations />;
   return (

@@ -10,6 +10,7 @@ import { type BlockId, runIdSchema } from "../../domain/ids.ts";
 import { isMadeOfParts } from "../../domain/message-content.ts";
 import type { PastCall, PastEffect } from "../session/run-answers.ts";
 import { engineActor, type LiveRun, newBlockId, type RunSession, record } from "../session/session.ts";
+import { emitted } from "../stack/emitted.ts";
 import type { Tool, ToolContext } from "../stack/tool.ts";
 import { inDoubtText } from "./in-doubt.ts";
 import { millisecondsSince, perform, withinTime } from "./perform.ts";
@@ -45,7 +46,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   const tool = session.engine.tools.find((candidate) => candidate.name === name);
   run.calls.running.add(id);
   try {
-    const asked = { ...known, tool, call, frame, signal, ctx: contextOf(session, call, signal) };
+    const asked = { ...known, tool, call, frame, signal, ctx: contextOf(session, { call, frame, signal }) };
     const permit = isFree(session, asked) ? null : await permitOf(session, asked);
     return await answerCall(session, { call, frame, resultId, tool, signal, past, permit });
   } finally {
@@ -216,7 +217,7 @@ function underWay<T>({ underWay }: LiveRun["calls"], working: Promise<T>): Promi
 }
 
 /** What a tool is told, with what names the call for one that opens a conversation of its own. */
-const contextOf = ({ run, engine }: RunSession, call: Block, signal: AbortSignal): ToolContext => ({
+const contextOf = ({ run, engine }: RunSession, { call, frame, signal }: Calling): ToolContext => ({
   conversationId: run.conversationId,
   runId: runIdSchema.parse(run.id),
   blockId: idOf(call),
@@ -224,7 +225,12 @@ const contextOf = ({ run, engine }: RunSession, call: Block, signal: AbortSignal
   idempotencyKey: idOf(call),
   signal,
   context: engine.context,
+  emit: (name, data) => {
+    run.emit({ type: "data", frame, ...emitted(name, data), layer: null, call });
+  },
 });
+
+type Calling = { readonly call: Block; readonly frame: string; readonly signal: AbortSignal };
 
 async function answerOf(
   session: RunSession,
@@ -247,7 +253,10 @@ async function answerOf(
   };
   const limits = { signal, timeoutMs, tooLate: `no answer within ${timeoutMs} ms`, onLate };
   const ended = await withinTime(limits, (ends) =>
-    underWay(session.run.calls, Promise.resolve(tool.run(argumentsText, contextOf(session, call, ends)))),
+    underWay(
+      session.run.calls,
+      Promise.resolve(tool.run(argumentsText, contextOf(session, { call, frame, signal: ends }))),
+    ),
   );
   if (ended.outcome === "ok") return told(session, name, ended.value ?? "");
   if (isToolInDoubt(ended.error) && !tool.idempotent) throw ended.error;

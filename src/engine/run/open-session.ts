@@ -126,7 +126,7 @@ export function openSession(opening: Opening): RunSession {
     acknowledgements: { waiting: [], underWay: new Set() },
     routing: { sessions: new Map(), steps: new Map() },
     ids: createCounters(),
-    emit: partTeller(opening, { conversationId, turns, journal }),
+    ...partTeller(opening, { conversationId, turns, journal }),
   };
   const session: RunSession = { run, engine, route: null, transport: transportNow(engine, stream.view) };
   run.routing.sessions.set(null, session);

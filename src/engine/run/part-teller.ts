@@ -18,10 +18,9 @@ type Watched = {
 export function partTeller(
   { engine, onPart, beginning: { runId, before } }: Watched,
   { conversationId, turns, journal }: Pick<LiveRun, "conversationId" | "journal"> & Pick<LiveRun["fold"], "turns">,
-): LiveRun["emit"] {
+): Pick<LiveRun, "emit" | "isObserved"> {
   const observers = onPart === undefined ? engine.observers : [...engine.observers, { next: onPart }];
-  // Nothing to make or freeze.
-  if (observers.length === 0) return () => undefined;
+  if (observers.length === 0) return { emit: () => undefined, isObserved: false };
   let sequence = 0;
   const tell = (part: RunPart): void => {
     const place = Object.freeze({ conversationId, runId, sequence });
@@ -43,7 +42,7 @@ export function partTeller(
   const early: RunPart[] = [];
   // Only decided calls are answered then: nothing of the log is met again.
   const isReplaying = (): boolean => before?.isAnsweredOnly !== true && journal.isReplaying;
-  return (part) => {
+  const emit = (part: RunPart): void => {
     // Requests of layers beside the conversation are not part of the answer.
     if (isOver || ("frame" in part && isAside(part.frame))) return;
     isOver = isLast(part);
@@ -58,6 +57,7 @@ export function partTeller(
     for (const met of early.splice(0)) tell(met);
     tell(part);
   };
+  return { emit, isObserved: true };
 }
 
 /** A tool may go on after its run has ended. */

@@ -61,6 +61,8 @@ export type LiveRun = {
   readonly routing: AskedProviders;
   readonly ids: Counters;
   readonly emit: (part: RunPart) => void;
+  /** False if nobody gets its parts, so that those of layers need not be made. */
+  readonly isObserved: boolean;
 };
 
 /** The state of a run's layers. */
