@@ -15,6 +15,8 @@ const saysByExample: Readonly<Record<string, RegExp>> = {
   "recover.ts": /^completed: I cannot answer at the moment\..*\ncompleted: It is sunny\.\n$/,
   "redact.ts":
     /^the tool writes to: ada@example\.com\nthe user reads: I wrote to ada@example\.com\.\nthe model read: .*I am \[email-\w+\], customer \[customer-\w+\]\..*\nrefused: content-blocked\nrequests that were sent: 2\n$/,
+  "fall-back.ts":
+    /^(It is sunny\. \(.* asked 2 times\)\n){2}server-error: "retried"\nserver-error: \{"route":"second"\}\ncircuit-open: \{"route":"second"\}\n$/,
   "own-provider.ts": /^It is "sunny" in Paris\. 18 tokens read\n2 requests verified: all sound\n$/,
   "killed.ts":
     /^the first program ended by SIGKILL, with 1 payment\nInvoice 2026-117 is paid\. \(1 payment, this program asked the model 1 time\)\n$/,
