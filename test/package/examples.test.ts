@@ -20,11 +20,16 @@ const saysByExample: Readonly<Record<string, RegExp>> = {
   "own-provider.ts": /^It is "sunny" in Paris\. 18 tokens read\n2 requests verified: all sound\n$/,
   "killed.ts":
     /^the first program ended by SIGKILL, with 1 payment\nInvoice 2026-117 is paid\. \(1 payment, this program asked the model 1 time\)\n$/,
+  "tracing.ts":
+    /^invoke_agent guide .*\n {2}step 1 .*\n {4}chat scripted .*\n {4}execute_tool weather .*\n {2}step 2 .*\n {4}chat scripted .*\n$/,
   "redact-emails.ts":
     /the user reads: {2}Yes: to ada@example\.com, not to bob@example\.com\..*\n(?!.*@example).*<email-2>.*\n.* chained\n/,
 };
 
 const examples = (await readdir(join(root, "examples"))).filter((name) => name.endsWith(".ts"));
+
+/** Packages of the programs that use turnlog. */
+const besides: ReadonlySet<string> = new Set(["zod", "@opentelemetry/api", "@opentelemetry/sdk-trace"]);
 
 let folder = "";
 beforeAll(async () => {
@@ -47,6 +52,6 @@ test.each(examples)(
     const code = await readFile(join(root, "examples", example), "utf8");
     const imported = [...code.matchAll(/ from "(?!node:)([^"]*)";$/gm)].map(([, name = ""]) => name);
     expect(imported.filter((name) => entryNames.has(name)).length).toBeGreaterThan(0);
-    expect(imported.filter((name) => !entryNames.has(name) && name !== "zod")).toEqual([]);
+    expect(imported.filter((name) => !entryNames.has(name) && !besides.has(name))).toEqual([]);
   },
 );
