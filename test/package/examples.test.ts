@@ -13,6 +13,10 @@ const saysByExample: Readonly<Record<string, RegExp>> = {
   "audit.ts": /@\d+ sent \d+ bytes, sha256 [0-9a-f]{64}: \{[\s\S]*requests verified: all sound\n$/,
   "conditional.ts": /^the model was told: Offer an account\.\nthe model was told: Be brief\.\n\nGreet by name\.\n$/,
   "recover.ts": /^completed: I cannot answer at the moment\..*\ncompleted: It is sunny\.\n$/,
+  "content-filter.ts":
+    /^What shall I buy\? → Buy bread\. Or try the …\.\nMy password is 1234\. → I cannot talk about that\.\nrequests that were sent: 1\n$/,
+  "answer-cache.ts":
+    /^the first visitor reads: We are open.* \(1 requests\)\nthe second visitor reads: We are open.* \(0 requests\)\nin the store: turnlog:…\n$/,
   "redact.ts":
     /^the tool writes to: ada@example\.com\nthe user reads: I wrote to ada@example\.com\.\nthe model read: .*I am \[email-\w+\], customer \[customer-\w+\]\..*\nrefused: content-blocked\nrequests that were sent: 2\n$/,
   "fall-back.ts":
