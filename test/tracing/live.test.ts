@@ -14,13 +14,14 @@ type Scene = Partial<Omit<EngineConfig, "tracing">> & {
   readonly answers?: readonly ScriptedAnswer[];
   readonly tracing?: object;
   readonly execute?: () => string;
+  readonly idempotent?: boolean;
 };
 
-function scene({ answers = [call, "It is sunny."], execute, tracing = {}, ...config }: Scene = {}) {
+function scene({ answers = [call, "It is sunny."], execute, idempotent = false, tracing = {}, ...config }: Scene = {}) {
   const tracer = memoryTracer();
   onTestFinished(() => tracer[Symbol.asyncDispose]());
   const weather = tool({
-    ...{ name: "weather", description: "w", inputSchema: z.object({ city: z.string() }) },
+    ...{ name: "weather", description: "w", inputSchema: z.object({ city: z.string() }), idempotent },
     execute: () => {
       tracer.inSpan("fetch of the tool");
       return execute?.() ?? "sun";
@@ -109,6 +110,22 @@ test("the parts of a run in two processes are linked by what the log keeps of th
   const recorded = [];
   for await (const { event } of conversation.events()) if (event.type === "RunStarted") recorded.push(event.data.trace);
   expect(recorded).toEqual([{ traceId, spanId, flags }]);
+});
+
+test("a process that leaves its run ends its spans as unfinished, and a call that the next one repeats is a span around its work", async () => {
+  const conversation = await conversationOf();
+  const first = scene({ idempotent: true });
+  const stepping = conversation.step(first.engine);
+  const left = expect(stepping.result).rejects.toThrow("left at a breakpoint");
+  for await (const { kind } of stepping) if (kind === "tool") break;
+  await left;
+  const unfinished = first.tracer.ended().filter(({ attributes }) => attributes["turnlog.unfinished"] === true);
+  expect(unfinished.map(({ name }) => name)).toEqual(["execute_tool weather", "step 1", "invoke_agent"]);
+  const second = scene({ idempotent: true, answers: ["lost", "It is sunny."] });
+  expect((await conversation.run(second.engine)).status).toBe("completed");
+  expect(tree(second.tracer)).toEqual(
+    expect.arrayContaining(["fetch of the tool < execute_tool weather", "execute_tool weather < invoke_agent"]),
+  );
 });
 
 test("a run under an API without a tracer is recorded without ids", async () => {

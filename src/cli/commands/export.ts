@@ -35,13 +35,14 @@ export const exportBundle = commandCode({
   async *run(context, { arguments: names, options }: CommandInput<Options>) {
     const { output, html, otlp, redact: isRedacted = false } = options;
     if (otlp !== undefined) {
-      yield await writeSpans(context, otlp, { names, options });
+      const written = await writeSpans(context, otlp, { names, options });
+      if (written !== null) yield written;
       return;
     }
     refuseSpanChoices(options);
     if (html !== undefined && output !== undefined)
       throw new UsageError("--html names the file of the page: leave out --output");
-    const file = output === "-" || output === "/dev/stdout" ? undefined : output;
+    const file = isStdout(output) ? undefined : output;
     if (file === undefined && context.isJson)
       throw new UsageError("a bundle on stdout is already JSON: leave out --json, or name a file with --output");
     await using store = await context.openStore("read");
@@ -96,11 +97,15 @@ function refuseSpanChoices({ content, agent, for: service }: SpanChoices): void 
 
 type Spans = { readonly names: readonly string[]; readonly options: Options };
 
-/** Writes the spans of conversations as OTLP/JSON. */
-async function writeSpans(context: CliContext, file: string, { names, options }: Spans): Promise<SpansWritten> {
+const isStdout = (file: string | undefined): boolean => file === "-" || file === "/dev/stdout";
+
+/** Writes the spans of conversations as OTLP/JSON; returns null if they went to stdout. */
+async function writeSpans(context: CliContext, file: string, { names, options }: Spans): Promise<SpansWritten | null> {
   const { output, html, redact, content = false, agent, for: service } = options;
   if (output !== undefined || html !== undefined)
     throw new UsageError("--otlp names the file of the spans: leave out --output and --html");
+  if (isStdout(file) && context.isJson)
+    throw new UsageError("spans on stdout are already JSON: leave out --json, or name a file with --otlp");
   if (redact === true) throw new UsageError("spans have no texts unless --content asks for them: leave out --redact");
   await using store = await context.openStore("read");
   const conversations = await findConversations(store, names);
@@ -115,6 +120,10 @@ async function writeSpans(context: CliContext, file: string, { names, options }:
       spans = count;
     },
   });
+  if (isStdout(file)) {
+    await writeOut(context, pieces);
+    return null;
+  }
   await writeWholeFile(file, { name: "file of spans", begin: otlpBegin, pieces });
   return { file, conversations, spans, hasContent: content };
 }
