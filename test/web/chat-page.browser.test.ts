@@ -64,8 +64,9 @@ test("a page that is loaded again at any moment of an answer ends with the same 
   await page.goto(server.url);
   for (let moment = 0; moment < cases(6, 20); moment += 1) {
     const count = (await shownOn(page)).length;
+    const taken = page.waitForResponse((response) => response.request().method() === "POST");
     await say(page, `Question ${moment}`);
-    await page.getByText(`Question ${moment}`).waitFor();
+    await taken;
     // From before the first word to after the last one.
     await page.waitForTimeout((moment % 10) * 130);
     await page.reload();
@@ -89,9 +90,11 @@ test("a server that is killed at any moment of an answer, and started again, giv
   await page.goto(server.url);
   for (let moment = 0; moment < cases(4, 20); moment += 1) {
     const count = (await shownOn(page)).length;
+    // From when the server has taken the message, which it answers once that is durable.
+    const taken = page.waitForResponse((response) => response.request().method() === "POST");
     await say(page, moment % 2 === 0 ? `Question ${moment}` : `The weather, ${moment}?`);
-    await page.getByText(moment % 2 === 0 ? `Question ${moment}` : `The weather, ${moment}?`).waitFor();
-    await page.waitForTimeout(100 + (moment % 10) * 170);
+    await taken;
+    await page.waitForTimeout((moment % 10) * 170);
     await server.kill();
     server = await startExample(address, server.port);
     await page.reload();
