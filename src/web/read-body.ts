@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../base/json.ts";
+import { conversationIdSchema } from "../domain/ids.ts";
 import { file, image, text } from "../domain/make-block.ts";
 import { ChatRefusal } from "./chat-refusal.ts";
 
@@ -20,7 +21,7 @@ export type Asked = {
 export type Decision = { readonly approvalId: string; readonly approved: boolean; readonly reason: string | null };
 
 const bodySchema = z.looseObject({
-  id: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "a conversation id is 1 to 128 letters, digits, _ or -"),
+  id: conversationIdSchema,
   messages: z.array(z.unknown()).default([]),
   trigger: z.enum(["submit-message", "regenerate-message"]).default("submit-message"),
   messageId: z.string().min(1).nullish(),
