@@ -128,6 +128,20 @@ test("a message whose process died before a run began is answered for the page t
   expect(page.texts).toEqual(["user: A story!", `assistant: ${story}`]);
 });
 
+test("a page that looks after a failure sees it, and does not ask the model again", async () => {
+  await using store = await openStore("memory:");
+  const provider = scripted([{ error: { status: 400, message: "refused" } }, story]);
+  const chat = createChat({ store, engine: createEngine({ provider, retry: { maxRetries: 0 } }), access });
+  const page = new Page(chat, { id: "c1" });
+  await page.sendMessage({ text: "A story!" });
+  const other = await Page.load(chat, "c1");
+  await other.resumeStream();
+  expect([page.status, other.status]).toEqual(["error", "error"]);
+  expect(provider.requests).toHaveLength(1);
+  await page.regenerate();
+  expect(page.texts).toEqual(["user: A story!", `assistant: ${story}`]);
+});
+
 test("a conversation in which nothing is being answered has no stream", async () => {
   const nowMs = { at: Date.UTC(2026, 0, 1) };
   await using store = new TurnlogStore(createMemoryStore(), { clock: () => nowMs.at });
