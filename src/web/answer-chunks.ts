@@ -68,9 +68,7 @@ const otherAnswer = (messageId: string | null): readonly UiChunk[] =>
 
 /** How an answer ended, or that it waits. */
 function endingOf(fold: ChatFold, { failure }: Activity, now: string): readonly UiChunk[] {
-  // How a run ended is in the log; what else is thrown, such as a store that is down, is not.
-  const isRecorded = failure instanceof RunFailedError || failure instanceof RunCancelledError;
-  if (failure !== null && !isRecorded) return failed(codeOf(failure));
+  if (failure !== null && !isInLog(failure)) return failed(codeOf(failure));
   if (fold.waiting(now).length > 0) return [{ type: "finish", finishReason: "tool-calls" }];
   const { end } = fold;
   switch (end?.type) {
@@ -94,3 +92,7 @@ const failed = (code: string): readonly UiChunk[] => [
 ];
 
 const codeOf = (error: unknown): string => (error instanceof TurnlogError ? String(error.code) : "internal");
+
+/** How a run ended is in the log; what else is thrown, such as that the store is down, is not. */
+export const isInLog = (failure: unknown): boolean =>
+  failure instanceof RunFailedError || failure instanceof RunCancelledError;

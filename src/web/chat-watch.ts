@@ -95,6 +95,19 @@ export class ChatWatch {
     }
   }
 
+  /** Waits until something is so, or the time is up. */
+  async until(isSo: () => boolean, ms: number): Promise<void> {
+    const late = Promise.withResolvers<null>();
+    const state = { isLate: false };
+    const timer = setTimeout(() => {
+      state.isLate = true;
+      late.resolve(null);
+    }, ms);
+    for (let { changed } = this; !isSo() && !state.isLate && !this.#isFailed; { changed } = this)
+      await Promise.race([changed, late.promise]);
+    clearTimeout(timer);
+  }
+
   begin(): void {
     this.#runs += 1;
   }

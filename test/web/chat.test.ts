@@ -266,9 +266,25 @@ test("decisions about calls that do not wait, or by a person without a name, are
   expect((await post(made.chat, decided(id, false))).status).toBe(409);
 });
 
+test("an error of access is for the program, and the page gets no words of it", async () => {
+  const errors: unknown[] = [];
+  const failing = (): never => {
+    throw new Error("the session store is down");
+  };
+  await using made = await scene([], { access: failing, onError: (error) => void errors.push(error) });
+  const response = await ask(made.chat, "/api/chat");
+  expect(response.status).toBe(500);
+  expect(await response.text()).not.toContain("session");
+  expect(errors).toEqual([new Error("the session store is down")]);
+});
+
 test("createChat names a missing or misspelt option", () => {
   expect(() => createChat({} as never)).toThrow(TypeError);
   expect(() => createChat({ store: {}, engine: {}, access } as never)).toThrow(/store/);
+  const store = { conversation: () => undefined };
+  const engine = createEngine({ provider: scripted([]) });
+  expect(() => createChat({ store, engine, acces: access } as never)).toThrow(/did you mean 'access'/);
+  expect(() => createChat({ store, engine, access, live: { publish: () => 1 } } as never)).toThrow(/live .*subscribe/);
 });
 
 test("a page gets what tools and layers show, once, and it is in no message", async () => {

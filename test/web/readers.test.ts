@@ -104,6 +104,17 @@ test("stop ends the run, and every page sees that", async () => {
   }
 });
 
+test("stop ends a run that has not begun yet", async () => {
+  await using made = await scene([story]);
+  const page = new Page(made.chat, { id: "c1" });
+  await made.store.conversation("c1").append("An earlier message.");
+  const stopped = page.fetch("/api/chat/c1/stop", { method: "POST" });
+  const sent = page.sendMessage({ text: "A story!" });
+  expect(await (await stopped).json()).toEqual({ status: "cancelled" });
+  await sent;
+  expect(page.texts).toEqual(["user: A story!", "assistant: "]);
+});
+
 test("a run that was cut off is taken up by the page that asks for its stream", async () => {
   const events = createMemoryStore();
   await using store = new TurnlogStore(events);
