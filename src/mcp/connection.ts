@@ -11,7 +11,7 @@ type Calling = {
   readonly tool: McpTool;
   readonly input: JsonObject;
   readonly isIdempotent: boolean;
-  readonly ctx: Pick<ToolContext, "signal" | "idempotencyKey">;
+  readonly ctx: Pick<ToolContext, "signal" | "idempotencyKey" | "emit">;
 };
 
 export type ConnectionOptions = {
@@ -61,15 +61,18 @@ export class Connection {
   }
 
   async #attempt(
-    { tool: { name }, input, ctx: { signal, idempotencyKey } }: Calling,
+    { tool: { name }, input, ctx: { signal, idempotencyKey, emit } }: Calling,
     late: AbortSignal,
   ): Promise<{ readonly result: unknown } | { readonly failure: CallFailure }> {
     const { timeoutMs } = this.#options;
     const ends = AbortSignal.any([signal, late]);
+    const onprogress = (given: unknown): void => {
+      if (!ends.aborted) emit("mcp-progress", progressOf(given));
+    };
     try {
       const call = { name, arguments: { ...input }, _meta: { "turnlog/idempotency-key": idempotencyKey } };
       // A client of the caller's may throw before it returns a promise.
-      const working = (async () => this.#client.callTool(call, { signal: ends, timeout: timeoutMs }))();
+      const working = (async () => this.#client.callTool(call, { signal: ends, timeout: timeoutMs, onprogress }))();
       return { result: await Promise.race([working, rejectionOf(ends)]) };
     } catch (error) {
       // The client reports an abort as a timeout.
@@ -116,6 +119,16 @@ function errorOf({ outcome, message }: CallFailure, { name }: McpTool): Error {
     case "answered":
       return new Error(message);
   }
+}
+
+/** The members of a report of progress that are what they should be. */
+function progressOf(given: unknown): JsonObject {
+  const { progress, total, message } = isJsonObject(given) ? given : {};
+  return {
+    ...(Number.isFinite(progress) ? { progress: Number(progress) } : {}),
+    ...(Number.isFinite(total) ? { total: Number(total) } : {}),
+    ...(typeof message === "string" ? { message } : {}),
+  };
 }
 
 /** The arguments of a call as an object; the server validates them. */

@@ -16,6 +16,15 @@ export type McpCall = {
 export type McpCallOptions = {
   readonly signal: AbortSignal;
   readonly timeout: number;
+  /** Called while the tool runs, if its server reports progress. */
+  readonly onprogress: (progress: McpProgress) => void;
+};
+
+/** How far a call is, as its server says. */
+export type McpProgress = {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
 };
 
 /** A tool as its server lists it. Everything in it is the server's claim, its annotations included. */

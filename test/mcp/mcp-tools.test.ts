@@ -184,3 +184,18 @@ describe("a result", () => {
     );
   });
 });
+
+test("the progress of a call is shown to those who watch the run, and is not recorded", async () => {
+  const { client } = await mcpPair();
+  const { conversation, engine } = createWorkshop();
+  const provider = scripted([{ calls: [{ name: "progress", arguments: {} }] }, "Done."]);
+  await conversation.append("Do it.");
+  const shown: unknown[] = [];
+  for await (const part of conversation.stream(engine({ provider, tools: await mcpTools(client) })))
+    if (part.type === "data") shown.push([part.name, part.data, part.call?.name]);
+  expect(shown).toEqual([
+    ["mcp-progress", { progress: 1, total: 2, message: "step 1" }, "progress"],
+    ["mcp-progress", { progress: 2, total: 2, message: "step 2" }, "progress"],
+  ]);
+  expect(JSON.stringify(await eventsOf(conversation))).not.toContain("mcp-progress");
+});

@@ -39,7 +39,13 @@ export async function mcpPair(options: McpServerOptions = {}): Promise<McpPair> 
 /** The context of a call, as far as the tools of a server use it. */
 export const callContext = (signal = new AbortController().signal): ToolContext =>
   // Identifiers of conversations are not looked at here.
-  ({ signal, idempotencyKey: "key 1", callId: "call 1", context: undefined }) as unknown as ToolContext;
+  ({
+    signal,
+    idempotencyKey: "key 1",
+    callId: "call 1",
+    context: undefined,
+    emit: () => undefined,
+  }) as unknown as ToolContext;
 
 /** The tools of the small server, and a way to call each of them. */
 export async function mcpScene(options: McpToolsOptions = {}, server: McpServerOptions = {}) {
