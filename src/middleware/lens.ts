@@ -3,6 +3,7 @@ import { unwatched } from "../base/unwatched.ts";
 import { Block, idOf } from "../domain/block.ts";
 import type { ConversationId } from "../domain/ids.ts";
 import type { Turn } from "../domain/turn.ts";
+import type { DeltaRule } from "../engine/stack/deltas.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 
 /** The place of a block, as the client sees it. */
@@ -22,11 +23,13 @@ export type LensDefinition = {
   readonly hide: (block: Block, place: LensPlace) => Block;
   /** Returns the client's form of a block of the answer. `hide` of it should give what the model said. */
   readonly restore?: (block: Block, place: LensPlace) => Block;
+  /** The same for the texts of an answer while they arrive, as in `defineMiddleware`. Without it, readers see the model's form until the end. */
+  readonly deltas?: DeltaRule;
 };
 
 const lensOptions = optionsOf<LensDefinition>({
   ...{ name: anything, version: anything },
-  ...{ hide: required<LensDefinition["hide"]>(checkFunction), restore: checkFunction },
+  ...{ hide: required<LensDefinition["hide"]>(checkFunction), restore: checkFunction, deltas: checkFunction },
 });
 
 /** The form of a block that the model sees, after these blocks before it. */
@@ -44,7 +47,7 @@ type Shown = { readonly form: Block; readonly conversationId: string; readonly a
  */
 export function lens(definition: LensDefinition): Layer {
   lensOptions.checkNames("lens", definition);
-  const { name, version, hide, restore = (block: Block) => block } = definition;
+  const { name, version, hide, restore = (block: Block) => block, deltas } = definition;
   lensOptions.checkValues(`lens '${name}': `, definition);
   // A cache that lives as long as the blocks: each step hides the Turn again, and most of its blocks are old.
   const shownByBlock = new WeakMap<Block, Shown>();
@@ -91,7 +94,8 @@ export function lens(definition: LensDefinition): Layer {
     return { pass, show, restored };
   }
 
-  return defineMiddleware({ name, version }, (next) => async (turn, { conversationId }) => {
+  const identity = { name, version, ...(deltas === undefined ? {} : { deltas }) };
+  return defineMiddleware(identity, (next) => async (turn, { conversationId }) => {
     const { show } = walk(conversationId);
     const hidden = turn.map(show);
     const originals = originalsOf(turn, hidden);

@@ -48,6 +48,7 @@ export async function ask(
   run.emit({ type: "request-start", frame, attempt, route, decision, requestBytes });
   const { provider } = session.engine;
   const arriving = new ArrivingAnswer(session.engine.clock, { isTimed: decision.transport !== "json" });
+  const parts = partsOf(session, frame, scope);
   let isUnderWay = false;
   const answer = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
     responseOf(session, scope.signal, (call) =>
@@ -58,7 +59,7 @@ export async function ask(
         transport: decision.transport,
         ...(provider.connection === undefined ? {} : { connection: connectionOf(run, decision) }),
         signal: call.signal,
-        onDelta: tellDeltas(session, frame, { call, arriving }),
+        onDelta: tellDeltas({ call, arriving, parts }),
         onStarted: async (responseId, told) => {
           if (!call.isOpen()) return;
           isUnderWay = true;
@@ -67,6 +68,7 @@ export async function ask(
       }),
     ),
   );
+  if (!(answer instanceof ProviderError)) parts?.end();
   return recordAnswer(session, frame, prepared, {
     ...{ answer, arriving },
     // The server has acted on a response that it began in the background, even if waiting for it failed.
@@ -120,15 +122,17 @@ export async function answeredBefore(
   };
   if (started !== null && provider.waitFor !== undefined) {
     await run.recorder.flush();
+    const parts = partsOf(session, frame, scope);
     const fetched = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
       responseOf(session, scope.signal, async (call) => {
         if (provider.waitFor === undefined) throw new TypeError("this provider cannot wait for responses");
         const { responseId, cursor } = started;
-        const onDelta = tellDeltas(session, frame, { call, arriving });
+        const onDelta = tellDeltas({ call, arriving, parts });
         const place = cursor === undefined ? {} : { cursor };
         return provider.waitFor(responseId, { signal: call.signal, settings: prepared.settings, onDelta, ...place });
       }),
     );
+    if (!(fetched instanceof ProviderError)) parts?.end();
     return recordAnswer(session, frame, prepared, { answer: fetched, arriving, ...recording });
   }
   const message = "the process that asked ended before the answer came; the server may have answered";
@@ -142,18 +146,23 @@ const connectionOf = ({ stream }: LiveRun, { lives, details }: Decision): Reques
   ...(details === undefined ? {} : { details }),
 });
 
-function tellDeltas(
-  { run }: RunSession,
-  frame: string,
-  { call, arriving }: { readonly call: ProviderCall; readonly arriving: ArrivingAnswer },
-): (delta: StreamDelta) => void {
-  const parts = new AnswerParts(frame, run.emit);
-  return (delta) => {
+/** The parts to show; null if nobody watches the run. */
+const partsOf = ({ run: { isObserved, emit } }: RunSession, frame: string, scope: CallScope): AnswerParts | null =>
+  isObserved ? new AnswerParts({ frame, emit, rules: scope.deltas }) : null;
+
+type Telling = {
+  readonly call: ProviderCall;
+  readonly arriving: ArrivingAnswer;
+  readonly parts: AnswerParts | null;
+};
+
+const tellDeltas =
+  ({ call, arriving, parts }: Telling) =>
+  (delta: StreamDelta): void => {
     if (!call.isOpen()) return;
     arriving.take(delta);
-    parts.take(delta);
+    parts?.take(delta);
   };
-}
 
 /** Calls the provider. Returns failures as values, because each has its own consequence. */
 async function answerOf(

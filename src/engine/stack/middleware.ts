@@ -1,7 +1,7 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonObject, type JsonValue } from "../../base/json.ts";
-import { anything, checkText, kindOf, optionsOf } from "../../base/options.ts";
+import { anything, checkFunction, checkText, kindOf, optionsOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { unwatched } from "../../base/unwatched.ts";
@@ -12,6 +12,7 @@ import type { BlockId, ConversationId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { AsideAnswer, AsideRequest } from "./aside.ts";
 import type { Settings } from "./codec.ts";
+import type { DeltaRule } from "./deltas.ts";
 import type { Tool } from "./tool.ts";
 
 /** Passes a Turn inwards and resolves to the resulting Turn, with the answer. */
@@ -28,6 +29,8 @@ export type Layer<Context = unknown> = {
   /** Digest of its configuration, so that an audit can distinguish two stacks with the same names. */
   readonly configDigest: string;
   readonly handle: (next: Next) => LayerHandler<Context>;
+  /** What it changes of the deltas of requests inside it, for those who watch the run. */
+  readonly deltas?: DeltaRule<Context>;
   /** Tools that the layer runs: the requests inside it offer them to the model. */
   readonly tools?: readonly Tool<unknown, unknown, Context>[];
   /** Set for the tool loop, which is part of the engine and not middleware. */
@@ -114,7 +117,12 @@ export type LayerContext<Context = unknown> = {
 /** A layer's name, version and configuration. The `config` distinguishes two stacks with the same names. */
 export type LayerIdentity = { readonly name: string; readonly version: string; readonly config?: JsonValue };
 
-const identityOptions = optionsOf<LayerIdentity>({ name: anything, version: anything, config: anything });
+/** A layer's identity, and what it changes of the texts that readers see while they arrive. The log records nothing of the latter. */
+export type LayerDefinition<Context = unknown> = LayerIdentity & { readonly deltas?: DeltaRule<Context> };
+
+const layerOptions = optionsOf<LayerDefinition>({
+  ...{ name: anything, version: anything, config: anything, deltas: checkFunction },
+});
 
 /**
  * Defines a layer.
@@ -122,20 +130,23 @@ const identityOptions = optionsOf<LayerIdentity>({ name: anything, version: anyt
  * @throws {TypeError} if the name or version is invalid, the config is not JSON, or the handler is not a function of `next`.
  */
 export function defineMiddleware<Context = unknown>(
-  description: LayerIdentity,
+  description: LayerDefinition<Context>,
   handle: (next: Next) => LayerHandler<Context>,
 ): Layer<Context> {
   if (!isJsonObject(description))
     throw new TypeError(
       `defineMiddleware takes the layer's name first, not ${kindOf(description)}: write defineMiddleware({ name, version }, ${howHandled})`,
     );
-  identityOptions.check("defineMiddleware", description);
-  const { name, version, config = null } = description;
+  layerOptions.check("defineMiddleware", description);
+  const { name, version, config = null, deltas } = description;
   checkLayerName("defineMiddleware", name, version);
   checkJson("defineMiddleware: config", config);
   const given: unknown = handle;
   if (typeof given === "function" && given.length < 2)
-    return { name, version, configDigest: sha256Hex(canonicalJson(config)), handle };
+    return {
+      ...{ name, version, configDigest: sha256Hex(canonicalJson(config)), handle },
+      ...(deltas === undefined ? {} : { deltas }),
+    };
   const what = typeof given === "function" ? `a function of ${given.length} parameters` : kindOf(given);
   throw new TypeError(`defineMiddleware: '${name}' is ${what}: write ${howHandled}`);
 }
