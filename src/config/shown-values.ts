@@ -1,4 +1,4 @@
-import { isJsonObject, objectOf } from "../base/json.ts";
+import { isJsonObject, objectOf, textOrNull } from "../base/json.ts";
 import { shownAddress } from "../base/shown-address.ts";
 import { SecretReference } from "../log/codec/references.ts";
 import { isCredentialName } from "../providers/secrets/credentials.ts";
@@ -25,7 +25,10 @@ export function shownValues({ config }: Configuration, variables: Variables): re
       const key = `engines.${name}`;
       if (typeof entry === "string") return [{ key, value: entry }];
       if (typeof entry === "function" || isEngine(entry)) return [{ key, value: ofCode }];
-      return Object.entries(entry).map(([member, value]) => ({ key: `${key}.${member}`, value: shownJson(value) }));
+      return Object.entries(entry).map(([member, value]) => ({
+        key: `${key}.${member}`,
+        value: shownOption(member, value),
+      }));
     }),
   ];
 
@@ -54,6 +57,13 @@ export function shownValues({ config }: Configuration, variables: Variables): re
     if (typeof value === "function") return ofCode;
     return isMasked ? masked : shownJson(value);
   }
+}
+
+/** An option of an engine: tools and layers by their names. A context may hold anything, a credential too. */
+function shownOption(name: string, value: unknown): string {
+  if (name === "context" || typeof value === "function" || isProvider(value)) return ofCode;
+  if (!Array.isArray(value)) return shownJson(value);
+  return value.map((item: unknown) => textOrNull(objectOf(item)["name"]) ?? ofCode).join(", ");
 }
 
 /** Whether an object is a value itself, and not values by name. */
