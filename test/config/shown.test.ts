@@ -74,7 +74,7 @@ test("no credential shows, wherever the file has it", async () => {
   expect(inCode.all).not.toContain(secret);
 });
 
-test("tools and layers show by their names, and of a context nothing", async () => {
+test("a context is not shown, because it may hold anything", async () => {
   const { document } = await shown({}, ["--config", join(import.meta.dirname, "../support/cli/asking-stack.ts")]);
   const values = z
     .looseObject({ data: z.looseObject({ values: z.array(z.looseObject({ key: z.string(), value: z.string() })) }) })
@@ -87,6 +87,23 @@ test("tools and layers show by their names, and of a context nothing", async () 
       "engines.settings.middleware": "greet",
     },
     ...{ "engines.settings.context": "(code)", "engines.plain": "(code)", "providers.made": "(code)" },
+  });
+});
+
+test("tools and layers of an engine are shown by their names", async () => {
+  const { document } = await shown({
+    "turnlog.config.mjs": `const tool = (name) => ({ name, execute: () => "${secret}", parameters: { type: "object" } });
+    export default {
+      providers: { open: { wire: "chat", model: "m", baseURL: "http://h" } },
+      engines: { support: { provider: "open", tools: [tool("refund"), tool("search")], middleware: [{ name: "shorten" }, () => 0] } } };`,
+  });
+  expect(document).toMatchObject({
+    data: {
+      values: expect.arrayContaining([
+        expect.objectContaining({ key: "engines.support.tools", value: "refund, search" }),
+        expect.objectContaining({ key: "engines.support.middleware", value: "shorten, (code)" }),
+      ]) as unknown,
+    },
   });
 });
 

@@ -8,6 +8,7 @@ import type { NamedTurn, PassedCall } from "../session/pass.ts";
 import type { LiveRun } from "../session/session.ts";
 import { isHandler, type Layer, type LayerContext, LayerError, type Next, noHandler } from "../stack/middleware.ts";
 import { checkedTurn, type Direction, recordHandedOn } from "./handed-on.ts";
+import { layerParts } from "./layer-parts.ts";
 
 /** The tree of calls of one run: layers around the core. */
 export type Stack = {
@@ -83,6 +84,7 @@ class LayerCall implements FrameSurroundings {
   /** A misuse by the layer that has not been reported to it yet. */
   #untold: LayerError | null = null;
   #since = 0;
+  #ownMs = 0;
 
   constructor(stack: WatchedStack, layer: Layer, { depth, frame, given, outer }: FrameCall) {
     this.#stack = stack;
@@ -94,6 +96,9 @@ class LayerCall implements FrameSurroundings {
   }
 
   async run(): Promise<Turn> {
+    const shown = layerParts({ run: this.#stack.run, layer: this.#layer, frame: this.frame });
+    const end = (error: { readonly thrown: unknown } | null): void =>
+      shown?.end({ error, ownMs: this.#ownMs, hasCalled: this.#calls.length > 0 });
     try {
       const returned = await this.#returned();
       this.#hasEnded = true;
@@ -101,8 +106,12 @@ class LayerCall implements FrameSurroundings {
       if (this.#isCalling) throw new LayerError("next-not-awaited", this.#layer.name, notAwaited);
       // The errors thrown within this call were caught.
       this.#stack.run.layers.thrown.forget();
-      return this.#handOn(returned, "response", this.frame);
+      const result = this.#handOn(returned, "response", this.frame);
+      end(null);
+      return result;
     } catch (error) {
+      if (!this.#isCalling) this.#ownMs += performance.now() - this.#since;
+      end({ thrown: error });
       const by = this.#layer.isEngine === true ? null : { layer: this.#layer.name, frame: this.frame };
       this.#stack.run.layers.thrown.note(error, by);
       throw error;
@@ -260,6 +269,7 @@ class LayerCall implements FrameSurroundings {
     const turn = checkedTurn(this.#layer.name, handed, direction);
     const { run } = this.#stack;
     const ms = Math.round((performance.now() - this.#since) * 100) / 100;
+    this.#ownMs += ms;
     const { frame: own } = this;
     run.layers.timings.push({ frame: own, layer: this.#layer.name, direction, ms, ...this.#unseen(direction) });
     const from = this.#from;

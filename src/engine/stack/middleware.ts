@@ -1,7 +1,7 @@
 import { canonicalJson } from "../../base/canonical-json.ts";
 import { checkJson } from "../../base/frozen-json.ts";
 import { isJsonObject, type JsonValue } from "../../base/json.ts";
-import { anything, checkText, kindOf, optionsOf } from "../../base/options.ts";
+import { anything, checkFunction, checkText, kindOf, optionsOf } from "../../base/options.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { unwatched } from "../../base/unwatched.ts";
@@ -20,6 +20,15 @@ export type Next = (turn: Turn) => Promise<Turn>;
 /** Handles one call of a layer. */
 export type LayerHandler<Context = unknown> = (turn: Turn, ctx: LayerContext<Context>) => Promise<Turn>;
 
+/**
+ * Changes a question that a layer asks the model outside the conversation: the Turn that is asked, and the text of the answer. It must
+ * depend on its arguments only, because a re-execution calls it again.
+ */
+export type AsideView = (
+  turn: Turn,
+  place: { readonly conversationId: ConversationId; readonly runId: string },
+) => { readonly turn: Turn; readonly answer?: (text: string) => string };
+
 /** A layer of the stack, as a function of what is inside it. */
 export type Layer<Context = unknown> = {
   readonly name: string;
@@ -30,6 +39,8 @@ export type Layer<Context = unknown> = {
   readonly handle: (next: Next) => LayerHandler<Context>;
   /** Tools that the layer runs: the requests inside it offer them to the model. */
   readonly tools?: readonly Tool<unknown, unknown, Context>[];
+  /** Changes what layers outside of this one ask the model with `ctx.infer`, and the answers that they get. */
+  readonly asides?: AsideView;
   /** Set for the tool loop, which is part of the engine and not middleware. */
   readonly isEngine?: true;
 };
@@ -98,6 +109,13 @@ export type LayerContext<Context = unknown> = {
    * @throws {TypeError | RangeError} if an option is unknown or invalid.
    */
   infer<Output = undefined>(asked: AsideRequest<Output>): Promise<AsideAnswer<Output>>;
+  /**
+   * Shows data to those who watch the run, as a `data` part: progress, sources, a preview. It is not recorded, so nothing is shown again when
+   * a run is resumed, as far as its log goes, or replayed.
+   *
+   * @throws {TypeError} if the name is empty, or the data is not JSON.
+   */
+  emit(name: string, data: JsonValue): void;
   /** Whether the current call happened before and is answered from the log. */
   readonly replaying: boolean;
   /** Whether the run asks for a summary instead of an answer: `next` then returns a shortened Turn, without new blocks. */
@@ -107,7 +125,13 @@ export type LayerContext<Context = unknown> = {
 /** A layer's name, version and configuration. The `config` distinguishes two stacks with the same names. */
 export type LayerIdentity = { readonly name: string; readonly version: string; readonly config?: JsonValue };
 
-const identityOptions = optionsOf<LayerIdentity>({ name: anything, version: anything, config: anything });
+/** What a layer does besides handling its calls. */
+export type LayerDefinition = LayerIdentity & Pick<Layer, "asides">;
+
+const layerOptions = optionsOf<LayerDefinition>({
+  ...{ name: anything, version: anything, config: anything },
+  asides: checkFunction,
+});
 
 /**
  * Defines a layer.
@@ -115,20 +139,23 @@ const identityOptions = optionsOf<LayerIdentity>({ name: anything, version: anyt
  * @throws {TypeError} if the name or version is invalid, the config is not JSON, or the handler is not a function of `next`.
  */
 export function defineMiddleware<Context = unknown>(
-  description: LayerIdentity,
+  description: LayerDefinition,
   handle: (next: Next) => LayerHandler<Context>,
 ): Layer<Context> {
   if (!isJsonObject(description))
     throw new TypeError(
       `defineMiddleware takes the layer's name first, not ${kindOf(description)}: write defineMiddleware({ name, version }, ${howHandled})`,
     );
-  identityOptions.check("defineMiddleware", description);
-  const { name, version, config = null } = description;
+  layerOptions.check("defineMiddleware", description);
+  const { name, version, config = null, asides } = description;
   checkLayerName("defineMiddleware", name, version);
   checkJson("defineMiddleware: config", config);
   const given: unknown = handle;
   if (typeof given === "function" && given.length < 2)
-    return { name, version, configDigest: sha256Hex(canonicalJson(config)), handle };
+    return {
+      ...{ name, version, configDigest: sha256Hex(canonicalJson(config)), handle },
+      ...(asides === undefined ? {} : { asides }),
+    };
   const what = typeof given === "function" ? `a function of ${given.length} parameters` : kindOf(given);
   throw new TypeError(`defineMiddleware: '${name}' is ${what}: write ${howHandled}`);
 }

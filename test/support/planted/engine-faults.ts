@@ -4,6 +4,7 @@ import { foldFaults, planningFaults } from "./planning-faults.ts";
 import type { PlantedFault } from "./planted-fault.ts";
 import { providerFaults } from "./provider-faults.ts";
 import { askedFaults, runFaults } from "./run-faults.ts";
+import { tracingFaults } from "./tracing-faults.ts";
 
 export const engineFaults: readonly PlantedFault[] = [
   ...planningFaults,
@@ -13,4 +14,5 @@ export const engineFaults: readonly PlantedFault[] = [
   ...askedFaults,
   ...providerFaults,
   ...billFaults,
+  ...tracingFaults,
 ];
