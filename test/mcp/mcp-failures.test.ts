@@ -41,6 +41,40 @@ describe("a failure", () => {
     expect([times, deeds.calls.length]).toEqual([1, 2]);
   });
 
+  test("that is noticed late does not close the connection which another call has made meanwhile", async () => {
+    const lost = (): never => {
+      throw Object.assign(new Error("session not found"), { status: 404 });
+    };
+    const [isLate, ends] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    let connections = 0;
+    let closed = 0;
+    const client = {
+      listTools: async () => ({ tools: [{ name: "a", inputSchema: { type: "object" } }] }),
+      async callTool({ arguments: { of } }: { readonly arguments: Record<string, unknown> }) {
+        if (connections === 0) {
+          if (of === "late") await isLate.promise;
+          lost();
+        }
+        if (of === "early") await ends.promise;
+        return { content: [{ type: "text", text: `${String(of)} over ${connections}` }] };
+      },
+      async close() {
+        closed += 1;
+      },
+    };
+    const reconnect = async (): Promise<void> => {
+      connections += 1;
+    };
+    const [tool] = await mcpTools(client, { reconnect });
+    const call = (of: string) => tool?.run(JSON.stringify({ of }), callContext());
+    const [late, early] = [call("late"), call("early")];
+    await expect.poll(() => connections).toBe(1);
+    isLate.resolve(undefined);
+    expect(await late).toBe("late over 1");
+    ends.resolve(undefined);
+    expect([await early, closed]).toEqual(["early over 1", 1]);
+  });
+
   test("to connect again, or without a way to, is an error that says that nothing was called", async () => {
     const without = await mcpScene();
     await without.kill();
