@@ -6,7 +6,7 @@ import { browserPath } from "./test/support/studio/browser-path.ts";
 
 const processes = "test/**/*.process.test.ts";
 const packages = "test/{docs,package}/**/*.test.ts";
-const browsers = "test/studio/**/*.browser.test.ts";
+const browsers = "test/{studio,web}/**/*.browser.test.ts";
 const withoutBrowser = "test/studio/**/*.no-browser.test.ts";
 const planted = "test/**/*.planted.test.ts";
 /** What takes long and starts no process: `npm run test:quick` does without. */

@@ -3,7 +3,8 @@ import { engineNamed, providerNamed } from "./build-engine.ts";
 import type { Variables } from "./build-provider.ts";
 import { isEngine } from "./check-config.ts";
 import { ConfigError } from "./config-error.ts";
-import { type Configuration, pathIn } from "./configuration.ts";
+import { pathIn } from "./config-paths.ts";
+import type { Configuration } from "./configuration.ts";
 
 /** Makes every provider and every engine that consists of settings, and lists what is wrong with them. Executes no module of an engine. */
 export async function entryProblems(configuration: Configuration, variables: Variables): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-import { isJsonObject, objectOf } from "../base/json.ts";
+import { isJsonObject, objectOf, textOrNull } from "../base/json.ts";
 import { shownAddress } from "../base/shown-address.ts";
 import { SecretReference } from "../log/codec/references.ts";
 import { isCredentialName } from "../providers/secrets/credentials.ts";
@@ -25,7 +25,10 @@ export function shownValues({ config }: Configuration, variables: Variables): re
       const key = `engines.${name}`;
       if (typeof entry === "string") return [{ key, value: entry }];
       if (typeof entry === "function" || isEngine(entry)) return [{ key, value: ofCode }];
-      return Object.entries(entry).map(([member, value]) => ({ key: `${key}.${member}`, value: shownJson(value) }));
+      return Object.entries(entry).map(([member, value]: readonly [string, unknown]) => ({
+        key: `${key}.${member}`,
+        value: member === "tools" || member === "middleware" ? shownNames(value) : shownJson(value),
+      }));
     }),
   ];
 
@@ -73,6 +76,10 @@ function withoutQuery(address: string): string {
   const [place = ""] = shown.split("?", 1);
   return shown === place ? place : `${place}?${masked}`;
 }
+
+/** The names of tools or layers, which are code. */
+const shownNames = (parts: unknown): string =>
+  Array.isArray(parts) ? parts.map((part) => textOrNull(objectOf(part)["name"]) ?? ofCode).join(", ") : ofCode;
 
 function shownJson(value: unknown): string {
   if (typeof value === "string") return value;

@@ -77,7 +77,7 @@ export function checkedRedaction(options: RedactOptions) {
       kind,
       strategy: own,
       find,
-      spans: find === undefined ? ownDetector(where, kind) : detectorOf(where, find),
+      spans: find === undefined ? ownDetector(where, kind) : detectorOf(`${where}: find`, find),
     };
   });
   const detect = given.map(({ kind, strategy: own, find }) => ({
@@ -104,6 +104,6 @@ function ownDetector(where: string, kind: string): Detector["find"] {
   const known = Object.entries(detectorByKind).find(([name]) => name === kind);
   if (known !== undefined) return known[1];
   throw new TypeError(
-    `${where}: turnlog has no detector '${kind}': ${meant(kind, Object.keys(detectorByKind))}, or give find`,
+    `${where}: turnlog has no detector '${kind}': ${meant(kind, Object.keys(detectorByKind))} Your own needs find`,
   );
 }

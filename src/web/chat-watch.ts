@@ -129,11 +129,18 @@ export class ChatWatch {
     return { id, steps: arriving.length === 0 ? steps : [...steps, arriving] };
   }
 
+  /** Whether a later message has come into the Turn, so that the answer to this one is complete. */
+  isPast(asked: string | null): boolean {
+    if (asked === null || !this.#fold.has(asked)) return false;
+    return this.answerTo(asked)?.id !== answerIdOf(this.#fold.asked() ?? "start");
+  }
+
   async #follow(signal: AbortSignal): Promise<void> {
     try {
       for (let rebuiltTo = -1; !signal.aborted; ) {
         const from = this.#fold.revision + 1;
-        if (from === 0) await this.#readHistory();
+        if (from === 0) await this.#readHistory(signal);
+        if (signal.aborted) return;
         const changedAt = await this.#readOn(signal, rebuiltTo);
         if (changedAt === null) return;
         // Something was skipped or erased: what was folded before may hold it.
@@ -147,9 +154,10 @@ export class ChatWatch {
     }
   }
 
-  async #readHistory(): Promise<void> {
+  async #readHistory(signal: AbortSignal): Promise<void> {
     const fold = this.#newFold();
     for await (const recorded of this.conversation.history()) fold.take(recorded);
+    if (signal.aborted) return;
     this.#fold = fold;
     this.#tellRead(fold.revision);
   }
@@ -157,6 +165,8 @@ export class ChatWatch {
   /** Reads every new event. Returns the revision after which the fold has to be made anew; null at the end. */
   async #readOn(signal: AbortSignal, rebuiltTo: number): Promise<number | null> {
     for await (const read of this.conversation.follow(this.#fold.revision + 1, signal)) {
+      // Another page may have come meanwhile, whose reading begins from here.
+      if (signal.aborted) return null;
       const isChange = isHole(read) || read.event.type === "EventSkipped" || read.event.type === "LinesErased";
       if (isChange && read.revision > rebuiltTo) return read.revision;
       if (!isHole(read)) this.#fold.take(read);

@@ -17,7 +17,12 @@ export type LiveChannel = {
 
 const pieceSchema = z.strictObject({
   ...{ runId: z.string(), frame: z.string(), attempt: z.int(), output: z.int() },
-  ...{ kind: z.enum(["text", "reasoning"]), from: z.int().nonnegative(), text: z.string() },
+  ...{
+    kind: z.enum(["text", "reasoning", "call"]),
+    name: z.exactOptional(z.string()),
+    from: z.int().nonnegative(),
+    text: z.string(),
+  },
 });
 const tellingSchema = z.union([
   z.strictObject({ pieces: z.array(pieceSchema) }),

@@ -5,6 +5,7 @@ import "./styles/workspace.css";
 import "./styles/tables.css";
 import "./styles/inbox.css";
 import "./styles/audit.css";
+import "./styles/what-if.css";
 
 const bundled = bundledPage();
 if (bundled !== null) openBundledPage(bundled);

@@ -87,7 +87,11 @@ const lines = {
   "projections quarantine": ["projections quarantine"],
   "projections retry": ["projections retry", "projections retry DEMO"],
   import: ["import FILE:talks.jsonl", "import FILE:bundle.jsonl --store sqlite:FILE:new.db"],
-  export: ["export DEMO -o FILE:out.jsonl", "export DEMO -o FILE:out.jsonl --redact"],
+  export: [
+    "export DEMO -o FILE:out.jsonl",
+    "export DEMO -o FILE:out.jsonl --redact",
+    "export DEMO --otlp FILE:spans.json",
+  ],
   copy: ["copy --to memory:"],
   erase: ["erase cnv_fork", "erase cnv_fork --apply --by dpo --ground gdpr-17 -o FILE:receipt.json", "erase"],
   "keys new": ["keys new FILE:erasure.key"],

@@ -72,6 +72,23 @@ test("no credential shows, wherever the file has it", async () => {
   expect(inCode.all).not.toContain(secret);
 });
 
+test("tools and layers of an engine are shown by their names", async () => {
+  const { document } = await shown({
+    "turnlog.config.mjs": `const tool = (name) => ({ name, execute: () => "${secret}", parameters: { type: "object" } });
+    export default {
+      providers: { open: { wire: "chat", model: "m", baseURL: "http://h" } },
+      engines: { support: { provider: "open", tools: [tool("refund"), tool("search")], middleware: [{ name: "shorten" }, () => 0] } } };`,
+  });
+  expect(document).toMatchObject({
+    data: {
+      values: expect.arrayContaining([
+        expect.objectContaining({ key: "engines.support.tools", value: "refund, search" }),
+        expect.objectContaining({ key: "engines.support.middleware", value: "shorten, (code)" }),
+      ]) as unknown,
+    },
+  });
+});
+
 test("it lists what is wrong with each entry, and exits 1; it executes no module of an engine", async () => {
   const wrong = {
     providers: {

@@ -8,6 +8,7 @@ import { resultBlock } from "../../domain/calls.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { type BlockId, runIdSchema } from "../../domain/ids.ts";
 import { isMadeOfParts } from "../../domain/message-content.ts";
+import { toolKey } from "../../spans/span.ts";
 import type { PastCall, PastEffect } from "../session/run-answers.ts";
 import { engineActor, type LiveRun, newBlockId, type RunSession, record } from "../session/session.ts";
 import { emitted } from "../stack/emitted.ts";
@@ -208,6 +209,10 @@ function saveWhileOthersRun({ calls, recorder }: LiveRun): void {
   });
 }
 
+/** Runs a tool in the context of its span, so that what the tool traces is within it. */
+const inSpan = async <T>({ tracing }: LiveRun, call: Block, work: () => T): Promise<Awaited<T>> =>
+  await (tracing === null ? work() : tracing.within(toolKey(idOf(call)), work));
+
 /** Counts a call as under way until it has ended, whether or not a caller waits for it. */
 function underWay<T>({ underWay }: LiveRun["calls"], working: Promise<T>): Promise<T> {
   const end = (): void => void underWay.delete(working);
@@ -255,7 +260,7 @@ async function answerOf(
   const ended = await withinTime(limits, (ends) =>
     underWay(
       session.run.calls,
-      Promise.resolve(tool.run(argumentsText, contextOf(session, { call, frame, signal: ends }))),
+      inSpan(session.run, call, () => tool.run(argumentsText, contextOf(session, { call, frame, signal: ends }))),
     ),
   );
   if (ended.outcome === "ok") return told(session, name, ended.value ?? "");

@@ -2,6 +2,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, isNestedDeeper, type JsonValue, maxNesting } from "../../base/json.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import type { Decision, InferenceFailedData } from "../../domain/events/inference-events.ts";
+import { requestKey } from "../../spans/span.ts";
 import { firstSaid } from "../planning/response.ts";
 import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
@@ -50,7 +51,7 @@ export async function ask(
   const arriving = new ArrivingAnswer(session.engine.clock, { isTimed: decision.transport !== "json" });
   let isUnderWay = false;
   const answer = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
-    responseOf(session, scope.signal, (call) =>
+    responseOf(session, { ...request, signal: scope.signal }, (call) =>
       provider.infer({
         bodyText,
         bodyWith: prepared.bodyWith,
@@ -58,7 +59,7 @@ export async function ask(
         transport: decision.transport,
         ...(provider.connection === undefined ? {} : { connection: connectionOf(run, decision) }),
         signal: call.signal,
-        onDelta: tellDeltas(session, frame, { call, arriving }),
+        onDelta: tellDeltas(session, frame, { call, arriving, inferenceId: request.inferenceId }),
         onStarted: async (responseId, told) => {
           if (!call.isOpen()) return;
           isUnderWay = true;
@@ -121,10 +122,10 @@ export async function answeredBefore(
   if (started !== null && provider.waitFor !== undefined) {
     await run.recorder.flush();
     const fetched = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
-      responseOf(session, scope.signal, async (call) => {
+      responseOf(session, { ...request, signal: scope.signal }, async (call) => {
         if (provider.waitFor === undefined) throw new TypeError("this provider cannot wait for responses");
         const { responseId, cursor } = started;
-        const onDelta = tellDeltas(session, frame, { call, arriving });
+        const onDelta = tellDeltas(session, frame, { call, arriving, inferenceId: request.inferenceId });
         const place = cursor === undefined ? {} : { cursor };
         return provider.waitFor(responseId, { signal: call.signal, settings: prepared.settings, onDelta, ...place });
       }),
@@ -145,12 +146,17 @@ const connectionOf = ({ stream }: LiveRun, { lives, details }: Decision): Reques
 function tellDeltas(
   { run }: RunSession,
   frame: string,
-  { call, arriving }: { readonly call: ProviderCall; readonly arriving: ArrivingAnswer },
+  {
+    call,
+    arriving,
+    inferenceId,
+  }: { readonly call: ProviderCall; readonly arriving: ArrivingAnswer; readonly inferenceId: string },
 ): (delta: StreamDelta) => void {
   const parts = new AnswerParts(frame, run.emit);
   return (delta) => {
     if (!call.isOpen()) return;
     arriving.take(delta);
+    if (delta.type !== "usage") run.tracing?.chunk(requestKey(inferenceId));
     parts.take(delta);
   };
 }
@@ -171,12 +177,14 @@ async function answerOf(
 
 /** Returns the provider's response. If the provider throws anything but a `ProviderError`, the outcome is unknown. */
 async function responseOf(
-  { engine }: RunSession,
-  signal: AbortSignal,
+  { engine, run }: RunSession,
+  { signal, inferenceId }: { readonly signal: AbortSignal; readonly inferenceId: string },
   work: (call: ProviderCall) => Promise<InferenceResponse>,
 ): Promise<InferenceResponse> {
+  const traced = (call: ProviderCall): Promise<InferenceResponse> =>
+    run.tracing === null ? work(call) : run.tracing.within(requestKey(inferenceId), () => work(call));
   try {
-    const answer: unknown = await callProvider({ signal, deadlineMs: deadlineOf(engine.provider, engine) }, work);
+    const answer: unknown = await callProvider({ signal, deadlineMs: deadlineOf(engine.provider, engine) }, traced);
     if (isAnswer(answer)) return answer;
     throw new TypeError("the provider gave no response: infer must return { response }, a JSON object");
   } catch (cause) {

@@ -1,4 +1,4 @@
-import type { RunPart } from "../stack/run-part.ts";
+import { partUnits, type RunPart } from "../stack/run-part.ts";
 
 /** The most deltas and `data` parts, and UTF-16 units in them, that wait for their reader; those beyond are dropped and counted. */
 export const maxBufferedDeltas = 10_000;
@@ -51,7 +51,7 @@ class PartBuffer {
   }
 
   add(part: RunPart): void {
-    const units = unitsOf(part);
+    const units = partUnits(part);
     if (part.type === "usage") this.#tellUsage(part);
     else if (units === null) this.#parts.push(part);
     else if (this.#deltas < maxBufferedDeltas && this.#units + units <= maxBufferedUnits) {
@@ -85,10 +85,4 @@ class PartBuffer {
     if (before > 0) this.#parts.pop();
     this.#parts.push(Object.freeze({ type: "deltas-dropped", count: before + 1 } as const));
   }
-}
-
-/** The size of a part that may be dropped; null for every other part. */
-function unitsOf(part: RunPart): number | null {
-  if (part.type === "data") return JSON.stringify(part.data).length;
-  return "text" in part ? part.text.length : null;
 }

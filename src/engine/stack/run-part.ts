@@ -58,6 +58,8 @@ export type RunPart<Output = unknown> =
     }
   /** The reader was slower than the run, so this many deltas and `data` parts were dropped here. The blocks that follow are complete. */
   | { readonly type: "deltas-dropped"; readonly count: number }
+  /** The observer was slower than its runs, so it missed this many parts here, of whatever runs it watches. */
+  | { readonly type: "parts-dropped"; readonly count: number }
   | { readonly type: "block"; readonly frame: string; readonly block: Block }
   /** Discard the deltas of this attempt: it failed. If the request is retried, the next attempt begins after this delay. */
   | {
@@ -142,3 +144,9 @@ export type RunFailedPart = {
   /** The layer that threw the error, and the frame of its call; null if no layer did. */
   readonly thrownBy: { readonly layer: string; readonly frame: string } | null;
 };
+
+/** The size of a part that a slow reader may miss, because the log has what follows from it; null for every other part. */
+export function partUnits(part: RunPart): number | null {
+  if (part.type === "data") return JSON.stringify(part.data).length;
+  return "text" in part ? part.text.length : null;
+}

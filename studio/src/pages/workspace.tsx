@@ -89,12 +89,10 @@ function Shown({ overview }: { readonly overview: Overview }) {
     document.querySelector<HTMLElement>(".log-scroll")?.focus();
   };
   jumpTo.value = (next) => select(next, "push");
-  useEffect(
-    () => () => {
-      jumpTo.value = null;
-    },
-    [],
-  );
+  const forget = (): void => {
+    jumpTo.value = null;
+  };
+  useEffect(() => forget, []);
 
   useWorkspaceCommands({
     ...{ id, last, groups, revision, mark, toggled, isLogOpen, filter, select, show, followHead },

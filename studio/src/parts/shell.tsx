@@ -20,6 +20,9 @@ const pages = [
   { path: "/audit", name: "Audit" },
 ] as const;
 
+/** Only of a studio that was started with one. */
+const reportPage = { path: "/report", name: "Report" };
+
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
 /** The bar on top, the page, and the dialogs that every page has. */
@@ -57,7 +60,7 @@ export function Shell({
           <span>turnlog</span>
         </a>
         <nav aria-label="Pages">
-          {pages.map((page) => (
+          {[...pages, ...(store.data?.report == null ? [] : [reportPage])].map((page) => (
             <a
               key={page.path}
               href={hrefOf(page.path)}

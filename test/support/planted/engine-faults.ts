@@ -5,6 +5,7 @@ import { foldFaults, planningFaults } from "./planning-faults.ts";
 import type { PlantedFault } from "./planted-fault.ts";
 import { providerFaults } from "./provider-faults.ts";
 import { askedFaults, runFaults } from "./run-faults.ts";
+import { tracingFaults } from "./tracing-faults.ts";
 
 export const engineFaults: readonly PlantedFault[] = [
   ...planningFaults,
@@ -15,4 +16,5 @@ export const engineFaults: readonly PlantedFault[] = [
   ...providerFaults,
   ...billFaults,
   ...outsideFaults,
+  ...tracingFaults,
 ];
