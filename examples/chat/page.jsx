@@ -31,12 +31,25 @@ function Chat({ messages: first }) {
       transport: new DefaultChatTransport({
         headers: () => ({ "x-provider": localStorage.getItem("provider") ?? "" }),
       }),
+      onError(reason) {
+        // The server is away: go on once it is back.
+        if (reason instanceof TypeError) setTimeout(goOn, 1_000);
+      },
       onData({ type }) {
         if (type === "data-turn-changed") void load().then(setMessages);
         if (type === "data-next-answer") setTimeout(() => void resumeStream());
       },
     });
   useEffect(() => localStorage.setItem("provider", provider), [provider]);
+
+  async function goOn() {
+    try {
+      setMessages(await load());
+      await resumeStream();
+    } catch {
+      setTimeout(goOn, 1_000);
+    }
+  }
 
   const send = (event) => {
     event.preventDefault();

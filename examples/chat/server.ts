@@ -2,8 +2,8 @@
  * The server of a chat page. In this folder: `npm install && npm run build && npm start`, then open the address that it prints. Without a key the
  * reference server plays the model; with OPENAI_API_KEY a real one answers.
  */
-import { readFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createReadStream } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { createEngine, openStore } from "turnlog";
 import { chatCompletions } from "turnlog/chat";
@@ -33,14 +33,18 @@ const chat = createChat({
 });
 const answer = toNode(chat.fetch);
 
-const server = createServer(async (request, response) => {
+const server = createServer((request, response) => {
   const path = request.url ?? "/";
-  if (path.startsWith("/api/chat")) return answer(request, response);
-  const [file, type] =
-    path === "/page.js" ? ["page.js", "text/javascript"] : ["index.html", "text/html; charset=utf-8"];
-  response.setHeader("content-type", type).end(await readFile(join(PAGE, file)));
+  const isPage = !path.startsWith("/api/chat");
+  if (isPage) showPage(path === "/page.js" ? "page.js" : "index.html", response);
+  else answer(request, response);
 });
 server.listen(Number(PORT), "127.0.0.1", () => {
   const address = server.address();
   console.log(`http://127.0.0.1:${typeof address === "object" ? address?.port : PORT}`);
 });
+
+function showPage(file: string, response: ServerResponse): void {
+  response.setHeader("content-type", file === "page.js" ? "text/javascript" : "text/html; charset=utf-8");
+  createReadStream(join(PAGE, file)).pipe(response);
+}

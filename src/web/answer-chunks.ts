@@ -30,7 +30,7 @@ export type AnswerReader = {
 export async function* answerChunks(reader: AnswerReader): AsyncGenerator<readonly UiChunk[]> {
   const { watch, activity, asked, known, changed: other = null, now, left } = reader;
   const stream = new UiStream(known);
-  const gone = abortOf(left);
+  let seen = watch.dataCount;
   while (!left.aborted) {
     const { changed } = watch;
     // Once a later message is being answered, this answer is complete.
@@ -42,13 +42,16 @@ export async function* answerChunks(reader: AnswerReader): AsyncGenerator<readon
       return;
     }
     const answer = watch.answerTo(asked);
-    const chunks = answer === null ? [] : stream.show(answer, isOver);
+    const data = watch.dataSince(seen);
+    seen = watch.dataCount;
+    const chunks = [...data, ...(answer === null ? [] : stream.show(answer, isOver))];
     if (isOver) {
       yield [...chunks, ...otherAnswer(other), ...nextAnswer(watch, asked), ...endingOf(watch.fold, activity, now())];
       return;
     }
     if (chunks.length > 0) yield chunks;
-    else await Promise.race([changed, activity.over, gone]);
+    // The end of the activity is a change, too. A reader that has left goes with the next one.
+    else await changed;
   }
 }
 
@@ -63,17 +66,9 @@ function nextAnswer(watch: ChatWatch, asked: string | null): readonly UiChunk[] 
 const otherAnswer = (messageId: string | null): readonly UiChunk[] =>
   messageId === null ? [] : [{ type: "data-turn-changed", data: { messageId }, transient: true }];
 
-const abortOf = (signal: AbortSignal): Promise<null> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve(null);
-    signal.addEventListener("abort", () => resolve(null), { once: true });
-  });
-
 /** How an answer ended, or that it waits. */
 function endingOf(fold: ChatFold, { failure }: Activity, now: string): readonly UiChunk[] {
-  // How a run ended is in the log; what else is thrown, such as a store that is down, is not.
-  const isRecorded = failure instanceof RunFailedError || failure instanceof RunCancelledError;
-  if (failure !== null && !isRecorded) return failed(codeOf(failure));
+  if (failure !== null && !isInLog(failure)) return failed(codeOf(failure));
   if (fold.waiting(now).length > 0) return [{ type: "finish", finishReason: "tool-calls" }];
   const { end } = fold;
   switch (end?.type) {
@@ -97,3 +92,7 @@ const failed = (code: string): readonly UiChunk[] => [
 ];
 
 const codeOf = (error: unknown): string => (error instanceof TurnlogError ? String(error.code) : "internal");
+
+/** How a run ended is in the log; what else is thrown, such as that the store is down, is not. */
+export const isInLog = (failure: unknown): boolean =>
+  failure instanceof RunFailedError || failure instanceof RunCancelledError;

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
-import { type AnswerReader, answerChunks } from "./answer-chunks.ts";
+import { type AnswerReader, answerChunks, isInLog } from "./answer-chunks.ts";
 import { approvalIdOf } from "./call-states.ts";
 import type { ChatFold } from "./chat-fold.ts";
 import { type Activity, type ChatHub, nothingLeft, type Watching } from "./chat-hub.ts";
@@ -23,6 +23,8 @@ type Asking = {
 
 /** How long after its end an answer is streamed again: a page that loaded the messages before asks for the rest of it after. */
 const replayMs = 30_000;
+/** How soon after a message its run begins. */
+const beginsWithinMs = 2_000;
 
 /** One request of somebody who was let in. */
 export class ChatRequest {
@@ -54,10 +56,14 @@ export class ChatRequest {
   /** Ends the run, in whichever process it is. */
   async stop(id: string): Promise<Response> {
     using watching = this.#watch(id);
-    await this.#known(watching);
+    const { watch } = watching;
+    const fold = await this.#known(watching);
+    // A process that has just taken a message is about to begin its run.
+    if (fold.run === null && !fold.isBegun && fold.asked() !== null)
+      await watch.until(() => watch.fold.isBegun, beginsWithinMs);
     const { actor } = this.#asking.access;
     const by = actor.kind === "import" ? ({ kind: "app" } as const) : actor;
-    const stopped = await watching.watch.conversation.cancel({ actor: by, reason: "it was stopped on the page" });
+    const stopped = await watch.conversation.cancel({ actor: by, reason: "it was stopped on the page" });
     return document({ status: stopped?.status ?? "none" });
   }
 
@@ -201,7 +207,7 @@ export class ChatRequest {
 
   #run({ watch }: Watching, { isResumption = false } = {}): Activity {
     const { hub, chat, access, request } = this.#asking;
-    const { onMessageWhileWaiting, waitUntil } = chat;
+    const { onMessageWhileWaiting, waitUntil, onError } = chat;
     const engine = typeof chat.engine === "function" ? chat.engine(request) : chat.engine;
     const { context } = access;
     const given = context === undefined ? {} : { context };
@@ -212,6 +218,9 @@ export class ChatRequest {
       conversation.resumed<unknown>(engine, { onStackChanged: "abandon", onDiverged: "abandon", ...given });
     const parts = isResumption ? () => resumeAndAnswer(watch, resume, answer) : answer;
     const activity = hub.run(conversation, { parts, isResumption });
+    void activity.over.then(() => {
+      if (activity.failure !== null && !isInLog(activity.failure)) onError(activity.failure);
+    });
     waitUntil?.(activity.over);
     return activity;
   }

@@ -3,10 +3,14 @@ import { isHole } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
 import { ChatFold } from "./chat-fold.ts";
-import { type LiveChannel, LiveLine } from "./live-channel.ts";
+import { type LiveChannel, type LiveData, LiveLine } from "./live-channel.ts";
 import { LiveText } from "./live-text.ts";
+import type { DataChunk } from "./ui-chunk.ts";
 import { answerIdOf, type Shown } from "./ui-messages.ts";
 import type { UiAnswer } from "./ui-steps.ts";
+
+/** How many things that layers and tools show are kept for readers that lag. */
+const mostData = 200;
 
 /**
  * One conversation as all pages of this process watch it: what the log has, and what arrives. Pages read its newest state as fast as they
@@ -24,6 +28,8 @@ export class ChatWatch {
   #following: AbortController | null = null;
   #isFailed = false;
   #failure: unknown = null;
+  readonly #data: DataChunk[] = [];
+  #dataCount = 0;
   #watchers = 0;
   #runs = 0;
 
@@ -36,6 +42,7 @@ export class ChatWatch {
         : new LiveLine({
             ...{ channel, conversation: conversation.id, live: this.#live },
             ...{ isRunning: () => this.#runs > 0, onPieces: () => this.#tell() },
+            onData: (data) => this.#show(data),
           });
   }
 
@@ -88,6 +95,19 @@ export class ChatWatch {
     }
   }
 
+  /** Waits until something is so, or the time is up. */
+  async until(isSo: () => boolean, ms: number): Promise<void> {
+    const late = Promise.withResolvers<null>();
+    const state = { isLate: false };
+    const timer = setTimeout(() => {
+      state.isLate = true;
+      late.resolve(null);
+    }, ms);
+    for (let { changed } = this; !isSo() && !state.isLate && !this.#isFailed; { changed } = this)
+      await Promise.race([changed, late.promise]);
+    clearTimeout(timer);
+  }
+
   begin(): void {
     this.#runs += 1;
   }
@@ -99,11 +119,28 @@ export class ChatWatch {
 
   /** A part of a run of this process. */
   take(part: RunPart): void {
+    if (part.type === "data") {
+      const data = { name: part.name, data: part.data, call: part.call?.id ?? null };
+      this.#show(data);
+      this.#line?.show(data);
+      return;
+    }
     const piece = this.#live.pieceOf(part);
     if (piece === null) return;
     this.#live.take(piece);
     this.#line?.tell(piece);
     this.#tell();
+  }
+
+  /** How many things layers and tools have shown so far. */
+  get dataCount(): number {
+    return this.#dataCount;
+  }
+
+  /** What they have shown since; of a reader that lags, the newest. */
+  dataSince(count: number): readonly DataChunk[] {
+    const since = this.#dataCount - count;
+    return since === 0 ? [] : this.#data.slice(-since);
   }
 
   get shown(): readonly Shown[] {
@@ -137,15 +174,13 @@ export class ChatWatch {
 
   async #follow(signal: AbortSignal): Promise<void> {
     try {
+      let isFolded = this.#fold.revision >= 0;
       for (let rebuiltTo = -1; !signal.aborted; ) {
-        const from = this.#fold.revision + 1;
-        if (from === 0) await this.#readHistory(signal);
-        if (signal.aborted) return;
+        if (!isFolded) await this.#readHistory(signal);
         const changedAt = await this.#readOn(signal, rebuiltTo);
         if (changedAt === null) return;
         // Something was skipped or erased: what was folded before may hold it.
-        rebuiltTo = changedAt;
-        this.#fold = this.#newFold();
+        [rebuiltTo, isFolded] = [changedAt, false];
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -173,6 +208,14 @@ export class ChatWatch {
       this.#tellRead(read.revision);
     }
     return null;
+  }
+
+  #show({ name, data, call }: LiveData): void {
+    const id = call === null ? {} : { id: call };
+    this.#data.push({ type: `data-${name}`, data, ...id, transient: true });
+    this.#dataCount += 1;
+    if (this.#data.length > mostData) this.#data.shift();
+    this.#tell();
   }
 
   #newFold(): ChatFold {

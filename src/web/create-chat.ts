@@ -44,7 +44,9 @@ export function createChat<Context>(options: ChatOptions<Context>): Chat {
       try {
         return await answered(request);
       } catch (error) {
-        return failureOf(error);
+        const answer = failureOf(error);
+        if (answer.status >= 500) chat.onError(error);
+        return answer;
       }
     },
   };

@@ -1,36 +1,15 @@
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { build } from "vite";
-import { start } from "../process.ts";
 import { browserPath } from "../studio/browser-path.ts";
-
-const root = join(import.meta.dirname, "../../..");
-const folder = join(root, "examples/chat");
-const built = join(root, "node_modules/.cache/chat-example");
+import { builtPage, exampleFolder } from "./example-server.ts";
 
 /** Builds the page of the example. */
 export async function buildExample(): Promise<void> {
   await build({
-    ...{ configFile: join(folder, "vite.config.ts"), mode: "production", logLevel: "warn" },
-    build: { outDir: built },
+    ...{ configFile: join(exampleFolder, "vite.config.ts"), mode: "production", logLevel: "warn" },
+    build: { outDir: builtPage },
   });
-}
-
-/** The server of the example, in a process of its own over the sources. */
-export async function startExample(store: string, port = 0) {
-  const sources = join(root, "test/support/package/source-entries.ts");
-  const { child, firstLine, ended } = start(process.execPath, ["--import", sources, join(folder, "server.ts")], {
-    env: { ...process.env, PORT: String(port), STORE: store, PAGE: built, DEMO_PAUSE_MS: "600", OPENAI_API_KEY: undefined },
-  });
-  const url = await Promise.race([firstLine, ended.then(({ stderr }) => Promise.reject(new Error(stderr)))]);
-  return {
-    url: url.trim(),
-    port: Number(new URL(url.trim()).port),
-    async kill(): Promise<void> {
-      child.kill("SIGKILL");
-      await ended;
-    },
-  };
 }
 
 let browser: Promise<Browser> | null = null;

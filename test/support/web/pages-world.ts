@@ -315,7 +315,7 @@ export class PagesWorld {
   }
 }
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? "undefined"));
+const textOf = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 /** Without messages that show nothing, such as an answer that was taken back whole. */
 const shownOf = (messages: readonly UIMessage[]): readonly UIMessage[] =>
