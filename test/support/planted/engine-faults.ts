@@ -1,4 +1,5 @@
 import { billFaults } from "./bill-faults.ts";
+import { cacheFaults } from "./cache-faults.ts";
 import { logFaults } from "./log-faults.ts";
 import { foldFaults, planningFaults } from "./planning-faults.ts";
 import type { PlantedFault } from "./planted-fault.ts";
@@ -14,5 +15,6 @@ export const engineFaults: readonly PlantedFault[] = [
   ...askedFaults,
   ...providerFaults,
   ...billFaults,
+  ...cacheFaults,
   ...tracingFaults,
 ];
