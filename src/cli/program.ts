@@ -31,6 +31,15 @@ function endProcess(): void {
 
 /** The same with any streams and environment; returns the exit code. */
 export async function execute(argv: readonly string[], environment: CliEnvironment): Promise<ExitCode> {
+  const code = await executeNow(argv, environment);
+  // The command itself sees neither a misspelt option nor a configuration that cannot be read, and `git bisect` takes both for a bad commit.
+  const isMistyped = code === exitCodes.usage || code === exitCodes.environment;
+  return isMistyped && isBisection(argv) ? exitCodes.untestable : code;
+}
+
+const isBisection = (argv: readonly string[]): boolean => argv.includes("regress") && argv.includes("--bisect");
+
+async function executeNow(argv: readonly string[], environment: CliEnvironment): Promise<ExitCode> {
   let answer: ExitCode = exitCodes.ok;
   const program = createProgram(environment, (code) => {
     answer = code;

@@ -1,4 +1,5 @@
 import { billFaults } from "./bill-faults.ts";
+import { cacheFaults } from "./cache-faults.ts";
 import { logFaults } from "./log-faults.ts";
 import { outsideFaults } from "./outside-faults.ts";
 import { foldFaults, planningFaults } from "./planning-faults.ts";
@@ -15,6 +16,7 @@ export const engineFaults: readonly PlantedFault[] = [
   ...askedFaults,
   ...providerFaults,
   ...billFaults,
+  ...cacheFaults,
   ...tracingFaults,
   ...outsideFaults,
 ];

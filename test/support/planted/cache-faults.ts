@@ -1,0 +1,54 @@
+import type { PlantedFault } from "./planted-fault.ts";
+
+/** Why a prompt cache missed, and the sums over misses. */
+export const cacheFaults: readonly PlantedFault[] = [
+  {
+    of: "an entry that has expired is read",
+    file: "providers/caching/cache-cause.ts",
+    find: "readableFrom !== null && readableFrom <= at && mostUntil >= at;",
+    put: "readableFrom !== null && readableFrom <= at && mostUntil >= 0;",
+    suite: "providers/caching/verdicts",
+  },
+  {
+    of: "an entry is read before it is readable",
+    file: "providers/caching/cache-cause.ts",
+    find: "readableFrom !== null && readableFrom <= at && mostUntil >= at;",
+    put: "readableFrom !== null && mostUntil >= at;",
+    suite: "providers/caching/verdicts",
+  },
+  {
+    of: "an entry of another partition counts as the request's own",
+    file: "providers/caching/cache-cause.ts",
+    find: "prompts.filter((each) => each.request.partition === partition),",
+    put: "prompts.filter((each) => each.request.partition === partition || each.lastWrite >= 0),",
+    suite: "providers/caching/rehearsed-verdicts",
+  },
+  {
+    of: "a prompt below the minimum is written to the cache",
+    file: "providers/caching/cache-walk.ts",
+    find: "const least = Math.max(rules.minimumTokens ?? 0, rules.stepTokens ?? 1, 1);",
+    put: "const least = 1;",
+    suite: "providers/caching/rehearsed-verdicts",
+  },
+  {
+    of: "reading an entry does not begin its lifetime again",
+    file: "providers/caching/cache-walk.ts",
+    find: "mostUntil: Math.max(entry.mostUntil, at + entry.mostMs),",
+    put: "mostUntil: entry.mostUntil,",
+    suite: "providers/caching/verdicts",
+  },
+  {
+    of: "answers that report nothing are among those that missed",
+    file: "bill/cache-sum.ts",
+    find: "if (neither.has(cause)) continue;",
+    put: "",
+    suite: "conversation/cache",
+  },
+  {
+    of: "lost tokens are not counted in the total",
+    file: "bill/cache-sum.ts",
+    find: "total.lost += paid;",
+    put: "",
+    suite: "conversation/cache",
+  },
+];
