@@ -30,7 +30,7 @@ export default defineConfig(({ mode }) => ({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Examples import the package by its name; in the process of a test that is its sources.
     execArgv: ["--import", join(import.meta.dirname, "test/support/package/source-entries.ts")],
-    setupFiles: ["./test/support/direct-imports.ts", "./test/support/drawn-properties.ts"],
+    setupFiles: ["./test/support/drawn-properties.ts"],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // The files of a worker share what they import: no test leaves anything behind that another one would meet.

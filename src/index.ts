@@ -67,6 +67,7 @@ export type { CacheLostPolicy } from "./engine/stack/cache-lost.ts";
 export type { ChainPolicy, Mode } from "./engine/stack/chain-policy.ts";
 export type { CompactionStep, CompactOptions, CompactPolicy, SummaryOptions } from "./engine/stack/compact-policy.ts";
 export { createEngine, type EngineConfig } from "./engine/stack/create-engine.ts";
+export type { DeltaContext, DeltaFilter, DeltaRule, ShownItem } from "./engine/stack/deltas.ts";
 export type { InDoubt, InDoubtHandler } from "./engine/stack/doubt.ts";
 export type { AnyEngine, Engine, Observer, PartPlace } from "./engine/stack/engine.ts";
 export type { RetryPolicy } from "./engine/stack/limits.ts";

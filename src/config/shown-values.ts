@@ -25,9 +25,9 @@ export function shownValues({ config }: Configuration, variables: Variables): re
       const key = `engines.${name}`;
       if (typeof entry === "string") return [{ key, value: entry }];
       if (typeof entry === "function" || isEngine(entry)) return [{ key, value: ofCode }];
-      return Object.entries(entry).map(([member, value]: readonly [string, unknown]) => ({
+      return Object.entries(entry).map(([member, value]) => ({
         key: `${key}.${member}`,
-        value: member === "tools" || member === "middleware" ? shownNames(value) : shownJson(value),
+        value: shownOption(member, value),
       }));
     }),
   ];
@@ -59,6 +59,13 @@ export function shownValues({ config }: Configuration, variables: Variables): re
   }
 }
 
+/** An option of an engine: tools and layers by their names. A context may hold anything, a credential too. */
+function shownOption(name: string, value: unknown): string {
+  if (name === "context" || typeof value === "function" || isProvider(value)) return ofCode;
+  if (!Array.isArray(value)) return shownJson(value);
+  return value.map((item: unknown) => textOrNull(objectOf(item)["name"]) ?? ofCode).join(", ");
+}
+
 /** Whether an object is a value itself, and not values by name. */
 const isReference = (value: object): boolean => "$secret" in value;
 
@@ -76,10 +83,6 @@ function withoutQuery(address: string): string {
   const [place = ""] = shown.split("?", 1);
   return shown === place ? place : `${place}?${masked}`;
 }
-
-/** The names of tools or layers, which are code. */
-const shownNames = (parts: unknown): string =>
-  Array.isArray(parts) ? parts.map((part) => textOrNull(objectOf(part)["name"]) ?? ofCode).join(", ") : ofCode;
 
 function shownJson(value: unknown): string {
   if (typeof value === "string") return value;

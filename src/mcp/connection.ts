@@ -27,6 +27,8 @@ export class Connection {
   readonly #client: McpClient;
   readonly #options: ConnectionOptions;
   #reconnecting: Promise<readonly unknown[]> | null = null;
+  /** The server's list over the newest connection; null as long as the first one lasts. */
+  #relisted: readonly unknown[] | null = null;
 
   constructor(client: McpClient, options: ConnectionOptions) {
     this.#client = client;
@@ -46,12 +48,15 @@ export class Connection {
       late.abort(Object.assign(new Error(`no answer within ${timeoutMs} ms`), { code: "REQUEST_TIMEOUT" }));
     }, timeoutMs + graceMs);
     try {
+      const before = this.#relisted;
       const first = await this.#attempt(calling, late.signal);
       if (!("failure" in first)) return first.result;
       const { failure } = first;
       const mayBeRepeated = failure.outcome === "unsent" || (calling.isIdempotent && failure.outcome === "unknown");
       if (!mayBeRepeated || !failure.isDisconnected || reconnect === undefined) throw errorOf(failure, calling.tool);
-      await this.#reconnect(reconnect, calling, late.signal);
+      // Another call may have connected anew meanwhile, and be under way: its connection must not be closed.
+      const tools = this.#relisted === before ? await this.#reconnect(reconnect, calling, late.signal) : this.#relisted;
+      checkUnchanged(calling.tool, tools ?? []);
       const second = await this.#attempt(calling, late.signal);
       if ("failure" in second) throw errorOf(second.failure, calling.tool);
       return second.result;
@@ -81,31 +86,42 @@ export class Connection {
     }
   }
 
-  /** Connects anew, and makes sure that the server still has the tool as it listed it before. */
+  /** Connects anew, once for all calls that find the connection lost, and returns the server's list. */
   async #reconnect(
     reconnect: () => Promise<unknown>,
-    { tool, ctx: { signal } }: Calling,
+    { ctx: { signal } }: Calling,
     late: AbortSignal,
-  ): Promise<void> {
-    this.#reconnecting ??= (async () => {
-      // What is closed already needs no second end.
-      await this.#client.close?.().catch(() => undefined);
-      await reconnect();
-      return listTools(this.#client);
-    })().finally(() => {
+  ): Promise<readonly unknown[]> {
+    this.#reconnecting ??= this.#listAnew(reconnect).finally(() => {
       this.#reconnecting = null;
     });
-    let tools: readonly unknown[];
     try {
-      tools = await Promise.race([this.#reconnecting, rejectionOf(AbortSignal.any([signal, late]))]);
+      return await Promise.race([this.#reconnecting, rejectionOf(AbortSignal.any([signal, late]))]);
     } catch (cause) {
       signal.throwIfAborted();
       throw new Error(`the MCP server is not connected, and connecting again failed: ${messageOf(cause)}`, { cause });
     }
-    const now = tools.filter(isTool).find(({ name }) => name === tool.name);
-    if (now === undefined || digestOf(now) !== digestOf(tool))
-      throw new Error(`the MCP server has changed the tool ${tool.name} since it was listed, so it was not called`);
   }
+
+  async #listAnew(reconnect: () => Promise<unknown>): Promise<readonly unknown[]> {
+    const { timeoutMs } = this.#options;
+    const listing = (async () => {
+      // What is closed already needs no second end.
+      await this.#client.close?.().catch(() => undefined);
+      await reconnect();
+      return listTools(this.#client);
+    })();
+    // Without a limit, later calls would wait for a connection that never comes.
+    this.#relisted = await Promise.race([listing, rejectionOf(AbortSignal.timeout(timeoutMs))]);
+    return this.#relisted;
+  }
+}
+
+/** @throws {Error} if the server no longer has the tool as it listed it first. */
+function checkUnchanged(tool: McpTool, tools: readonly unknown[]): void {
+  const now = tools.filter(isTool).find(({ name }) => name === tool.name);
+  if (now === undefined || digestOf(now) !== digestOf(tool))
+    throw new Error(`the MCP server has changed the tool ${tool.name} since it was listed, so it was not called`);
 }
 
 function errorOf({ outcome, message }: CallFailure, { name }: McpTool): Error {

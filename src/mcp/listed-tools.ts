@@ -1,6 +1,6 @@
 import { canonicalJson } from "../base/canonical-json.ts";
 import { messageOf } from "../base/error-message.ts";
-import { isJsonObject, isNestedDeeper, type JsonObject, maxNesting, objectsOf } from "../base/json.ts";
+import { isJsonObject, isNestedDeeper, type JsonObject, listOf, maxNesting } from "../base/json.ts";
 import { kindOf } from "../base/options.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
@@ -24,7 +24,7 @@ export async function listTools(client: McpClient): Promise<readonly unknown[]> 
     const listed = await pageOf(client, cursor);
     if (!isJsonObject(listed) || !Array.isArray(listed["tools"]))
       throw unusable(`the MCP server listed no tools: its answer is ${kindOf(listed)} without a list of tools`);
-    tools.push(...objectsOf(listed["tools"]));
+    tools.push(...listOf(listed["tools"]));
     const { nextCursor } = listed;
     if (typeof nextCursor !== "string" || nextCursor === "") return tools;
     cursor = nextCursor;

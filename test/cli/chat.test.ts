@@ -172,7 +172,7 @@ test("ctrl-C while a person is asked cancels the run, and the call never begins"
   expect(await piped("verify cnv_a")).toMatchObject({ code: 0 });
 });
 
-test("the end of the input at the question leaves the call to others", async () => {
+test("the end of the input at the question leaves the call to others, and the next chat asks again", async () => {
   const { typed, piped } = asking();
   const chat = typed("chat --id cnv_a --stack refund");
   await chat.readTo(/you> /);
@@ -182,6 +182,12 @@ test("the end of the input at the question leaves the call to others", async () 
   await chat.readTo(/approve cnv_a run_\S+ --as NAME/);
   expect(await chat.code).toBe(0);
   expect((await piped("ls --waiting")).stdout).toContain("cnv_a");
+  const again = typed("chat cnv_a --stack refund");
+  await again.readTo(/approve\?.*: /);
+  again.type("yes\n");
+  await again.readTo(/Done\..*you> /s);
+  again.type(ctrlD);
+  expect(await again.code).toBe(0);
 });
 
 test("what the model says cannot control the terminal", async () => {

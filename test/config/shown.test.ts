@@ -1,5 +1,7 @@
 import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 
@@ -47,7 +49,7 @@ test("it shows every value with what decided it", async () => {
       ]) as unknown,
     },
   });
-  expect(text.stdout).toMatch(/^providers\.open\.headers\.x-team {2,}support {2,}turnlog\.config\.json$/m);
+  expect(text.stdout).toMatch(/^providers\.open\.headers\.x-team {2,}turnlog\.config\.json {2}support$/m);
   expect(text.stdout).toContain("the variable CRM_TOKEN, which is not set");
   expect((await shown({}, ["--store", "memory:"])).document).toMatchObject({
     data: { files: [], values: [{ key: "store", value: "memory:", from: "flag", name: "--store" }, {}, {}] },
@@ -70,6 +72,22 @@ test("no credential shows, wherever the file has it", async () => {
   const inCode = await shown({ "turnlog.config.mjs": code });
   expect(inCode.text.code).toBe(0);
   expect(inCode.all).not.toContain(secret);
+});
+
+test("a context is not shown, because it may hold anything", async () => {
+  const { document } = await shown({}, ["--config", join(import.meta.dirname, "../support/cli/asking-stack.ts")]);
+  const values = z
+    .looseObject({ data: z.looseObject({ values: z.array(z.looseObject({ key: z.string(), value: z.string() })) }) })
+    .parse(document).data.values;
+  const said = Object.fromEntries(values.map(({ key, value }) => [key, value]));
+  expect(said).toMatchObject({
+    ...{
+      "engines.settings.provider": "made",
+      "engines.settings.tools": "refund",
+      "engines.settings.middleware": "greet",
+    },
+    ...{ "engines.settings.context": "(code)", "engines.plain": "(code)", "providers.made": "(code)" },
+  });
 });
 
 test("tools and layers of an engine are shown by their names", async () => {

@@ -20,6 +20,12 @@ describe("a failure", () => {
     expect(deeds.calls).toHaveLength(1);
   });
 
+  test("is doubt also where the client could connect again: the call is not repeated unasked", async () => {
+    const pair = await mcpScene({ reconnect: () => pair.connect() });
+    expect(await rejectionOf(pair.call("die"))).toMatchObject({ code: "tool-in-doubt" });
+    expect(pair.deeds.calls).toHaveLength(1);
+  });
+
   test("before the call was sent is none: the client connects once more, and calls", async () => {
     let times = 0;
     const { call, kill, connect, deeds } = await mcpScene({
@@ -33,6 +39,40 @@ describe("a failure", () => {
       ...['{"of":"a"}', '{"of":"b"}'],
     ]);
     expect([times, deeds.calls.length]).toEqual([1, 2]);
+  });
+
+  test("that is noticed late does not close the connection which another call has made meanwhile", async () => {
+    const lost = (): never => {
+      throw Object.assign(new Error("session not found"), { status: 404 });
+    };
+    const [isLate, ends] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    let connections = 0;
+    let closed = 0;
+    const client = {
+      listTools: async () => ({ tools: [{ name: "a", inputSchema: { type: "object" } }] }),
+      async callTool({ arguments: { of } }: { readonly arguments: Record<string, unknown> }) {
+        if (connections === 0) {
+          if (of === "late") await isLate.promise;
+          lost();
+        }
+        if (of === "early") await ends.promise;
+        return { content: [{ type: "text", text: `${String(of)} over ${connections}` }] };
+      },
+      async close() {
+        closed += 1;
+      },
+    };
+    const reconnect = async (): Promise<void> => {
+      connections += 1;
+    };
+    const [tool] = await mcpTools(client, { reconnect });
+    const call = (of: string) => tool?.run(JSON.stringify({ of }), callContext());
+    const [late, early] = [call("late"), call("early")];
+    await expect.poll(() => connections).toBe(1);
+    isLate.resolve(undefined);
+    expect(await late).toBe("late over 1");
+    ends.resolve(undefined);
+    expect([await early, closed]).toEqual(["early over 1", 1]);
   });
 
   test("to connect again, or without a way to, is an error that says that nothing was called", async () => {
@@ -117,4 +157,20 @@ test("a call in doubt waits for a person, who settles it, and the server is neve
   expect((await replayed(store, conversation)).difference).toBeNull();
   expect((await reexecute(conversation, engine)).difference).toBeNull();
   expect(deeds.calls).toHaveLength(1);
+});
+
+test("a call that needs approval does not reach the server before a person has approved it, and the server gets the edit", async () => {
+  const { client, deeds } = await mcpPair();
+  const { conversation, engine } = createWorkshop();
+  const provider = scripted([{ calls: [{ name: "echo", arguments: { of: "all" } }] }, "Done."]);
+  const made = engine({ provider, tools: await mcpTools(client, { needsApproval: ["echo"] }) });
+  await conversation.append("Do it.");
+  const { waitingFor } = await conversation.run(made);
+  expect([waitingFor, deeds.calls]).toMatchObject([[{ kind: "approval", name: "echo", input: { of: "all" } }], []]);
+  const actor = { kind: "user", name: "ann" } as const;
+  await conversation.approve(waitingFor[0]?.blockId ?? "", { input: { of: "some" }, actor });
+  expect(await conversation.run(made)).toMatchObject({ status: "completed", text: "Done." });
+  expect(deeds.calls).toHaveLength(1);
+  const result = (await conversation.turn()).blocks.find(({ kind }) => kind === "tool_result")?.text;
+  expect(result).toContain('{"of":"some"}');
 });

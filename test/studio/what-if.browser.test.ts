@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { codecsOf, loadEngine } from "../../src/cli/stack-file.ts";
 import { turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { expectAccessible, expectFits } from "../support/studio/axe.ts";
 import { closeBrowser, newestId, openStudio } from "../support/studio/browser.ts";
+import { stackIn } from "../support/studio/stack-in.ts";
 
 const demoStore = useDemoStore();
 
@@ -15,7 +15,7 @@ const file = join(import.meta.dirname, "../support/cli/demo-stack.ts");
 
 async function openDemo({ hasReport = false } = {}) {
   const folder = demoStore();
-  const stack = { file: "./agent.ts", engine: await loadEngine(file), codecs: await codecsOf(file) };
+  const stack = { ...(await stackIn(file)), file: "./agent.ts" };
   const words = [
     "regress",
     "--all",

@@ -1,30 +1,25 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { codecsOf, loadEngine } from "../../src/cli/stack-file.ts";
 import { bodyRows } from "../../src/studio/body-rows.ts";
 import { LabReport } from "../../src/studio/lab-report.ts";
 import { studioOver } from "../../src/studio/studio.ts";
-import { type NamedStack, WhatIf } from "../../src/studio/what-if.ts";
+import { WhatIf } from "../../src/studio/what-if.ts";
 import type { ReportDocument, WhatIfDocument, WhatIfStepDocument } from "../../src/studio/what-if-documents.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
 import { newestId } from "../support/studio/browser.ts";
 import { reportText } from "../support/studio/report-text.ts";
+import { stackIn } from "../support/studio/stack-in.ts";
 import { documentAt, statusAt, studioHere } from "../support/studio/studio-here.ts";
 
 const demoStore = useDemoStore();
 
 const file = join(import.meta.dirname, "../support/cli/demo-stack.ts");
-const stackOf = async (): Promise<NamedStack> => ({
-  file,
-  engine: await loadEngine(file),
-  codecs: await codecsOf(file),
-});
 
 async function openWhatIf() {
   const folder = demoStore();
   const here = await studioHere(`sqlite:${folder.file("turnlog.db")}`);
-  const stack = await stackOf();
+  const stack = await stackIn(file);
   const whatIf = new WhatIf(here.store.events, { stack, other: stack });
   const studio = studioOver({ store: here.store, access: () => true }, { whatIf });
   const id = await newestId(here.store);

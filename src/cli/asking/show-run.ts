@@ -18,6 +18,8 @@ const shownDelayMs = 1_000;
 export function createRunScreen({ write, note, style }: Pick<CliContext, "write" | "note" | "style">): RunScreen {
   /** The text of the request under way, as far as it came. */
   let streamed = "";
+  /** Why pieces that are on the screen count no more; null if none are. */
+  let discarded: string | null = null;
   let isInLine = false;
   let outputIndex = 0;
   const say = (text: string): void => {
@@ -37,6 +39,8 @@ export function createRunScreen({ write, note, style }: Pick<CliContext, "write"
     show(part) {
       switch (part.type) {
         case "request-start":
+          if (discarded !== null) remark(`the answer above does not count (${discarded}): asked again`);
+          discarded = null;
           endLine();
           streamed = "";
           break;
@@ -50,7 +54,8 @@ export function createRunScreen({ write, note, style }: Pick<CliContext, "write"
           remark(`run ${part.runId} was cut off: it goes on`);
           break;
         case "attempt-discarded":
-          if (streamed !== "") remark(`this answer does not count: ${printable(part.reason)}`);
+          // If it is the last attempt, the run's error says so.
+          discarded = streamed === "" ? null : printable(part.reason);
           streamed = "";
           if ((part.retryInMs ?? 0) >= shownDelayMs)
             remark(`${printable(part.reason)}: asked again in ${Math.ceil((part.retryInMs ?? 0) * 0.001)} s`);

@@ -31,7 +31,10 @@ export const append = commandCode({
     const conversation = isNewConversation
       ? await newConversation(store, options.id)
       : await findConversation(store, name);
-    const message = await messageOf(conversation, text, options);
+    const { as, call } = options;
+    const answered = as === "tool" ? await openCall(conversation, call ?? "") : null;
+    const message: ChatMessage =
+      as === "tool" ? { role: as, content: text, tool_call_id: answered?.callId ?? "" } : { role: as, content: text };
     const before = (await conversation.head())?.revision ?? -1;
     const { key } = options;
     const { blocks, isNew } = await conversation.append(message, {
@@ -47,7 +50,7 @@ export const append = commandCode({
       key: key ?? null,
       isNewConversation,
     };
-    const revision = isNew ? await revisionOf(conversation, before + 1, block) : null;
+    const revision = isNew ? await revisionOf(conversation, before + 1, { block, settled: answered?.external }) : null;
     yield { ...about, revision, isPending: isNew && (await conversation.at(-1)).run !== null };
   },
 
@@ -70,18 +73,25 @@ function checkOptions(name: string, { as, call, id }: Options): void {
   if (as !== "tool" && call !== undefined) throw new UsageError(`--call cannot go with --as ${as}: give --as tool`);
 }
 
-async function messageOf(conversation: Conversation, content: string, { as, call }: Options): Promise<ChatMessage> {
-  if (as !== "tool") return { role: as, content };
-  return { role: as, content, tool_call_id: await openCall(conversation, call ?? "") };
-}
+/** A call that waits for an answer from outside the engine. */
+type OpenCall = {
+  readonly callId: string;
+  /** The block of the call, if a run waits for it: its result is settled, and the run makes the block. */
+  readonly external: string | null;
+};
 
-/** The id of a call that waits for an answer from outside the engine. */
-async function openCall(conversation: Conversation, name: string): Promise<string> {
-  const calls = openCalls((await conversation.turn()).blocks).map((block) => ({ block, callId: block.callId ?? "" }));
+async function openCall(conversation: Conversation, name: string): Promise<OpenCall> {
+  const { turn, run } = await (await conversation.at(-1)).load();
+  const waiting = new Set(run?.waitingFor.flatMap(({ kind, blockId }) => (kind === "external" ? [blockId] : [])));
+  const external = run?.calls.filter(({ id }) => id !== null && waiting.has(id)) ?? [];
+  const calls = [...external, ...openCalls(turn.blocks)].map((block) => ({ block, callId: block.callId ?? "" }));
   const byId = calls.filter(({ block, callId }) => callId === name || block.id === name);
   const found = byId.length > 0 ? byId : calls.filter(({ block }) => block.name === name);
   const [only] = found;
-  if (only !== undefined && found.length === 1) return only.callId;
+  if (only !== undefined && found.length === 1) {
+    const { block, callId } = only;
+    return { callId, external: external.includes(block) ? block.id : null };
+  }
   const named = (found.length > 1 ? found : calls).map(
     ({ block, callId }) => `${excerpt(block.name ?? "", 40)} (${callId})`,
   );
@@ -90,8 +100,16 @@ async function openCall(conversation: Conversation, name: string): Promise<strin
   throw new NotFoundError(`no open call of ${conversation.id} is called '${name}': ${others}`);
 }
 
-async function revisionOf(conversation: Conversation, from: number, block: Block): Promise<number | null> {
-  for await (const { event, revision } of conversation.events(from))
+type Recorded = { readonly block: Block; readonly settled: string | null | undefined };
+
+async function revisionOf(
+  conversation: Conversation,
+  from: number,
+  { block, settled }: Recorded,
+): Promise<number | null> {
+  for await (const { event, revision } of conversation.events(from)) {
     if (event.type === "BlockAppended" && event.data.block.id === block.id) return revision;
+    if (event.type === "ToolSettled" && event.data.blockId === settled) return revision;
+  }
   return null;
 }

@@ -43,8 +43,8 @@ export const config = commandCode({
     table(
       values.map(({ key, value, from, name }) => [
         { text: key, style: style.bold },
-        value,
         { text: name ?? from, style: style.dim },
+        value,
       ]),
     );
     for (const problem of problems) print(style.bad(problem));

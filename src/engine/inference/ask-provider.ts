@@ -49,6 +49,8 @@ export async function ask(
   run.emit({ type: "request-start", frame, attempt, route, decision, requestBytes });
   const { provider } = session.engine;
   const arriving = new ArrivingAnswer(session.engine.clock, { isTimed: decision.transport !== "json" });
+  const parts = partsOf(session, frame, scope);
+  const onChunk = (): void => run.tracing?.chunk(requestKey(request.inferenceId));
   let isUnderWay = false;
   const answer = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
     responseOf(session, { ...request, signal: scope.signal }, (call) =>
@@ -59,7 +61,7 @@ export async function ask(
         transport: decision.transport,
         ...(provider.connection === undefined ? {} : { connection: connectionOf(run, decision) }),
         signal: call.signal,
-        onDelta: tellDeltas(session, frame, { call, arriving, inferenceId: request.inferenceId }),
+        onDelta: tellDeltas({ call, arriving, parts, onChunk }),
         onStarted: async (responseId, told) => {
           if (!call.isOpen()) return;
           isUnderWay = true;
@@ -68,6 +70,7 @@ export async function ask(
       }),
     ),
   );
+  if (!(answer instanceof ProviderError)) parts?.end();
   return recordAnswer(session, frame, prepared, {
     ...{ answer, arriving },
     // The server has acted on a response that it began in the background, even if waiting for it failed.
@@ -121,15 +124,18 @@ export async function answeredBefore(
   };
   if (started !== null && provider.waitFor !== undefined) {
     await run.recorder.flush();
+    const parts = partsOf(session, frame, scope);
+    const onChunk = (): void => run.tracing?.chunk(requestKey(request.inferenceId));
     const fetched = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
       responseOf(session, { ...request, signal: scope.signal }, async (call) => {
         if (provider.waitFor === undefined) throw new TypeError("this provider cannot wait for responses");
         const { responseId, cursor } = started;
-        const onDelta = tellDeltas(session, frame, { call, arriving, inferenceId: request.inferenceId });
+        const onDelta = tellDeltas({ call, arriving, parts, onChunk });
         const place = cursor === undefined ? {} : { cursor };
         return provider.waitFor(responseId, { signal: call.signal, settings: prepared.settings, onDelta, ...place });
       }),
     );
+    if (!(fetched instanceof ProviderError)) parts?.end();
     return recordAnswer(session, frame, prepared, { answer: fetched, arriving, ...recording });
   }
   const message = "the process that asked ended before the answer came; the server may have answered";
@@ -143,23 +149,26 @@ const connectionOf = ({ stream }: LiveRun, { lives, details }: Decision): Reques
   ...(details === undefined ? {} : { details }),
 });
 
-function tellDeltas(
-  { run }: RunSession,
-  frame: string,
-  {
-    call,
-    arriving,
-    inferenceId,
-  }: { readonly call: ProviderCall; readonly arriving: ArrivingAnswer; readonly inferenceId: string },
-): (delta: StreamDelta) => void {
-  const parts = new AnswerParts(frame, run.emit);
-  return (delta) => {
+/** The parts to show; null if nobody watches the run. */
+const partsOf = ({ run: { isObserved, emit } }: RunSession, frame: string, scope: CallScope): AnswerParts | null =>
+  isObserved ? new AnswerParts({ frame, emit, rules: scope.deltas }) : null;
+
+type Telling = {
+  readonly call: ProviderCall;
+  readonly arriving: ArrivingAnswer;
+  readonly parts: AnswerParts | null;
+  /** A piece of the answer has arrived. */
+  readonly onChunk: () => void;
+};
+
+const tellDeltas =
+  ({ call, arriving, parts, onChunk }: Telling) =>
+  (delta: StreamDelta): void => {
     if (!call.isOpen()) return;
     arriving.take(delta);
-    if (delta.type !== "usage") run.tracing?.chunk(requestKey(inferenceId));
-    parts.take(delta);
+    if (delta.type !== "usage") onChunk();
+    parts?.take(delta);
   };
-}
 
 /** Calls the provider. Returns failures as values, because each has its own consequence. */
 async function answerOf(

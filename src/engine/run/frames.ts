@@ -6,6 +6,7 @@ import { CallScope } from "../session/call-scope.ts";
 import { LateMisuse } from "../session/layer-watch.ts";
 import type { NamedTurn, PassedCall } from "../session/pass.ts";
 import type { LiveRun } from "../session/session.ts";
+import type { DeltaContext } from "../stack/deltas.ts";
 import { isHandler, type Layer, type LayerContext, LayerError, type Next, noHandler } from "../stack/middleware.ts";
 import { checkedTurn, type Direction, recordHandedOn } from "./handed-on.ts";
 import { layerParts } from "./layer-parts.ts";
@@ -16,6 +17,8 @@ export type Stack = {
   readonly layers: readonly Layer[];
   /** Makes one step: one or more provider calls. */
   readonly core: (frame: string, outgoing: Turn, scope: CallScope) => Promise<Turn>;
+  /** The caller's, for layers. */
+  readonly context: unknown;
   readonly contextOf: (layer: Layer, around: FrameSurroundings) => LayerContext;
   /** The newest pass of each layer and direction: the next one may be written against it. */
   readonly lastPasses: Map<string, NamedTurn>;
@@ -57,6 +60,11 @@ function runFrame(stack: WatchedStack, call: FrameCall): Promise<Turn> {
   return new LayerCall(stack, layer, call).run();
 }
 
+const deltaContext = (
+  { run: { conversationId, id: runId }, context }: Stack,
+  { frame, given }: Pick<FrameSurroundings, "frame" | "given">,
+): DeltaContext => ({ context, conversationId, runId, frame, given });
+
 const notAwaited = "returned before its call of next did: await next and return its result, or throw";
 
 // Shared, because creating an error takes longer than the rest of an idle frame.
@@ -93,6 +101,8 @@ class LayerCall implements FrameSurroundings {
     this.frame = frame;
     this.given = given.frozen();
     this.scope = outer.within((reason) => this.#fail(reason));
+    if (layer.deltas !== undefined)
+      this.scope.deltas = [...outer.deltas, { layer: layer.name, rule: layer.deltas, ctx: deltaContext(stack, this) }];
   }
 
   async run(): Promise<Turn> {

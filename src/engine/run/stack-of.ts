@@ -14,6 +14,7 @@ export function stackOf(session: RunSession, onStep: (step: Step) => void): Stac
     run: session.run,
     layers: session.engine.layers,
     core,
+    context: session.engine.context,
     contextOf: (layer, around) => contextOf({ session, onStep }, layer, around),
     lastPasses: new Map(),
   };

@@ -60,6 +60,7 @@ export function rateLimit<Given extends Provider>(provider: Given, options: Rate
     const reserved = reservedFor(tokens, request);
     const asked = await reservations.reserve(reserved, request.signal);
     if (asked.how === "refused") throw limitReached(provider.name, reserved, asked);
+    if (asked.how === "aborted") throw abandoned();
     if (asked.how === "down" && whenDown === "refuse") throw limiterDown(provider.name);
     const isReserved = asked.how === "reserved";
     let streamed = 0;
@@ -128,3 +129,6 @@ const limiterDown = (name: string): ProviderError =>
   new ProviderError(`the rate limiter of ${name} does not answer; nothing was sent`, {
     ...{ kind: "limiter-down", outcome: "rejected", shouldRetry: true },
   });
+
+const abandoned = (): ProviderError =>
+  new ProviderError("the request was aborted before it was sent", { kind: "aborted", outcome: "rejected" });

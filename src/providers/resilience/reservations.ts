@@ -3,6 +3,7 @@ import { rejectionOf } from "../../base/abort.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
+import { unwatched } from "../../base/unwatched.ts";
 import { tell } from "./around.ts";
 
 /** The part of a limiter that `rateLimit` uses, as rate-limiter-flexible has it. */
@@ -31,6 +32,8 @@ export function checkLimiter(what: string, limiter: unknown, asked: { readonly c
 type Reserved =
   | { readonly how: "reserved" }
   | { readonly how: "refused"; readonly retryAfterMs: number | null; readonly isNever: boolean }
+  /** The caller gave up before the limiter answered. */
+  | { readonly how: "aborted" }
   /** The limiter failed, or did not answer in time. */
   | { readonly how: "down" };
 
@@ -52,15 +55,20 @@ export class Reservations {
     this.#reserving = reserving;
   }
 
-  /** @throws the signal's reason if it aborts. */
   async reserve(points: number, signal: AbortSignal): Promise<Reserved> {
     const { key } = this.#reserving;
+    // A limiter of the caller's may throw before it returns a promise.
+    const consuming = (async () => this.#limiter.consume(key, points))();
     try {
-      await this.#answer(() => this.#limiter.consume(key, points), signal);
+      await this.#answer(consuming, signal);
       this.#isDown = false;
       return { how: "reserved" };
     } catch (error) {
-      signal.throwIfAborted();
+      if (signal.aborted) {
+        // Nothing is sent, so what the limiter still takes is given back.
+        unwatched(consuming.then(() => this.correct(points, 0)));
+        return { how: "aborted" };
+      }
       const refusal = refusalOf(error);
       if (refusal === null) {
         this.#noteDown(error);
@@ -92,13 +100,13 @@ export class Reservations {
 
   async #report(work: () => Promise<unknown> | undefined): Promise<void> {
     try {
-      await this.#answer(async () => work());
+      await this.#answer((async () => work())());
     } catch (error) {
       this.#noteDown(error);
     }
   }
 
-  async #answer(work: () => Promise<unknown>, signal?: AbortSignal): Promise<unknown> {
+  async #answer(working: Promise<unknown>, signal?: AbortSignal): Promise<unknown> {
     const { timeoutMs } = this.#reserving;
     const timer = new AbortController();
     const late = sleep(timeoutMs, undefined, { signal: timer.signal }).then(() => {
@@ -106,8 +114,6 @@ export class Reservations {
     });
     late.catch(() => undefined);
     try {
-      // A limiter of the caller's may throw before it returns a promise.
-      const working = (async () => work())();
       return await Promise.race([working, late, ...(signal === undefined ? [] : [rejectionOf(signal)])]);
     } finally {
       timer.abort();

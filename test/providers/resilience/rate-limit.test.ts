@@ -134,6 +134,25 @@ test("a limiter that does not answer counts as down after its time, and its warn
   ]);
 });
 
+test("a request that its caller gives up while the limiter thinks is not sent, and gives its points back", async () => {
+  const given: number[] = [];
+  const thinks = Promise.withResolvers<null>();
+  const limiter = {
+    consume: () => thinks.promise,
+    penalty: async () => null,
+    reward: async (_: string, points: number) => void given.push(points),
+  };
+  const { provider, bare } = limited({ limiter, tokens: 30 });
+  const abort = new AbortController();
+  const request = { bodyText: "{}", settings: {}, transport: "json", onDelta: () => undefined };
+  const asking = provider.infer({ ...request, signal: abort.signal });
+  abort.abort();
+  await expect(asking).rejects.toMatchObject({ kind: "aborted", outcome: "rejected" });
+  thinks.resolve(null);
+  await expect.poll(() => given).toEqual([30]);
+  expect(bare.requests).toEqual([]);
+});
+
 test("a failing correction neither fails the request nor loses its answer", async () => {
   const reports: unknown[] = [];
   const limiter = {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { defineConfig } from "../../../src/config/config.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
+import { defineMiddleware, type LayerContext } from "../../../src/engine/stack/middleware.ts";
 import type { Provider } from "../../../src/engine/stack/provider.ts";
 import { externalTool, tool } from "../../../src/engine/stack/tool.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
@@ -14,6 +15,14 @@ const refund = tool({
   execute: ({ amount }) => `refunded ${amount}`,
 });
 const locate = externalTool({ name: "locate", description: "Locates the user", inputSchema: z.object({}) });
+
+const greet = defineMiddleware(
+  { name: "greet", version: "1.0.0" },
+  (next) => (turn, ctx: LayerContext<{ user: string }>) => {
+    ctx.instructions(`You talk to ${ctx.context.user}.`);
+    return next(turn);
+  },
+);
 
 /** Begins its first answer, and waits there until the request is aborted; answers later requests at once. */
 function slow(): Provider {
@@ -37,7 +46,9 @@ function slow(): Provider {
 /** A configuration in code: engines on scripted models, made anew for each command. */
 export default defineConfig({
   engine: "plain",
+  providers: { made: scripted(["Hello Ann."]) },
   engines: {
+    settings: { provider: "made", tools: [refund], middleware: [greet], maxSteps: 3, context: () => ({ user: "Ann" }) },
     plain: () => createEngine({ provider: scripted(["Hello.", "You are welcome."]) }),
     colourful: () => createEngine({ provider: scripted(["red \u001b[31m and\r gone"]) }),
     refund: () =>

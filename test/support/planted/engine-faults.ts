@@ -1,5 +1,6 @@
 import { billFaults } from "./bill-faults.ts";
 import { logFaults } from "./log-faults.ts";
+import { outsideFaults } from "./outside-faults.ts";
 import { foldFaults, planningFaults } from "./planning-faults.ts";
 import type { PlantedFault } from "./planted-fault.ts";
 import { providerFaults } from "./provider-faults.ts";
@@ -15,4 +16,5 @@ export const engineFaults: readonly PlantedFault[] = [
   ...providerFaults,
   ...billFaults,
   ...tracingFaults,
+  ...outsideFaults,
 ];

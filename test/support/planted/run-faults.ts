@@ -134,7 +134,7 @@ export const askedFaults: readonly PlantedFault[] = [
   },
   {
     of: "who watches the answer sees what a layer asks",
-    file: "engine/run/open-session.ts",
+    file: "engine/run/part-teller.ts",
     find: '|| ("frame" in part && isAside(part.frame))',
     put: "",
     suite: "engine/run/infer",
