@@ -22,7 +22,7 @@ test("every page ends with the messages that the server has, and these are the T
     await world.check();
     expect(world.faults, `seed ${seed}`).toEqual([]);
     for (const [what, count] of Object.entries(world.seen)) seen[what] = (seen[what] ?? 0) + count;
-    judged += world.judge.judged;
+    judged += world.judgedRequests;
   }
 }, 600_000);
 
@@ -31,6 +31,6 @@ test.runIf(isTelling)(
   () => {
     const counts = Object.entries(seen).filter(([what]) => isLong || ["streams", "resumed", "compared"].includes(what));
     expect(counts.filter(([, count]) => count < 20)).toEqual([]);
-    expect(judged).toBeGreaterThan(30);
+    expect(judged).toBeGreaterThan(10);
   },
 );
