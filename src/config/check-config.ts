@@ -77,7 +77,7 @@ const codeOfEngine: ReadonlySet<string> = new Set([
     "onApproval",
     "onToolError",
   ],
-  ...["clock", "sleep", "newId"],
+  ...["tracing", "clock", "sleep", "newId"],
 ]);
 
 function refuseCode(what: string, given: object, needCode: ReadonlySet<string>, instead: string): void {
