@@ -85,7 +85,7 @@ async function wallMs(ids: readonly string[], { url, module, jobs }: Threads): P
   const { signal } = new AbortController();
   const task = {
     ...{ store: url, bundle: null, with: module, compareWith: null, without: null, recordedPolicies: false },
-    ...{ prices: null, priceAs: null, isOtherWorld: false },
+    ...{ config: null, prices: null, priceAs: null, isOtherWorld: false },
   };
   for await (const { differs } of compareInThreads(ids, { task, jobs, signal, onPrinted: () => undefined }))
     if (differs) throw new Error("the same stack was told to differ");

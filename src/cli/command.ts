@@ -15,6 +15,8 @@ export type CommandDefinition = {
   /** The text to type after `turnlog`. */
   readonly example: string;
   readonly options?: readonly Option[];
+  /** Whether it executes no code of the configuration, unless an option names an engine: it only reads, or needs no store. */
+  readonly readsOnly?: true;
   /** Whether this is the default command of its family. */
   readonly isDefault?: true;
   /** Called when the command runs, so that help loads no heavy modules. */

@@ -2,13 +2,15 @@ import { shownAddress } from "../base/shown-address.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type EventStore, StoreNotFoundError } from "../log/ports/event-store.ts";
 import { isPostgresAddress } from "../stores/postgres/address.ts";
+import type { TerminalStreams } from "./asking/terminal.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { createProgress, noProgress, type Progress } from "./progress.ts";
 import { type Cell, createStyle, type Style, shown, tableLines } from "./screen.ts";
+import { createSettings, type Settings } from "./settings.ts";
 
 /** Where text for people goes, and how it looks there. */
 export type Screen = {
-  /** `--store`, else TURNLOG_STORE, else `sqlite:./turnlog.db`. */
+  /** `--store`, else TURNLOG_STORE, else that of the configuration, else `sqlite:./turnlog.db`. */
   readonly storeUrl: string;
   /** Whether stdout is a terminal, and not a file or a pipe. */
   readonly isTerminal: boolean;
@@ -39,11 +41,17 @@ export type CliContext = Screen & {
   readonly isStoreNamed: boolean;
   readonly isJson: boolean;
   readonly isQuiet: boolean;
+  /** The configuration that `--config` named, or null. */
+  readonly config: string | null;
+  /** The options, the environment and the configuration. */
+  readonly settings: Settings;
   /** Opens the store, or the one at another address, for this use. */
   readonly openStore: (use: StoreUse, url?: string) => Promise<TurnlogStore>;
   /** Opens the store's events for reading, for a command that needs no single conversation: this loads much less. */
   readonly openEvents: () => Promise<EventStore>;
   readonly stdin: AsyncIterable<Uint8Array>;
+  /** The terminal of a person who can be asked; null if stdin or stdout is a file or a pipe, or the output is JSON. */
+  readonly terminal: TerminalStreams | null;
   /** Resolves when the reader of stdout has consumed the output, so that a lot of data does not overtake a slow reader. */
   readonly drained: () => Promise<void>;
   /** Prints the single document of `--json`: `{"version": 1, "data": …}`. */
@@ -57,6 +65,7 @@ export type CliContext = Screen & {
 /** The options of every command, as commander parses them. */
 export type GlobalOptions = {
   readonly store?: string;
+  readonly config?: string;
   readonly json?: boolean;
   readonly quiet?: boolean;
   readonly color?: ColorChoice;
@@ -83,20 +92,27 @@ export type CliEnvironment = {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The current folder, from which the configuration is searched; that of the process by default. */
+  readonly cwd?: () => string;
 };
 
-/** The default address of the store. */
-export const defaultStoreUrl = "sqlite:./turnlog.db";
+/** The settings of one command. */
+export const settingsIn = (
+  options: GlobalOptions,
+  { env, cwd = () => process.cwd() }: CliEnvironment,
+  readsOnly: boolean,
+): Settings => createSettings(options, { env, cwd: cwd(), readsOnly });
 
 /** The context of one command. */
 export function createContext(
-  { store, json = false, quiet = false, color = "auto" }: GlobalOptions,
+  options: GlobalOptions,
   environment: CliEnvironment,
+  settings: Settings = settingsIn(options, environment, true),
 ): CliContext {
+  const { store, json = false, quiet = false, color = "auto" } = options;
   const { stdout, stderr, env } = environment;
   const isTerminal = stdout.isTTY === true;
   const columns = isTerminal ? (stdout.columns ?? 100) : Number.POSITIVE_INFINITY;
-  const storeUrl = store ?? (env["TURNLOG_STORE"] || defaultStoreUrl);
   const write = (text: string): void => void stdout.write(text);
   const hasColour = !json && isColoured(color, { isTerminal, env });
   const print = (...lines: readonly string[]): void => {
@@ -105,8 +121,20 @@ export function createContext(
   const note = (text: string): void => {
     if (!quiet) stderr.write(`${shown(text, hasColour)}\n`);
   };
+  /** The store of a reading command may be another one than the code of the configuration names. */
+  const sayUnread = (): void => {
+    const file = settings.unreadCode();
+    if (file !== null)
+      note(
+        `${file} is not executed by a command that only reads: name its store with --store or TURNLOG_STORE, or in a turnlog.config.json beside it`,
+      );
+  };
   return {
-    storeUrl,
+    get storeUrl() {
+      return settings.store().url;
+    },
+    settings,
+    config: options.config ?? null,
     isStoreNamed: store !== undefined,
     isJson: json,
     isQuiet: quiet,
@@ -114,7 +142,9 @@ export function createContext(
     columns,
     style: createStyle(hasColour),
     commandName: commandName(env),
-    async openStore(use, url = storeUrl) {
+    async openStore(use, named) {
+      if (named === undefined) sayUnread();
+      const url = named === undefined ? settings.store().url : await settings.addressOf(named);
       const { openStore } = await import("../open-store.ts");
       if (use === "create-told") {
         if (isPostgresAddress(url)) {
@@ -133,13 +163,17 @@ export function createContext(
       return made;
     },
     async openEvents() {
+      sayUnread();
       const { openEvents } = await import("../open-events.ts");
-      return openEvents(storeUrl, { mustExist: true, mayBeReadOnly: true });
+      return openEvents(settings.store().url, { mustExist: true, mayBeReadOnly: true });
     },
     write,
     // Opened lazily, because a process opens its stdin on first access.
     get stdin() {
       return environment.stdin ?? nothing();
+    },
+    get terminal() {
+      return json ? null : terminalIn(environment);
     },
     drained: () =>
       new Promise((resolve) => {
@@ -169,6 +203,12 @@ export function createContext(
       return interruption;
     },
   };
+}
+
+function terminalIn({ stdin, stdout }: CliEnvironment): TerminalStreams | null {
+  if (stdout.isTTY !== true || stdin === undefined || !("isTTY" in stdin) || stdin.isTTY !== true) return null;
+  // Only streams of terminals have this mark.
+  return { input: stdin, output: stdout } as unknown as TerminalStreams;
 }
 
 /** The option takes precedence over the environment; there NO_COLOR takes precedence over FORCE_COLOR, and both over the terminal. */

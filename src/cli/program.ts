@@ -3,7 +3,7 @@ import { type Argument, Command, CommanderError } from "commander";
 import { printable } from "../base/printable.ts";
 import { type CommandDefinition, type CommandFamily, perform } from "./command.ts";
 import { commandGroups } from "./command-list.ts";
-import { type CliEnvironment, createContext, type GlobalOptions, isInterrupted } from "./context.ts";
+import { type CliEnvironment, createContext, type GlobalOptions, isInterrupted, settingsIn } from "./context.ts";
 import { type ExitCode, exitCodes, outputFailureOf, type ShellFailure, shellFailureOf } from "./exit-codes.ts";
 import { globalOptions } from "./global-options.ts";
 
@@ -94,7 +94,10 @@ function declare(parent: Command, definition: CommandDefinition | CommandFamily,
   command.addHelpText("after", `\nExample: turnlog ${definition.example}`);
   const { program, environment, onCode } = running;
   command.action(async () => {
-    const context = createContext(program.opts<GlobalOptions>(), environment);
+    const options = program.opts<GlobalOptions>();
+    const settings = settingsIn(options, environment, definition.readsOnly === true);
+    await settings.ready();
+    const context = createContext(options, environment, settings);
     onCode(await perform(await definition.load(), context, { arguments: command.args, options: command.opts() }));
   });
 }

@@ -1,6 +1,10 @@
 import { access } from "node:fs/promises";
 import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { messageOf } from "../base/error-message.ts";
+import { engineNamed } from "../config/build-engine.ts";
+import { isEngine, isFileName } from "../config/check-config.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { loadModule } from "../config/load-module.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
 import { type Engine, engineOf, isOwnEngine } from "../engine/stack/engine.ts";
@@ -8,15 +12,21 @@ import { providersOf } from "../engine/stack/route.ts";
 import type { ContextOf } from "../lab/compare-conversation.ts";
 import { codecs, codecsWith } from "../providers/codecs.ts";
 import { UsageError } from "./exit-codes.ts";
+import type { Settings } from "./settings.ts";
+
+/** The configuration in which a stack's name is looked up. */
+export type StackSource = Pick<Settings, "whole" | "variables">;
 
 /**
- * Loads the engine that a user's module exports as `engine` or as its default: the engine itself, or a function that returns it. If
- * the module also exports a `context` (a value or a function), layers and tools receive it.
+ * Loads the engine of a stack: of an entry of the configuration, or of a user's module, which exports it as `engine` or as its default,
+ * itself or as a function that returns it. If the module also exports a `context` (a value or a function), layers and tools receive it.
  *
+ * @param path - A file if it has a dot or a slash, else a name.
  * @throws {UsageError} if the module cannot be loaded, exports no engine, or exports one of another copy of turnlog.
+ * @throws {ConfigError} if the configuration has no such name, or its engine cannot be made.
  */
-export async function loadEngine(path: string): Promise<Engine> {
-  const loaded = await load(path);
+export async function loadEngine(path: string, source: StackSource): Promise<Engine> {
+  const loaded = await load(path, source);
   const engine = await engineOfModule(loaded, path);
   const about: unknown = member(loaded, "context");
   const context: unknown = isFunction(about) ? await about() : about;
@@ -26,11 +36,23 @@ export async function loadEngine(path: string): Promise<Engine> {
 async function engineOfModule(loaded: unknown, path: string): Promise<Engine> {
   const exported: unknown = member(loaded, "engine") ?? member(loaded, "default");
   const given: unknown = isFunction(exported) ? await exported() : exported;
-  if (!isEngine(given)) throw new UsageError(`${path} exports no engine: export const engine = createEngine({ … })`);
+  if (!isMadeEngine(given))
+    throw new UsageError(`${path} exports no engine: export const engine = createEngine({ … })`);
   if (isOwnEngine(given)) return given;
   throw new UsageError(
     `another copy of turnlog made the engine of ${path}: run that copy's command, with npx turnlog in its project`,
   );
+}
+
+/**
+ * The name of the engine of a command that got no `--stack`: the configuration's `engine`, else its only engine, else its only provider; null
+ * if that is not clear.
+ */
+export function defaultEngine(configuration: Configuration | null): string | null {
+  const { engine, engines = {}, providers = {} } = configuration?.config ?? {};
+  if (engine !== undefined) return engine;
+  const names = Object.keys(engines).length > 0 ? Object.keys(engines) : Object.keys(providers);
+  return names.length === 1 ? (names[0] ?? null) : null;
 }
 
 /** A module's engine, without its context; its codecs; and what makes the context of a run, or null. */
@@ -41,11 +63,12 @@ type LoadedStack = { readonly engine: Engine; readonly codecs: Codecs; readonly 
  *
  * @throws {UsageError} as `loadEngine` does.
  */
-export async function loadStack(path: string): Promise<LoadedStack> {
-  const engine = await engineOfModule(await load(path), path);
-  const about: unknown = member(await load(path), "context");
+export async function loadStack(path: string, source: StackSource): Promise<LoadedStack> {
+  const loaded = await load(path, source);
+  const engine = await engineOfModule(loaded, path);
+  const about: unknown = member(loaded, "context");
   const contextOf: ContextOf | null = about === undefined ? null : isFunction(about) ? about : () => about;
-  return { engine, codecs: await codecsOf(path), contextOf };
+  return { engine, codecs: await codecsOf(path, source), contextOf };
 }
 
 /**
@@ -54,9 +77,9 @@ export async function loadStack(path: string): Promise<LoadedStack> {
  *
  * @throws {UsageError} if the module cannot be loaded, or exports neither.
  */
-export async function codecsOf(path: string | undefined): Promise<Codecs> {
+export async function codecsOf(path: string | undefined, source: StackSource): Promise<Codecs> {
   if (path === undefined) return codecs;
-  const loaded = await load(path);
+  const loaded = await load(path, source);
   const listed = member(loaded, "codecs");
   if (listed !== undefined && !isCodecList(listed))
     throw new UsageError(
@@ -73,9 +96,9 @@ export async function codecsOf(path: string | undefined): Promise<Codecs> {
 }
 
 /** The engine of such a module; null if it exports only codecs. */
-export async function engineIn(path: string): Promise<Engine | null> {
-  const loaded = await load(path);
-  return member(loaded, "codecs") !== undefined && !hasEngine(loaded) ? null : loadEngine(path);
+export async function engineIn(path: string, source: StackSource): Promise<Engine | null> {
+  const loaded = await load(path, source);
+  return member(loaded, "codecs") !== undefined && !hasEngine(loaded) ? null : loadEngine(path, source);
 }
 
 const hasEngine = (loaded: unknown): boolean => (member(loaded, "engine") ?? member(loaded, "default")) !== undefined;
@@ -84,22 +107,40 @@ const isCodecList = (value: unknown): value is readonly Codec[] =>
   Array.isArray(value) &&
   value.every((each) => typeof member(each, "name") === "string" && isFunction(member(each, "encodeRequest")));
 
-async function load(path: string): Promise<unknown> {
-  await access(path);
+/** The entries that were made, so that a command makes each once. */
+const madeBySource = new WeakMap<StackSource, Map<string, Promise<unknown>>>();
+
+/** The exports of a module, or what takes their place for an entry of the configuration. */
+async function load(path: string, source: StackSource): Promise<unknown> {
+  if (isFileName(path)) return moduleAt(path, resolve(path));
+  const made = madeBySource.get(source) ?? new Map<string, Promise<unknown>>();
+  madeBySource.set(source, made);
+  const known = made.get(path) ?? entryNamed(path, source);
+  made.set(path, known);
+  return known;
+}
+
+async function entryNamed(name: string, { whole, variables }: StackSource): Promise<unknown> {
+  const configuration = await whole();
+  if (configuration === null)
+    throw new UsageError(
+      `there is no configuration that has the engine '${name}': write turnlog.config.json, or name a file, as ./${name}.ts`,
+    );
+  const entry = await engineNamed(configuration, name, variables);
+  return entry.type === "module" ? moduleAt(entry.path, entry.path) : { engine: entry.engine, context: entry.context };
+}
+
+async function moduleAt(shown: string, path: string): Promise<unknown> {
+  await access(shown);
   try {
-    const loaded: unknown = await import(pathToFileURL(resolve(path)).href);
-    return loaded;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`${path} cannot be loaded: ${reason}`, { cause: error });
+    return await loadModule(path);
+  } catch (cause) {
+    throw new UsageError(`${shown} cannot be loaded: ${messageOf(cause)}`, { cause });
   }
 }
 
 /** Whether the value is an engine, of any copy of turnlog. */
-function isEngine(value: unknown): value is Engine {
-  const options = member(value, "options");
-  return member(options, "provider") !== undefined && Array.isArray(member(options, "layers"));
-}
+const isMadeEngine = (value: unknown): value is Engine => isEngine(value);
 
 const isFunction = (value: unknown): value is (...given: readonly unknown[]) => unknown => typeof value === "function";
 

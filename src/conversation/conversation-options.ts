@@ -2,6 +2,7 @@ import { isJsonObject } from "../base/json.ts";
 import {
   anything,
   checkChoice,
+  checkFlag,
   kindOf,
   type OptionSchema,
   optionsOf,
@@ -40,6 +41,10 @@ const byWhomOptions = optionsOf<ActorOption>({ actor: anything });
 
 /** The actor, and one more option. */
 export const forkOptions = optionsOf<ActorOption & { readonly id?: string }>({ actor: anything, id: anything });
+export const revertOptions = optionsOf<ActorOption & { readonly before?: boolean }>({
+  actor: anything,
+  before: checkFlag,
+});
 export const skipOptions = optionsOf<ActorOption & { readonly allThatFollow?: boolean }>({
   ...{ actor: anything, allThatFollow: anything },
 });

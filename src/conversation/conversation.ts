@@ -32,6 +32,7 @@ import {
   checkedByWhom,
   checkedLabels,
   forkOptions,
+  revertOptions,
   skipOptions,
 } from "./conversation-options.ts";
 import type { DeletedStored, DeleteStoredOptions } from "./delete-stored.ts";
@@ -146,6 +147,27 @@ export class Conversation extends RunnableConversation {
       const exchange = turn.exchange(n);
       if (exchange === undefined) throw exchangeNotFound(n, turn.exchanges.length);
       return turn.slice(exchange.end);
+    };
+    return changeTurn(this.#stream, { target, event: reverted(null), actor });
+  }
+
+  /**
+   * Ends the Turn with a block, or before it. Later messages stay in the log. Ending it with a user's message asks for another answer to it.
+   *
+   * @throws {TurnlogError} `message-not-found` if the Turn has no such block.
+   * @throws {RunInProgressError} while a run is open.
+   */
+  async revertToBlock(id: string, options: ActorOption & { readonly before?: boolean } = {}): Promise<Turn> {
+    const { before = false } = options;
+    const actor = checkedByWhom("revertToBlock", options, revertOptions);
+    const target = (turn: Turn): Turn => {
+      const index = turn.blocks.findIndex((block) => block.id === id);
+      if (index < 0)
+        throw new TurnlogError(
+          "message-not-found",
+          `revertToBlock: the Turn has no block ${id}: give the id of one of its blocks`,
+        );
+      return turn.slice(before ? index : index + 1);
     };
     return changeTurn(this.#stream, { target, event: reverted(null), actor });
   }

@@ -35,6 +35,7 @@ export const waiting = z.strictObject({
   since: at,
   expiresAt: at.nullable(),
 });
+export type WaitingItem = Readonly<z.infer<typeof waiting>>;
 
 /** A block as its event holds it, with its place in the Turn. */
 export const block = z.strictObject({ index: z.int(), ...blockJsonSchema.shape, digest: blockNameSchema });

@@ -1,10 +1,10 @@
 import { anything, checkFunction, kindOf, optionsOf, required } from "../base/options.ts";
 import { unwatched } from "../base/unwatched.ts";
-import { Block, idOf } from "../domain/block.ts";
+import { Block } from "../domain/block.ts";
 import type { ConversationId } from "../domain/ids.ts";
-import type { Turn } from "../domain/turn.ts";
 import type { DeltaRule } from "../engine/stack/deltas.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
+import { createView, type ViewedPlace } from "./view.ts";
 
 /** The place of a block, as the client sees it. */
 export type LensPlace = {
@@ -32,9 +32,6 @@ const lensOptions = optionsOf<LensDefinition>({
   ...{ hide: required<LensDefinition["hide"]>(checkFunction), restore: checkFunction, deltas: checkFunction },
 });
 
-/** The form of a block that the model sees, after these blocks before it. */
-type Shown = { readonly form: Block; readonly conversationId: string; readonly ahead: Shown | null };
-
 /**
  * A layer that shows the model another form of each block than the client keeps: redaction, shortening, translation.
  *
@@ -49,74 +46,27 @@ export function lens(definition: LensDefinition): Layer {
   lensOptions.checkNames("lens", definition);
   const { name, version, hide, restore = (block: Block) => block, deltas } = definition;
   lensOptions.checkValues(`lens '${name}': `, definition);
-  // A cache that lives as long as the blocks: each step hides the Turn again, and most of its blocks are old.
-  const shownByBlock = new WeakMap<Block, Shown>();
-
-  /** Walks through the blocks of a conversation from the first, and hides them only when their hidden form is needed. */
-  function walk(conversationId: ConversationId) {
-    const blocks: Block[] = [];
-    let length = 0;
-    let ahead: Shown | null = null;
-    const note = (block: Block, shown: Shown): void => {
-      shownByBlock.set(block, shown);
-      ahead = shown;
-      length += 1;
-    };
-    const hiddenNext = (block: Block): Block =>
-      blockOf(`lens '${name}': hide`, hide(block, placeAt(conversationId, blocks, length))).withId(idOf(block));
-    const hideUpTo = (end: number): void => {
-      for (const block of blocks.slice(length, end)) {
-        const known = shownByBlock.get(block);
-        const isSame = known?.conversationId === conversationId && known.ahead === ahead;
-        note(block, isSame ? known : { form: hiddenNext(block), conversationId, ahead });
-      }
-    };
-    const pass = (block: Block): Block => {
-      blocks.push(block);
-      return block;
-    };
-    const show = (block: Block): Block => {
-      pass(block);
-      hideUpTo(blocks.length);
-      return ahead?.form ?? block;
-    };
-    const restored = (said: Block): Block => {
-      const place = placeAt(conversationId, blocks, blocks.length);
-      const block = said.kind === "reasoning" ? said : blockOf(`lens '${name}': restore`, restore(said, place));
-      const meant = block.withId(idOf(said));
-      if (meant === said) return pass(said);
-      hideUpTo(blocks.length);
-      const form = hiddenNext(meant);
-      // If the hidden form equals what the model said, the provider gets its own block back, with its item id and by reference.
-      note(meant, { form: Block.areEqual(form, said) ? said : form, conversationId, ahead });
-      return pass(meant);
-    };
-    return { pass, show, restored };
-  }
-
-  const identity = { name, version, ...(deltas === undefined ? {} : { deltas }) };
-  return defineMiddleware(identity, (next) => async (turn, { conversationId }) => {
-    const { show } = walk(conversationId);
-    const hidden = turn.map(show);
-    const originals = originalsOf(turn, hidden);
-    const result = await next(hidden);
-    const { pass, restored } = walk(conversationId);
-    return result.map((block) => {
-      const original = originals.get(block);
-      return original === undefined ? restored(block) : pass(original);
-    });
+  const view = createView<null>(null, {
+    hide: (block, place) => ({ form: blockOf(`lens '${name}': hide`, hide(block, placeOf(place))), known: null }),
+    restore: (said, place) => blockOf(`lens '${name}': restore`, restore(said, placeOf(place))),
   });
+  return defineMiddleware(
+    { name, version, ...(deltas === undefined ? {} : { deltas }) },
+    (next) => async (turn, ctx) => {
+      const shown = view.show(turn, ctx);
+      return shown.restore(await next(shown.turn));
+    },
+  );
 }
 
 /** Lists the earlier blocks lazily, because most lenses look only at the block itself. */
-function placeAt(conversationId: ConversationId, blocks: readonly Block[], length: number): LensPlace {
-  return Object.freeze({
+const placeOf = ({ conversationId, blocks, length }: ViewedPlace): LensPlace =>
+  Object.freeze({
     conversationId,
     get before() {
       return Object.freeze(blocks.slice(0, length));
     },
   });
-}
 
 /** @throws {TypeError} if it is not a block. */
 function blockOf(where: string, given: unknown): Block {
@@ -125,10 +75,4 @@ function blockOf(where: string, given: unknown): Block {
   throw new TypeError(
     `${where} returned ${kindOf(given)}, but must return a block synchronously: write block.withText(…)`,
   );
-}
-
-/** Maps each block that was passed on to its original: itself, if nothing was hidden. */
-function originalsOf(turn: Turn, hidden: Turn): ReadonlyMap<Block, Block> {
-  const shown = hidden.blocks;
-  return new Map(turn.blocks.map((block, index) => [shown[index] ?? block, block]));
 }

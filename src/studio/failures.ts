@@ -21,7 +21,9 @@ const statuses: Partial<Record<TurnlogErrorCode, number>> = {
   ...{ "not-found": 404, "revision-not-found": 404, "request-not-found": 404, "access-denied": 403 },
   ...{ "store-unavailable": 503, "store-closed": 503, "store-not-found": 503, "store-replaced": 503 },
   ...{ "conversation-damaged": 422, "store-corrupted": 422, "unreadable-event": 422, "conversation-erased": 410 },
-  ...{ "unknown-codec": 422, "prices-unusable": 422, "store-too-new": 409, usage: 400 },
+  ...{ "not-waiting": 409, "not-in-doubt": 409, "approval-decided": 409, "approval-expired": 409 },
+  ...{ "run-in-progress": 409, "stack-changed": 409, "run-failed": 409, "replay-diverged": 409, "tool-missing": 409 },
+  ...{ "approval-input": 422, "unknown-codec": 422, "prices-unusable": 422, "store-too-new": 409, usage: 400 },
 };
 
 const hints: Partial<Record<TurnlogErrorCode, string>> = {
@@ -35,6 +37,16 @@ const hints: Partial<Record<TurnlogErrorCode, string>> = {
   "conversation-damaged": "turnlog verify says where the damage begins.",
   "store-corrupted": "turnlog verify says where the damage begins.",
   "conversation-erased": "What was said in it is gone; its place in the log stays.",
+  "not-waiting": "Somebody may have decided it: look at the inbox again.",
+  "not-in-doubt": "Somebody may have settled it: look at the inbox again.",
+  "approval-decided": "The first decision counts.",
+  "approval-expired": "It counts as denied: resume the run, and the model reads that.",
+  "approval-input": "Change the input, or deny the call.",
+  "run-in-progress": "Its process is alive: follow it, or cancel it with turnlog cancel.",
+  "run-failed": "The log has what it did; the conversation can continue.",
+  "stack-changed": "Start turnlog studio with the stack that the run began with, or give the run up.",
+  "replay-diverged":
+    "A layer does not repeat what it did: start turnlog studio with the stack that the run began with, or give it up.",
   "unknown-codec": "Give the codec with turnlog why --stack FILE.",
   "store-too-new": "Update turnlog.",
 };

@@ -1,11 +1,17 @@
 import { Hono } from "hono/tiny";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
+import { auditRoutes } from "./audit-routes.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
 import { failureAnswer, RefusedError } from "./failures.ts";
 import { HeldConversations } from "./held-conversations.ts";
+import { inboxRoutes } from "./inbox-routes.ts";
+import type { LabReport } from "./lab-report.ts";
 import type { StoreDocument } from "./page-documents.ts";
 import { pricesFrom } from "./prices.ts";
 import { storeRoutes } from "./store-routes.ts";
+import type { WhatIf } from "./what-if.ts";
+import { whatIfRoutes } from "./what-if-routes.ts";
+import type { Writing } from "./writing.ts";
 
 /** A file of the page. */
 export type PageFile = { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string };
@@ -23,12 +29,18 @@ export type StudioOptions = {
   readonly prices?: string;
 };
 
-/** What the page is served from; a page in one file needs none. */
-export type StudioFiles = {
+/** What a command adds; a page in one file has none of it. */
+export type StudioParts = {
   readonly file?: (path: string) => Promise<PageFile | null>;
   readonly version?: string;
   /** Whether the texts are masked, so that neither digests nor bodies can be checked. */
   readonly isRedacted?: boolean;
+  /** Without it, the studio only reads. */
+  readonly writing?: Writing;
+  /** Other stacks, to ask what would have been. */
+  readonly whatIf?: WhatIf;
+  /** What the regression lab found. */
+  readonly report?: LabReport;
 };
 
 /** A handler of Web-standard requests. */
@@ -37,10 +49,15 @@ export type Studio = { readonly fetch: (request: Request) => Promise<Response> }
 /** The routes of the studio over a store. */
 export function studioOver(
   { store, access, address = "a store", prices }: StudioOptions,
-  { file = async () => null, version = "", isRedacted = false }: StudioFiles,
+  { file = async () => null, version = "", isRedacted = false, writing, whatIf, report }: StudioParts,
 ): Studio {
   const held = new HeldConversations(store.log, { isRedacted });
-  const about: StoreDocument = { address, isWritable: false, isRedacted, version, prices: prices ?? null };
+  const about: StoreDocument = {
+    ...{ address, isRedacted, version, prices: prices ?? null, isWritable: writing !== undefined },
+    writing: writing === undefined ? null : { as: writing.as, stack: writing.stack },
+    whatIf: whatIf?.choices ?? null,
+    report: report?.file ?? null,
+  };
   const app = new Hono();
   app.use(async (context, next) => {
     // Callers may have no types.
@@ -53,7 +70,11 @@ export function studioOver(
   });
   app.get("/api/store", (context) => context.json(about));
   app.route("/api", storeRoutes(store, { prices }));
+  app.route("/api", inboxRoutes(store, { conversations: held, writing: writing ?? null }));
+  const asking = { conversations: held, whatIf: whatIf ?? null, report: report ?? null };
+  app.route("/api", whatIfRoutes(asking));
   const { log, codecs } = store;
+  app.route("/api/audit", auditRoutes(store, { isRedacted, address }));
   app.route("/api/c/:id", conversationRoutes({ log, codecs, conversations: held, prices: pricesFrom(prices) }));
   app.all("/api/*", () => {
     throw new RefusedError(404, "not-found", { message: "there is no such part of the studio" });

@@ -19,13 +19,15 @@ import { budgetWords, compactionWords } from "./token-limits.ts";
 /** Describes an event for a reader who knows the events before it. */
 export const describeEvent = (view: BlockLabels, { event, frame }: RecordedEvent): string =>
   [
-    isAside(frame) && event.type === "TurnEdited" ? askedWords(event) : wordsOf(view, event),
+    isAside(frame) && event.type === "TurnEdited" ? askedWords(event, frame) : wordsOf(view, event),
     ...sideNotesOf(event),
   ].join("; ");
 
-/** In an aside, the Turn of a layer ends with its question. */
-function askedWords(event: ConversationEventOf<"TurnEdited">): string {
+/** In an aside, the Turn of a layer ends with its question. Layers inside may change what is asked. */
+function askedWords(event: ConversationEventOf<"TurnEdited">, frame: string | null | undefined): string {
   const question = blocksIn(event).at(-1);
+  if (event.data.from === `given/${frame}` && question !== undefined)
+    return `changes the question to ${quote(blockFromJson(question))}`;
   return `asks the model ${question === undefined ? "about a part of the Turn" : quote(blockFromJson(question))}`;
 }
 

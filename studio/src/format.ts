@@ -33,6 +33,10 @@ export function age(at: string, now: number = Date.now()): string {
   return `${grouped(seconds / 86_400)} d`;
 }
 
+/** `9 min`: how long until then; at least a second. */
+export const timeLeft = (until: string, now: number = Date.now()): string =>
+  age(new Date(2 * now - Date.parse(until)).toISOString(), now);
+
 /** Four significant digits; sums from ten cents on have two decimals. */
 export function money(dollars: string | null, isSum = false): string {
   if (dollars === null) return "not priced";

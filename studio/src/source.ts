@@ -26,10 +26,18 @@ export const readFrom = (given: Source): void => {
 /** Whether the last request reached the studio. */
 export const isConnected = signal(true);
 
-export async function load<T>(path: string, signal?: AbortSignal): Promise<T> {
+export const load = <T>(path: string, signal?: AbortSignal): Promise<T> =>
+  ask<T>(path, signal === undefined ? {} : { signal });
+
+/** Asks the studio to write. */
+export const send = <T>(path: string, body: unknown): Promise<T> =>
+  ask<T>(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+
+async function ask<T>(path: string, init: RequestInit): Promise<T> {
+  const { signal } = init;
   let answer: Response;
   try {
-    answer = await source(path, signal === undefined ? {} : { signal });
+    answer = await source(path, init);
   } catch (error) {
     if (signal?.aborted !== true) isConnected.value = false;
     throw signal?.aborted === true

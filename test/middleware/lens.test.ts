@@ -5,6 +5,7 @@ import { type Block, idOf } from "../../src/domain/block.ts";
 import { assistant, image, text, user } from "../../src/domain/make-block.ts";
 import { defineMiddleware, type Layer } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
+import { reexecute } from "../../src/entries/replay.ts";
 import { type LensPlace, lens } from "../../src/middleware/lens.ts";
 import type { ScriptedAnswer } from "../../src/providers/scripted/scripted.ts";
 import { createWorkshop, dataOf, eventsOf } from "../support/workshop.ts";
@@ -279,4 +280,17 @@ test("a block is hidden again if another block precedes it than before", async (
   }
   const read = provider.reading(2).flatMap(({ content }) => JSON.stringify(content).match(/user \d/g) ?? []);
   expect(read).toEqual(["user 1", "user 3"]);
+});
+
+test("a later run sends the same bytes when another process executes it again, although it knows only the Turn", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine } = workshop.scripted(["the [1]", "fine", "a summary"], { middleware: [secrets()] });
+  for (const said of ["the secret", "once more"]) {
+    await conversation.append(said);
+    await conversation.run(engine);
+  }
+  // The summary is asked for with a whole request, which has the first answer.
+  await conversation.compact(engine, { summary: {}, keep: 1 });
+  const { engine: other } = workshop.scripted([], { middleware: [secrets()] });
+  expect(await reexecute(conversation, other)).toMatchObject({ runs: 3, difference: null });
 });

@@ -5,6 +5,9 @@ import { expect, test } from "vitest";
 import { turnlogHere } from "../support/cli/command.ts";
 import { startTurnlog, turnlog } from "../support/cli/command-process.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
+import { supportFile } from "../support/process.ts";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+import { recordWaiting, waitingIds } from "../support/studio/waiting-store.ts";
 
 const demoStore = useDemoStore();
 
@@ -21,6 +24,10 @@ async function startStudio(words: readonly string[], cwd: string) {
   return {
     ...{ data, link, ended },
     get: (path: string) => fetch(`${origin}${path}`, { headers: { cookie } }),
+    post: (path: string, body: unknown) =>
+      fetch(`${origin}${path}`, {
+        ...{ method: "POST", headers: { cookie, "content-type": "application/json" }, body: JSON.stringify(body) },
+      }),
     bare: (path: string) => fetch(`${origin}${path}`),
     stop: async () => {
       child.kill("SIGINT");
@@ -56,12 +63,33 @@ test("studio reads a bundle as it reads a store", async () => {
   await studio.stop();
 });
 
+test("studio --write answers what waits under the name of --as, and a bundle is refused", async () => {
+  const folder = temporaryFolder();
+  await recordWaiting(`sqlite:${folder.file("turnlog.db")}`);
+  const writes = ["--write", "--stack", supportFile("cli/cut-off-stack.ts"), "--as", "ann"];
+  const studio = await startStudio([...writes, "--port", "0"], folder.path);
+  expect(await (await studio.get("/api/store")).json()).toMatchObject({ isWritable: true, writing: { as: "ann" } });
+  const given = await studio.post(`/api/inbox/${waitingIds.parked}`, { do: "abandon", takeover: false });
+  expect([given.status, await given.json()]).toEqual([200, expect.objectContaining({ did: "abandon", isNew: true })]);
+  expect((await studio.stop()).code).toBe(0);
+  await turnlogHere(["export", waitingIds.failed, "-o", folder.file("talk.bundle")], { cwd: folder.path });
+  const refused = await turnlog(["studio", folder.file("talk.bundle"), ...writes, "--no-open"], { cwd: folder.path });
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("import it into a store") as string });
+});
+
 test.each([
   [["nothing.bundle"], 2],
   [["sqlite:none.db"], 3],
   [["--host", "0.0.0.0"], 2],
   [["--prices", "none.json", "--port", "70000"], 2],
   [["--prices", "none.json"], 3],
+  [["--write"], 2],
+  [["--write", "--stack", "none.ts", "--as", "ann"], 3],
+  [["--as", "ann"], 2],
+  [["--report", "none.jsonl"], 3],
+  [["--report", "turnlog.db"], 2],
+  [["--with", "none.ts"], 3],
+  [["--wirte"], 2],
 ])("studio %j exits with %i and one sentence", async (words, code) => {
   const { path: cwd } = demoStore();
   const outcome = await turnlog(["studio", ...words, "--no-open"], { cwd });

@@ -1,4 +1,3 @@
-import { counted } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import { appendDocument } from "../../documents/writing.ts";
@@ -6,9 +5,9 @@ import { type Block, idOf } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
 import type { ChatMessage } from "../../domain/chat-message.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import type { CliContext } from "../context.ts";
 import { NotFoundError, UsageError } from "../exit-codes.ts";
 import { findConversation, newConversation } from "../find.ts";
+import { begunConversation, typedText } from "../typed-text.ts";
 
 /** The author of a message, as chat APIs call it. */
 export type AppendRole = "user" | "system" | "developer" | "assistant" | "tool";
@@ -20,17 +19,14 @@ type Options = {
   readonly id?: string;
 };
 
-/** The name to type for a new conversation. */
-const begun = "@new";
-
 /** Appends one message by hand. */
 export const append = commandCode({
   document: appendDocument,
 
   async *run(context, { arguments: [name = "", typed], options }: CommandInput<Options>) {
     checkOptions(name, options);
-    const text = await textOf(context, typed);
-    const isNewConversation = name === begun;
+    const text = await typedText(context, typed);
+    const isNewConversation = name === begunConversation;
     await using store = await context.openStore(isNewConversation ? "create" : "write");
     const conversation = isNewConversation
       ? await newConversation(store, options.id)
@@ -70,41 +66,11 @@ export const append = commandCode({
 });
 
 function checkOptions(name: string, { as, call, id }: Options): void {
-  if (id !== undefined && name !== begun)
-    throw new UsageError(`--id names a new conversation: write ${begun} instead of '${name}'`);
+  if (id !== undefined && name !== begunConversation)
+    throw new UsageError(`--id names a new conversation: write ${begunConversation} instead of '${name}'`);
   if (as === "tool" && call === undefined)
     throw new UsageError("--as tool answers a call: name it with --call ID, by its id or the name of its tool");
   if (as !== "tool" && call !== undefined) throw new UsageError(`--call cannot go with --as ${as}: give --as tool`);
-}
-
-/** More than any message of a person; anything longer is a mistake, such as the wrong file. */
-const maxBytes = 32 * 1024 * 1024;
-
-async function textOf({ stdin }: CliContext, typed: string | undefined): Promise<string> {
-  if (typed === undefined)
-    throw new UsageError("give the text to append in quotes, or - to read it from the standard input");
-  const text = typed === "-" ? await readText(stdin) : typed;
-  if (text.trim() === "") throw new UsageError("there is nothing to append: the text is empty");
-  return text;
-}
-
-/** The text of stdin, without its final line feed. */
-async function readText(stdin: CliContext["stdin"]): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of stdin) {
-    bytes += piece.length;
-    if (bytes > maxBytes)
-      throw new UsageError(
-        `the standard input is longer than ${counted(maxBytes, "byte")}: append it in several parts`,
-      );
-    pieces.push(piece);
-  }
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces)).replace(/\r?\n$/, "");
-  } catch (error) {
-    throw new UsageError("the standard input is not UTF-8 text: convert it first", { cause: error });
-  }
 }
 
 /** A call that waits for an answer from outside the engine. */

@@ -6,7 +6,7 @@ import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { billDocument } from "../../documents/stores.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { findConversation } from "../find.ts";
-import { checkPrices, notPricedWords } from "../price-files.ts";
+import { checkedPrices, notPricedWords } from "../price-files.ts";
 import type { Cell } from "../screen.ts";
 
 type Options = {
@@ -24,8 +24,8 @@ export const bill = commandCode({
   document: billDocument,
 
   async *run(context, { arguments: names, options }: CommandInput<Options>) {
-    checkPrices(options);
-    const { by, since, prices, priceAs } = options;
+    const { by, since } = options;
+    const { prices, priceAs } = checkedPrices(context.settings.prices(options));
     await using store = await context.openStore("read");
     const conversations = await namedIn(store, names);
     yield await context.progress("events read", (onProgress) =>

@@ -6,7 +6,7 @@ import { describeCacheCause } from "../../wording/describe-cache.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { UsageError } from "../exit-codes.ts";
 import { findConversations } from "../find.ts";
-import { checkPrices } from "../price-files.ts";
+import { checkedPrices } from "../price-files.ts";
 
 type Options = {
   readonly all?: boolean;
@@ -21,8 +21,8 @@ type Document = z.infer<typeof cacheDocument>;
 export const cache = commandCode({
   document: cacheDocument,
 
-  async *run(context, { arguments: names, options: { all = false, ...options } }: CommandInput<Options>) {
-    checkPrices(options);
+  async *run(context, { arguments: names, options: { all = false, ...given } }: CommandInput<Options>) {
+    const options = checkedPrices(context.settings.prices(given));
     if (all === names.length > 0) throw new UsageError("expected conversations, or --all for those of the whole store");
     await using store = await context.openStore("read");
     const conversations = all ? {} : { conversations: await findConversations(store, names) };

@@ -17,10 +17,11 @@ import { describeDivergence } from "../../wording/describe-inference.ts";
 import { describeRequestReason } from "../../wording/describe-reason.ts";
 import { shortId } from "../../wording/labels.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import { type CliContext, defaultStoreUrl, type Screen, shownUrl } from "../context.ts";
+import { type CliContext, type Screen, shownUrl } from "../context.ts";
 import { playDemo } from "../demo/play.ts";
 import { answerAsTravelAgent } from "../demo/travel-agent.ts";
 import { savedPercent } from "../saved-percent.ts";
+import { defaultStoreUrl } from "../settings.ts";
 
 /** A conversation from beginning to end, with what was sent, what it would have cost in full, and who broke a chain. */
 export const demo = commandCode({

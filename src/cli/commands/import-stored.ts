@@ -18,7 +18,7 @@ export async function importStored(
   source: StoredThere,
   { stack, id }: { readonly stack: string; readonly id: string | undefined },
 ): Promise<Imported> {
-  const { provider } = (await loadEngine(stack)).options;
+  const { provider } = (await loadEngine(stack, context.settings)).options;
   const options = { signal: context.signal, ...(id === undefined ? {} : { id: newConversationId(id) }) };
   await using store = await context.openStore("create");
   try {

@@ -13,7 +13,7 @@ import type { CliContext } from "../context.ts";
 import { type ExitCode, exitCodes, shellFailureOf, UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 import { openBundle } from "../open-bundle.ts";
-import { checkPrices } from "../price-files.ts";
+import { checkedPrices } from "../price-files.ts";
 import type { RegressTask } from "../regress/messages.ts";
 import { jsonReport, junitReport, markdownReport, type Report } from "../regress/reports.ts";
 import { summaryWords } from "../regress/summary-words.ts";
@@ -50,9 +50,10 @@ const maxListed = 100;
 export const regress = commandCode({
   document: regressionDocument,
 
-  async *run(context, { arguments: names, options }: CommandInput<Options>) {
-    const { bisect = false } = options;
+  async *run(context, { arguments: names, options: given }: CommandInput<Options>) {
+    const { bisect = false } = given;
     try {
+      const options = context.settings.prices(given);
       checkOptions(options, names);
       const document = await compareAll(context, names, options);
       yield document;
@@ -122,7 +123,7 @@ function checkOptions(
   if (names.length === 0 && !all && !isFiltered)
     throw new UsageError("name conversations, or choose them with --all, --label, --since or --sample");
   if (names.length > 0 && all) throw new UsageError("give conversations or --all, not both");
-  checkPrices(more);
+  checkedPrices(more);
 }
 
 async function compareAll(
@@ -200,7 +201,7 @@ async function idsOf(store: TurnlogStore, names: readonly string[], options: Opt
   return ids;
 }
 
-function taskOf({ storeUrl }: CliContext, options: Options): RegressTask {
+function taskOf({ storeUrl, config }: CliContext, options: Options): RegressTask {
   const {
     stack = null,
     without = null,
@@ -211,7 +212,7 @@ function taskOf({ storeUrl }: CliContext, options: Options): RegressTask {
   } = options;
   return {
     ...{ store: bundle === null ? storeUrl : null, bundle, without, recordedPolicies, prices, priceAs },
-    ...{ with: options.with ?? stack ?? "", compareWith: without === null ? stack : null, isOtherWorld: false },
+    ...{ config, with: options.with ?? stack ?? "", compareWith: without === null ? stack : null, isOtherWorld: false },
   };
 }
 

@@ -2,6 +2,7 @@ import { counted } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { counterfactualDocumentOf, isAsRecorded } from "../../documents/counterfactual-document.ts";
 import { type ReplayedDocument, replayDocument } from "../../documents/running.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { saveCounterfactual, whatIf } from "../../replay/counterfactual.ts";
@@ -10,12 +11,7 @@ import { reexecute } from "../../replay/re-execute.ts";
 import { eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext, Screen } from "../context.ts";
-import {
-  describeCounterfactual,
-  describeStepBody,
-  isAsRecorded,
-  renderCounterfactual,
-} from "../counterfactual-report.ts";
+import { describeStepBody, renderCounterfactual } from "../counterfactual-report.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision, newConversation } from "../find.ts";
 import { lastRevision, parsePlace } from "../revision.ts";
@@ -95,8 +91,11 @@ type Asked = {
 async function replayAll(context: CliContext, { conversation, to, options }: Asked): Promise<ReplayedDocument> {
   const { folds, layers } = await context.progress("events replayed", async (onProgress) => {
     const asked = { to, onProgress };
-    const replayed = await replayFolds(conversation, { ...asked, codecs: await codecsOf(options.stack) });
-    const engine = options.stack === undefined ? null : await engineIn(options.stack);
+    const replayed = await replayFolds(conversation, {
+      ...asked,
+      codecs: await codecsOf(options.stack, context.settings),
+    });
+    const engine = options.stack === undefined ? null : await engineIn(options.stack, context.settings);
     const isDone = engine === null || replayed.difference !== null;
     return { folds: replayed, layers: isDone ? null : await reexecute(conversation, engine, asked) };
   });
@@ -112,8 +111,13 @@ async function ask(context: CliContext, { store, conversation, to, options }: As
   const { without, body, save = false, id, with: path = options.stack ?? "" } = options;
   // Rejects an unusable id before any work.
   const saved = save ? await newConversation(store, id) : null;
-  const engine = await loadEngine(path);
-  const asked = { codecs: await codecsOf(path), to, without: without ?? null, bodies: body !== undefined };
+  const engine = await loadEngine(path, context.settings);
+  const asked = {
+    codecs: await codecsOf(path, context.settings),
+    to,
+    without: without ?? null,
+    bodies: body !== undefined,
+  };
   const answer = await context.progress("events played again", (onProgress) =>
     whatIf(conversation, engine, { ...asked, onProgress }),
   );
@@ -125,7 +129,7 @@ async function ask(context: CliContext, { store, conversation, to, options }: As
   return {
     document:
       body === undefined
-        ? describeCounterfactual(answer, { ...about, savedAs: saved?.id ?? null })
+        ? counterfactualDocumentOf(answer, { ...about, savedAs: saved?.id ?? null })
         : describeStepBody(answer, { ...about, step: body }),
     isSame: answer.steps.every(isAsRecorded),
   };

@@ -13,7 +13,7 @@ export const request = commandCode({
   document: requestDocument,
 
   async *run(context, { arguments: [place = ""], options }: CommandInput<Options>) {
-    const codecs = await codecsOf(options.stack);
+    const codecs = await codecsOf(options.stack, context.settings);
     await using store = await context.openStore("read");
     const { conversation, request: found } = await findRecordedRequest(store, place, { codecs, orBefore: false });
     yield { conversation: conversation.id, ...sentRequest(found.view, found.recorded, codecs) };

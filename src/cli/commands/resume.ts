@@ -42,7 +42,7 @@ export const resume = commandCode({
       throw new UsageError(
         "name the run's engine with --stack FILE, settle a call with --settle CALL=rerun, or abandon the run with --abandon",
       );
-    const engine = stack === undefined ? null : await loadEngine(stack);
+    const engine = stack === undefined ? null : await loadEngine(stack, context.settings);
     await using store = await context.openStore("write");
     if (name === undefined) {
       if (engine === null) throw new UsageError("name the runs' engine with --stack FILE");

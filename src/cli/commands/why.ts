@@ -31,9 +31,9 @@ export const why = commandCode({
   document: whyDocument,
 
   async *run(context, { arguments: [place = ""], options }: CommandInput<Options>) {
-    const prices = await pricesIn(options);
+    const prices = await pricesIn(context.settings.prices(options));
     await using store = await context.openStore("read");
-    const codecs = await codecsOf(options.stack);
+    const codecs = await codecsOf(options.stack, context.settings);
     const { follow, trail } = cacheTrailReader();
     const found = await findRecordedRequest(store, place, { codecs, orBefore: true, follow });
     const { conversation, request, skipped } = found;

@@ -60,12 +60,50 @@ export const tryOut: CommandGroup = {
       name: "reference-server",
       summary: "run a Responses API server that keeps state, for tests",
       example: "reference-server --port 4010",
+      readsOnly: true,
       options: [
         option("--port <number>", "the port on the loopback interface; 0 picks a free one")
           .argParser(numberIn({ least: 0, most: 65_535 }))
           .default(4010),
       ],
       load: async () => (await import("../commands/reference-server.ts")).referenceServer,
+    },
+  ],
+};
+
+const stack = () =>
+  option(
+    "--stack <stack>",
+    "a name in the configuration, or a module that exports an `engine`; by default the configuration's engine",
+  );
+const model = () => option("--model <name>", "ask this model instead of the engine's").argParser(someText);
+const person = () =>
+  option("--as <name>", "who writes and decides; recorded, by default the user of this system").argParser(someText);
+
+export const askModels: CommandGroup = {
+  heading: "Ask a model:",
+  commands: [
+    {
+      name: "chat",
+      arguments: "[conversation]",
+      summary: "talk to a model, line by line; a new conversation without a name",
+      example: "chat",
+      options: [stack(), model(), person(), newId("without a conversation: ")],
+      load: async () => (await import("../commands/chat.ts")).chat,
+    },
+    {
+      name: "run",
+      arguments: "<conversation> [message]",
+      summary: "append a message and print the model's answer; @new starts a conversation, - reads standard input",
+      example: 'run @new "What is the capital of France?"',
+      options: [
+        stack(),
+        model(),
+        person(),
+        option("--key <key>", "your own name for the message: it is appended and answered once").argParser(someText),
+        newId("with @new: "),
+      ],
+      load: async () => (await import("../commands/run.ts")).run,
     },
   ],
 };
@@ -159,7 +197,10 @@ export const goOn: CommandGroup = {
       summary: "finish a run that was cut off, settle the calls that it waits for, or give it up",
       example: "resume @last --stack ./agent.ts",
       options: [
-        option("--stack <file>", "a module that exports the run's `engine`, and its `context` if it has one"),
+        option(
+          "--stack <stack>",
+          "a name in the configuration, or a module that exports the run's `engine`, and its `context` if it has one",
+        ),
         option(
           "--settle <call=how>",
           "how a call in doubt ended: rerun, abandon or result:TEXT (may be repeated)",

@@ -1,3 +1,4 @@
+import { tracingServices } from "../../spans/span-options.ts";
 import type { CommandGroup } from "../command.ts";
 import { count, erasureCode, labelOption, newId, oneMore, option, timeBefore } from "../option-values.ts";
 
@@ -9,10 +10,14 @@ export const check: CommandGroup = {
       arguments: "[conversation...]",
       summary: "check hash chains, heads, snapshots, every request and the read models",
       example: "verify --heads heads.txt",
+      readsOnly: true,
       options: [
         option("--save-heads <file>", "write the heads to a file, to keep elsewhere"),
         option("--heads <file>", "compare with saved heads: finds a tail that was cut off"),
-        option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
+        option(
+          "--stack <stack>",
+          "a name in the configuration, or a module that exports another provider's `codecs`, or an `engine` with it",
+        ),
         option(
           "--receipt <file>",
           "check the receipt of an erasure instead: against the store, or with --key",
@@ -33,16 +38,19 @@ export const check: CommandGroup = {
       arguments: "<conversation>",
       summary: "compute recorded requests and results again, and compare; changes nothing",
       example: "replay @last --stack ./agent.ts --without redact-emails",
+      readsOnly: true,
       options: [
         option("--to <revision>", "the last revision to replay; by default the newest"),
         option(
-          "--stack <file>",
-          "execute the layers again too: a module that exports the runs' `engine`, and their `context` if they have one",
+          "--stack <stack>",
+          "execute the layers again too: a name in the configuration, or a module that exports the runs' `engine`, and their `context` if they have one",
         ),
         option("--without <layer>", "compute what would have happened without this layer of the --stack").conflicts(
           "with",
         ),
-        option("--with <file>", "compute what would have happened with the `engine` of this module").conflicts("stack"),
+        option("--with <stack>", "compute what would have happened with the engine of this name or module").conflicts(
+          "stack",
+        ),
         option("--body <step>", "with --without or --with: print the body that this step would have sent").argParser(
           count,
         ),
@@ -56,12 +64,13 @@ export const check: CommandGroup = {
       arguments: "[conversation...]",
       summary: "compare what a changed stack would do to recorded conversations with what happened; asks no model",
       example: "regress --all --with ./agent.ts --jobs 2",
+      readsOnly: true,
       options: [
         option(
-          "--with <file>",
-          "the changed stack: a module that exports an `engine`, and its `context` if it has one",
+          "--with <stack>",
+          "the changed stack: a name in the configuration, or a module that exports an `engine`, and its `context` if it has one",
         ),
-        option("--stack <file>", "the stack to compare with; by default the recording"),
+        option("--stack <stack>", "the stack to compare with; by default the recording"),
         option("--without <layer>", "instead of --with: the --stack without this layer"),
         option("--all", "all conversations of the store"),
         option(
@@ -97,6 +106,7 @@ export const check: CommandGroup = {
           arguments: "[projection]",
           summary: "show how far each read model has come",
           example: "projections status",
+          readsOnly: true,
           isDefault: true,
           load: async () => (await import("../commands/projections.ts")).status,
         },
@@ -112,6 +122,7 @@ export const check: CommandGroup = {
           arguments: "[projection]",
           summary: "list the events that a read model could not apply",
           example: "projections quarantine",
+          readsOnly: true,
           load: async () => (await import("../commands/projections.ts")).quarantine,
         },
         {
@@ -153,7 +164,10 @@ export const move: CommandGroup = {
           "limit",
           "response",
         ]),
-        option("--stack <file>", "a module that exports an `engine`, whose provider reaches that server"),
+        option(
+          "--stack <stack>",
+          "a name in the configuration, or a module that exports an `engine`, whose provider reaches that server",
+        ),
       ],
       load: async () => (await import("../commands/import.ts")).importFile,
     },
@@ -162,10 +176,15 @@ export const move: CommandGroup = {
       arguments: "<conversation...>",
       summary: "write conversations as one bundle, with everything they need",
       example: "export @last -o bundle.jsonl",
+      readsOnly: true,
       options: [
         option("-o, --output <file>", "the file to write, as a whole; by default stdout"),
         option("--html <file>", "write the studio's page with the conversations in it: one file that opens from disk"),
+        option("--otlp <file>", "write the spans of the runs as OTLP/JSON instead, as tracing makes them; - is stdout"),
         option("--redact", "replace texts by their lengths and hashes: for reading, not for import"),
+        option("--content", "with --otlp: include messages, arguments, results and texts of errors"),
+        option("--agent <name>", "with --otlp: the name of the agent, which names the spans of runs"),
+        option("--for <service>", "with --otlp: add the attributes that this service reads").choices(tracingServices),
       ],
       load: async () => (await import("../commands/export.ts")).exportBundle,
     },
@@ -192,6 +211,7 @@ export const move: CommandGroup = {
           arguments: "<file>",
           summary: "write the store to one file while it is in use",
           example: "store backup turnlog.backup",
+          readsOnly: true,
           options: [option("--force", "replace the file if it exists")],
           load: async () => (await import("../commands/store.ts")).backup,
         },
@@ -252,7 +272,10 @@ export const eraseWhatWasSaid: CommandGroup = {
           "conversations with the label subject=ID, and what an actor of this name wrote elsewhere",
         ),
         option("--all", "with --text: also a text that is very short, or in very many events"),
-        option("--stack <file>", "a module that exports an `engine`: its providers delete what they stored"),
+        option(
+          "--stack <stack>",
+          "a name in the configuration, or a module that exports an `engine`: its providers delete what they stored",
+        ),
         option("--keep-stored", "with --stack: leave what providers stored, on purpose"),
         option("--vacuum", "rewrite the whole file afterwards"),
         option("--apply", "erase instead of only showing what would be erased"),
@@ -275,6 +298,7 @@ export const eraseWhatWasSaid: CommandGroup = {
           arguments: "<file>",
           summary: "create a signing key, and beside it FILE.pub, which verifies",
           example: "keys new erasure.key",
+          readsOnly: true,
           options: [option("--name <name>", "the name of the key in signatures; by default turnlog")],
           load: async () => (await import("../commands/keys.ts")).newKey,
         },

@@ -18,6 +18,7 @@ export const lookAtConversations: CommandGroup = {
       name: "ls",
       summary: "list the conversations, newest first",
       example: "ls -n 5",
+      readsOnly: true,
       options: [
         option("-n, --limit <count>", "maximum number to list; 0 for all")
           .argParser(numberIn({ least: 0 }))
@@ -54,6 +55,7 @@ export const lookAtConversations: CommandGroup = {
       arguments: "<text...>",
       summary: "find words, parts of words or a '\"phrase\"' in titles and texts, with the place of each",
       example: "search weather paris",
+      readsOnly: true,
       options: [
         option("-n, --limit <count>", "maximum number to show; 0 for all")
           .argParser(numberIn({ least: 0 }))
@@ -70,6 +72,7 @@ export const lookAtConversations: CommandGroup = {
       arguments: "[conversation...]",
       summary: "add up requests, tokens and, with a price file, money",
       example: "bill --by label:user --since 7d --prices prices.json",
+      readsOnly: true,
       options: [
         option("--by <what>", "list by model, conversation, provider, day, run, layer or label:NAME")
           .argParser(billedBy)
@@ -87,6 +90,7 @@ export const lookAtConversations: CommandGroup = {
       arguments: "[store|bundle]",
       summary: "open a page in the browser that shows conversations, what was sent, and who changed it",
       example: "studio sqlite:./turnlog.db",
+      readsOnly: true,
       options: [
         option("-c, --conversation <conversation>", "begin with this conversation").argParser(someText),
         option("--port <port>", "the port to listen on; by default 4777, or the next free one").argParser(
@@ -98,6 +102,16 @@ export const lookAtConversations: CommandGroup = {
         option("--allow-host <name>", "a name under which other machines ask (may be repeated)").argParser(oneMore),
         option("--no-open", "only print the link; so does BROWSER=none"),
         option("--prices <file>", "a price file, as for `bill`"),
+        option("--write", "let the page answer what waits; needs --stack and --as"),
+        option(
+          "--stack <file>",
+          "a module that exports the engine: to leave layers out of it, and with --write to go on with runs",
+        ).argParser(someText),
+        option("--with <file>", "a module that exports another engine, to ask what it would have done").argParser(
+          someText,
+        ),
+        option("--report <file>", "begin with a report of `regress --report`").argParser(someText),
+        option("--as <name>", "with --write: under whose name decisions are recorded").argParser(someText),
       ],
       load: async () => (await import("../commands/studio.ts")).studio,
     },
@@ -106,6 +120,7 @@ export const lookAtConversations: CommandGroup = {
       arguments: "<conversation[@r..r]>",
       summary: "show what happened, one line for each event",
       example: "log @last -n 20 --patch",
+      readsOnly: true,
       options: [
         option("-n, --limit <count>", "maximum number to show, the newest of them; 0 for all").argParser(
           numberIn({ least: 0 }),
@@ -135,6 +150,7 @@ export const lookAtConversations: CommandGroup = {
       arguments: revision,
       summary: "show the Turn, the open run and what servers hold",
       example: "show @last@24",
+      readsOnly: true,
       options: [option("--full", "show whole texts and long Turns, and contexts that no longer apply")],
       load: async () => (await import("../commands/show.ts")).show,
     },
@@ -143,6 +159,7 @@ export const lookAtConversations: CommandGroup = {
       arguments: revision,
       summary: "show one event as it is stored: envelope, data and digests",
       example: "cat @last@12",
+      readsOnly: true,
       options: [option("--full", "insert into the data the long texts that are stored beside the event")],
       load: async () => (await import("../commands/cat.ts")).cat,
     },
@@ -151,6 +168,7 @@ export const lookAtConversations: CommandGroup = {
       arguments: "<from> [to]",
       summary: "show what changed between two revisions: A@r B@r, or A@r1..r2",
       example: "diff @last@20..36",
+      readsOnly: true,
       load: async () => (await import("../commands/diff.ts")).diff,
     },
     {
@@ -158,6 +176,7 @@ export const lookAtConversations: CommandGroup = {
       arguments: "<left> <right>",
       summary: "show where two conversations diverge: the last event and block that they share",
       example: "compare cnv_8f3k cnv_9k2a",
+      readsOnly: true,
       load: async () => (await import("../commands/compare.ts")).compare,
     },
     {
@@ -165,6 +184,7 @@ export const lookAtConversations: CommandGroup = {
       arguments: `${revision} [block]`,
       summary: "show who made and last changed each block, or the whole history of one",
       example: "blame @last 5",
+      readsOnly: true,
       load: async () => (await import("../commands/blame.ts")).blame,
     },
   ],
@@ -178,9 +198,13 @@ export const lookAtRequests: CommandGroup = {
       arguments: revision,
       summary: "print the exact body that was sent",
       example: "request @last --pretty",
+      readsOnly: true,
       options: [
         option("--pretty", "format the body for reading"),
-        option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
+        option(
+          "--stack <stack>",
+          "a name in the configuration, or a module that exports another provider's `codecs`, or an `engine` with it",
+        ),
       ],
       load: async () => (await import("../commands/request.ts")).request,
     },
@@ -189,6 +213,7 @@ export const lookAtRequests: CommandGroup = {
       arguments: "[conversation...]",
       summary: "show what prompt caches saved, what their misses cost, and who caused them",
       example: "cache --all --since 7d --prices prices.json",
+      readsOnly: true,
       options: [
         option("-a, --all", "all conversations of the store, instead of named ones"),
         option(
@@ -204,10 +229,14 @@ export const lookAtRequests: CommandGroup = {
       arguments: revision,
       summary: "explain why a request was sent as it was, who broke the chain, and why the prompt cache missed",
       example: "why @last@24",
+      readsOnly: true,
       options: [
         option("--reasoning", "show what happened to the Turn's reasoning, and which layer broke its prefix"),
         ...priceFile,
-        option("--stack <file>", "a module that exports another provider's `codecs`, or an `engine` with it"),
+        option(
+          "--stack <stack>",
+          "a name in the configuration, or a module that exports another provider's `codecs`, or an `engine` with it",
+        ),
       ],
       load: async () => (await import("../commands/why.ts")).why,
     },

@@ -6,9 +6,11 @@ export type RegressTask = {
   /** The address of the store; null with a bundle. */
   readonly store: string | null;
   readonly bundle: string | null;
-  /** The module of the changed stack, or of the stack that `without` leaves a layer out of. */
+  /** The configuration that `--config` named; null to search for it as the command does. */
+  readonly config: string | null;
+  /** The changed stack, or of the stack that `without` leaves a layer out of; a file or a name. */
   readonly with: string;
-  /** The module of the stack to compare with; null for the recording. */
+  /** The stack to compare with; null for the recording. */
   readonly compareWith: string | null;
   readonly without: string | null;
   readonly recordedPolicies: boolean;

@@ -2,13 +2,17 @@ import { withNondeterminism } from "../../lab/nondeterminism.ts";
 import { createLab, type RegressOptions } from "../../lab/regress.ts";
 import { openStore } from "../../open-store.ts";
 import { openBundle } from "../open-bundle.ts";
+import { createSettings } from "../settings.ts";
 import { loadStack } from "../stack-file.ts";
 import type { FromThread, RegressTask, ToThread } from "./messages.ts";
 
 /** Opens the store for reading, loads the modules, and returns the function that compares a conversation. */
 export async function openLab(task: RegressTask): Promise<(asked: ToThread) => Promise<FromThread>> {
-  const { engine, codecs, contextOf } = await loadStack(task.with);
-  const other = task.compareWith === null ? null : await loadStack(task.compareWith);
+  const settings = createSettings(task.config === null ? {} : { config: task.config }, {
+    ...{ env: process.env, cwd: process.cwd(), readsOnly: true },
+  });
+  const { engine, codecs, contextOf } = await loadStack(task.with, settings);
+  const other = task.compareWith === null ? null : await loadStack(task.compareWith, settings);
   const known = [...codecs.values(), ...(other?.codecs.values() ?? [])];
   const store =
     task.bundle === null

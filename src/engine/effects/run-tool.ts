@@ -8,6 +8,7 @@ import { resultBlock } from "../../domain/calls.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { type BlockId, runIdSchema } from "../../domain/ids.ts";
 import { isMadeOfParts } from "../../domain/message-content.ts";
+import { toolKey } from "../../spans/span.ts";
 import type { PastCall, PastEffect } from "../session/run-answers.ts";
 import { engineActor, type LiveRun, newBlockId, type RunSession, record } from "../session/session.ts";
 import { emitted } from "../stack/emitted.ts";
@@ -15,6 +16,7 @@ import type { Tool, ToolContext } from "../stack/tool.ts";
 import { inDoubtText } from "./in-doubt.ts";
 import { millisecondsSince, perform, withinTime } from "./perform.ts";
 import { isFree, type Permit, permitOf } from "./permit.ts";
+import { isToolInDoubt, settledLive } from "./tool-in-doubt.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt" | "denied";
 /** What the model gets: a text as it is, parts as parts, anything else as JSON. */
@@ -87,8 +89,19 @@ type Beginning = CallPlace & {
   readonly permit: Permit | null;
 };
 
-/** Runs a call as the log and its permit allow, and records its result. */
+/** Runs a call as the log and its permit allow, and records its result. A call whose tool cannot know its outcome is settled first. */
 export async function answerCall(session: RunSession, beginning: Beginning): Promise<Block> {
+  try {
+    return await answerOnce(session, beginning);
+  } catch (error) {
+    if (!isToolInDoubt(error)) throw error;
+    // An app that had the call run again is not asked a second time: a person decides.
+    const isAsked = beginning.past.state === "settled";
+    return answerCall(session, { ...beginning, past: await settledLive(session, beginning, { isAsked }) });
+  }
+}
+
+async function answerOnce(session: RunSession, beginning: Beginning): Promise<Block> {
   const { call, frame, tool, past, permit, signal } = beginning;
   const { run } = session;
   const name = call.name ?? call.type;
@@ -196,6 +209,10 @@ function saveWhileOthersRun({ calls, recorder }: LiveRun): void {
   });
 }
 
+/** Runs a tool in the context of its span, so that what the tool traces is within it. */
+const inSpan = async <T>({ tracing }: LiveRun, call: Block, work: () => T): Promise<Awaited<T>> =>
+  await (tracing === null ? work() : tracing.within(toolKey(idOf(call)), work));
+
 /** Counts a call as under way until it has ended, whether or not a caller waits for it. */
 function underWay<T>({ underWay }: LiveRun["calls"], working: Promise<T>): Promise<T> {
   const end = (): void => void underWay.delete(working);
@@ -243,8 +260,10 @@ async function answerOf(
   const ended = await withinTime(limits, (ends) =>
     underWay(
       session.run.calls,
-      Promise.resolve(tool.run(argumentsText, contextOf(session, { call, frame, signal: ends }))),
+      inSpan(session.run, call, () => tool.run(argumentsText, contextOf(session, { call, frame, signal: ends }))),
     ),
   );
-  return ended.outcome === "ok" ? told(session, name, ended.value ?? "") : failed(session, ended.error, ended.outcome);
+  if (ended.outcome === "ok") return told(session, name, ended.value ?? "");
+  if (isToolInDoubt(ended.error) && !tool.idempotent) throw ended.error;
+  return failed(session, ended.error, ended.outcome);
 }

@@ -10,6 +10,7 @@ import { type NamedTurn, normalise, recordPass, reviseTurn } from "../session/pa
 import { type LiveRun, newBlockId, type RunSession } from "../session/session.ts";
 import { type AsideAnswer, type AsideRequest, checkedAside } from "../stack/aside.ts";
 import { answerText, withOutput } from "../stack/output.ts";
+import { checkedTurn } from "./handed-on.ts";
 
 /** The call of the layer that asks. */
 type AskingCall = {
@@ -33,12 +34,15 @@ export async function inferAside(
 ): Promise<AsideAnswer<unknown>> {
   const { input, output, settings } = checkedAside(asked);
   const frame = asideFrame(call.frame, session.run.ids.next(`aside ${call.frame}`));
-  const outgoing = handOver(session.run, call, { frame, input });
+  const { outgoing, answerOf } = passInwards(session, call, {
+    frame,
+    turn: handOver(session.run, call, { frame, input }),
+  });
   try {
     const step = { frame, outgoing, scope: call.scope, aside: { settings, actor: call.actor } };
     onStep(step);
     const { data, blocks } = await receiveAnswer(session, step);
-    const text = answerText(blocks);
+    const text = answerOf(answerText(blocks));
     const answer = { text, isComplete: data.isComplete, usage: usageOf(data.usage) };
     return await withOutput(answer, output ?? null, { text, missing: null });
   } catch (error) {
@@ -62,4 +66,30 @@ function handOver(
   const pass = reviseTurn(outgoing, nothing, [at], run.fold.turns);
   recordPass(run, { pass, direction: "request", frame, actor });
   return outgoing;
+}
+
+type Passed = { readonly outgoing: Turn; readonly answerOf: (text: string) => string };
+
+/** Passes a question through the layers inside the asking one, as far as they look at questions; their changes are recorded as theirs. */
+function passInwards(
+  { run, engine }: RunSession,
+  { frame: asking }: AskingCall,
+  { frame, turn }: { readonly frame: string; readonly turn: Turn },
+): Passed {
+  let outgoing = turn;
+  const answers: ((text: string) => string)[] = [];
+  for (const { name, version, asides } of engine.layers.slice(asking.split(".").length)) {
+    if (asides === undefined) continue;
+    const view = asides(outgoing, { conversationId: run.conversationId, runId: run.id });
+    const changed = checkedTurn(name, view.turn, "request");
+    const settled = normalise(changed, outgoing, { names: run.names, newId: () => newBlockId(run, frame) }).frozen();
+    if (settled !== outgoing) {
+      const pass = reviseTurn(settled, { name: `given/${frame}`, turn: outgoing }, [], run.fold.turns);
+      const actor: Actor = { kind: "middleware", name, version, frame, direction: "request" };
+      recordPass(run, { pass, direction: "request", frame, actor });
+    }
+    if (view.answer !== undefined) answers.unshift(view.answer);
+    outgoing = settled;
+  }
+  return { outgoing, answerOf: (text) => answers.reduce((said, answer) => answer(said), text) };
 }

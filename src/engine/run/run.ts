@@ -1,15 +1,12 @@
 import { innerSignal } from "../../base/abort.ts";
 import { openCalls } from "../../domain/calls.ts";
-import type { Owner, RunStatus } from "../../domain/events/run-events.ts";
+import type { Owner, RunStatus, TraceIds } from "../../domain/events/run-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { randomId } from "../../log/codec/ids.ts";
 import { countBrought } from "../../projections/answers.ts";
 import { waitingIn } from "../../projections/waiting.ts";
-import { compactAfter, compactBefore } from "../compaction/compaction.ts";
-import { type AskModel, summarisingOnce } from "../compaction/summary.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
-import { inferStep } from "../inference/infer.ts";
-import { contextLookup, type Step } from "../inference/step-request.ts";
+import type { Step } from "../inference/step-request.ts";
 import { requestSettings, settingsName } from "../planning/request-settings.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
 import { type CancelRequest, RunWaits, throwIfCancelled } from "../session/errors.ts";
@@ -24,10 +21,9 @@ import { recordedPolicies } from "../stack/run-policies.ts";
 import { endsPaused } from "../stack/tool-loop.ts";
 import { cancelUnderWay } from "./close.ts";
 import { failRun } from "./fail-run.ts";
-import { runStack, type Stack } from "./frames.ts";
-import { inferAside } from "./infer-aside.ts";
-import { contextOf } from "./layer-context.ts";
+import { runStack } from "./frames.ts";
 import { isExecuted, openSession, type RunStart, type RunStream } from "./open-session.ts";
+import { stackOf } from "./stack-of.ts";
 import { waitOutside } from "./wait-outside.ts";
 
 export type OnSession = (session: RunSession, others: OthersHold) => void;
@@ -113,6 +109,8 @@ export async function inSession<T>(part: Part, work: (session: RunSession) => Pr
     end(new Error("the run has ended"));
     // Not awaited: the next look at the conversation queues behind it.
     if (session.run.recorder.failure !== null) stream.dropProposed().catch(() => undefined);
+    // Of a run that is parked, one event is still to come.
+    if (!session.run.recorder.isParked) session.run.tracing?.close();
   }
 }
 
@@ -126,7 +124,7 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
   const { fold, recorder } = run;
   try {
     if (before === null) run.emit({ type: "run-start", runId });
-    const result = await runStack(stackOf(session, options), base, run.running);
+    const result = await runStack(stackOf(session, onStepOf(session, options)), base, run.running);
     run.journal.mustBeConsumed();
     await drainAcknowledgements(run);
     const data = { status: statusOf(fold, result), after: result.digest, ...takeTimings(run) };
@@ -194,18 +192,22 @@ function recordStart({ run, engine }: RunSession, { base, again = false, options
     ...recordedPolicies(engine),
     ...(again ? { again: true as const } : {}),
     ...(Object.keys(options).length === 0 ? {} : { options }),
+    ...traceIds(run.tracing?.begin(0, run.clock.at, provider)),
   };
   const by = { actor: engineActor, frame: "0", at: run.clock.at, isIdNew: engine.newId === randomId };
   run.recorder.record({ type: "RunStarted", version: 1, data }, by);
 }
 
+const traceIds = (trace: TraceIds | null | undefined) => (trace == null ? {} : { trace });
+
 /** The new owner's first event, in one append with its first work. */
 function recordResumption(
-  { run: { recorder, names }, engine }: RunSession,
+  { run: { recorder, names, tracing }, engine }: RunSession,
   { epoch, owner }: { readonly epoch: number; readonly owner: Owner },
   doubts: Doubts | null,
 ): void {
-  const data = { epoch, owner, stack: describeLayers(engine.layers, names) };
+  const stack = describeLayers(engine.layers, names);
+  const data = { epoch, owner, stack, ...traceIds(tracing?.begin(epoch, engine.clock())) };
   recorder.record({ type: "RunResumed", version: 1, data }, { actor: { kind: "recovery" }, frame: "0" });
   for (const { event, ...by } of doubts?.events ?? []) recorder.record(event, by);
 }
@@ -214,42 +216,3 @@ const onStepOf =
   (session: RunSession, options: ExecuteOptions) =>
   (step: Step): void =>
     options.onStep?.({ session, ...step });
-
-function stackOf(session: RunSession, options: ExecuteOptions): Stack {
-  const onStep = onStepOf(session, options);
-  const core = session.engine.compact.only === true ? summaryCore(session, onStep) : answerCore(session, onStep);
-  return {
-    run: session.run,
-    layers: session.engine.layers,
-    core,
-    context: session.engine.context,
-    contextOf: (layer, around) => contextOf({ session, onStep }, layer, around),
-    lastPasses: new Map(),
-  };
-}
-
-/** Asks the model for the next answer; shortens the Turn before and after it if the policy says so. */
-const answerCore =
-  (session: RunSession, onStep: (step: Step) => void): Stack["core"] =>
-  async (frame, given, scope) => {
-    const ask = askOf(session, { frame, scope, onStep });
-    const place = { frame, scope, ask, contexts: () => contextLookup(session.run) };
-    const outgoing = await compactBefore(session, { ...place, turn: given });
-    const step = { frame, outgoing, scope };
-    onStep(step);
-    const answered = await inferStep(session, step);
-    return compactAfter(session, { ...place, turn: outgoing, answered });
-  };
-
-/** Asks only for a summary. */
-function summaryCore(session: RunSession, onStep: (step: Step) => void): Stack["core"] {
-  const summarise = summarisingOnce(session);
-  return (frame, turn, scope) => summarise({ frame, turn, scope, ask: askOf(session, { frame, scope, onStep }) });
-}
-
-type Asking = Pick<Step, "frame" | "scope"> & { readonly onStep: (step: Step) => void };
-
-const askOf =
-  (session: RunSession, { frame, scope, onStep }: Asking): AskModel =>
-  (at, asked) =>
-    inferAside(session, { frame, at, scope, actor: engineActor }, { asked, onStep });

@@ -12,6 +12,7 @@ import {
 } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import { type ChainPolicy, type Mode, modes, type RecordedPolicy } from "./chain-policy.ts";
+import { fallbackProviders } from "./fallback.ts";
 import type { Layer } from "./middleware.ts";
 import type { Provider } from "./provider.ts";
 import type { Tool } from "./tool.ts";
@@ -22,8 +23,11 @@ export function refuseProvider(config: object): void {
     throw new TypeError("createEngine takes an object of options, not a provider: write createEngine({ provider })");
 }
 
-/** @throws {TypeError} if there are other providers without a route, or a route without other providers. */
-export function checkRouting(others: unknown, route: unknown): void {
+/**
+ * @throws {TypeError} if there are other providers without a route, or a route without other providers, or a `fallback` has a provider that
+ *   the engine does not have.
+ */
+export function checkRouting(provider: unknown, others: unknown, route: unknown): void {
   if (others === undefined && route === undefined) return;
   if (route === undefined)
     throw new TypeError("createEngine: otherProviders need a route: give route: (asked) => provider");
@@ -32,8 +36,13 @@ export function checkRouting(others: unknown, route: unknown): void {
     throw new TypeError(
       `createEngine: otherProviders is ${kindOf(others)}: give the providers that route may choose, such as { name: provider }`,
     );
-  for (const [name, provider] of Object.entries(others))
-    checkProvider(`createEngine: otherProviders.${name}`, provider);
+  for (const [name, other] of Object.entries(others)) checkProvider(`createEngine: otherProviders.${name}`, other);
+  const known: readonly unknown[] = [provider, ...Object.values(others)];
+  const missing = typeof route === "function" ? fallbackProviders(route).find((each) => !known.includes(each)) : null;
+  if (missing !== undefined && missing !== null)
+    throw new TypeError(
+      `createEngine: route falls back to the provider ${missing.name}, which is not one of the engine's: give it as provider or in otherProviders, wrapped in the same way`,
+    );
 }
 
 /** Checks each item of a list. */

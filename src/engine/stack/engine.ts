@@ -17,6 +17,7 @@ import type { Routing } from "./route.ts";
 import type { RunPart } from "./run-part.ts";
 import type { StandardSchema } from "./schema.ts";
 import type { Tool } from "./tool.ts";
+import type { Tracing } from "./tracing.ts";
 
 /** Everything that a run needs besides its conversation. */
 export type EngineOptions = {
@@ -81,6 +82,8 @@ export type EngineOptions = {
   readonly learned: Map<string, JsonValue>;
   /** Get all parts of all runs; a run ignores what they throw. */
   readonly observers: readonly Observer[];
+  /** Traces its runs; null if they are not traced. */
+  readonly tracing: Tracing | null;
 };
 
 /**

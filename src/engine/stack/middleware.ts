@@ -21,6 +21,15 @@ export type Next = (turn: Turn) => Promise<Turn>;
 /** Handles one call of a layer. */
 export type LayerHandler<Context = unknown> = (turn: Turn, ctx: LayerContext<Context>) => Promise<Turn>;
 
+/**
+ * Changes a question that a layer asks the model outside the conversation: the Turn that is asked, and the text of the answer. It must
+ * depend on its arguments only, because a re-execution calls it again.
+ */
+export type AsideView = (
+  turn: Turn,
+  place: { readonly conversationId: ConversationId; readonly runId: string },
+) => { readonly turn: Turn; readonly answer?: (text: string) => string };
+
 /** A layer of the stack, as a function of what is inside it. */
 export type Layer<Context = unknown> = {
   readonly name: string;
@@ -33,6 +42,8 @@ export type Layer<Context = unknown> = {
   readonly deltas?: DeltaRule<Context>;
   /** Tools that the layer runs: the requests inside it offer them to the model. */
   readonly tools?: readonly Tool<unknown, unknown, Context>[];
+  /** Changes what layers outside of this one ask the model with `ctx.infer`, and the answers that they get. */
+  readonly asides?: AsideView;
   /** Set for the tool loop, which is part of the engine and not middleware. */
   readonly isEngine?: true;
 };
@@ -117,11 +128,12 @@ export type LayerContext<Context = unknown> = {
 /** A layer's name, version and configuration. The `config` distinguishes two stacks with the same names. */
 export type LayerIdentity = { readonly name: string; readonly version: string; readonly config?: JsonValue };
 
-/** A layer's identity, and what it changes of the texts that readers see while they arrive. The log records nothing of the latter. */
-export type LayerDefinition<Context = unknown> = LayerIdentity & { readonly deltas?: DeltaRule<Context> };
+/** What a layer does besides handling its calls: to what other layers ask, and to the texts that readers see while they arrive. */
+export type LayerDefinition<Context = unknown> = LayerIdentity & Pick<Layer<Context>, "asides" | "deltas">;
 
 const layerOptions = optionsOf<LayerDefinition>({
-  ...{ name: anything, version: anything, config: anything, deltas: checkFunction },
+  ...{ name: anything, version: anything, config: anything },
+  ...{ asides: checkFunction, deltas: checkFunction },
 });
 
 /**
@@ -138,13 +150,14 @@ export function defineMiddleware<Context = unknown>(
       `defineMiddleware takes the layer's name first, not ${kindOf(description)}: write defineMiddleware({ name, version }, ${howHandled})`,
     );
   layerOptions.check("defineMiddleware", description);
-  const { name, version, config = null, deltas } = description;
+  const { name, version, config = null, asides, deltas } = description;
   checkLayerName("defineMiddleware", name, version);
   checkJson("defineMiddleware: config", config);
   const given: unknown = handle;
   if (typeof given === "function" && given.length < 2)
     return {
       ...{ name, version, configDigest: sha256Hex(canonicalJson(config)), handle },
+      ...(asides === undefined ? {} : { asides }),
       ...(deltas === undefined ? {} : { deltas }),
     };
   const what = typeof given === "function" ? `a function of ${given.length} parameters` : kindOf(given);

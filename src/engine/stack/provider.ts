@@ -101,6 +101,12 @@ export const failureKinds = [
   "invalid-encrypted-content",
   "context-length-exceeded",
   "rate-limited",
+  /** `circuitBreaker` refused the request: the endpoint kept failing. */
+  "circuit-open",
+  /** `rateLimit` refused the request: its limiter has too few points left. */
+  "limit-reached",
+  /** `rateLimit` refused the request: its limiter does not answer. */
+  "limiter-down",
   "conversation-locked",
   "conversation-not-found",
   "authentication",

@@ -56,6 +56,8 @@ export type Tool<Input = unknown, Result = unknown, Context = unknown> = {
   readonly mayNeedApproval: boolean;
   /** Its calls are answered from outside the engine. */
   readonly isExternal: boolean;
+  /** The list that the tool is from, as a digest: part of the tool loop's configuration in the log. */
+  readonly identity?: string;
 };
 
 /** Default time limit of a tool call. */

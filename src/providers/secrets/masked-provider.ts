@@ -1,5 +1,6 @@
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, setMember } from "../../base/json.ts";
 import { anything, kindOf, optionsOf } from "../../base/options.ts";
+import { prototypeOf, withMembers } from "../../base/with-members.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
 import type { StoredChain } from "../../engine/stack/stored-responses.ts";
 import type { Secrets } from "../settings/connection-options.ts";
@@ -86,29 +87,6 @@ export async function saying<T>(masks: () => Masked, work: (mask: Mask) => Promi
     throw maskedError(error, mask);
   }
 }
-
-/** An object with the members of the given one, its class's included, each as `memberOf` makes it. Getters stay getters. */
-function withMembers<Given extends object>(
-  given: Given,
-  memberOf: (name: PropertyKey, value: unknown) => unknown,
-): Given {
-  const copy = {};
-  for (let from: object | null = given; from !== null && from !== Object.prototype; from = prototypeOf(from)) {
-    for (const name of Reflect.ownKeys(from)) {
-      if (name === "constructor" || Object.hasOwn(copy, name)) continue;
-      const isComputed = Object.getOwnPropertyDescriptor(from, name)?.get !== undefined;
-      const member = isComputed
-        ? { get: (): unknown => memberOf(name, Reflect.get(given, name)) }
-        : { value: memberOf(name, Reflect.get(given, name)), writable: true };
-      Object.defineProperty(copy, name, { ...member, enumerable: true, configurable: true });
-    }
-  }
-  // The cast is safe: the copy has every member, and a function for each function.
-  return copy as Given;
-}
-
-// The library types the result as `any`; a prototype is an object or null.
-const prototypeOf = (value: object): object | null => Object.getPrototypeOf(value) as object | null;
 
 /** Wraps a function so that its promise's value or error is masked; other members stay as they are. */
 function saidBy(owner: object, member: unknown, masks: () => Masked): unknown {

@@ -5,7 +5,7 @@ import type { Outcome } from "../outcome.ts";
 
 /**
  * Runs `turnlog` in this process, which is faster than one of its own: all but `main.ts`, process and pipes. Paths that are typed have to be
- * absolute; the store is `turnlog.db` of the folder.
+ * absolute; the store is `turnlog.db` of the folder, unless the environment has another TURNLOG_STORE, or an empty one.
  */
 export async function turnlogHere(
   args: readonly string[],
@@ -30,6 +30,7 @@ export async function turnlogHere(
     stdout: { write: (text) => out.push(text), ...screen },
     stderr: { write: (text) => err.push(text) },
     env: { TURNLOG_STORE: `sqlite:${join(cwd, "turnlog.db")}`, ...env },
+    cwd: () => cwd,
   });
   return { code, stdout: out.join(""), stderr: err.join("") };
 }

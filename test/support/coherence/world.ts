@@ -13,6 +13,7 @@ import { tool } from "../../../src/engine/stack/tool.ts";
 import type { Expected, Fault, ScriptedAnswer } from "../../../src/reference-server/server.ts";
 import { firstSeed } from "../cases.ts";
 import type { Dialect, Front } from "../dialect.ts";
+import { everyThird, guarded } from "../providers/guarded.ts";
 import { replayed } from "../replayed.ts";
 import { compacted } from "./compacted.ts";
 import { Connected } from "./connected.ts";
@@ -188,7 +189,7 @@ class World {
       const compact = this.#compacting.chance(0.15) ? this.#compactPolicy() : null;
       const systemAs = random.chance(0.25) ? "instructions" : "input";
       if (random.chance(0.05)) this.#server.cut();
-      const provider = connected.provider(`${transport} ${systemAs} ${server}`, random.chance(0.8), () =>
+      const bare = connected.provider(`${transport} ${systemAs} ${server}`, random.chance(0.8), () =>
         this.#dialect.provider(this.#urlOf(server), {
           model: "model-1",
           ...(instructions === "" ? {} : { instructions }),
@@ -197,6 +198,7 @@ class World {
           systemAs,
         }),
       );
+      const provider = run % 2 === 0 ? guarded(bare, everyThird()) : bare;
       speech.server = provider.scope;
       const engine = createEngine({
         provider,

@@ -4,6 +4,7 @@ import { sha256Hex } from "../../../src/base/sha256.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
+import { namedBlockId } from "../../../src/domain/ids.ts";
 import { user } from "../../../src/domain/make-block.ts";
 import type { Breakpoint, Interceptor } from "../../../src/engine/session/breakpoint.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
@@ -11,7 +12,11 @@ import type { Engine } from "../../../src/engine/stack/engine.ts";
 import { broughtBy, defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
 import type { Provider } from "../../../src/engine/stack/provider.ts";
 import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
-import { lens } from "../../../src/middleware/lens.ts";
+import { cache } from "../../../src/middleware/cache.ts";
+import { conditional } from "../../../src/middleware/conditional.ts";
+import { contentFilter } from "../../../src/middleware/content-filter.ts";
+import { recover } from "../../../src/middleware/recover.ts";
+import { redact } from "../../../src/middleware/redact.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { functionCall, message, reasoning, type ScriptedAnswer } from "../../../src/reference-server/server.ts";
 import type { Dialect, Question } from "../dialect.ts";
@@ -76,7 +81,7 @@ function think(question: () => Question, maxResults: number): ScriptedAnswer {
       error: { code: "server_error", message: `no answer to ${name.slice(0, 6)}` },
     };
   }
-  if (results >= maxResults) return { output: [message(`Done: [mail 0] got letter ${name.slice(0, 8)}.`)] };
+  if (results >= maxResults) return { output: [message(`Done: ${mailOfAda} got letter ${name.slice(0, 8)}.`)] };
   const isParallel = results % 3 === 1;
   const thought = { ...reasoning({ summary: `thought ${name.slice(0, 6)}` }).item, id: `rs_${name.slice(0, 24)}` };
   return {
@@ -90,6 +95,13 @@ function think(question: () => Question, maxResults: number): ScriptedAnswer {
     ],
   };
 }
+
+const ada = "ada@example.com";
+const introduction = "introduction";
+/** What the model sees of the address: it follows from the id of the block that has it first, which is the same in every conversation. */
+const mailOfAda = `[email-${sha256Hex(
+  `turnlog/redact/v1\n${namedBlockId(`turnlog/insertion/v1\n${introduction}`)}\nemail\n${ada}`,
+).slice(0, 6)}]`;
 
 const toolNames = ["look-up", "charge", "remind"];
 
@@ -142,8 +154,21 @@ const goOn = defineMiddleware({ name: "go-on", version: "1.0.0" }, (next) => asy
   return result;
 });
 
-/** Retries, reaches outside, asks the model beside the conversation, hides and restores, edits and takes back. */
+const count = defineMiddleware({ name: "count", version: "1.0.0" }, (next) => async (turn, ctx) => {
+  const asked = [`${besideText} ${turn.length}?`, `${besideText} what?`].map((input) => ctx.infer({ input }));
+  const texts = (await Promise.all(asked)).map(({ text }) => text);
+  return next(turn.append(user(`I was told: ${texts.join(" ")}`)));
+});
+
+const cached = cache({ store: { get: () => undefined, set: () => undefined }, key: "secret", ttl: 1_000 });
+
+/** Retries, reaches outside, asks the model beside the conversation, hides and restores, filters, edits and takes back. */
 const layers = (place: Place): readonly Layer[] => [
+  recover({ answer: "It did not work." }),
+  defineMiddleware(
+    { name: "introduce", version: "1.0.0" },
+    (next) => (turn) => next(turn.insertOnce(introduction, user(`Ada is ${ada}.`), 0)),
+  ),
   ...(hasOwnTools(place.dialect) ? [goOn] : []),
   defineMiddleware({ name: "retry", version: "1.0.0" }, (next) => async (turn) => {
     try {
@@ -159,18 +184,14 @@ const layers = (place: Place): readonly Layer[] => [
     });
     return next(turn);
   }),
-  defineMiddleware({ name: "count", version: "1.0.0" }, (next) => async (turn, ctx) => {
-    if (turn.length % 4 !== 1) return next(turn);
-    const asked = [`${besideText} ${turn.length}?`, `${besideText} what?`].map((input) => ctx.infer({ input }));
-    const texts = (await Promise.all(asked)).map(({ text }) => text);
-    return next(turn.append(user(`I was told: ${texts.join(" ")}`)));
+  conditional({ name: "sometimes", version: "1.0.0", when: (turn) => turn.length % 4 === 1, layer: count }),
+  redact({ detect: ["email"] }),
+  contentFilter({
+    check: (text) => (text.includes("cannot remind") ? { reason: "a failure", values: ["cannot"] } : null),
+    action: "redact",
   }),
-  lens({
-    name: "redact",
-    version: "1.0.0",
-    hide: (block) => rewritten(block, "ada@example.com", "[mail 0]"),
-    restore: (block) => rewritten(block, "[mail 0]", "ada@example.com"),
-  }),
+  // It never has an answer, and keeps few: each look is an effect.
+  conditional({ name: "seldom", version: "1.0.0", when: (turn) => turn.length % 7 === 3, layer: cached }),
   defineMiddleware({ name: "shorten", version: "1.0.0" }, (next) => async (given) => {
     const asked = given.map((block) => rewritten(block, ", at some length", ""));
     return given.append(...broughtBy(asked, await next(asked)));

@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from "../../../src/base/json.ts";
 import { sha256Hex } from "../../../src/base/sha256.ts";
 import type { Codec } from "../../../src/engine/stack/codec.ts";
 import type { EngineConfig } from "../../../src/engine/stack/create-engine.ts";
+import { fallback } from "../../../src/engine/stack/fallback.ts";
 import { type Provider, ProviderError } from "../../../src/engine/stack/provider.ts";
 import type { Route } from "../../../src/engine/stack/route.ts";
 import { aiSdk } from "../../../src/providers/ai-sdk/ai-sdk.ts";
@@ -32,6 +33,7 @@ import {
 import { type Dialect, saidWithoutIds } from "../dialect.ts";
 import { byWire, type DialectName, dialects, withoutThoughts, withResults } from "../dialects.ts";
 import { fetchFromFront } from "../front-fetch.ts";
+import { everyThird, guarded } from "../providers/guarded.ts";
 import { toy } from "../toy/dialect/provider.ts";
 import { fetchFrom, ToyFront, ToyRefusal } from "../toy/front.ts";
 
@@ -226,16 +228,18 @@ export type Thinking = {
   readonly requests: readonly (readonly unknown[])[];
 };
 
-/** Wires on which a drawn engine thinks; `routed` is two of them. */
-export type ThinkingName = DialectName | "routed";
+/** Wires on which a drawn engine thinks; `routed` is two of them, and `guarded` two within wrappers that keep state. */
+export type ThinkingName = DialectName | "routed" | "guarded";
 
 export const byThinking = <T>(cases: readonly T[]): readonly (readonly [ThinkingName, readonly T[]])[] => [
   ...byWire(cases),
   ["routed", cases.slice(0, Math.ceil(cases.length / 4))],
+  ["guarded", cases.slice(0, Math.ceil(cases.length / 4))],
 ];
 
 export function thinkingOn(name: ThinkingName, seed: number): Thinking {
   if (name === "routed") return routedThinking(seed);
+  if (name === "guarded") return guardedThinking(seed);
   const dialect: Dialect = dialects[name];
   const { codecs, essence, hasOwnTools = false } = dialect;
   const provider = thinkingProviders[name](seed);
@@ -264,5 +268,18 @@ function routedThinking(seed: number): Thinking {
     ...{ asked: { provider, otherProviders: { other }, route }, hasOwnTools: false, essence: saidWithoutIds },
     codecs: [...dialects[first].codecs, ...dialects[second].codecs],
     requests: [provider.requests, other.requests],
+  };
+}
+
+/** The first provider answers; where it fails for good, the other does. Each process has wrappers of its own, whose state begins anew. */
+function guardedThinking(seed: number): Thinking {
+  const { asked, ...thinking } = routedThinking(seed);
+  const { provider: first, otherProviders: { other: second = first } = {} } = asked;
+  return {
+    ...thinking,
+    get asked() {
+      const [provider, other] = [guarded(first, everyThird()), guarded(second, everyThird())];
+      return { provider, otherProviders: { other }, route: fallback([provider, other]) };
+    },
   };
 }

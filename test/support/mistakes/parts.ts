@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import * as z from "zod";
+import { cache, conditional, contentFilter, recover, redact } from "../../../src/entries/layers.ts";
 import { openaiResponses } from "../../../src/entries/responses.ts";
 import { scripted, startReferenceServer } from "../../../src/entries/testing.ts";
 import {
@@ -222,6 +223,90 @@ export const partMistakes: readonly Mistake[] = [
   ],
   ["logging({ write: console })", () => logging(odd({ write: {} })), "logging: write is an object: give a function"],
   ["logging(console.log)", () => logging(odd(() => undefined)), "logging takes an object of options, not a function"],
+  [
+    "conditional({ if })",
+    () => conditional(odd({ ...named, if: () => true, layer: layer() })),
+    "conditional has no option 'if': give 'name', 'version', 'when', 'layer' or 'otherwise'",
+  ],
+  [
+    "conditional() without a condition",
+    () => conditional(odd({ ...named, layer: layer() })),
+    "conditional 'mine': when is undefined: give a function",
+  ],
+  [
+    "conditional({ layer: a tool loop })",
+    () => conditional({ ...named, when: () => true, layer: toolLoop([]) }),
+    "conditional 'mine': layer is a tool loop, whose tools are offered with every request: list it in middleware",
+  ],
+  [
+    "conditional({ when }) that gives nothing",
+    () => run(conditional({ ...named, when: odd(() => undefined), layer: layer() })),
+    "run run_0000000000000001 failed (layer-failed): layer mine: conditional 'mine': when returned undefined: return true or false",
+  ],
+  [
+    "redact({ patterns })",
+    () => redact(odd({ patterns: ["email"] })),
+    "redact has no option 'patterns': give 'name', 'version', 'detect', 'strategy' or 'key'",
+  ],
+  [
+    "redact({ detect: ['e-mail'] })",
+    () => redact({ detect: [odd("e-mail")] }),
+    "redact: detect[0]: turnlog has no detector 'e-mail': did you mean 'email'? Your own needs find",
+  ],
+  [
+    "redact({ strategy: 'hash' }) without a key",
+    () => redact({ detect: ["email"], strategy: "hash" }),
+    "redact: detect[0] has the strategy 'hash', which needs a key: give redact({ key }), a secret text",
+  ],
+  [
+    "redact({ detect: [find] }) that waits",
+    () => run(redact({ detect: [{ kind: "name", find: odd(async () => ["Ada"]) }] })),
+    "run run_0000000000000001 failed (layer-failed): layer redact: redact: detect[0]: find returned a promise: return a list of the values found in the text",
+  ],
+  [
+    "contentFilter({ test })",
+    () => contentFilter(odd({ test: () => null })),
+    "contentFilter has no option 'test': give 'name', 'version', 'check', 'action', 'direction', 'outside', 'ifUnavailable' or 'replacement'",
+  ],
+  [
+    "contentFilter({ check: async })",
+    () => run(contentFilter({ check: async () => null })),
+    "run run_0000000000000001 failed (layer-failed): layer content-filter: contentFilter: check returned a promise: set outside: true for a check that waits for something",
+  ],
+  [
+    "contentFilter({ check }) that gives true",
+    () => run(contentFilter({ check: odd(() => true) })),
+    "run run_0000000000000001 failed (layer-failed): layer content-filter: contentFilter: check returned a boolean: return null, a reason, or { reason, values, action }",
+  ],
+  [
+    "cache() without ttl",
+    () => cache(odd({ store: new Map(), key: "secret" })),
+    "cache: ttl is undefined: give a whole number of at least 1",
+  ],
+  [
+    "cache({ store: url })",
+    () => cache(odd({ store: "redis://localhost", key: "secret", ttl: 1 })),
+    "cache: store is a text: give a Keyv, or an object with get(key) and set(key, value, ttl)",
+  ],
+  [
+    "recover({ fallback })",
+    () => recover(odd({ fallback: "sorry" })),
+    "recover has no option 'fallback': give 'name', 'version' or 'answer'",
+  ],
+  [
+    "recover() without an answer",
+    () => recover(odd({})),
+    "recover: answer is undefined: give the text to answer with, or a function of the error",
+  ],
+  [
+    "recover({ answer }) that gives a number",
+    () =>
+      run(
+        recover({ answer: odd(() => 7) }),
+        defineMiddleware(named, () => throwing),
+      ),
+    "run run_0000000000000001 failed (layer-failed): layer recover: recover: answer returned 7: return a text, a block, or null",
+  ],
   [
     "ephemeral('it is noon')",
     () => ephemeral(odd("it is noon")),

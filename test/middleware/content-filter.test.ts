@@ -1,0 +1,97 @@
+import { expect, test } from "vitest";
+import type { Layer } from "../../src/engine/stack/middleware.ts";
+import { reexecute } from "../../src/entries/replay.ts";
+import { type ContentFilterOptions, contentFilter } from "../../src/middleware/content-filter.ts";
+import { recover } from "../../src/middleware/recover.ts";
+import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../support/workshop.ts";
+
+const noBombs: ContentFilterOptions["check"] = (text) => (text.includes("bomb") ? "about bombs" : null);
+
+function talk(middleware: readonly Layer[], answers: readonly string[]) {
+  const { conversation, ...workshop } = createWorkshop();
+  const { engine, provider } = workshop.scripted(answers, { middleware });
+  const say = async (text: string) => {
+    await conversation.append(text);
+    return conversation.run(engine);
+  };
+  const texts = async () => (await conversation.turn()).blocks.map(({ text }) => text);
+  return { conversation, engine, provider, say, texts };
+}
+
+test("a message that is blocked ends the run before the request, and again in the next run, also behind an answer of recover", async () => {
+  const { say, provider, texts } = talk(
+    [recover({ answer: "I cannot." }), contentFilter({ check: noBombs })],
+    ["fine"],
+  );
+  for (const said of ["a bomb", "please"]) expect((await say(said)).text).toBe("I cannot.");
+  expect(provider.requests).toEqual([]);
+  expect(await texts()).toEqual(["a bomb", "I cannot.", "please", "I cannot."]);
+});
+
+test("an answer that is blocked ends the run and is not in the Turn", async () => {
+  const { say, texts } = talk([contentFilter({ check: noBombs })], ["a bomb", "fine"]);
+  expect(await rejectionOf(say("hello"))).toMatchObject({ kind: "content-blocked", layer: "content-filter" });
+  expect(await texts()).toEqual(["hello"]);
+  expect((await say("again")).text).toBe("fine");
+});
+
+test("redact takes values out in both directions, and the conversation goes on without them", async () => {
+  const check: ContentFilterOptions["check"] = (text) =>
+    text.includes("bomb") ? { reason: "about bombs", values: ["bomb", "bombs"] } : null;
+  const { conversation, engine, say, provider, texts } = talk(
+    [contentFilter({ check, action: "redact", replacement: "…" })],
+    ["two bombs", "fine"],
+  );
+  await say("a bomb and bombs");
+  await say("thanks");
+  expect(await texts()).toEqual(["a … and …", "two …", "thanks", "fine"]);
+  expect(JSON.stringify(provider.requests)).not.toContain("bomb");
+  expect((await reexecute(conversation, engine)).difference).toBeNull();
+});
+
+test("redact without values replaces the whole text", async () => {
+  const { say, texts } = talk([contentFilter({ check: noBombs, action: "redact", direction: "after" })], ["a bomb"]);
+  await say("hello, bomb");
+  expect(await texts()).toEqual(["hello, bomb", "[removed]"]);
+});
+
+test("warn records the finding once and changes nothing", async () => {
+  const { conversation, engine, say, texts } = talk(
+    [contentFilter({ check: noBombs, action: "warn" })],
+    ["one", "two"],
+  );
+  await say("a bomb");
+  await say("thanks");
+  expect(await texts()).toEqual(["a bomb", "one", "thanks", "two"]);
+  const values = dataOf(await eventsOf(conversation), "EffectFinished").map(({ answer }) => answer);
+  expect(JSON.stringify(values)).toContain("about bombs");
+  expect(values).toHaveLength(1);
+  expect((await reexecute(conversation, engine)).difference).toBeNull();
+});
+
+test("a check outside is an effect: a re-execution takes its findings from the log", async () => {
+  let calls = 0;
+  const check: ContentFilterOptions["check"] = async (text) => {
+    calls += 1;
+    return noBombs(text, { direction: "before", kind: "user", signal: new AbortController().signal });
+  };
+  const layer = contentFilter({ check, outside: true, action: "redact" });
+  const { conversation, engine, say, texts } = talk([layer], ["fine"]);
+  await say("a bomb");
+  expect(await texts()).toEqual(["[removed]", "fine"]);
+  expect(calls).toBe(2);
+  expect((await reexecute(conversation, engine)).difference).toBeNull();
+  expect(calls).toBe(2);
+});
+
+test("a check outside that fails ends the run, unless it may pass", async () => {
+  const check = () => Promise.reject(new Error("the service is down"));
+  const { say } = talk([contentFilter({ check, outside: true })], ["fine"]);
+  expect(await rejectionOf(say("hello"))).toMatchObject({ kind: "effect-failed" });
+  const other = talk([contentFilter({ check, outside: true, ifUnavailable: "pass" })], ["fine"]);
+  expect((await other.say("hello")).text).toBe("fine");
+  expect(dataOf(await eventsOf(other.conversation), "EffectFinished").map(({ answer }) => answer.outcome)).toEqual([
+    "error",
+    "error",
+  ]);
+});

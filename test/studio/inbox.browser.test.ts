@@ -1,0 +1,172 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { temporaryFolder } from "../support/stores/temporary-folder.ts";
+import { expectAccessible, expectFits } from "../support/studio/axe.ts";
+import { closeBrowser, openStudio } from "../support/studio/browser.ts";
+import { bookingAgent, recordWaiting, waitingIds } from "../support/studio/waiting-store.ts";
+
+afterAll(closeBrowser);
+
+/** A studio over a store in which something of each kind waits. */
+async function openWaiting({ writes = true } = {}) {
+  const address = `sqlite:${temporaryFolder().file("turnlog.db")}`;
+  await recordWaiting(address);
+  const agent = bookingAgent();
+  const studio = await openStudio(address, writes ? { engine: agent.engine } : {});
+  return Object.assign(studio, { did: agent.did });
+}
+
+describe("a person who answers what waits", () => {
+  test("sees how much waits on every page, approves a call by its key, and the run goes on", async () => {
+    await using studio = await openWaiting();
+    const page = await studio.visit("/");
+    await page.getByRole("link", { name: "Inbox 7 waiting" }).click();
+    await page.getByRole("heading", { name: "Run book?" }).waitFor();
+    expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
+    await page.getByText("it spends 119 euros.", { exact: true }).waitFor();
+    expect(await page.locator("pre.input").textContent()).toContain('"train": "06:26"');
+    await page.keyboard.press("a");
+    await page.getByText("Approved as ann.").waitFor();
+    await page.getByRole("link", { name: "Inbox 6 waiting" }).waitFor();
+    expect(studio.did).toEqual([{ train: "06:26", day: "Friday" }]);
+    // The next key answers nothing else.
+    await page.keyboard.press("a");
+    await page.keyboard.press("d");
+    await page.getByText("Approved as ann.").waitFor();
+    await page.getByRole("link", { name: "See what came of it" }).click();
+    await page.locator(".log-row", { hasText: "K7Q2" }).first().waitFor();
+    expect(page.faults).toEqual([]);
+  });
+
+  test("approves with another input, which the tool's schema checks first", async () => {
+    await using studio = await openWaiting();
+    const page = await studio.visit("/inbox");
+    await page.getByRole("heading", { name: "Run book?" }).waitFor();
+    await page.keyboard.press("e");
+    const input = page.getByRole("textbox", { name: "Another input, as JSON" });
+    await input.fill('{"train":');
+    await page.getByRole("button", { name: /Approve with this input/ }).click();
+    await page.getByText("The input is not JSON.").waitFor();
+    await input.fill('{"train":8,"day":"Friday"}');
+    await page.getByRole("button", { name: /Approve with this input/ }).click();
+    await page.getByText("the tool does not take the edited input").waitFor();
+    await input.fill('{"train":"08:26","day":"Friday"}');
+    await page.getByRole("button", { name: /Approve with this input/ }).click();
+    await page.getByText("Approved with another input as ann.").waitFor();
+    expect(studio.did).toEqual([{ train: "08:26", day: "Friday" }]);
+    expect(page.faults).toEqual([]);
+  });
+
+  test("denies with a reason, which the model reads", async () => {
+    await using studio = await openWaiting();
+    const page = await studio.visit("/inbox");
+    await page.getByRole("textbox", { name: "Reason" }).fill("too dear");
+    await page.getByRole("button", { name: /Deny/ }).click();
+    await page.getByText("Denied as ann.").waitFor();
+    expect(studio.did).toEqual([]);
+    expect((await studio.store.conversation(waitingIds.approval).turn()).last?.text).toContain("too dear");
+  });
+
+  test("settles, records results, resumes, runs again, takes over, and gives up only at the second press", async () => {
+    await using studio = await openWaiting();
+    const page = await studio.visit("/inbox?kind=doubt");
+    await page.getByRole("heading", { name: "Did charge happen?" }).waitFor();
+    await page.keyboard.press("r");
+    await page.getByText("Settled as ann.").waitFor();
+    expect(studio.did).toEqual([5]);
+    await page.getByRole("button", { name: "From outside 1" }).click();
+    await page.getByRole("heading", { name: "What did locate give?" }).waitFor();
+    await page.keyboard.press("s");
+    await page.locator("#result:focus").waitFor();
+    await page.keyboard.type('{"city":"Ghent"}');
+    await page.getByRole("button", { name: /Record the result/ }).click();
+    await page.getByText("Settled as ann.").waitFor();
+    expect((await studio.store.conversation(waitingIds.external).turn()).last?.text).toContain("Ghent");
+    await page.goto(`${studio.url}/inbox?c=${waitingIds.ready}`);
+    await page.getByText("Everything is decided, and no process goes on with the run.").waitFor();
+    await page.keyboard.press("r");
+    await page.getByText("Resumed as ann.").waitFor();
+    await page.goto(`${studio.url}/inbox?c=${waitingIds.failed}`);
+    await page.getByText("the model is overloaded.").waitFor();
+    await page.keyboard.press("r");
+    await page.getByText("Run again as ann.").waitFor();
+    await page.goto(`${studio.url}/inbox?c=${waitingIds.elsewhere}`);
+    await page.getByText("4711 on not-").waitFor();
+    await page.getByRole("button", { name: /Take it over/ }).click();
+    await page.getByText("Resumed as ann.").waitFor();
+    await page.goto(`${studio.url}/inbox?c=${waitingIds.parked}`);
+    await page.getByRole("button", { name: /Give it up …/ }).waitFor();
+    await page.keyboard.press("u");
+    await page.getByRole("button", { name: /Give it up for good/ }).waitFor();
+    expect(studio.did).toHaveLength(3);
+    await page.keyboard.press("u");
+    await page.getByText("Given up as ann.").waitFor();
+    expect(page.faults).toEqual([]);
+  });
+
+  test("moves by keys, and a link opens the same item", async () => {
+    await using studio = await openWaiting();
+    const page = await studio.visit("/inbox");
+    await page.getByRole("heading", { name: "Run book?" }).waitFor();
+    await page.keyboard.press("j");
+    await page.getByRole("heading", { name: "Did charge happen?" }).waitFor();
+    await page.reload();
+    await page.getByRole("heading", { name: "Did charge happen?" }).waitFor();
+    await page.keyboard.press("k");
+    await page.getByRole("heading", { name: "Run book?" }).waitFor();
+    await page.keyboard.press("o");
+    await page.locator(".log-row[aria-selected=true]").waitFor();
+    expect(page.url()).toContain(`/c/${waitingIds.approval}`);
+  });
+
+  test("sees what another process decides or asks, without a reload", async () => {
+    await using studio = await openWaiting();
+    const page = await studio.visit("/inbox");
+    await page.getByRole("heading", { name: "Run book?" }).waitFor();
+    const { run } = await (await studio.store.conversation(waitingIds.approval).at(-1)).load();
+    const call = run?.waitingFor[0]?.blockId ?? "";
+    await studio.store.conversation(waitingIds.approval).deny(call, { actor: { kind: "user", name: "bob" } });
+    await page.locator(".inbox-item", { hasText: "Approve book" }).waitFor({ state: "detached" });
+    await page.goto(`${studio.url}/inbox?c=${waitingIds.approval}&b=${encodeURIComponent(call)}`);
+    await page.getByRole("heading", { name: "This does not wait any more" }).waitFor();
+    expect(page.faults).toEqual([]);
+  });
+});
+
+test("a studio that only reads shows the command that answers, and no button that does", async () => {
+  await using studio = await openWaiting({ writes: false });
+  const page = await studio.visit("/inbox");
+  await page.getByText(`turnlog approve ${waitingIds.approval}`).waitFor();
+  await page.getByText("turnlog studio --write --stack FILE --as NAME").waitFor();
+  expect(await page.getByRole("button", { name: /Approve|Deny/ }).count()).toBe(1);
+  await page.keyboard.press("a");
+  await page.getByRole("link", { name: "Inbox 7 waiting" }).waitFor();
+  expect(page.faults).toEqual([]);
+});
+
+test("an empty store says what comes here", async () => {
+  await using studio = await openStudio(`sqlite:${temporaryFolder().file("turnlog.db")}`);
+  const page = await studio.visit("/inbox");
+  await page.getByRole("heading", { name: "Nothing waits for you" }).waitFor();
+  expect(page.faults).toEqual([]);
+});
+
+test("the inbox is accessible in both themes, and fits four widths", async () => {
+  await using studio = await openWaiting();
+  for (const scheme of ["light", "dark"] as const) {
+    const page = await studio.visit("/inbox", { scheme });
+    await page.locator(".decision h2").waitFor();
+    await expectAccessible(page);
+  }
+  for (const [width, height] of [
+    [1440, 900],
+    [1024, 768],
+    [720, 450],
+    [390, 844],
+  ] as const)
+    for (const path of ["/inbox", `/inbox?c=${waitingIds.elsewhere}`]) {
+      const page = await studio.visit(path, { width, height });
+      await page.locator(".inbox-item:visible, .decision h2:visible").first().waitFor();
+      await expectFits(page, `${path} at ${width}`);
+      if (width === 390) await expectAccessible(page);
+    }
+});
