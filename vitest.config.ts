@@ -6,7 +6,7 @@ import { browserPath } from "./test/support/studio/browser-path.ts";
 
 const processes = "test/**/*.process.test.ts";
 const packages = "test/{docs,package}/**/*.test.ts";
-const browsers = "test/studio/**/*.browser.test.ts";
+const browsers = "test/{studio,web}/**/*.browser.test.ts";
 const withoutBrowser = "test/studio/**/*.no-browser.test.ts";
 const planted = "test/**/*.planted.test.ts";
 /** What takes long and starts no process: `npm run test:quick` does without. */
@@ -30,7 +30,7 @@ export default defineConfig(({ mode }) => ({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Examples import the package by its name; in the process of a test that is its sources.
     execArgv: ["--import", join(import.meta.dirname, "test/support/package/source-entries.ts")],
-    setupFiles: ["./test/support/drawn-properties.ts"],
+    setupFiles: ["./test/support/direct-imports.ts", "./test/support/drawn-properties.ts"],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // The files of a worker share what they import: no test leaves anything behind that another one would meet.

@@ -67,6 +67,7 @@ export type { CacheLostPolicy } from "./engine/stack/cache-lost.ts";
 export type { ChainPolicy, Mode } from "./engine/stack/chain-policy.ts";
 export type { CompactionStep, CompactOptions, CompactPolicy, SummaryOptions } from "./engine/stack/compact-policy.ts";
 export { createEngine, type EngineConfig } from "./engine/stack/create-engine.ts";
+export type { DeltaContext, DeltaFilter, DeltaRule, ShownItem } from "./engine/stack/deltas.ts";
 export type { InDoubt, InDoubtHandler } from "./engine/stack/doubt.ts";
 export type { AnyEngine, Engine, Observer, PartPlace } from "./engine/stack/engine.ts";
 export type { RetryPolicy } from "./engine/stack/limits.ts";
@@ -84,6 +85,7 @@ export {
   type LayerIdentity,
   type Next,
 } from "./engine/stack/middleware.ts";
+export type { OpenTelemetryApi } from "./engine/stack/open-telemetry.ts";
 export { OutputMismatchError } from "./engine/stack/output.ts";
 export { type Provider, ProviderError } from "./engine/stack/provider.ts";
 export type { ReasoningPolicy } from "./engine/stack/reasoning-policy.ts";
@@ -102,6 +104,7 @@ export {
   tool,
 } from "./engine/stack/tool.ts";
 export { type ToolLoopOptions, toolLoop } from "./engine/stack/tool-loop.ts";
+export type { TracedRun, TracingConfig } from "./engine/stack/tracing.ts";
 export type { AccessRequest, Authorize, ErasureRequest, MayErase } from "./log/authorized-store.ts";
 export { type SecretReference, secretReference as secret } from "./log/codec/references.ts";
 export { StoreUnavailableError } from "./log/ports/event-store.ts";
@@ -114,3 +117,5 @@ export type { OpenEventsOptions } from "./open-events.ts";
 export { type OpenStoreOptions, openStore } from "./open-store.ts";
 export { ConversationDamagedError } from "./projections/damage.ts";
 export type { Waiting } from "./projections/waiting.ts";
+export type { SpanAttributes } from "./spans/span.ts";
+export type { TracingService } from "./spans/span-options.ts";

@@ -88,7 +88,18 @@ const otherWords: Readonly<Record<string, string>> = {
 
 /** Options that callers easily give to the wrong one of the functions that make a run. */
 const ofEngine = [
-  ...["provider", "otherProviders", "route", "middleware", "chain", "compact", "retry", "observers", "onInDoubt"],
+  ...[
+    "provider",
+    "otherProviders",
+    "route",
+    "middleware",
+    "chain",
+    "compact",
+    "retry",
+    "observers",
+    "tracing",
+    "onInDoubt",
+  ],
   ...["approvals", "onApproval"],
   ...["onLostResponse", "onToolError", "onUnsendablePart", "interruptionNote", "layerTimeoutMs"],
 ];

@@ -1,5 +1,5 @@
 import type { CommandDefinition, CommandGroup } from "./command.ts";
-import { change, goOn, tryOut } from "./definitions/changing.ts";
+import { askModels, change, goOn, tryOut } from "./definitions/changing.ts";
 import { check, eraseWhatWasSaid, move } from "./definitions/keeping.ts";
 import { lookAtConversations, lookAtRequests } from "./definitions/looking.ts";
 
@@ -7,6 +7,12 @@ import { lookAtConversations, lookAtRequests } from "./definitions/looking.ts";
 const shell: CommandGroup = {
   heading: "Use it in a shell:",
   commands: [
+    {
+      name: "config",
+      summary: "show the configuration, what decided each value, and what is wrong with it; keys are masked",
+      example: "config",
+      load: async () => (await import("./commands/config.ts")).config,
+    },
     {
       name: "completion",
       arguments: "<bash|zsh|fish>",
@@ -21,6 +27,7 @@ const shell: CommandGroup = {
 /** All commands, in the order of the help. */
 export const commandGroups: readonly CommandGroup[] = [
   tryOut,
+  askModels,
   lookAtConversations,
   lookAtRequests,
   change,

@@ -2,6 +2,7 @@ import { shownAddress } from "../base/shown-address.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type EventStore, StoreNotFoundError } from "../log/ports/event-store.ts";
 import { isPostgresAddress } from "../stores/postgres/address.ts";
+import type { TerminalStreams } from "./asking/terminal.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { createProgress, noProgress, type Progress } from "./progress.ts";
 import { type Cell, createStyle, type Style, shown, tableLines } from "./screen.ts";
@@ -49,6 +50,8 @@ export type CliContext = Screen & {
   /** Opens the store's events for reading, for a command that needs no single conversation: this loads much less. */
   readonly openEvents: () => Promise<EventStore>;
   readonly stdin: AsyncIterable<Uint8Array>;
+  /** The terminal of a person who can be asked; null if stdin or stdout is a file or a pipe, or the output is JSON. */
+  readonly terminal: TerminalStreams | null;
   /** Resolves when the reader of stdout has consumed the output, so that a lot of data does not overtake a slow reader. */
   readonly drained: () => Promise<void>;
   /** Prints the single document of `--json`: `{"version": 1, "data": …}`. */
@@ -169,6 +172,9 @@ export function createContext(
     get stdin() {
       return environment.stdin ?? nothing();
     },
+    get terminal() {
+      return json ? null : terminalIn(environment);
+    },
     drained: () =>
       new Promise((resolve) => {
         if (stdout.writableNeedDrain === true && stdout.once !== undefined) stdout.once("drain", resolve);
@@ -197,6 +203,12 @@ export function createContext(
       return interruption;
     },
   };
+}
+
+function terminalIn({ stdin, stdout }: CliEnvironment): TerminalStreams | null {
+  if (stdout.isTTY !== true || stdin === undefined || !("isTTY" in stdin) || stdin.isTTY !== true) return null;
+  // Only streams of terminals have this mark.
+  return { input: stdin, output: stdout } as unknown as TerminalStreams;
 }
 
 /** The option takes precedence over the environment; there NO_COLOR takes precedence over FORCE_COLOR, and both over the terminal. */

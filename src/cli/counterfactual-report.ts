@@ -1,45 +1,12 @@
 import { counted, grouped } from "../base/counted.ts";
 import { printable } from "../base/printable.ts";
+import { isAsRecorded } from "../documents/counterfactual-document.ts";
 import type { CounterfactualDocument, StepBodyDocument, StepDocument } from "../documents/running.ts";
-import type { CounterfactualStep, OtherStep, StepFacts } from "../replay/compared-steps.ts";
 import type { Counterfactual } from "../replay/counterfactual.ts";
 import { shortId } from "../wording/labels.ts";
 import type { Screen } from "./context.ts";
 import { NotFoundError } from "./exit-codes.ts";
 import type { Cell, Style } from "./screen.ts";
-
-/** The counterfactual steps, beside the recorded ones. */
-export function describeCounterfactual(
-  { steps, unknown, turn }: Counterfactual,
-  { savedAs, ...about }: Pick<CounterfactualDocument, "conversation" | "to" | "savedAs">,
-): CounterfactualDocument {
-  const first = steps.findIndex((step) => !isAsRecorded(step));
-  return {
-    ...about,
-    steps: steps.map(({ otherwise, ...step }) => ({ ...step, otherwise: otherwise && withoutBody(otherwise) })),
-    recorded: figuresOf(steps.map(({ recorded }) => recorded)),
-    otherwise: figuresOf(steps.map(({ otherwise }) => otherwise)),
-    firstDifference: first < 0 ? null : first,
-    unknown,
-    result: { blocks: turn.length, digest: turn.digest },
-    savedAs,
-  };
-}
-
-/** The same bytes with the same meaning: after another context the same bytes mean something else. */
-export const isAsRecorded = ({ isSame, readsSame }: Pick<CounterfactualStep, "isSame" | "readsSame">): boolean =>
-  isSame && readsSame;
-
-const withoutBody = ({ bodyText: _, ...facts }: OtherStep): StepFacts => facts;
-
-function figuresOf(all: readonly (StepFacts | null)[]): CounterfactualDocument["recorded"] {
-  const facts = all.filter((each) => each !== null);
-  return {
-    steps: facts.length,
-    broken: facts.filter(({ strategy, reason }) => strategy !== "chained" && reason !== "first-request").length,
-    bytes: facts.reduce((sum, { bytes }) => sum + bytes, 0),
-  };
-}
 
 /**
  * The body that a step would have sent.

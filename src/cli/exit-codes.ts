@@ -94,6 +94,7 @@ const failures: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["not-in-doubt", { exitCode: exitCodes.notFound }],
   ["not-waiting", { exitCode: exitCodes.notFound }],
   ["approval-input", { exitCode: exitCodes.usage }],
+  ["mcp-unusable", { exitCode: exitCodes.environment }],
   ["run-in-progress", { exitCode: exitCodes.failure, advice: "`turnlog resume --takeover` does so" }],
   ["conversation-exists", { exitCode: exitCodes.usage }],
   ["store-corrupted", { exitCode: exitCodes.integrity }],

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { meant } from "../base/options.ts";
-import { addressIn, type Configuration, pathIn, readData, readWhole, shownFile } from "../config/configuration.ts";
+import { addressIn, pathIn, shownFile } from "../config/config-paths.ts";
+import type { Configuration } from "../config/configuration.ts";
 import { type ConfigFiles, findConfig, namedConfig } from "../config/find-config.ts";
 import type { PriceOptions } from "../conversation/prices.ts";
 import { UsageError } from "./exit-codes.ts";
@@ -14,6 +15,9 @@ type Source =
   | { readonly from: "flag" | "env" | "file"; readonly name: string }
   | { readonly from: "default"; readonly name: null };
 
+/** The address of a store, and what decided it. */
+type Given = Source & { readonly url: string };
+
 /** The values that a command works with: of its options, else of the environment, else of the configuration, else the defaults. */
 export type Settings = {
   /** The environment, for the configuration's keys. */
@@ -25,7 +29,7 @@ export type Settings = {
   /** The whole configuration, its code included: for a command that asks for an engine. */
   readonly whole: () => Promise<Configuration | null>;
   /** The address of the store, and what decided it. */
-  readonly store: () => Source & { readonly url: string };
+  readonly store: () => Given;
   /** The address of a name in `stores`; any other text as it is. */
   readonly addressOf: (text: string) => Promise<string>;
   /** The price file of the options, else of the configuration. */
@@ -45,28 +49,57 @@ type Surroundings = {
 
 export function createSettings(options: SettingsOptions, { env, cwd, readsOnly }: Surroundings): Settings {
   const files = once(() => filesFor(options, { env, cwd }));
-  const data = once(() => onFiles(files(), (found) => readData(found, cwd)));
-  const whole = once(async () => onFiles(files(), (found) => readWhole(found, cwd)));
-  let loaded: Configuration | null = null;
-  const applied = (): Configuration | null => (readsOnly ? data() : loaded);
+  const data = once(async () => {
+    const found = files();
+    return found === null || found.json === null ? null : (await reader()).readData(found, cwd);
+  });
+  const whole = once(async () => {
+    const found = files();
+    return found === null ? null : (await reader()).readWhole(found, cwd);
+  });
   const given = storeGiven(options, env);
+  const isNeeded = given === null || isName(given.url);
+  /** What this command reads of it by itself; thrown only where something of it is asked for. */
+  let read: Loaded = { configuration: null };
+  const applied = (): Configuration | null => {
+    if ("error" in read) throw read.error;
+    return read.configuration;
+  };
   const store = once(() => storeOf(given, applied));
   return {
-    ...{ variables: env, files, whole, store },
+    ...{ variables: env, files, store },
     async ready() {
       // A mistyped --config is an error even if the command needs nothing of it.
       if (options.config !== undefined) files();
-      if (!readsOnly && (given === null || isName(given.url))) loaded = await whole();
+      if (readsOnly || isNeeded) read = await loaded(readsOnly ? data : whole);
     },
-    addressOf: async (text) => (isName(text) ? storeNamed(readsOnly ? data() : await whole(), text) : text),
+    async whole() {
+      const configuration = await whole();
+      if (!readsOnly) read = { configuration };
+      return configuration;
+    },
+    addressOf: async (text) => (isName(text) ? storeNamed(await (readsOnly ? data() : whole()), text) : text),
     prices: (asked) => (asked.prices === undefined ? { ...pricesIn(applied()), ...asked } : asked),
     unreadCode() {
+      if (!readsOnly || store().from !== "default") return null;
       const code = files()?.code ?? null;
-      if (!readsOnly || code === null || store().from !== "default") return null;
-      return /\bstores?\b/.test(readFileSync(code, "utf8")) ? shownFile(code, cwd) : null;
+      return code !== null && /\bstores?\b/.test(readFileSync(code, "utf8")) ? shownFile(code, cwd) : null;
     },
   };
 }
+
+type Loaded = { readonly configuration: Configuration | null } | { readonly error: unknown };
+
+async function loaded(load: () => Promise<Configuration | null>): Promise<Loaded> {
+  try {
+    return { configuration: await load() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Loaded only where there is a configuration, because its checks know blocks and providers' secrets. */
+const reader = () => import("../config/configuration.ts");
 
 /** The default is made at the first call, and stays. */
 function once<Value>(make: () => Value): () => Value {
@@ -77,9 +110,6 @@ function once<Value>(make: () => Value): () => Value {
   };
 }
 
-const onFiles = <Value>(files: ConfigFiles | null, read: (files: ConfigFiles) => Value): Value | null =>
-  files === null ? null : read(files);
-
 function filesFor({ config }: SettingsOptions, { env, cwd }: Pick<Surroundings, "env" | "cwd">): ConfigFiles | null {
   const named = config ?? (env["TURNLOG_CONFIG"] || undefined);
   if (named === undefined) return findConfig(cwd);
@@ -89,8 +119,6 @@ function filesFor({ config }: SettingsOptions, { env, cwd }: Pick<Surroundings, 
     `${named} does not exist: ${config === undefined ? "TURNLOG_CONFIG" : "--config"} takes the path of a configuration`,
   );
 }
-
-type Given = Source & { readonly url: string };
 
 function storeGiven({ store }: SettingsOptions, env: Surroundings["env"]): Given | null {
   if (store !== undefined) return { url: store, from: "flag", name: "--store" };

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { messageOf } from "../base/error-message.ts";
 import { engineNamed } from "../config/build-engine.ts";
 import { isEngine, isFileName } from "../config/check-config.ts";
+import type { Configuration } from "../config/configuration.ts";
 import { loadModule } from "../config/load-module.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
@@ -41,6 +42,17 @@ async function engineOfModule(loaded: unknown, path: string): Promise<Engine> {
   throw new UsageError(
     `another copy of turnlog made the engine of ${path}: run that copy's command, with npx turnlog in its project`,
   );
+}
+
+/**
+ * The name of the engine of a command that got no `--stack`: the configuration's `engine`, else its only engine, else its only provider; null
+ * if that is not clear.
+ */
+export function defaultEngine(configuration: Configuration | null): string | null {
+  const { engine, engines = {}, providers = {} } = configuration?.config ?? {};
+  if (engine !== undefined) return engine;
+  const names = Object.keys(engines).length > 0 ? Object.keys(engines) : Object.keys(providers);
+  return names.length === 1 ? (names[0] ?? null) : null;
 }
 
 /** A module's engine, without its context; its codecs; and what makes the context of a run, or null. */

@@ -5,7 +5,8 @@ import { buildProvider, type Variables } from "./build-provider.ts";
 import { isEngine, isProvider } from "./check-config.ts";
 import type { EngineSettings, ProviderSettings } from "./config.ts";
 import { ConfigError, inFile, isOfCheck } from "./config-error.ts";
-import { type Configuration, pathIn } from "./configuration.ts";
+import { pathIn } from "./config-paths.ts";
+import type { Configuration } from "./configuration.ts";
 
 /** The engine of a name: a module that exports it, or what such a module would export. */
 export type NamedEngine =
@@ -63,7 +64,11 @@ async function engineOfSettings(
  *
  * @throws {ConfigError} if it cannot be made.
  */
-async function providerNamed(configuration: Configuration, name: string, variables: Variables): Promise<Provider> {
+export async function providerNamed(
+  configuration: Configuration,
+  name: string,
+  variables: Variables,
+): Promise<Provider> {
   const entry = configuration.config.providers?.[name];
   const key = `providers.${name}`;
   // The check of the configuration has seen that it is one or the other.

@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
-import { isAbsolute, join, relative, resolve } from "node:path";
 import { messageOf } from "../base/error-message.ts";
 import { objectOf } from "../base/json.ts";
 import { kindOf, meant } from "../base/options.ts";
-import { sqliteFile } from "../stores/sqlite/address.ts";
 import { checkConfig, isEngine } from "./check-config.ts";
 import type { TurnlogConfig } from "./config.ts";
 import { ConfigError } from "./config-error.ts";
+import { shownFile } from "./config-paths.ts";
 import type { ConfigFiles } from "./find-config.ts";
 import { loadModule } from "./load-module.ts";
 
@@ -84,12 +83,6 @@ async function codeOf(path: string, file: string): Promise<Part> {
   return { file, config: checkConfig(file, exported) };
 }
 
-/** The file as the user would name it. */
-export function shownFile(path: string, from: string): string {
-  const near = relative(from, path);
-  return near === "" || near.startsWith("..") || isAbsolute(near) ? path : near;
-}
-
 const groups = ["stores", "providers", "engines"] as const;
 
 function configurationOf({ folder }: ConfigFiles, parts: readonly Part[]): Configuration {
@@ -138,12 +131,3 @@ function checkNames({ config, fileOf }: Configuration): void {
         mustBe(`engines.${name}.otherProviders.${each}`, other, names, "add it to providers");
   }
 }
-
-/** An address with its path made absolute: the configuration's paths are relative to its folder. */
-export function addressIn({ folder }: Pick<Configuration, "folder">, address: string): string {
-  const path = sqliteFile(address)?.path;
-  if (path === undefined || isAbsolute(path)) return address;
-  return `sqlite:${join(folder, path)}${address.slice("sqlite:".length + path.length)}`;
-}
-
-export const pathIn = ({ folder }: Pick<Configuration, "folder">, path: string): string => resolve(folder, path);

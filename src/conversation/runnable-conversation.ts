@@ -75,6 +75,17 @@ export class RunnableConversation extends ReadableConversation {
     return result as RunResult<Output> | null;
   }
 
+  /** @internal The same as parts while they happen, for pages: it never begins a run. */
+  resumed<Context>(
+    engine: Engine<Context, unknown>,
+    ...[options = {}]: WithContext<Context, ResumeOptions<Context>>
+  ): AsyncIterable<RunPart> {
+    const [engineOptions, runOptions] = checkedRun("resume", engine, options);
+    return iterateParts((onPart, signal) =>
+      resumeConversation(this.#stream, engineOptions, { ...runOptions, onPart, signal }),
+    );
+  }
+
   /**
    * Gives up a run that was cut off, without an engine: its effects stay, and every call gets an answer. Returns the run's id; null if
    * no run is open.

@@ -243,14 +243,24 @@ export const importedStored = z.strictObject({
 /** `turnlog import` */
 export const importDocument = z.union([copyDocument, importedChats, importedStored]);
 
-/** `turnlog export` into a file; a bundle on stdout is its own document. */
-export const exportDocument = z.strictObject({
+const exportedBundle = z.strictObject({
   file: z.string(),
   conversations: list(conversation),
   streams: count,
   events: count,
   isRedacted: z.boolean(),
 });
+
+const exportedSpans = z.strictObject({
+  file: z.string(),
+  conversations: list(conversation),
+  spans: count,
+  hasContent: z.boolean(),
+});
+export type SpansWritten = z.infer<typeof exportedSpans>;
+
+/** `turnlog export` into a file, of a bundle or (`--otlp`) of spans; a bundle on stdout is its own document. */
+export const exportDocument = z.union([exportedBundle, exportedSpans]);
 
 /** `turnlog store backup` and `restore` */
 export const backupDocument = z.strictObject({

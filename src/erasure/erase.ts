@@ -18,7 +18,7 @@ import {
 import { fencesFor, isFenced, operatorOf } from "./fences.ts";
 import { bereftForkIn, blobStreamsIn, type ErasurePlan, mustErase } from "./plan.ts";
 import type { ErasureReceipt } from "./receipt.ts";
-import { countsOf, type Outcome, receiptOf } from "./receipt-of.ts";
+import { countsOf, type Outcome, receiptOf, wasRewritten } from "./receipt-of.ts";
 import { refused } from "./refused.ts";
 import { searchFiles, textsOf } from "./search-files.ts";
 
@@ -85,7 +85,7 @@ export async function erase(
     if (!(await isAt(store, id, head)))
       throw refused(`${id} is not what it was when the erasure was planned: plan again`);
   await checkAllowed(store, plan);
-  const { keepStored = false, vacuum = false, onSearch } = reason;
+  const { keepStored = false, onSearch } = reason;
   const { deleteStored } = erasing;
   const provider = deleteStored === null || keepStored ? null : await deleteAll(store, plan, deleteStored);
   const order = orderOf(provider?.plan ?? plan, reason);
@@ -100,7 +100,7 @@ export async function erase(
     const search = async (): Promise<Outcome["search"]> =>
       (texts && (await searchFiles(store, texts, onSearch))) ?? "no-files";
     const about = { keepsStored: keepStored, provider: provider?.deleted ?? null };
-    return finish(log, await mustRead(store, order.orderId), { ...erasing, ...about, vacuum, search });
+    return finish(log, await mustRead(store, order.orderId), { ...erasing, ...about, search });
   });
 }
 
@@ -114,7 +114,7 @@ export async function resumeErasure(log: EventLog, orderId: string, erasing: Era
   const order = await mustRead(log.store, orderId);
   if (order.isRefused) throw refused(`the order ${orderId} was refused, and nothing was erased: plan again`);
   const notSearched = log.store.files === undefined ? "no-files" : "not-searched";
-  const about = { keepsStored: false, provider: null, vacuum: false, search: async () => notSearched };
+  const about = { keepsStored: false, provider: null, search: async () => notSearched };
   return toContinue(orderId, () => finish(log, order, { ...erasing, ...about }));
 }
 
@@ -187,9 +187,13 @@ async function deleteAll(store: EventStore, plan: ErasurePlan, deleteStored: Non
   return { plan: { ...plan, conversations, lines }, deleted };
 }
 
-function orderOf(plan: ErasurePlan, { by, ground, ticket, kept = "skeleton" }: ErasureReason): ErasureOrdered {
+function orderOf(
+  plan: ErasurePlan,
+  { by, ground, ticket, kept = "skeleton", vacuum = false }: ErasureReason,
+): ErasureOrdered {
   return {
     ...{ orderId: randomId("era"), by, ground, ticket: ticket ?? null, kept },
+    ...(vacuum ? { vacuum } : {}),
     conversations: [
       ...plan.conversations.map(({ id, head, stored }) => ({ id, head: { ...head }, stored })),
       ...plan.lines.map(({ id, head, stored, places, blockIds, blobs }) => ({
@@ -209,7 +213,6 @@ async function refuse(log: EventLog, order: ErasureOrder, reason: string): Promi
 
 type Finishing = Erasing &
   Pick<Outcome, "keepsStored" | "provider"> & {
-    readonly vacuum: boolean;
     readonly search: () => Promise<Outcome["search"]>;
   };
 
@@ -241,13 +244,14 @@ async function finish(log: EventLog, order: ErasureOrder, finishing: Finishing):
   for (const { id } of left) forgetNames(store, conversationStream(id));
   if (result.status === "conflict")
     return stop(log, order, { reason: `${result.stream} was written to meanwhile`, finishing });
-  const scrub = (await store.scrub?.({ force: finishing.vacuum })) ?? null;
+  const scrubbed = (await store.scrub?.({ force: order.vacuum === true && !wasRewritten(order) })) ?? null;
   const search = await finishing.search();
   const others = result.projections.filter((name) => !finishing.projections.has(name));
   const finished = await appendMade(log, erasureStream(orderId), {
     async make() {
       // Another process may have continued the order meanwhile, and the counts include what it did.
       const newest = await mustRead(store, orderId);
+      const scrub = scrubbed && { ...scrubbed, isRewritten: scrubbed.isRewritten || wasRewritten(newest) };
       const done = { at: new Date(clock()).toISOString(), ...countsOf(result, newest), scrub };
       const receipt = await receiptOf(store, newest, { done, search, provider, keepsStored, others });
       return { type: "ErasureFinished", version: 1, data: { receipt } };

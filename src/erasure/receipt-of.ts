@@ -82,13 +82,21 @@ function leftOf(
   return left;
 }
 
+/** What earlier attempts of an order did, by its newest receipt; null if it has none. */
+function doneBefore({ receipt }: ErasureOrder): ErasureReceipt["done"] | null {
+  const before = receipt === null ? null : erasureReceiptSchema.safeParse(receipt);
+  return before?.success === true ? before.data.done : null;
+}
+
+/** Whether an earlier attempt rewrote the store's files as a whole. */
+export const wasRewritten = (order: ErasureOrder): boolean => doneBefore(order)?.scrub?.isRewritten === true;
+
 /** The counts of a continued order include all its attempts, because what was emptied before stays empty. */
 export function countsOf(
   { removedEvents, snapshots, rows }: Extract<ErasureResult, { status: "erased" }>,
   order: ErasureOrder,
 ) {
-  const before = order.receipt === null ? null : erasureReceiptSchema.safeParse(order.receipt);
-  const earlier = before?.success === true ? before.data.done : { blobEvents: 0, snapshots: 0, rows: 0 };
+  const earlier = doneBefore(order) ?? { blobEvents: 0, snapshots: 0, rows: 0 };
   let [events, lines] = [0, 0];
   for (const { head, places } of order.conversations) {
     if (places === undefined) events += head.revision + 1;

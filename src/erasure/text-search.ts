@@ -3,6 +3,7 @@ import { blobsNamed, readBlob } from "../log/codec/blobs.ts";
 import { decodeData } from "../log/codec/data.ts";
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import { refused } from "./refused.ts";
+import { TextIndex } from "./text-index.ts";
 
 /** Below this length a text occurs by chance. */
 const bytesMin = 8;
@@ -11,7 +12,7 @@ const maxEvents = 10_000;
 
 /** Finds texts in contents: as they are, and as JSON inside of JSON, as in the arguments of a call. */
 export class TextSearch {
-  readonly #needles: readonly string[];
+  readonly #needles: TextIndex;
   readonly #isUnlimited: boolean;
   readonly #events = new Set<string>();
 
@@ -22,7 +23,7 @@ export class TextSearch {
       throw refused(
         `a text of less than ${bytesMin} bytes may occur by chance: name its block, or say that all are meant (--all)`,
       );
-    this.#needles = needles;
+    this.#needles = new TextIndex(needles);
     this.#isUnlimited = isUnlimited;
   }
 
@@ -36,14 +37,10 @@ export class TextSearch {
   }
 
   matches(content: string): boolean {
-    if (this.#isSaidIn(content)) return true;
+    if (this.#needles.isIn(content)) return true;
     // Arguments of calls are kept as the model wrote them.
     const isEscaped = content.includes("\\u") || content.includes("\\/");
-    return isEscaped && this.#isSaidIn(content.replace(escapes, fromEscape).replace(escapedSlashes, "/"));
-  }
-
-  #isSaidIn(content: string): boolean {
-    return this.#needles.some((needle) => content.includes(needle));
+    return isEscaped && this.#needles.isIn(content.replace(escapes, fromEscape).replace(escapedSlashes, "/"));
   }
 
   /** Whether a text occurs in the content of a line, or in a long text that the line refers to. */

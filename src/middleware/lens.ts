@@ -2,6 +2,7 @@ import { anything, checkFunction, kindOf, optionsOf, required } from "../base/op
 import { unwatched } from "../base/unwatched.ts";
 import { Block } from "../domain/block.ts";
 import type { ConversationId } from "../domain/ids.ts";
+import type { DeltaRule } from "../engine/stack/deltas.ts";
 import { defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 import { createView, type ViewedPlace } from "./view.ts";
 
@@ -22,11 +23,13 @@ export type LensDefinition = {
   readonly hide: (block: Block, place: LensPlace) => Block;
   /** Returns the client's form of a block of the answer. `hide` of it should give what the model said. */
   readonly restore?: (block: Block, place: LensPlace) => Block;
+  /** The same for the texts of an answer while they arrive, as in `defineMiddleware`. Without it, readers see the model's form until the end. */
+  readonly deltas?: DeltaRule;
 };
 
 const lensOptions = optionsOf<LensDefinition>({
   ...{ name: anything, version: anything },
-  ...{ hide: required<LensDefinition["hide"]>(checkFunction), restore: checkFunction },
+  ...{ hide: required<LensDefinition["hide"]>(checkFunction), restore: checkFunction, deltas: checkFunction },
 });
 
 /**
@@ -41,16 +44,19 @@ const lensOptions = optionsOf<LensDefinition>({
  */
 export function lens(definition: LensDefinition): Layer {
   lensOptions.checkNames("lens", definition);
-  const { name, version, hide, restore = (block: Block) => block } = definition;
+  const { name, version, hide, restore = (block: Block) => block, deltas } = definition;
   lensOptions.checkValues(`lens '${name}': `, definition);
   const view = createView<null>(null, {
     hide: (block, place) => ({ form: blockOf(`lens '${name}': hide`, hide(block, placeOf(place))), known: null }),
     restore: (said, place) => blockOf(`lens '${name}': restore`, restore(said, placeOf(place))),
   });
-  return defineMiddleware({ name, version }, (next) => async (turn, ctx) => {
-    const shown = view.show(turn, ctx);
-    return shown.restore(await next(shown.turn));
-  });
+  return defineMiddleware(
+    { name, version, ...(deltas === undefined ? {} : { deltas }) },
+    (next) => async (turn, ctx) => {
+      const shown = view.show(turn, ctx);
+      return shown.restore(await next(shown.turn));
+    },
+  );
 }
 
 /** Lists the earlier blocks lazily, because most lenses look only at the block itself. */

@@ -8,7 +8,7 @@ import type { AskedApproval, OpenRun } from "./open-run.ts";
 /** What a run waits for: a call, or (`doubt`) a layer's effect. */
 export type Waiting = {
   /**
-   * `approval`: a person has to decide whether the call may begin. `doubt`: it had begun when its process ended, and its outcome is unknown.
+   * `approval`: a person has to decide whether the call may begin. `doubt`: it had begun when its process ended, or its tool cannot know its outcome.
    * `external`: its result comes from outside the engine.
    */
   readonly kind: "approval" | "doubt" | "external";

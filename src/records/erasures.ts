@@ -21,6 +21,8 @@ const erasureOrderedSchema = z.strictObject({
   ground: erasureCodeSchema,
   ticket: erasureCodeSchema.nullable(),
   kept: z.enum(["skeleton", "digests"]),
+  /** The store's files are rewritten as a whole afterwards, even if nothing requires it. */
+  vacuum: z.exactOptional(z.literal(true)),
   conversations: z
     .array(
       z.strictObject({

@@ -19,7 +19,7 @@ export const exportMadeSchema = z.strictObject({
   /** Null for all conversations at that time. */
   conversations: z.array(conversationIdSchema).nullable(),
   isRedacted: z.boolean(),
-  /** For a bundle, the SHA-256 in its last line, which identifies the file. Null for a redacted page. */
+  /** For a bundle, the SHA-256 in its last line, which identifies the file. Null for a redacted page, and for spans. */
   sha256: z.string().nullable(),
   /** For a copy, the id of the other store. */
   storeId: z.string().nullable(),

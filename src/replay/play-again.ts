@@ -119,6 +119,7 @@ function otherEngine({ engine, clock, routes, policies }: Stage, run: RecordedRu
     },
     learned: new Map(),
     observers: [],
+    tracing: null,
     onInDoubt: null,
     // Nobody is asked: what people decided is in the recorded results.
     ...{ approvals: null, onApproval: null },

@@ -151,6 +151,7 @@ async function replayRun(
     newId: (prefix) => `${prefix}_${"0".repeat(16)}`,
     learned: new Map(),
     observers: [],
+    tracing: null,
   };
   const journal = new Journal(
     turns,

@@ -1,6 +1,3 @@
-import { billConversations } from "../conversation/bill.ts";
-import { reportCaches } from "../conversation/cache.ts";
-import { searchConversations } from "../conversation/search.ts";
 import { createEventLog } from "../log/codec/event-log.ts";
 import type { Envelope, EventStore } from "../log/ports/event-store.ts";
 import { codecs } from "../providers/codecs.ts";
@@ -33,8 +30,10 @@ function readingStore(events: EventStore): StudioStore {
   const log = createEventLog(events, { clock: Date.now, newEventId: () => "" });
   return {
     ...{ events, log, codecs },
-    bill: (options) => billConversations(events, options ?? {}),
-    cache: (options) => reportCaches(events, options ?? {}),
-    search: (text, options) => searchConversations(log, text, options ?? {}),
+    // What the first page does not need is loaded when it is asked for.
+    bill: async (options) => (await import("../conversation/bill.ts")).billConversations(events, options ?? {}),
+    cache: async (options) => (await import("../conversation/cache.ts")).reportCaches(events, options ?? {}),
+    search: async (text, options) =>
+      (await import("../conversation/search.ts")).searchConversations(log, text, options ?? {}),
   };
 }

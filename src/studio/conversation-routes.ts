@@ -1,16 +1,10 @@
 import { Hono } from "hono/tiny";
-import { blameReport } from "../conversation/blame-report.ts";
-import { diffRevisions } from "../conversation/diff.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
-import { blameDocumentOf } from "../documents/blame-document.ts";
 import { storedEventDocument } from "../documents/stored-event.ts";
-import { differenceDocumentOf } from "../documents/turn-documents.ts";
 import { whyDocumentOf } from "../documents/why-document.ts";
 import { conversationStream } from "../domain/ids.ts";
 import { sentRequest } from "../engine/planning/recorded-request.ts";
-import { biographyDocument } from "./biography-document.ts";
 import { bodyDocument } from "./body-document.ts";
-import { changedTexts } from "./changed-texts.ts";
 import { RefusedError } from "./failures.ts";
 import { rowFilter } from "./filter-rows.ts";
 import { findable, findRevision } from "./find-revision.ts";
@@ -21,7 +15,6 @@ import type { Prices } from "./prices.ts";
 import { listIn, pageOf, placeIn, revisionIn, wholeOf } from "./query.ts";
 import { stackDocument } from "./stack-document.ts";
 import { stepAt } from "./step-at.ts";
-import { timeDocument } from "./time-document.ts";
 import { Verifications } from "./verifications.ts";
 
 type Store = Pick<TurnlogStore, "log" | "codecs"> & {
@@ -70,12 +63,15 @@ export function conversationRoutes(store: Store): Hono {
 
   routes.get("/time/:revision", async (context) => {
     const { reel } = await held(context);
+    // A page without a server loads what a view needs when it is opened.
+    const { timeDocument } = await import("./time-document.ts");
     return context.json(timeDocument(reel, revisionIn(context, reel.rows.length)));
   });
 
   routes.get("/block/:block", async (context) => {
     const { reel } = await held(context);
     const id = context.req.param("block");
+    const { biographyDocument } = await import("./biography-document.ts");
     const story = await biographyDocument(log, reel, id);
     if (story !== null) return context.json(story);
     throw new RefusedError(404, "not-found", { message: `no block of ${reel.id} has the id ${id.slice(0, 80)}` });
@@ -108,6 +104,8 @@ export function conversationRoutes(store: Store): Hono {
     const { reel, fold } = await held(context);
     const { from, n } = pageOf(context, 100);
     const only = context.req.query("block") ?? null;
+    const { blameReport } = await import("../conversation/blame-report.ts");
+    const { blameDocumentOf } = await import("../documents/blame-document.ts");
     const document = await fold.at(revisionIn(context, reel.rows.length), async (place) =>
       blameDocumentOf(place, await blameReport(log, place, only)),
     );
@@ -124,6 +122,9 @@ export function conversationRoutes(store: Store): Hono {
     const last = reel.rows.length - 1;
     const to = Math.min(last, wholeOf(context.req.query("to"), "to", last));
     const from = Math.min(last, wholeOf(context.req.query("base"), "base", Math.max(0, to - 1)));
+    const { diffRevisions } = await import("../conversation/diff.ts");
+    const { differenceDocumentOf } = await import("../documents/turn-documents.ts");
+    const { changedTexts } = await import("./changed-texts.ts");
     const place = (revision: number) => ({ conversation: reel.id, revision });
     const changes = await diffRevisions(log, place(from), place(to));
     const document = { from: changes.from, to: changes.to, ...differenceDocumentOf(changes) };

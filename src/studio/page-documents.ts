@@ -1,4 +1,5 @@
 import type { Actor } from "../domain/actor.ts";
+import type { WhatIfChoices } from "./what-if-documents.ts";
 
 /*
  * What the studio's page reads beyond the documents of commands. The page imports these types, so both sides change together.
@@ -13,6 +14,10 @@ export type StoreDocument = {
   readonly isWritable: boolean;
   /** Under which name decisions are recorded, and the module of the engine that goes on with runs; null if the studio only reads. */
   readonly writing: { readonly as: string; readonly stack: string } | null;
+  /** The stacks to ask what would have been; null without one. */
+  readonly whatIf: WhatIfChoices | null;
+  /** The file of a report of the regression lab; null without one. */
+  readonly report: string | null;
   /** Whether texts are masked. */
   readonly isRedacted: boolean;
   readonly version: string;

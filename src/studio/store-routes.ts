@@ -7,7 +7,7 @@ import { conversationIdSchema, conversationOfStream, conversationStream } from "
 import type { EventStore } from "../log/ports/event-store.ts";
 import { chainOf } from "./chains.ts";
 import { RefusedError } from "./failures.ts";
-import { Misses } from "./misses.ts";
+import type { Misses } from "./misses.ts";
 import type { ChainsDocument, ChangesDocument } from "./page-documents.ts";
 import { pricesFrom } from "./prices.ts";
 import { listIn, wholeOf } from "./query.ts";
@@ -21,7 +21,7 @@ const mostChains = 40;
 export function storeRoutes(store: Store, { prices }: { readonly prices: string | undefined }): Hono {
   const { events } = store;
   const chains = new Chains(events);
-  const misses = new Misses(events);
+  let misses: Misses | null = null;
   const pricesOfStudio = pricesFrom(prices);
   const routes = new Hono();
   routes.get("/conversations", async (context) => {
@@ -78,6 +78,8 @@ export function storeRoutes(store: Store, { prices }: { readonly prices: string 
   });
   routes.get("/misses", async (context) => {
     const { since } = context.req.query();
+    // A page without a server loads this when it is asked for.
+    misses ??= new (await import("./misses.ts")).Misses(events);
     return context.json(await misses.document(since === undefined ? null : since, await pricesOfStudio()));
   });
   routes.get("/changes", async (context) => context.json(await changesAfter(events, context.req.query("after"))));

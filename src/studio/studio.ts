@@ -1,12 +1,16 @@
 import { Hono } from "hono/tiny";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
+import { auditRoutes } from "./audit-routes.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
 import { failureAnswer, RefusedError } from "./failures.ts";
 import { HeldConversations } from "./held-conversations.ts";
 import { inboxRoutes } from "./inbox-routes.ts";
+import type { LabReport } from "./lab-report.ts";
 import type { StoreDocument } from "./page-documents.ts";
 import { pricesFrom } from "./prices.ts";
 import { storeRoutes } from "./store-routes.ts";
+import type { WhatIf } from "./what-if.ts";
+import { whatIfRoutes } from "./what-if-routes.ts";
 import type { Writing } from "./writing.ts";
 
 /** A file of the page. */
@@ -33,6 +37,10 @@ export type StudioParts = {
   readonly isRedacted?: boolean;
   /** Without it, the studio only reads. */
   readonly writing?: Writing;
+  /** Other stacks, to ask what would have been. */
+  readonly whatIf?: WhatIf;
+  /** What the regression lab found. */
+  readonly report?: LabReport;
 };
 
 /** A handler of Web-standard requests. */
@@ -41,12 +49,14 @@ export type Studio = { readonly fetch: (request: Request) => Promise<Response> }
 /** The routes of the studio over a store. */
 export function studioOver(
   { store, access, address = "a store", prices }: StudioOptions,
-  { file = async () => null, version = "", isRedacted = false, writing }: StudioParts,
+  { file = async () => null, version = "", isRedacted = false, writing, whatIf, report }: StudioParts,
 ): Studio {
   const held = new HeldConversations(store.log, { isRedacted });
   const about: StoreDocument = {
     ...{ address, isRedacted, version, prices: prices ?? null, isWritable: writing !== undefined },
     writing: writing === undefined ? null : { as: writing.as, stack: writing.stack },
+    whatIf: whatIf?.choices ?? null,
+    report: report?.file ?? null,
   };
   const app = new Hono();
   app.use(async (context, next) => {
@@ -61,7 +71,10 @@ export function studioOver(
   app.get("/api/store", (context) => context.json(about));
   app.route("/api", storeRoutes(store, { prices }));
   app.route("/api", inboxRoutes(store, { conversations: held, writing: writing ?? null }));
+  const asking = { conversations: held, whatIf: whatIf ?? null, report: report ?? null };
+  app.route("/api", whatIfRoutes(asking));
   const { log, codecs } = store;
+  app.route("/api/audit", auditRoutes(store, { isRedacted, address }));
   app.route("/api/c/:id", conversationRoutes({ log, codecs, conversations: held, prices: pricesFrom(prices) }));
   app.all("/api/*", () => {
     throw new RefusedError(404, "not-found", { message: "there is no such part of the studio" });

@@ -4,6 +4,7 @@ import type { ChatFold } from "./chat-fold.ts";
 import type { Activity } from "./chat-hub.ts";
 import type { ChatWatch } from "./chat-watch.ts";
 import type { UiChunk } from "./ui-chunk.ts";
+import { answerIdOf } from "./ui-messages.ts";
 import type { UiStep } from "./ui-steps.ts";
 import { UiStream } from "./ui-stream.ts";
 
@@ -14,6 +15,8 @@ export type AnswerReader = {
   readonly asked: string | null;
   /** What the page shows of it already. */
   readonly known?: readonly UiStep[];
+  /** Another answer on the page that this request has changed: its run was ended. */
+  readonly changed?: string | null;
   /** The time, as ISO text. */
   readonly now: () => string;
   /** Aborts when the reader has left. */
@@ -25,40 +28,47 @@ export type AnswerReader = {
  * was sent to the newest state, so that nothing waits for a slow reader, and nothing is sent twice.
  */
 export async function* answerChunks(reader: AnswerReader): AsyncGenerator<readonly UiChunk[]> {
-  const { watch, activity, asked, known, now, left } = reader;
+  const { watch, activity, asked, known, changed: other = null, now, left } = reader;
   const stream = new UiStream(known);
-  const gone = abortOf(left);
+  let seen = watch.dataCount;
   while (!left.aborted) {
     const { changed } = watch;
-    const { isOver } = activity;
+    // Once a later message is being answered, this answer is complete.
+    const isOver = activity.isOver || watch.isPast(asked);
     try {
-      if (isOver) await watch.upToNow();
+      if (activity.isOver) await watch.upToNow();
     } catch (error) {
       yield failed(codeOf(error));
       return;
     }
     const answer = watch.answerTo(asked);
-    const chunks = answer === null ? [] : stream.show(answer, isOver);
+    const data = watch.dataSince(seen);
+    seen = watch.dataCount;
+    const chunks = [...data, ...(answer === null ? [] : stream.show(answer, isOver))];
     if (isOver) {
-      yield [...chunks, ...endingOf(watch.fold, activity, now())];
+      yield [...chunks, ...otherAnswer(other), ...nextAnswer(watch, asked), ...endingOf(watch.fold, activity, now())];
       return;
     }
     if (chunks.length > 0) yield chunks;
-    else await Promise.race([changed, activity.over, gone]);
+    // The end of the activity is a change, too. A reader that has left goes with the next one.
+    else await changed;
   }
 }
 
-const abortOf = (signal: AbortSignal): Promise<null> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve(null);
-    signal.addEventListener("abort", () => resolve(null), { once: true });
-  });
+/** A stream is one message: a page that shows a later question, too, asks for the stream of its answer. */
+function nextAnswer(watch: ChatWatch, asked: string | null): readonly UiChunk[] {
+  if (!watch.isPast(asked)) return [];
+  return [
+    { type: "data-next-answer", data: { messageId: answerIdOf(watch.fold.asked() ?? "start") }, transient: true },
+  ];
+}
+
+const otherAnswer = (messageId: string | null): readonly UiChunk[] =>
+  messageId === null ? [] : [{ type: "data-turn-changed", data: { messageId }, transient: true }];
 
 /** How an answer ended, or that it waits. */
 function endingOf(fold: ChatFold, { failure }: Activity, now: string): readonly UiChunk[] {
-  // How a run ended is in the log; what else is thrown, such as a store that is down, is not.
-  const isRecorded = failure instanceof RunFailedError || failure instanceof RunCancelledError;
-  if (failure !== null && !isRecorded) return failed(codeOf(failure));
+  if (failure !== null && !isInLog(failure)) return failed(codeOf(failure));
   if (fold.waiting(now).length > 0) return [{ type: "finish", finishReason: "tool-calls" }];
   const { end } = fold;
   switch (end?.type) {
@@ -82,3 +92,7 @@ const failed = (code: string): readonly UiChunk[] => [
 ];
 
 const codeOf = (error: unknown): string => (error instanceof TurnlogError ? String(error.code) : "internal");
+
+/** How a run ended is in the log; what else is thrown, such as that the store is down, is not. */
+export const isInLog = (failure: unknown): boolean =>
+  failure instanceof RunFailedError || failure instanceof RunCancelledError;

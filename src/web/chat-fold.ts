@@ -56,7 +56,7 @@ export class ChatFold {
     return this.#client.run;
   }
 
-  /** How the newest run ended, unless another one has begun since. */
+  /** How the newest run that has ended did; null if none has. */
   get end(): RunEnd | null {
     return this.#end;
   }
@@ -90,7 +90,7 @@ export class ChatFold {
       if (recorded.actor.kind === "engine") this.#hidden.add(event.data.block.id);
       else this.#isBegun = false;
     }
-    if (event.type === "RunStarted" || event.type === "RunResumed") [this.#isBegun, this.#end] = [true, null];
+    if (event.type === "RunStarted") this.#isBegun = true;
     if (event.type === "InferenceRequested" && !isAside(frame)) {
       this.#request = { runId: runId ?? "", frame: frame ?? "0", attempt: event.data.attempt };
       this.#answer = [];
@@ -132,6 +132,11 @@ export class ChatFold {
     const { run, committed } = this.#client;
     const { blocks } = run === null ? committed : run.turns.base;
     return blocks.some((block) => block.id === id);
+  }
+
+  /** The same for messages that wait, too. */
+  knows(id: string): boolean {
+    return this.has(id) || this.#client.run?.pending.some((block) => block.id === id) === true;
   }
 
   #lastAsked(blocks: readonly Block[]): string | null {

@@ -107,29 +107,15 @@ export class ChatHub {
 
 async function runInTurn(watch: ChatWatch, { parts, isResumption }: Running): Promise<void> {
   for (;;) {
-    const { changed } = watch;
     try {
       for await (const part of parts()) watch.take(part);
       return;
     } catch (error) {
       if (!(error instanceof RunInProgressError)) throw error;
-      await untilFree(watch, error.runId, changed);
+      await watch.upToNow();
+      // Until the log says that the run has ended, or it is time to ask again whether its owner lives.
+      await watch.until(() => watch.fold.run?.id !== error.runId || watch.fold.run.owner === null, askAgainMs);
       if (isResumption && watch.fold.run?.id !== error.runId) return;
     }
   }
-}
-
-/** Until the log says that the run has ended, or it is time to ask again whether its owner lives. */
-async function untilFree(watch: ChatWatch, runId: string, first: Promise<null>): Promise<void> {
-  const again = Promise.withResolvers<null>();
-  const timer = setTimeout(() => again.resolve(null), askAgainMs);
-  const state = { isDue: false };
-  void again.promise.then(() => (state.isDue = true));
-  for (let next = first; !state.isDue; next = watch.changed) {
-    await Promise.race([next, again.promise]);
-    const { run } = watch.fold;
-    if (watch.isFailed || (run !== null && run.id === runId && run.owner !== null)) continue;
-    break;
-  }
-  clearTimeout(timer);
 }

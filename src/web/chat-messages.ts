@@ -27,7 +27,7 @@ export function blockOf({ id }: Conversation, fold: ChatFold, pageId: string): B
   const named = blockIdSchema.safeParse(pageId);
   let at = named.success ? named.data : keyedBlockId(id, pageId, 0);
   for (let edits = 0; edits < maxEdits; edits += 1) {
-    if (fold.has(at)) return at;
+    if (fold.knows(at)) return at;
     at = keyedBlockId(id, editKey(at), 0);
   }
   throw noConversation();

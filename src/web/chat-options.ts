@@ -1,4 +1,4 @@
-import { isJsonObject } from "../base/json.ts";
+import { isJsonObject, objectOf } from "../base/json.ts";
 import { anything, checkFunction, checkWhole, choiceOf, kindOf, optionsOf, required, textOf } from "../base/options.ts";
 import type { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { type Actor, actorSchema, isCaller } from "../domain/actor.ts";
@@ -30,6 +30,8 @@ export type ChatOptions<Context = unknown> = {
   readonly waitUntil?: (work: Promise<unknown>) => void;
   /** Carries text that arrives to the pages that other processes serve. */
   readonly live?: LiveChannel;
+  /** Gets what the page does not: errors of `access`, of the store and of this program. By default they are warnings of the process. */
+  readonly onError?: (error: unknown) => void;
   /** What a message does to calls that wait for approval: `wait` (the default) or `deny`, as in `run`. */
   readonly onMessageWhileWaiting?: "wait" | "deny";
 };
@@ -49,7 +51,12 @@ const chatOptions = optionsOf<ChatOptions>({
   basePath: textOf("where the routes begin, such as /api/chat"),
   maxBodyBytes: checkWhole,
   waitUntil: (what, given) => checkFunction(what, given),
-  live: anything,
+  live: (what, given) => {
+    const { publish, subscribe } = objectOf(given);
+    if (typeof publish === "function" && typeof subscribe === "function") return anything(what, given);
+    throw new TypeError(`${what} is ${kindOf(given)}: give { publish, subscribe }, as docs/WEB.md shows`);
+  },
+  onError: (what, given) => checkFunction(what, given),
   onMessageWhileWaiting: choiceOf("wait", "deny"),
 });
 
@@ -62,12 +69,19 @@ export function checkedChat(options: ChatOptions): CheckedChat {
     basePath = "/api/chat",
     maxBodyBytes = maxBodyBytesDefault,
     onMessageWhileWaiting = "wait",
+    onError = warn,
     ...rest
   } = options;
   if (!basePath.startsWith("/"))
     throw new TypeError(`createChat: basePath is '${basePath}': give a path that begins with /, such as /api/chat`);
-  return { ...rest, basePath: basePath.replace(/\/+$/, ""), maxBodyBytes, onMessageWhileWaiting };
+  return { ...rest, basePath: basePath.replace(/\/+$/, ""), maxBodyBytes, onMessageWhileWaiting, onError };
 }
+
+const warn = (error: unknown): void =>
+  process.emitWarning(
+    `turnlog/web: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    "TurnlogWarning",
+  );
 
 /**
  * Checks what `access` returned; null if it refuses.

@@ -1,17 +1,18 @@
-import type { JsonValue } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json.ts";
 import type { Conversation } from "../conversation/conversation.ts";
-import { answerChunks } from "./answer-chunks.ts";
+import type { RunPart } from "../engine/stack/run-part.ts";
+import { type AnswerReader, answerChunks, isInLog } from "./answer-chunks.ts";
 import { approvalIdOf } from "./call-states.ts";
 import type { ChatFold } from "./chat-fold.ts";
 import { type Activity, type ChatHub, nothingLeft, type Watching } from "./chat-hub.ts";
 import { appendMessage, blockOf, editMessage, forgetAnswer } from "./chat-messages.ts";
 import { type ChatAccess, type CheckedChat, decider } from "./chat-options.ts";
 import { ChatRefusal, noConversation } from "./chat-refusal.ts";
+import type { ChatWatch } from "./chat-watch.ts";
 import { knownSteps } from "./known-steps.ts";
 import type { Asked, Decision } from "./read-body.ts";
 import { eventStream } from "./sse.ts";
-import { messageOf } from "./ui-messages.ts";
-import type { UiStep } from "./ui-steps.ts";
+import { answerIdOf, messageOf } from "./ui-messages.ts";
 
 type Asking = {
   readonly chat: CheckedChat;
@@ -22,6 +23,8 @@ type Asking = {
 
 /** How long after its end an answer is streamed again: a page that loaded the messages before asks for the rest of it after. */
 const replayMs = 30_000;
+/** How soon after a message its run begins. */
+const beginsWithinMs = 2_000;
 
 /** One request of somebody who was let in. */
 export class ChatRequest {
@@ -53,10 +56,14 @@ export class ChatRequest {
   /** Ends the run, in whichever process it is. */
   async stop(id: string): Promise<Response> {
     using watching = this.#watch(id);
-    await this.#known(watching);
+    const { watch } = watching;
+    const fold = await this.#known(watching);
+    // A process that has just taken a message is about to begin its run.
+    if (fold.run === null && !fold.isBegun && fold.asked() !== null)
+      await watch.until(() => watch.fold.isBegun, beginsWithinMs);
     const { actor } = this.#asking.access;
     const by = actor.kind === "import" ? ({ kind: "app" } as const) : actor;
-    const stopped = await watching.watch.conversation.cancel({ actor: by, reason: "it was stopped on the page" });
+    const stopped = await watch.conversation.cancel({ actor: by, reason: "it was stopped on the page" });
     return document({ status: stopped?.status ?? "none" });
   }
 
@@ -92,20 +99,21 @@ export class ChatRequest {
     const { message, decisions, shown, messageId } = asked;
     if (asked.isRegeneration) {
       const fold = await this.#known(watching);
-      const blockId = await forgetAnswer(conversation, { fold, messageId }, actor);
-      return this.#stream(watching, { asked: blockId, activity: this.#run(watching) });
+      // A page that names no message sends the history up to the one to answer.
+      const meant = messageId ?? message?.id ?? null;
+      const open = openAnswer(fold);
+      const blockId = await forgetAnswer(conversation, { fold, messageId: meant }, actor);
+      return this.#stream(watching, {
+        asked: blockId,
+        changed: otherThan(open, blockId),
+        activity: this.#run(watching),
+      });
     }
     if (message !== null) {
       if (message.parts.length === 0) throw new ChatRefusal(400, "input", "the message is empty");
-      const fold = await (messageId === null ? this.#begun(watching) : this.#known(watching));
-      const blockId =
-        messageId === null
-          ? await appendMessage(conversation, message, actor)
-          : await editMessage(
-              conversation,
-              { blockId: blockOf(conversation, fold, messageId), parts: message.parts },
-              actor,
-            );
+      if (messageId !== null) return this.#edit(watching, { messageId, parts: message.parts });
+      await this.#begun(watching);
+      const blockId = await appendMessage(conversation, message, actor);
       return this.#stream(watching, { asked: blockId, activity: this.#run(watching) });
     }
     if (decisions.length === 0)
@@ -115,6 +123,18 @@ export class ChatRequest {
     await this.#decide(conversation, fold, decisions);
     const known = knownSteps(shown?.["parts"]);
     return this.#stream(watching, { asked: answering, known, activity: this.#run(watching) });
+  }
+
+  async #edit(
+    watching: Watching,
+    { messageId, parts }: { readonly messageId: string; readonly parts: readonly JsonObject[] },
+  ): Promise<Response> {
+    const { conversation } = watching.watch;
+    const fold = await this.#known(watching);
+    const before = blockOf(conversation, fold, messageId);
+    const changed = otherThan(openAnswer(fold), before);
+    const asked = await editMessage(conversation, { blockId: before, parts }, this.#asking.access.actor);
+    return this.#stream(watching, { asked, changed, activity: this.#run(watching) });
   }
 
   async #decide(conversation: Conversation, fold: ChatFold, decisions: readonly Decision[]): Promise<void> {
@@ -175,9 +195,9 @@ export class ChatRequest {
     const running = hub.activity(id);
     if (running !== null) return running;
     const nowMs = chat.store.log.clock();
-    // The process that took the message may have died before a run began.
-    const isCutOff = fold.run === null ? !fold.isBegun && fold.asked() !== null : !this.#isWaiting(fold, nowMs);
-    if (isCutOff) return this.#run(watching, { isResumption: true });
+    if (fold.run !== null) return this.#isWaiting(fold, nowMs) ? null : this.#run(watching, { isResumption: true });
+    // The process that took the message died before a run began.
+    if (!fold.isBegun && fold.asked() !== null) return this.#run(watching);
     return fold.end !== null && nowMs - Date.parse(fold.endedAt) < replayMs ? nothingLeft : null;
   }
 
@@ -187,22 +207,25 @@ export class ChatRequest {
 
   #run({ watch }: Watching, { isResumption = false } = {}): Activity {
     const { hub, chat, access, request } = this.#asking;
-    const { onMessageWhileWaiting, waitUntil } = chat;
+    const { onMessageWhileWaiting, waitUntil, onError } = chat;
     const engine = typeof chat.engine === "function" ? chat.engine(request) : chat.engine;
     const { context } = access;
-    const options = { onMessageWhileWaiting, ...(context === undefined ? {} : { context }) };
-    const activity = hub.run(watch.conversation, {
-      parts: () => watch.conversation.stream<unknown, unknown>(engine, options),
-      isResumption,
+    const given = context === undefined ? {} : { context };
+    const options = { onMessageWhileWaiting, ...given };
+    const { conversation } = watch;
+    const answer = (): AsyncIterable<RunPart> => conversation.stream<unknown, unknown>(engine, options);
+    const resume = (): AsyncIterable<RunPart> =>
+      conversation.resumed<unknown>(engine, { onStackChanged: "abandon", onDiverged: "abandon", ...given });
+    const parts = isResumption ? () => resumeAndAnswer(watch, resume, answer) : answer;
+    const activity = hub.run(conversation, { parts, isResumption });
+    void activity.over.then(() => {
+      if (activity.failure !== null && !isInLog(activity.failure)) onError(activity.failure);
     });
     waitUntil?.(activity.over);
     return activity;
   }
 
-  #stream(
-    watching: Watching,
-    reading: { readonly asked: string | null; readonly activity: Activity; readonly known?: readonly UiStep[] },
-  ): Response {
+  #stream(watching: Watching, reading: Pick<AnswerReader, "asked" | "activity" | "known" | "changed">): Response {
     const left = new AbortController();
     const { clock } = this.#asking.chat.store.log;
     const chunks = answerChunks({
@@ -217,3 +240,25 @@ export class ChatRequest {
 }
 
 const document = (data: JsonValue): Response => Response.json(data, { headers: { "cache-control": "no-store" } });
+
+/** The message that the open run answers; null if none is open. */
+const openAnswer = (fold: ChatFold): string | null => (fold.run === null ? null : fold.asked());
+
+/** The answer to another message than this one. */
+const otherThan = (asked: string | null, blockId: string): string | null =>
+  asked === null || asked === blockId ? null : answerIdOf(asked);
+
+/**
+ * Goes on with the open run. A page that only looks does not ask the model again if that run fails; a run that this engine could not execute
+ * again has ended without an answer, and another one gives it.
+ */
+async function* resumeAndAnswer(
+  watch: ChatWatch,
+  resume: () => AsyncIterable<RunPart>,
+  answer: () => AsyncIterable<RunPart>,
+): AsyncIterable<RunPart> {
+  yield* resume();
+  const { end } = await watch.upToNow();
+  const isAbandoned = end?.type === "RunFailed" && (end.data.kind === "stack-changed" || end.data.kind === "diverged");
+  if (isAbandoned) yield* answer();
+}

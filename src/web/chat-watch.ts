@@ -3,10 +3,14 @@ import { isHole } from "../domain/events/recorded.ts";
 import { conversationStream } from "../domain/ids.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
 import { ChatFold } from "./chat-fold.ts";
-import { type LiveChannel, LiveLine } from "./live-channel.ts";
+import { type LiveChannel, type LiveData, LiveLine } from "./live-channel.ts";
 import { LiveText } from "./live-text.ts";
+import type { DataChunk } from "./ui-chunk.ts";
 import { answerIdOf, type Shown } from "./ui-messages.ts";
 import type { UiAnswer } from "./ui-steps.ts";
+
+/** How many things that layers and tools show are kept for readers that lag. */
+const mostData = 200;
 
 /**
  * One conversation as all pages of this process watch it: what the log has, and what arrives. Pages read its newest state as fast as they
@@ -24,6 +28,8 @@ export class ChatWatch {
   #following: AbortController | null = null;
   #isFailed = false;
   #failure: unknown = null;
+  readonly #data: DataChunk[] = [];
+  #dataCount = 0;
   #watchers = 0;
   #runs = 0;
 
@@ -36,6 +42,7 @@ export class ChatWatch {
         : new LiveLine({
             ...{ channel, conversation: conversation.id, live: this.#live },
             ...{ isRunning: () => this.#runs > 0, onPieces: () => this.#tell() },
+            onData: (data) => this.#show(data),
           });
   }
 
@@ -88,6 +95,19 @@ export class ChatWatch {
     }
   }
 
+  /** Waits until something is so, or the time is up. */
+  async until(isSo: () => boolean, ms: number): Promise<void> {
+    const late = Promise.withResolvers<null>();
+    const state = { isLate: false };
+    const timer = setTimeout(() => {
+      state.isLate = true;
+      late.resolve(null);
+    }, ms);
+    for (let { changed } = this; !isSo() && !state.isLate && !this.#isFailed; { changed } = this)
+      await Promise.race([changed, late.promise]);
+    clearTimeout(timer);
+  }
+
   begin(): void {
     this.#runs += 1;
   }
@@ -99,11 +119,28 @@ export class ChatWatch {
 
   /** A part of a run of this process. */
   take(part: RunPart): void {
+    if (part.type === "data") {
+      const data = { name: part.name, data: part.data, call: part.call?.id ?? null };
+      this.#show(data);
+      this.#line?.show(data);
+      return;
+    }
     const piece = this.#live.pieceOf(part);
     if (piece === null) return;
     this.#live.take(piece);
     this.#line?.tell(piece);
     this.#tell();
+  }
+
+  /** How many things layers and tools have shown so far. */
+  get dataCount(): number {
+    return this.#dataCount;
+  }
+
+  /** What they have shown since; of a reader that lags, the newest. */
+  dataSince(count: number): readonly DataChunk[] {
+    const since = this.#dataCount - count;
+    return since === 0 ? [] : this.#data.slice(-since);
   }
 
   get shown(): readonly Shown[] {
@@ -129,16 +166,21 @@ export class ChatWatch {
     return { id, steps: arriving.length === 0 ? steps : [...steps, arriving] };
   }
 
+  /** Whether a later message has come into the Turn, so that the answer to this one is complete. */
+  isPast(asked: string | null): boolean {
+    if (asked === null || !this.#fold.has(asked)) return false;
+    return this.answerTo(asked)?.id !== answerIdOf(this.#fold.asked() ?? "start");
+  }
+
   async #follow(signal: AbortSignal): Promise<void> {
     try {
+      let isFolded = this.#fold.revision >= 0;
       for (let rebuiltTo = -1; !signal.aborted; ) {
-        const from = this.#fold.revision + 1;
-        if (from === 0) await this.#readHistory();
+        if (!isFolded) await this.#readHistory(signal);
         const changedAt = await this.#readOn(signal, rebuiltTo);
         if (changedAt === null) return;
         // Something was skipped or erased: what was folded before may hold it.
-        rebuiltTo = changedAt;
-        this.#fold = this.#newFold();
+        [rebuiltTo, isFolded] = [changedAt, false];
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -147,9 +189,10 @@ export class ChatWatch {
     }
   }
 
-  async #readHistory(): Promise<void> {
+  async #readHistory(signal: AbortSignal): Promise<void> {
     const fold = this.#newFold();
     for await (const recorded of this.conversation.history()) fold.take(recorded);
+    if (signal.aborted) return;
     this.#fold = fold;
     this.#tellRead(fold.revision);
   }
@@ -157,12 +200,22 @@ export class ChatWatch {
   /** Reads every new event. Returns the revision after which the fold has to be made anew; null at the end. */
   async #readOn(signal: AbortSignal, rebuiltTo: number): Promise<number | null> {
     for await (const read of this.conversation.follow(this.#fold.revision + 1, signal)) {
+      // Another page may have come meanwhile, whose reading begins from here.
+      if (signal.aborted) return null;
       const isChange = isHole(read) || read.event.type === "EventSkipped" || read.event.type === "LinesErased";
       if (isChange && read.revision > rebuiltTo) return read.revision;
       if (!isHole(read)) this.#fold.take(read);
       this.#tellRead(read.revision);
     }
     return null;
+  }
+
+  #show({ name, data, call }: LiveData): void {
+    const id = call === null ? {} : { id: call };
+    this.#data.push({ type: `data-${name}`, data, ...id, transient: true });
+    this.#dataCount += 1;
+    if (this.#data.length > mostData) this.#data.shift();
+    this.#tell();
   }
 
   #newFold(): ChatFold {

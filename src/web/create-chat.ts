@@ -1,3 +1,4 @@
+import { conversationIdSchema } from "../domain/ids.ts";
 import { ChatHub } from "./chat-hub.ts";
 import { type ChatOptions, checkedAccess, checkedChat } from "./chat-options.ts";
 import { ChatRefusal, failureOf } from "./chat-refusal.ts";
@@ -43,7 +44,9 @@ export function createChat<Context>(options: ChatOptions<Context>): Chat {
       try {
         return await answered(request);
       } catch (error) {
-        return failureOf(error);
+        const answer = failureOf(error);
+        if (answer.status >= 500) chat.onError(error);
+        return answer;
       }
     },
   };
@@ -58,7 +61,7 @@ function routeOf({ method, url }: Request, basePath: string): Route | null {
   const [id = "", part, ...more] = pathname.slice(basePath.length + 1).split("/");
   if (id === "" && part === undefined)
     return method === "POST" ? { name: "send" } : method === "GET" ? { name: "list" } : null;
-  if (more.length > 0 || !/^[A-Za-z0-9_-]{1,128}$/.test(id)) return null;
+  if (more.length > 0 || !conversationIdSchema.safeParse(id).success) return null;
   if (part === undefined) return method === "GET" ? { name: "read", id } : null;
   if (part === "stream" && method === "GET") return { name: "stream", id };
   return part === "stop" && method === "POST" ? { name: "stop", id } : null;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { JsonValue } from "../base/json.ts";
 import type { LivePiece, LiveText } from "./live-text.ts";
 
 /**
@@ -17,10 +18,22 @@ export type LiveChannel = {
 
 const pieceSchema = z.strictObject({
   ...{ runId: z.string(), frame: z.string(), attempt: z.int(), output: z.int() },
-  ...{ kind: z.enum(["text", "reasoning"]), from: z.int().nonnegative(), text: z.string() },
+  ...{
+    kind: z.enum(["text", "reasoning", "call"]),
+    name: z.exactOptional(z.string()),
+    from: z.int().nonnegative(),
+    text: z.string(),
+  },
 });
+const dataSchema = z.strictObject({
+  ...{ name: z.string(), data: z.custom<JsonValue>((value) => value !== undefined), call: z.string().nullable() },
+});
+/** What a layer or a tool shows. */
+export type LiveData = z.infer<typeof dataSchema>;
+
 const tellingSchema = z.union([
   z.strictObject({ pieces: z.array(pieceSchema) }),
+  z.strictObject({ shown: dataSchema }),
   /** A process begins to listen, and asks for what it has missed. */
   z.strictObject({ isAsking: z.literal(true) }),
 ]);
@@ -33,6 +46,7 @@ type Listening = {
   /** Whether this process runs the conversation, so that it answers those who begin to listen. */
   readonly isRunning: () => boolean;
   readonly onPieces: () => void;
+  readonly onData: (data: LiveData) => void;
 };
 
 /** One conversation's part of a channel. A channel that fails is not used any more: pages get whole blocks then. */
@@ -58,6 +72,10 @@ export class LiveLine {
     this.#say({ pieces: [piece] });
   }
 
+  show(shown: LiveData): void {
+    this.#say({ shown });
+  }
+
   leave(): void {
     const ending = this.#end;
     this.#end = null;
@@ -67,7 +85,12 @@ export class LiveLine {
   #hear(text: string): void {
     const told = tellingOf(text);
     if (told === null) return;
-    const { live, isRunning, onPieces } = this.#listening;
+    const { live, isRunning, onPieces, onData } = this.#listening;
+    if ("shown" in told) {
+      // The process that shows it has shown it to its own pages.
+      if (!isRunning()) onData(told.shown);
+      return;
+    }
     if ("isAsking" in told) {
       const pieces = isRunning() ? live.pieces() : [];
       if (pieces.length > 0) this.#say({ pieces: [...pieces] });

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../base/json.ts";
+import { conversationIdSchema } from "../domain/ids.ts";
 import { file, image, text } from "../domain/make-block.ts";
 import { ChatRefusal } from "./chat-refusal.ts";
 
@@ -20,7 +21,7 @@ export type Asked = {
 export type Decision = { readonly approvalId: string; readonly approved: boolean; readonly reason: string | null };
 
 const bodySchema = z.looseObject({
-  id: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "a conversation id is 1 to 128 letters, digits, _ or -"),
+  id: conversationIdSchema,
   messages: z.array(z.unknown()).default([]),
   trigger: z.enum(["submit-message", "regenerate-message"]).default("submit-message"),
   messageId: z.string().min(1).nullish(),
@@ -48,7 +49,9 @@ export async function readBody(request: Request, maxBytes: number): Promise<Aske
   const said = { id, isRegeneration: trigger === "regenerate-message", messageId: messageId ?? null };
   const nothing = { ...said, message: null, decisions: [], shown: null };
   if (messages.length === 0) return nothing;
-  const last = messageSchema.safeParse(messages.at(-1));
+  // A page answers questions about calls in the message that it names, also if a later one waits for its turn.
+  const named = messages.find((each) => isJsonObject(each) && each["id"] === messageId && each["role"] === "assistant");
+  const last = messageSchema.safeParse(said.isRegeneration ? messages.at(-1) : (named ?? messages.at(-1)));
   if (!last.success) throw malformed(last.error);
   const { id: pageId, role, parts } = last.data;
   if (role === "user") return { ...nothing, message: { id: pageId, parts: parts.flatMap(partOf) } };

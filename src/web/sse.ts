@@ -23,7 +23,10 @@ export function eventStream(chunks: AsyncIterator<readonly UiChunk[]>, onEnd: ()
     {
       async pull(controller) {
         next ??= chunks.next();
-        const given = await orSilence(next);
+        const given = await orSilence(next).catch((error: unknown) => {
+          onEnd();
+          throw error;
+        });
         if (given === null) {
           controller.enqueue(encoder.encode(": keep-alive\n\n"));
           return;

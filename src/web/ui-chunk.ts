@@ -8,10 +8,18 @@ export type UiChunk =
   | { readonly type: "text-delta" | "reasoning-delta"; readonly id: string; readonly delta: string }
   | WholeChunk
   | ToolChunk
-  | { readonly type: `data-${string}`; readonly data: JsonValue; readonly transient: true }
+  | DataChunk
   | { readonly type: "abort"; readonly reason: string }
   | { readonly type: "error"; readonly errorText: string }
   | { readonly type: "finish"; readonly finishReason: FinishReason };
+
+/** What is shown once, and is in no message. `id` is that of the call whose tool shows it. */
+export type DataChunk = {
+  readonly type: `data-${string}`;
+  readonly data: JsonValue;
+  readonly id?: string;
+  readonly transient: true;
+};
 
 type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "error" | "interrupted" | "other";
 

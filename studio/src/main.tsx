@@ -4,6 +4,8 @@ import "./styles/base.css";
 import "./styles/workspace.css";
 import "./styles/tables.css";
 import "./styles/inbox.css";
+import "./styles/audit.css";
+import "./styles/what-if.css";
 
 const bundled = bundledPage();
 if (bundled !== null) openBundledPage(bundled);

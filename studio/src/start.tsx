@@ -2,10 +2,13 @@ import { render } from "preact";
 import { listenForKeys } from "./keys.ts";
 import { followStore, stores } from "./live.ts";
 import { listenForDrops } from "./offline/dropped.ts";
+import { AuditPage } from "./pages/audit.tsx";
 import { Biography } from "./pages/biography.tsx";
 import { Conversations } from "./pages/conversations.tsx";
 import { Costs } from "./pages/costs.tsx";
 import { InboxPage } from "./pages/inbox.tsx";
+import { ReportPage } from "./pages/report.tsx";
+import { WhatIfPage } from "./pages/what-if.tsx";
 import { Workspace } from "./pages/workspace.tsx";
 import { Shell } from "./parts/shell.tsx";
 import { route } from "./route.ts";
@@ -14,11 +17,15 @@ import { applyTheme } from "./theme.ts";
 /** The page that an address names. */
 function Page() {
   const { path } = route.value;
+  const [, asked] = /^\/c\/([^/]+)\/what-if$/.exec(path) ?? [];
+  if (asked !== undefined) return <WhatIfPage key={asked} id={decodeURIComponent(asked)} />;
   const [, id, block] = /^\/c\/([^/]+)(?:\/b\/(.+))?$/.exec(path) ?? [];
   if (id !== undefined && block !== undefined)
     return <Biography key={id} id={decodeURIComponent(id)} block={decodeURIComponent(block)} />;
   if (id !== undefined) return <Workspace key={id} id={decodeURIComponent(id)} />;
   if (path === "/inbox") return <InboxPage />;
+  if (path === "/report") return <ReportPage />;
+  if (path === "/audit") return <AuditPage />;
   if (path === "/costs") return <Costs />;
   if (path === "/") return <Conversations />;
   return (

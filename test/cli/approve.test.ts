@@ -1,6 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { externalTool } from "../../src/engine/stack/tool.ts";
 import { openStore } from "../../src/open-store.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
@@ -55,4 +57,36 @@ test("what cannot be decided exits as its kind says", async () => {
     code: 1,
     stderr: expect.stringContaining("counts as denied since") as string,
   });
+});
+
+test("the result of an external tool's call is appended by the name of the tool, once", async () => {
+  const { path: cwd, file } = temporaryFolder();
+  const locate = externalTool({ name: "locate", description: "Asks where the user is.", inputSchema: z.object({}) });
+  const { tool: refund } = refunds();
+  const tools = [locate, refund];
+  const calls = calling(["locate", "{}", "c1"], ["refund", '{"amount":5}', "c2"]);
+  const engine = createEngine({ provider: scripted([calls, "You are in Ghent."]), tools });
+  const url = `sqlite:${file("turnlog.db")}`;
+  const turnlog = (...words: readonly string[]) => turnlogHere(words, { cwd });
+  const answer = ["append", "cnv_waits", "Ghent", "--as", "tool", "--call"] as const;
+  {
+    await using store = await openStore(url);
+    const conversation = store.conversation("cnv_waits");
+    await conversation.append("Where am I?");
+    expect((await conversation.run(engine)).waitingFor.map(({ kind }) => kind).toSorted()).toEqual([
+      "approval",
+      "external",
+    ]);
+  }
+  // A call that waits for approval is decided, and not answered.
+  expect(await turnlog(...answer, "refund")).toMatchObject({ code: 3 });
+  expect(await turnlog(...answer, "locate", "--json")).toMatchObject({ code: 0 });
+  expect(await turnlog(...answer, "locate")).toMatchObject({ code: 3 });
+  await using store = await openStore(url);
+  const conversation = store.conversation("cnv_waits");
+  const { waitingFor } = await conversation.run(engine);
+  for (const { blockId } of waitingFor) await conversation.deny(blockId, { actor: { kind: "user", name: "ann" } });
+  const { text, blocks } = await conversation.run(engine);
+  expect(text).toBe("You are in Ghent.");
+  expect(blocks.map((block) => block.text)).toContain("Ghent");
 });

@@ -112,6 +112,26 @@ test("a bundle is exported into a file or to stdout, and imported as it was, onc
   expect(readdirSync(file(".")).filter((name) => name.endsWith(".tmp"))).toEqual([]);
 });
 
+test("spans are written into a file or to stdout, and their options are refused elsewhere", async () => {
+  const { run, file } = place();
+  const data = readDocument(exportDocument, await run("export @last --otlp FILE:spans.json --json"));
+  const text = readFileSync(file("spans.json"), "utf8");
+  expect(data).toMatchObject({ spans: text.match(/"spanId"/g)?.length, hasContent: false });
+  expect(ok(await run("export @last --otlp -"))).toBe(text);
+  for (const [words, message] of [
+    ["export @last --otlp - --json", "already JSON"],
+    ["export @last --content", "--content is about spans"],
+    ["export @last --for langfuse", "--for is about spans"],
+    ["export @last --agent a -o FILE:b", "--agent is about spans"],
+    ["export @last --otlp FILE:a --redact", "leave out --redact"],
+    ["export @last --otlp FILE:a -o FILE:b", "leave out --output"],
+    ["export @last --otlp FILE:turnlog.db", "not a file of spans"],
+  ] as const) {
+    const { code, stderr } = await run(words);
+    expect({ words, code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(message) as string });
+  }
+});
+
 test("a cut or changed bundle is refused with its line, exits 4, and makes no store", async () => {
   const { run, file } = place();
   const text = ok(await run("export @last"));

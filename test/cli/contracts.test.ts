@@ -25,6 +25,9 @@ const lines = {
   // It goes on until it is interrupted: a test of its process reads its document.
   "reference-server": [],
   studio: [],
+  // It prints a document for each answer: its own test reads them.
+  chat: [],
+  run: ["run @new Hello --id cnv_run --config ASKING"],
   ls: ["ls", "ls -n 0 --all", "ls --waiting"],
   bill: [
     "bill",
@@ -84,10 +87,15 @@ const lines = {
   "projections quarantine": ["projections quarantine"],
   "projections retry": ["projections retry", "projections retry DEMO"],
   import: ["import FILE:talks.jsonl", "import FILE:bundle.jsonl --store sqlite:FILE:new.db"],
-  export: ["export DEMO -o FILE:out.jsonl", "export DEMO -o FILE:out.jsonl --redact"],
+  export: [
+    "export DEMO -o FILE:out.jsonl",
+    "export DEMO -o FILE:out.jsonl --redact",
+    "export DEMO --otlp FILE:spans.json",
+  ],
   copy: ["copy --to memory:"],
   erase: ["erase cnv_fork", "erase cnv_fork --apply --by dpo --ground gdpr-17 -o FILE:receipt.json", "erase"],
   "keys new": ["keys new FILE:erasure.key"],
+  config: ["config"],
   completion: ["completion bash", "completion zsh", "completion fish"],
   "store init": ["store init --print --store postgres://host/app?schema=other"],
   // It asks a server: the test of Postgres reads its document.
@@ -104,7 +112,7 @@ test("every command is among them", () => {
 const cases = Object.entries(lines).flatMap(([name, typed]) => typed.map((line) => [line, name] as const));
 
 test.each(cases)("%s --json prints one document of its contract, and nothing else", async (line, name) => {
-  const { stdout } = await run(line, "--json");
+  const { stdout } = await asJson(line);
   expect(stdout.split("\n").length, "one line").toBe(2);
   const { document } = await codeOf(name);
   const parsed = z.strictObject({ version: z.literal(1), data: document }).safeParse(JSON.parse(stdout));
@@ -115,7 +123,7 @@ test.each(cases.filter(([, name]) => !["demo", "rehearse"].includes(name)))(
   "%s prints a text that can be made of that document alone",
   async (line, name) => {
     const told = await run(line);
-    const document = z.looseObject({ data: z.unknown() }).parse(JSON.parse((await run(line, "--json")).stdout)).data;
+    const document = z.looseObject({ data: z.unknown() }).parse(JSON.parse((await asJson(line)).stdout)).data;
     const rendered: string[] = [];
     const stdout = { write: (text: string) => rendered.push(text) };
     const screen = createContext({}, { stdout, stderr: { write: () => true }, env: {} });
@@ -182,6 +190,14 @@ async function leaveWaiting(path: string): Promise<string> {
 
 const demoDocument = z.looseObject({ data: z.looseObject({ conversation: z.string() }) });
 
+/** What a line prints as JSON: run once, for both tests of it. */
+function asJson(line: string): ReturnType<typeof run> {
+  const known = printedAsJson.get(line) ?? run(line, "--json");
+  printedAsJson.set(line, known);
+  return known;
+}
+const printedAsJson = new Map<string, ReturnType<typeof run>>();
+
 /** Runs a line in a new copy of them. */
 async function run(line: string, ...more: readonly string[]) {
   const { path: cwd, file } = temporaryFolder();
@@ -194,6 +210,7 @@ async function run(line: string, ...more: readonly string[]) {
   const stack = join(import.meta.dirname, "../support/cli/demo-stack.ts");
   const typed = line
     .replaceAll("STACK", stack)
+    .replaceAll("ASKING", join(import.meta.dirname, "../support/cli/asking-stack.ts"))
     .replaceAll("FILE:", `${cwd}/`)
     .replaceAll("DEMO", demoId)
     .replaceAll("CALL", waitingCall)

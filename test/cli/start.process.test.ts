@@ -23,7 +23,7 @@ const tellHeavyFiles = `
     },
     load(url, context, next) {
       const loaded = next(url, context);
-      if (String(loaded.source).includes("node_modules/rxjs/")) tell("rxjs");
+      for (const name of ["rxjs", "zod"]) if (String(loaded.source).includes("node_modules/" + name + "/")) tell(name);
       return loaded;
     },
   });`;
@@ -44,7 +44,7 @@ test.each([["--version"], ["--help"], ["rehearse --help"]])("%s loads neither zo
 test("a command that needs them loads them, so the test above can fail", async () => {
   const options = { cwd: temporaryFolder().path, nodeArguments: importing(tellHeavyFiles) };
   const { stderr } = await turnlog(["demo", "-q"], options);
-  for (const file of ["list-turnlog", "turnlog", "ws"]) expect(stderr).toContain(`loaded ${file}\n`);
+  for (const file of ["list-turnlog", "turnlog", "ws", "zod"]) expect(stderr).toContain(`loaded ${file}\n`);
 });
 
 test("a program that imports turnlog gets what its sources export, and loads no database and nothing that starts processes", async () => {

@@ -81,6 +81,8 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["RunStarted+kept-reasoning", []],
   ["RunStarted+budget", ["again", "options", "budget"]],
   ["RunStarted+lease", ["again", "options"]],
+  ["RunStarted+trace", ["trace"]],
+  ["RunResumed+trace", ["trace"]],
   ["TurnEdited", ["base"]],
   ["InferenceRequested", ["timings"]],
   ["InferenceRequested+connection", ["timings"]],

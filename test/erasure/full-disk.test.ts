@@ -68,3 +68,35 @@ for (const [what, target] of [
       expect((await again.verify()).problems).toEqual([]);
     },
   );
+
+test("a rewrite of the file that the disk had no room for is made when the erasure is continued, and not once more after that", async () => {
+  const { path, file } = temporaryFolder();
+  const at = file("turnlog.db");
+  const events = await openSqliteStore(at);
+  const forced: boolean[] = [];
+  let isFull = true;
+  const full: ErasingStore = {
+    ...events,
+    [Symbol.asyncDispose]: () => events.close(),
+    async scrub(options = {}) {
+      forced.push(options.force === true);
+      if (isFull) throw fullDisk(at);
+      return events.scrub(options);
+    },
+  };
+  const store = new TurnlogStore(full);
+  await store.conversation("talk").append([secret, "And more."]);
+  const plan = await store.planErasure({ texts: [secret] });
+  await expect(store.erase(plan, { ...why, vacuum: true })).rejects.toThrow("turnlog erase --resume");
+  const [order] = await unfinishedErasures(events);
+  const orderId = order?.orderId ?? "";
+  isFull = false;
+  const receipts = [await store.resumeErasure(orderId), await store.resumeErasure(orderId)];
+  expect(receipts.map(({ done }) => done.scrub)).toEqual(Array(2).fill({ status: "done", isRewritten: true }));
+  expect(forced).toEqual([true, true, false]);
+  const other = await store.erase(await store.planErasure({ texts: ["And more."] }), why);
+  await store.resumeErasure(other.orderId);
+  expect(forced.slice(3)).toEqual([false, false]);
+  await events.close();
+  expect(foundIn(path, [secret])).toEqual([]);
+});

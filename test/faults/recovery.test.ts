@@ -4,12 +4,20 @@ import { interceptedBy } from "../../src/engine/run/run-options.ts";
 import type { Interceptor } from "../../src/engine/session/breakpoint.ts";
 import { createEngine, type EngineConfig } from "../../src/engine/stack/create-engine.ts";
 import type { RunResult } from "../../src/engine/stack/result.ts";
+import type { Tool } from "../../src/engine/stack/tool.ts";
 import type { EventStore } from "../../src/log/ports/event-store.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
 import { firstSeed, isLong, isRound, isTelling, seeds } from "../support/cases.ts";
 import { kindOfStop } from "../support/faults/kind-of-stop.ts";
-import { breaksOff, engineConfig, goodMorning, type Ledger, unasked } from "../support/faults/recovery-world.ts";
+import {
+  breaksOff,
+  engineConfig,
+  goodMorning,
+  type Ledger,
+  mcpLedgerTools,
+  unasked,
+} from "../support/faults/recovery-world.ts";
 import { byThinking, type Thinking, type ThinkingName, thinkingOn } from "../support/faults/thinking-providers.ts";
 import { replayed } from "../support/replayed.ts";
 import { problemsIn } from "../support/verified.ts";
@@ -38,15 +46,20 @@ type World = {
   readonly events: EventStore;
   readonly ledger: Ledger;
   readonly thinking: Thinking;
+  /** Tools of an MCP server, if the engine has such. */
+  readonly tools: readonly Tool[] | undefined;
   ids: number;
   /** Of the run that begins next. */
   runId: string;
 };
 
-const createWorld = (seed: number, name: ThinkingName): World => ({
-  ...{ seed, events: createMemoryStore(), ledger: new Map(), thinking: thinkingOn(name, seed), ids: 0 },
-  runId: run,
-});
+async function createWorld(seed: number, name: ThinkingName): Promise<World> {
+  const ledger: Ledger = new Map();
+  const tools = name === "guarded" ? await mcpLedgerTools(ledger) : undefined;
+  return {
+    ...{ seed, events: createMemoryStore(), ledger, thinking: thinkingOn(name, seed), ids: 0, runId: run, tools },
+  };
+}
 
 const [runBefore, run] = ["run_0000000000000000", "run_0000000000000001"];
 
@@ -68,9 +81,9 @@ function processOf(world: World) {
   const store = new TurnlogStore(world.events, {
     ...{ clock: () => noon, pause: async () => undefined, codecs: world.thinking.codecs },
   });
-  const { ledger, seed, thinking } = world;
+  const { ledger, seed, thinking, tools } = world;
   const config: EngineConfig = {
-    ...engineConfig(seed, ledger, thinking),
+    ...engineConfig(seed, ledger, { ...thinking, ...(tools === undefined ? {} : { tools }) }),
     clock: () => noon,
     newId: (prefix) => {
       world.ids += 1;
@@ -122,7 +135,7 @@ async function finish(world: World, gateOf: () => Interceptor): Promise<void> {
 
 /** What a run without a crash comes to, and the kinds of its stops. */
 async function uninterrupted(seed: number, name: ThinkingName) {
-  const world = createWorld(seed, name);
+  const world = await createWorld(seed, name);
   await begin(world);
   const { conversation, engine } = processOf(world);
   const { gate, seen } = crashAt(Number.POSITIVE_INFINITY);
@@ -164,7 +177,7 @@ test.each(played)(
     for (const seed of stacks) {
       const expected = await uninterrupted(seed, name);
       for (const [index, stop] of chosen(expected.stops, seed, met).entries()) {
-        const world = createWorld(seed, name);
+        const world = await createWorld(seed, name);
         await begin(world);
         const first = processOf(world);
         const outcome = await outcomeOf(first.conversation.run(first.engine, interceptedBy(crashAt(stop).gate, {})));

@@ -19,14 +19,22 @@ const saysByExample: Readonly<Record<string, RegExp>> = {
     /^the first visitor reads: We are open.* \(1 requests\)\nthe second visitor reads: We are open.* \(0 requests\)\nin the store: turnlog:…\n$/,
   "redact.ts":
     /^the tool writes to: ada@example\.com\nthe user reads: I wrote to ada@example\.com\.\nthe model read: .*I am \[email-\w+\], customer \[customer-\w+\]\..*\nrefused: content-blocked\nrequests that were sent: 2\n$/,
+  "fall-back.ts":
+    /^(It is sunny\. \(.* asked 2 times\)\n){2}server-error: "retried"\nserver-error: \{"route":"second"\}\ncircuit-open: \{"route":"second"\}\n$/,
+  "mcp.ts": /^completed Paid 5\.\nparked {2}doubt: bank_pay\nPaid 500\.\n$/,
   "own-provider.ts": /^It is "sunny" in Paris\. 18 tokens read\n2 requests verified: all sound\n$/,
   "killed.ts":
     /^the first program ended by SIGKILL, with 1 payment\nInvoice 2026-117 is paid\. \(1 payment, this program asked the model 1 time\)\n$/,
+  "tracing.ts":
+    /^invoke_agent guide .*\n {2}step 1 .*\n {4}chat scripted .*\n {4}execute_tool weather .*\n {2}step 2 .*\n {4}chat scripted .*\n$/,
   "redact-emails.ts":
     /the user reads: {2}Yes: to ada@example\.com, not to bob@example\.com\..*\n(?!.*@example).*<email-2>.*\n.* chained\n/,
 };
 
 const examples = (await readdir(join(root, "examples"))).filter((name) => name.endsWith(".ts"));
+
+/** Packages of the programs that use turnlog. */
+const besides = /^(zod|@opentelemetry\/(api|sdk-trace)|@modelcontextprotocol\/.*)$/;
 
 let folder = "";
 beforeAll(async () => {
@@ -49,6 +57,6 @@ test.each(examples)(
     const code = await readFile(join(root, "examples", example), "utf8");
     const imported = [...code.matchAll(/ from "(?!node:)([^"]*)";$/gm)].map(([, name = ""]) => name);
     expect(imported.filter((name) => entryNames.has(name)).length).toBeGreaterThan(0);
-    expect(imported.filter((name) => !entryNames.has(name) && name !== "zod")).toEqual([]);
+    expect(imported.filter((name) => !entryNames.has(name) && !besides.test(name))).toEqual([]);
   },
 );

@@ -107,6 +107,7 @@ const isTable = (value: unknown): boolean =>
 const made = "a store or a block is what makes it, and no caller calls its constructor";
 const listed = "lists what the settings take, and callers write down the settings";
 const inside = "a member that only the package itself reads, marked @internal";
+const shaped = "the shape of what OpenTelemetry's API gives, and callers pass that API";
 /** Types that declarations show and nobody outside has to write down, and why. */
 const notForUsers: ReadonlyMap<string, string> = new Map([
   ["BlockFields of Block", made],
@@ -123,6 +124,10 @@ const notForUsers: ReadonlyMap<string, string> = new Map([
   ["ConversationView of LoadedPast", inside],
   ["EngineOptions of Engine", inside],
   ["FileKind of SqliteOpenOptions", inside],
+  ["OtelContext of OpenTelemetryApi", shaped],
+  ["OtelMeter of OpenTelemetryApi", shaped],
+  ["OtelSpan of OpenTelemetryApi", shaped],
+  ["OtelTracer of OpenTelemetryApi", shaped],
   ["RowProjector of Projector", "the part of it that loads no rxjs, whose methods are its own"],
   ["RowProjector of ReadModel", "three methods of a projector, which callers do not write"],
 ]);

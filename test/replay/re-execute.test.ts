@@ -9,7 +9,14 @@ import { tool } from "../../src/engine/stack/tool.ts";
 import { scripted } from "../../src/providers/scripted/scripted.ts";
 import { reexecute } from "../../src/replay/re-execute.ts";
 import { firstSeed, seeds } from "../support/cases.ts";
-import { breaksOff, engineConfig, goodMorning, type Ledger, unasked } from "../support/faults/recovery-world.ts";
+import {
+  breaksOff,
+  engineConfig,
+  goodMorning,
+  type Ledger,
+  mcpLedgerTools,
+  unasked,
+} from "../support/faults/recovery-world.ts";
 import { byThinking, thinkingOn } from "../support/faults/thinking-providers.ts";
 import { guarded, guardOutside } from "../support/outside-guard.ts";
 import { replayed } from "../support/replayed.ts";
@@ -35,6 +42,7 @@ test.each(byThinking(stacks))(
       const workshop = createWorkshop({ codecs });
       const { conversation, store } = workshop;
       const ledger: Ledger = new Map();
+      const mcp = name === "guarded" ? { tools: await mcpLedgerTools(ledger) } : {};
       // Every time that anybody looks at the clock it is another.
       const clock = (): number => {
         workshop.clock.now += 1;
@@ -42,13 +50,13 @@ test.each(byThinking(stacks))(
       };
       for (const text of [...(breaksOff(seed) ? [goodMorning] : []), "hello", "and then?"]) {
         await conversation.append(text);
-        const engine = workshop.engine({ ...engineConfig(seed, ledger, thinkingOn(name, seed)), clock });
+        const engine = workshop.engine({ ...engineConfig(seed, ledger, { ...thinkingOn(name, seed), ...mcp }), clock });
         await conversation.run(engine).catch(() => undefined);
       }
       const done = structuredClone(ledger);
       const before = (await eventsOf(conversation)).length;
       const thinking = thinkingOn(name, seed);
-      const config = unasked(engineConfig(seed, ledger, thinking));
+      const config = unasked(engineConfig(seed, ledger, { ...thinking, ...mcp }));
       const { runs, difference } = await again(workshop, guarded(createEngine(config)));
       expect({ seed, runs, difference }).toEqual({ seed, runs: breaksOff(seed) ? 3 : 2, difference: null });
       expect({ seed, folds: (await replayed(store, conversation)).difference }).toEqual({ seed, folds: null });

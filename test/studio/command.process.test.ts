@@ -86,6 +86,9 @@ test.each([
   [["--write"], 2],
   [["--write", "--stack", "none.ts", "--as", "ann"], 3],
   [["--as", "ann"], 2],
+  [["--report", "none.jsonl"], 3],
+  [["--report", "turnlog.db"], 2],
+  [["--with", "none.ts"], 3],
   [["--wirte"], 2],
 ])("studio %j exits with %i and one sentence", async (words, code) => {
   const { path: cwd } = demoStore();

@@ -119,6 +119,7 @@ const asEngine = (ctx: LayerContext): LayerContext => ({
   infer: (asked) => ctx.infer(asked),
   canRun: (call) => ctx.canRun(call),
   offers: (tool) => ctx.offers(tool),
+  emit: (name, data) => ctx.emit(name, data),
   tool: (call) => working.run(null, () => ctx.tool(call)),
   effect: (name, work, options) => working.run(null, () => ctx.effect(name, work, options)),
 });

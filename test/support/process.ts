@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Outcome } from "./outcome.ts";
+import { createScreenReader, type ScreenReader } from "./screen-reader.ts";
 
 /** The one way in which tests start programs: none outlives the tests, however they end. */
 
@@ -54,6 +55,26 @@ export function start(program: string, words: readonly string[], options: Proces
   });
   const ended = once(child, "close").then(() => ({ code: child.exitCode, stdout: stdout(), stderr: stderr() }));
   return { child, ended, firstLine };
+}
+
+/** A program that the test types into. */
+export type Typed = Pick<ScreenReader, "readTo" | "text"> & {
+  readonly type: (text: string) => void;
+  readonly ended: Promise<number | null>;
+};
+
+/** Starts a program whose input stays open. */
+export function startTyped(program: string, words: readonly string[], options: ProcessOptions = {}): Typed {
+  const child = keep(spawn(program, words, { ...options, stdio: ["pipe", "pipe", "inherit"] }));
+  const { show, readTo, end, text } = createScreenReader();
+  child.stdout.on("data", (piece: Buffer) => {
+    show(piece.toString());
+  });
+  const ended = once(child, "close").then(() => {
+    end();
+    return child.exitCode;
+  });
+  return { readTo, text, ended, type: (typed) => child.stdin.write(typed) };
 }
 
 function textOf(stream: NodeJS.ReadableStream | null): () => string {

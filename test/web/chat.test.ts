@@ -110,6 +110,38 @@ test("a denied call is shown as denied, and the model answers what was said", as
   await expectSame(page, made.chat);
 });
 
+test("a call that was approved elsewhere with other arguments shows these", async () => {
+  await using made = await scene([call("refund", { amount: 250 }), "Done."]);
+  const page = new Page(made.chat, { id: "c1" });
+  await page.sendMessage({ text: "Refund order 17." });
+  const conversation = made.store.conversation("c1");
+  const [waiting] = (await (await conversation.at(-1)).load()).run?.waitingFor ?? [];
+  await conversation.approve(waiting?.blockId ?? "", { actor: { kind: "user", name: "bob" }, input: { amount: 50 } });
+  await page.resumeStream();
+  expect(page.messages[1]?.parts[1]).toMatchObject({ input: { amount: 50 }, approval: { approved: true } });
+  expect(JSON.stringify(page.messages[1]?.parts[1])).toContain("refunded 50");
+  await expectSame(page, made.chat);
+});
+
+test("a message with an image and a file reaches the model, and comes back to the page", async () => {
+  await using made = await scene(["A dot."]);
+  const page = new Page(made.chat, { id: "c1" });
+  const dot = { type: "file", mediaType: "image/png", url: "data:image/png;base64,AAAA" } as const;
+  const notes = {
+    type: "file",
+    mediaType: "text/plain",
+    filename: "notes.txt",
+    url: "data:text/plain;base64,AAAA",
+  } as const;
+  await page.sendMessage({ parts: [{ type: "text", text: "What is this?" }, dot, notes] });
+  expect((await made.store.conversation("c1").turn()).at(0)?.parts.map(({ type }) => type)).toEqual([
+    "text",
+    "image",
+    "file",
+  ]);
+  await expectSame(page, made.chat);
+});
+
 test("another answer takes the place of the first one, and an edited message that of the old one", async () => {
   await using made = await scene(["One.", "Two.", "Three.", "Four."]);
   const page = new Page(made.chat, { id: "c1" });
@@ -234,7 +266,43 @@ test("decisions about calls that do not wait, or by a person without a name, are
   expect((await post(made.chat, decided(id, false))).status).toBe(409);
 });
 
+test("an error of access is for the program, and the page gets no words of it", async () => {
+  const errors: unknown[] = [];
+  const failing = (): never => {
+    throw new Error("the session store is down");
+  };
+  await using made = await scene([], { access: failing, onError: (error) => void errors.push(error) });
+  const response = await ask(made.chat, "/api/chat");
+  expect(response.status).toBe(500);
+  expect(await response.text()).not.toContain("session");
+  expect(errors).toEqual([new Error("the session store is down")]);
+});
+
 test("createChat names a missing or misspelt option", () => {
   expect(() => createChat({} as never)).toThrow(TypeError);
   expect(() => createChat({ store: {}, engine: {}, access } as never)).toThrow(/store/);
+  const store = { conversation: () => undefined };
+  const engine = createEngine({ provider: scripted([]) });
+  expect(() => createChat({ store, engine, acces: access } as never)).toThrow(/did you mean 'access'/);
+  expect(() => createChat({ store, engine, access, live: { publish: () => 1 } } as never)).toThrow(/live .*subscribe/);
+});
+
+test("a page gets what tools and layers show, once, and it is in no message", async () => {
+  const counting = tool({
+    name: "count",
+    description: "Counts",
+    inputSchema: z.object({}),
+    execute: (_, { emit }) => {
+      for (const at of [1, 2, 3]) emit("progress", { at });
+      return "counted";
+    },
+  });
+  await using store = await openStore("memory:");
+  const engine = createEngine({ provider: scripted([call("count", {}), "Done."]), tools: [counting] });
+  const chat = createChat({ store, engine, access });
+  const page = new Page(chat, { id: "c1" });
+  await page.sendMessage({ text: "Count." });
+  expect(page.data).toEqual(["data-progress", "data-progress", "data-progress"]);
+  expect(page.messages[1]?.parts.filter(({ type }) => type.startsWith("data-"))).toEqual([]);
+  await expectSame(page, chat);
 });

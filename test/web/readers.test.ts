@@ -104,6 +104,17 @@ test("stop ends the run, and every page sees that", async () => {
   }
 });
 
+test("stop ends a run that has not begun yet", async () => {
+  await using made = await scene([story]);
+  const page = new Page(made.chat, { id: "c1" });
+  await made.store.conversation("c1").append("An earlier message.");
+  const stopped = page.fetch("/api/chat/c1/stop", { method: "POST" });
+  const sent = page.sendMessage({ text: "A story!" });
+  expect(await (await stopped).json()).toEqual({ status: "cancelled" });
+  await sent;
+  expect(page.texts).toEqual(["user: A story!", "assistant: "]);
+});
+
 test("a run that was cut off is taken up by the page that asks for its stream", async () => {
   const events = createMemoryStore();
   await using store = new TurnlogStore(events);
@@ -125,6 +136,20 @@ test("a message whose process died before a run began is answered for the page t
     "c1",
   );
   await page.resumeStream();
+  expect(page.texts).toEqual(["user: A story!", `assistant: ${story}`]);
+});
+
+test("a page that looks after a failure sees it, and does not ask the model again", async () => {
+  await using store = await openStore("memory:");
+  const provider = scripted([{ error: { status: 400, message: "refused" } }, story]);
+  const chat = createChat({ store, engine: createEngine({ provider, retry: { maxRetries: 0 } }), access });
+  const page = new Page(chat, { id: "c1" });
+  await page.sendMessage({ text: "A story!" });
+  const other = await Page.load(chat, "c1");
+  await other.resumeStream();
+  expect([page.status, other.status]).toEqual(["error", "error"]);
+  expect(provider.requests).toHaveLength(1);
+  await page.regenerate();
   expect(page.texts).toEqual(["user: A story!", `assistant: ${story}`]);
 });
 

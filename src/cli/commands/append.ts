@@ -1,4 +1,3 @@
-import { counted } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import { appendDocument } from "../../documents/writing.ts";
@@ -6,9 +5,9 @@ import { type Block, idOf } from "../../domain/block.ts";
 import { openCalls } from "../../domain/calls.ts";
 import type { ChatMessage } from "../../domain/chat-message.ts";
 import { type CommandInput, commandCode } from "../command.ts";
-import type { CliContext } from "../context.ts";
 import { NotFoundError, UsageError } from "../exit-codes.ts";
 import { findConversation, newConversation } from "../find.ts";
+import { begunConversation, typedText } from "../typed-text.ts";
 
 /** The author of a message, as chat APIs call it. */
 export type AppendRole = "user" | "system" | "developer" | "assistant" | "tool";
@@ -20,22 +19,22 @@ type Options = {
   readonly id?: string;
 };
 
-/** The name to type for a new conversation. */
-const begun = "@new";
-
 /** Appends one message by hand. */
 export const append = commandCode({
   document: appendDocument,
 
   async *run(context, { arguments: [name = "", typed], options }: CommandInput<Options>) {
     checkOptions(name, options);
-    const text = await textOf(context, typed);
-    const isNewConversation = name === begun;
+    const text = await typedText(context, typed);
+    const isNewConversation = name === begunConversation;
     await using store = await context.openStore(isNewConversation ? "create" : "write");
     const conversation = isNewConversation
       ? await newConversation(store, options.id)
       : await findConversation(store, name);
-    const message = await messageOf(conversation, text, options);
+    const { as, call } = options;
+    const answered = as === "tool" ? await openCall(conversation, call ?? "") : null;
+    const message: ChatMessage =
+      as === "tool" ? { role: as, content: text, tool_call_id: answered?.callId ?? "" } : { role: as, content: text };
     const before = (await conversation.head())?.revision ?? -1;
     const { key } = options;
     const { blocks, isNew } = await conversation.append(message, {
@@ -51,7 +50,7 @@ export const append = commandCode({
       key: key ?? null,
       isNewConversation,
     };
-    const revision = isNew ? await revisionOf(conversation, before + 1, block) : null;
+    const revision = isNew ? await revisionOf(conversation, before + 1, { block, settled: answered?.external }) : null;
     yield { ...about, revision, isPending: isNew && (await conversation.at(-1)).run !== null };
   },
 
@@ -67,55 +66,32 @@ export const append = commandCode({
 });
 
 function checkOptions(name: string, { as, call, id }: Options): void {
-  if (id !== undefined && name !== begun)
-    throw new UsageError(`--id names a new conversation: write ${begun} instead of '${name}'`);
+  if (id !== undefined && name !== begunConversation)
+    throw new UsageError(`--id names a new conversation: write ${begunConversation} instead of '${name}'`);
   if (as === "tool" && call === undefined)
     throw new UsageError("--as tool answers a call: name it with --call ID, by its id or the name of its tool");
   if (as !== "tool" && call !== undefined) throw new UsageError(`--call cannot go with --as ${as}: give --as tool`);
 }
 
-/** More than any message of a person; anything longer is a mistake, such as the wrong file. */
-const maxBytes = 32 * 1024 * 1024;
+/** A call that waits for an answer from outside the engine. */
+type OpenCall = {
+  readonly callId: string;
+  /** The block of the call, if a run waits for it: its result is settled, and the run makes the block. */
+  readonly external: string | null;
+};
 
-async function textOf({ stdin }: CliContext, typed: string | undefined): Promise<string> {
-  if (typed === undefined)
-    throw new UsageError("give the text to append in quotes, or - to read it from the standard input");
-  const text = typed === "-" ? await readText(stdin) : typed;
-  if (text.trim() === "") throw new UsageError("there is nothing to append: the text is empty");
-  return text;
-}
-
-/** The text of stdin, without its final line feed. */
-async function readText(stdin: CliContext["stdin"]): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of stdin) {
-    bytes += piece.length;
-    if (bytes > maxBytes)
-      throw new UsageError(
-        `the standard input is longer than ${counted(maxBytes, "byte")}: append it in several parts`,
-      );
-    pieces.push(piece);
-  }
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces)).replace(/\r?\n$/, "");
-  } catch (error) {
-    throw new UsageError("the standard input is not UTF-8 text: convert it first", { cause: error });
-  }
-}
-
-async function messageOf(conversation: Conversation, content: string, { as, call }: Options): Promise<ChatMessage> {
-  if (as !== "tool") return { role: as, content };
-  return { role: as, content, tool_call_id: await openCall(conversation, call ?? "") };
-}
-
-/** The id of a call that waits for an answer from outside the engine. */
-async function openCall(conversation: Conversation, name: string): Promise<string> {
-  const calls = openCalls((await conversation.turn()).blocks).map((block) => ({ block, callId: block.callId ?? "" }));
+async function openCall(conversation: Conversation, name: string): Promise<OpenCall> {
+  const { turn, run } = await (await conversation.at(-1)).load();
+  const waiting = new Set(run?.waitingFor.flatMap(({ kind, blockId }) => (kind === "external" ? [blockId] : [])));
+  const external = run?.calls.filter(({ id }) => id !== null && waiting.has(id)) ?? [];
+  const calls = [...external, ...openCalls(turn.blocks)].map((block) => ({ block, callId: block.callId ?? "" }));
   const byId = calls.filter(({ block, callId }) => callId === name || block.id === name);
   const found = byId.length > 0 ? byId : calls.filter(({ block }) => block.name === name);
   const [only] = found;
-  if (only !== undefined && found.length === 1) return only.callId;
+  if (only !== undefined && found.length === 1) {
+    const { block, callId } = only;
+    return { callId, external: external.includes(block) ? block.id : null };
+  }
   const named = (found.length > 1 ? found : calls).map(
     ({ block, callId }) => `${excerpt(block.name ?? "", 40)} (${callId})`,
   );
@@ -124,8 +100,16 @@ async function openCall(conversation: Conversation, name: string): Promise<strin
   throw new NotFoundError(`no open call of ${conversation.id} is called '${name}': ${others}`);
 }
 
-async function revisionOf(conversation: Conversation, from: number, block: Block): Promise<number | null> {
-  for await (const { event, revision } of conversation.events(from))
+type Recorded = { readonly block: Block; readonly settled: string | null | undefined };
+
+async function revisionOf(
+  conversation: Conversation,
+  from: number,
+  { block, settled }: Recorded,
+): Promise<number | null> {
+  for await (const { event, revision } of conversation.events(from)) {
     if (event.type === "BlockAppended" && event.data.block.id === block.id) return revision;
+    if (event.type === "ToolSettled" && event.data.blockId === settled) return revision;
+  }
   return null;
 }

@@ -4,12 +4,12 @@ import { printable } from "../../base/printable.ts";
 import type { ErasureTargets } from "../../conversation/conversation-options.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { eraseDocument } from "../../documents/erasing.ts";
+import { erasureOrderDocuments } from "../../documents/erasure-orders.ts";
 import { providersOf } from "../../engine/stack/route.ts";
 import type { ErasureReason } from "../../erasure/erase.ts";
 import { readSigningKey, signNote } from "../../erasure/note.ts";
 import type { ErasurePlan } from "../../erasure/plan.ts";
 import { receiptBegin, receiptText } from "../../erasure/receipt.ts";
-import { type ErasureOrder, erasureOrders } from "../../records/erasures.ts";
 import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
@@ -47,15 +47,18 @@ export const erase = commandCode({
       throw new UsageError("an order already names its conversations: give --resume ID alone, or only conversations");
     if (resume !== undefined && (stack !== undefined || options.keepStored === true || options.vacuum === true))
       throw new UsageError(
-        "--stack, --keep-stored and --vacuum belong to a new erasure: give --resume ID without them",
+        "--stack, --keep-stored and --vacuum belong to a new erasure: give --resume ID without them (the order says whether to rewrite the file)",
       );
     if (resume === undefined && !isNamed) {
       if (isApplied) throw new UsageError("name the conversations to erase, or an order to continue: --resume ID");
       await using store = await context.openStore("read");
-      const orders = [];
-      for await (const order of erasureOrders(store.events)) orders.push(orderOf(order));
-      orders.sort((left, right) => (left.at < right.at ? -1 : 1));
-      yield { orders, plan: null, receipt: null, file: null, isSigned: false };
+      yield {
+        orders: await erasureOrderDocuments(store.events),
+        plan: null,
+        receipt: null,
+        file: null,
+        isSigned: false,
+      };
       return exitCodes.ok;
     }
     const engine = stack === undefined ? null : await loadEngine(stack, context.settings);
@@ -195,12 +198,6 @@ function readKey(file: string, text: string) {
   } catch (cause) {
     throw new UsageError(`${file}: ${cause instanceof Error ? cause.message : "not a signing key"}`, { cause });
   }
-}
-
-function orderOf({ orderId, orderedAt: at, by, ground, ticket, conversations, receipt, isRefused }: ErasureOrder) {
-  const ended = receipt === null ? "unfinished" : receipt["finished"] === true ? "finished" : "left-over";
-  const state = isRefused ? "refused" : ended;
-  return { orderId, at, by, ground, ticket, conversations: conversations.map(({ id }) => id), state } as const;
 }
 
 const documentOf = ({ storeId, conversations, lines, proposed, exports }: ErasurePlan) => ({

@@ -1,12 +1,15 @@
 import { basename } from "node:path";
-import { grouped } from "../../base/counted.ts";
+import { counted, grouped } from "../../base/counted.ts";
 import { printableJson } from "../../base/printable.ts";
 import { bundleBegin } from "../../carry/bundle.ts";
 import { recordedBundle } from "../../carry/carry-bundle.ts";
 import { type CopySource, openStoreSource } from "../../carry/copy-source.ts";
+import { exportSpans } from "../../carry/export-spans.ts";
+import { otlpBegin } from "../../carry/otlp.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
-import { exportDocument } from "../../documents/stores.ts";
+import { exportDocument, type SpansWritten } from "../../documents/stores.ts";
 import { type ConversationId, conversationOfStream } from "../../domain/ids.ts";
+import type { TracingService } from "../../spans/span-options.ts";
 import { maskedEvent } from "../../studio/masked-event.ts";
 import { pageBegin, pageInOneFile } from "../../studio/page-in-one-file.ts";
 import { builtPage } from "../built-page.ts";
@@ -16,17 +19,30 @@ import { UsageError } from "../exit-codes.ts";
 import { findConversations } from "../find.ts";
 import { writeWholeFile } from "../whole-file.ts";
 
-type Options = { readonly output?: string; readonly html?: string; readonly redact?: boolean };
+type Options = {
+  readonly output?: string;
+  readonly html?: string;
+  readonly otlp?: string;
+  readonly redact?: boolean;
+} & SpanChoices;
+
+type SpanChoices = { readonly content?: boolean; readonly agent?: string; readonly for?: TracingService };
 
 /** Writes conversations as one bundle, with everything that they need, into a file or to stdout. */
 export const exportBundle = commandCode({
   document: exportDocument,
 
   async *run(context, { arguments: names, options }: CommandInput<Options>) {
-    const { output, html, redact: isRedacted = false } = options;
+    const { output, html, otlp, redact: isRedacted = false } = options;
+    if (otlp !== undefined) {
+      const written = await writeSpans(context, otlp, { names, options });
+      if (written !== null) yield written;
+      return;
+    }
+    refuseSpanChoices(options);
     if (html !== undefined && output !== undefined)
       throw new UsageError("--html names the file of the page: leave out --output");
-    const file = output === "-" || output === "/dev/stdout" ? undefined : output;
+    const file = isStdout(output) ? undefined : output;
     if (file === undefined && context.isJson)
       throw new UsageError("a bundle on stdout is already JSON: leave out --json, or name a file with --output");
     await using store = await context.openStore("read");
@@ -61,10 +77,56 @@ export const exportBundle = commandCode({
     yield { file, ...counts };
   },
 
-  render({ file, events, isRedacted }, { print }) {
+  render(written, { print }) {
+    if ("spans" in written) {
+      const { file, spans, hasContent } = written;
+      print(`${counted(spans, "span")} written to ${file}${hasContent ? ", with what was said" : ""}`);
+      return;
+    }
+    const { file, events, isRedacted } = written;
     print(`${grouped(events)} events written to ${file}${isRedacted ? ", their texts redacted" : ""}`);
   },
 });
+
+/** Options of spans that would be ignored without `--otlp`. */
+function refuseSpanChoices({ content, agent, for: service }: SpanChoices): void {
+  const given =
+    content === true ? "--content" : agent !== undefined ? "--agent" : service === undefined ? null : "--for";
+  if (given !== null) throw new UsageError(`${given} is about spans: name their file with --otlp`);
+}
+
+type Spans = { readonly names: readonly string[]; readonly options: Options };
+
+const isStdout = (file: string | undefined): boolean => file === "-" || file === "/dev/stdout";
+
+/** Writes the spans of conversations as OTLP/JSON; returns null if they went to stdout. */
+async function writeSpans(context: CliContext, file: string, { names, options }: Spans): Promise<SpansWritten | null> {
+  const { output, html, redact, content = false, agent, for: service } = options;
+  if (output !== undefined || html !== undefined)
+    throw new UsageError("--otlp names the file of the spans: leave out --output and --html");
+  if (isStdout(file) && context.isJson)
+    throw new UsageError("spans on stdout are already JSON: leave out --json, or name a file with --otlp");
+  if (redact === true) throw new UsageError("spans have no texts unless --content asks for them: leave out --redact");
+  await using store = await context.openStore("read");
+  const conversations = await findConversations(store, names);
+  let spans = 0;
+  const pieces = exportSpans(store, {
+    ...{ conversations, content },
+    ...(agent === undefined ? {} : { agent }),
+    ...(service === undefined ? {} : { service }),
+    onUnrecorded: (reason) => context.note(`the store did not record the export: ${reason}`),
+    onSpan(count) {
+      context.signal.throwIfAborted();
+      spans = count;
+    },
+  });
+  if (isStdout(file)) {
+    await writeOut(context, pieces);
+    return null;
+  }
+  await writeWholeFile(file, { name: "file of spans", begin: otlpBegin, pieces });
+  return { file, conversations, spans, hasContent: content };
+}
 
 const eventsIn = ({ heads }: CopySource): number => heads.reduce((sum, { head }) => sum + head.revision + 1, 0);
 

@@ -2,6 +2,7 @@ import { counted } from "../../base/counted.ts";
 import { printable } from "../../base/printable.ts";
 import type { Conversation } from "../../conversation/conversation.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
+import { counterfactualDocumentOf, isAsRecorded } from "../../documents/counterfactual-document.ts";
 import { type ReplayedDocument, replayDocument } from "../../documents/running.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { saveCounterfactual, whatIf } from "../../replay/counterfactual.ts";
@@ -10,12 +11,7 @@ import { reexecute } from "../../replay/re-execute.ts";
 import { eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext, Screen } from "../context.ts";
-import {
-  describeCounterfactual,
-  describeStepBody,
-  isAsRecorded,
-  renderCounterfactual,
-} from "../counterfactual-report.ts";
+import { describeStepBody, renderCounterfactual } from "../counterfactual-report.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision, newConversation } from "../find.ts";
 import { lastRevision, parsePlace } from "../revision.ts";
@@ -133,7 +129,7 @@ async function ask(context: CliContext, { store, conversation, to, options }: As
   return {
     document:
       body === undefined
-        ? describeCounterfactual(answer, { ...about, savedAs: saved?.id ?? null })
+        ? counterfactualDocumentOf(answer, { ...about, savedAs: saved?.id ?? null })
         : describeStepBody(answer, { ...about, step: body }),
     isSame: answer.steps.every(isAsRecorded),
   };

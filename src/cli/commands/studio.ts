@@ -1,12 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { studioDocument } from "../../documents/running.ts";
 import { type GuardOptions, guarded, newToken } from "../../studio/guard.ts";
+import { LabReport } from "../../studio/lab-report.ts";
 import { listen } from "../../studio/listen.ts";
 import { pageFiles } from "../../studio/page-files.ts";
 import { studioOver } from "../../studio/studio.ts";
+import { type NamedStack, WhatIf } from "../../studio/what-if.ts";
 import { Writing, type WritingOptions } from "../../studio/writing.ts";
 import { builtPage } from "../built-page.ts";
 import { type CommandInput, commandCode } from "../command.ts";
@@ -15,7 +18,7 @@ import { UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 import { openBundle } from "../open-bundle.ts";
 import { pricesIn } from "../price-files.ts";
-import { loadEngine } from "../stack-file.ts";
+import { codecsOf, loadEngine } from "../stack-file.ts";
 
 type Options = {
   readonly port?: number;
@@ -27,6 +30,8 @@ type Options = {
   readonly write?: boolean;
   readonly stack?: string;
   readonly as?: string;
+  readonly with?: string;
+  readonly report?: string;
 };
 
 const usualPort = 4777;
@@ -42,16 +47,27 @@ export const studio = commandCode({
     // A file that cannot be used is refused now, not on the page.
     const { prices } = context.settings.prices(options);
     await pricesIn(prices === undefined ? {} : { prices });
-    const writer = await writerOf(options, context.settings);
+    const { settings } = context;
+    const writer = await writerOf(options, settings);
+    const report =
+      options.report === undefined
+        ? {}
+        : { report: LabReport.of(options.report, await readFile(options.report, "utf8")) };
+    const [stack, other] = [await namedStack(options.stack, settings), await namedStack(options.with, settings)];
     await using opened = await storeAt(context, place, writer === null ? "read" : "write");
     const { store, address } = opened;
+    const begin = options.report === undefined ? "/" : "/report";
     const path =
-      options.conversation === undefined ? "/" : `/c/${(await findConversation(store, options.conversation)).id}`;
+      options.conversation === undefined ? begin : `/c/${(await findConversation(store, options.conversation)).id}`;
     const folder = await builtPage(context);
     const token = newToken();
     const served = studioOver(
       { store, access: () => true, address, ...(prices === undefined ? {} : { prices }) },
-      { file: pageFiles(folder), ...(writer === null ? {} : { writing: new Writing({ store, ...writer }) }) },
+      {
+        ...{ file: pageFiles(folder), ...report },
+        ...(writer === null ? {} : { writing: new Writing({ store, ...writer }) }),
+        ...(stack === null && other === null ? {} : { whatIf: new WhatIf(store.events, { stack, other }) }),
+      },
     );
     const guard = (taken: number): GuardOptions => ({ port: taken, hosts, token });
     const orNext = options.port === undefined;
@@ -87,12 +103,18 @@ async function writerOf(
   settings: CliContext["settings"],
 ): Promise<Omit<WritingOptions, "store"> | null> {
   if (!write) {
-    if (stack === undefined && as === undefined) return null;
-    throw new UsageError("--stack and --as are for a page that may answer what waits: give --write too");
+    if (as === undefined) return null;
+    throw new UsageError("--as is for a page that may answer what waits: give --write too");
   }
   if (stack === undefined || as === undefined)
     throw new UsageError("--write needs --stack FILE, whose engine goes on with runs, and --as NAME, who decides");
   return { engine: await loadEngine(stack, settings), stack, as };
+}
+
+/** The stack that a module exports; null without a module. */
+async function namedStack(file: string | undefined, settings: CliContext["settings"]): Promise<NamedStack | null> {
+  if (file === undefined) return null;
+  return { file, engine: await loadEngine(file, settings), codecs: await codecsOf(file, settings) };
 }
 
 /** A store by its address, a bundle by its path, or the store of `--store`. */

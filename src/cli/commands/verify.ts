@@ -1,13 +1,13 @@
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import * as z from "zod";
-import type { StreamProblem } from "../../audit/stream-check.ts";
-import { type VerifiedStreamName, verification } from "../../audit/verify.ts";
+import { verification } from "../../audit/verify.ts";
 import { counted } from "../../base/counted.ts";
 import { excerpt, printable } from "../../base/printable.ts";
 import { readModels } from "../../conversation/read-models.ts";
 import { bundleDocument, receiptDocument } from "../../documents/erasing.ts";
 import { verifyDocument } from "../../documents/stores.ts";
+import { isUnchecked, verifyDocumentOf } from "../../documents/verify-document.ts";
 import { headerLine, headLine, headsBegin, parseHeads, type SavedHeads } from "../../stores/saved-heads.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
@@ -67,9 +67,7 @@ export const verify = commandCode({
     const savedHeads = isSound ? (options.saveHeads ?? null) : null;
     if (savedHeads !== null) await writeHeads(savedHeads, { storeId, heads });
     else if (options.saveHeads !== undefined) context.note("heads not saved, because the store is not sound");
-    const { commandName } = context;
-    const problems = found.problems.map((problem) => ({ ...problem, next: nextStep(problem, commandName) }));
-    yield { isSound, ...found, problems, savedHeads };
+    yield verifyDocumentOf({ isSound, ...found }, { savedHeads, commandName: context.commandName });
     if (isSound) return exitCodes.ok;
     return found.problems.every(isUnchecked) ? exitCodes.failure : exitCodes.integrity;
   },
@@ -128,41 +126,6 @@ function checkOptions(names: readonly string[], { receipt, bundle, key, heads, s
       "--receipt and --bundle check a file: give them without conversations, --heads, --save-heads and --stack",
     );
 }
-
-/** The next step for a problem. */
-function nextStep(
-  { stream, conversation, revision, kind }: Pick<StreamProblem, "revision" | "kind"> & VerifiedStreamName,
-  command: string,
-): string {
-  const place = `${conversation ?? stream}@${revision}`;
-  const fork =
-    revision === 0 ? "" : `\`${command} fork ${conversation ?? stream}@${revision - 1}\` continues from before it, or `;
-  switch (kind) {
-    case "chain":
-    case "head":
-      return conversation === null
-        ? "restore a backup"
-        : `${fork}restore a backup; \`${command} cat ${place}\` shows what is there`;
-    case "unreadable":
-    case "fold":
-      return conversation === null
-        ? "restore a backup"
-        : `look at it with \`${command} cat ${place}\`; then \`${command} skip ${place} --reason …\` continues without it, or ${fork}restore a backup`;
-    case "request":
-      return `turnlog cannot prove what was sent there; \`${command} show ${place}\` and runs work as before`;
-    case "codec":
-      return "give a module that exports the provider's codec with --stack FILE";
-    case "hole":
-      return "contents that are missing without an order of erasure are damage: restore a backup";
-    case "snapshot":
-      return "reads and runs that start from it may be wrong until you delete it";
-    case "view":
-      return `\`${command} projections rebuild\` rebuilds the rows`;
-  }
-}
-
-/** Whether a problem only means that something could not be checked. */
-const isUnchecked = ({ kind }: { readonly kind: string }): boolean => kind === "codec";
 
 /** @throws {UsageError} if the file is not a complete one from `--save-heads`. */
 async function readHeads(path: string): Promise<SavedHeads> {

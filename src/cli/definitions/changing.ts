@@ -71,6 +71,43 @@ export const tryOut: CommandGroup = {
   ],
 };
 
+const stack = () =>
+  option(
+    "--stack <stack>",
+    "a name in the configuration, or a module that exports an `engine`; by default the configuration's engine",
+  );
+const model = () => option("--model <name>", "ask this model instead of the engine's").argParser(someText);
+const person = () =>
+  option("--as <name>", "who writes and decides; recorded, by default the user of this system").argParser(someText);
+
+export const askModels: CommandGroup = {
+  heading: "Ask a model:",
+  commands: [
+    {
+      name: "chat",
+      arguments: "[conversation]",
+      summary: "talk to a model, line by line; a new conversation without a name",
+      example: "chat",
+      options: [stack(), model(), person(), newId("without a conversation: ")],
+      load: async () => (await import("../commands/chat.ts")).chat,
+    },
+    {
+      name: "run",
+      arguments: "<conversation> [message]",
+      summary: "append a message and print the model's answer; @new starts a conversation, - reads standard input",
+      example: 'run @new "What is the capital of France?"',
+      options: [
+        stack(),
+        model(),
+        person(),
+        option("--key <key>", "your own name for the message: it is appended and answered once").argParser(someText),
+        newId("with @new: "),
+      ],
+      load: async () => (await import("../commands/run.ts")).run,
+    },
+  ],
+};
+
 export const change: CommandGroup = {
   heading: "Change conversations:",
   commands: [

@@ -1,3 +1,4 @@
+import { tracingServices } from "../../spans/span-options.ts";
 import type { CommandGroup } from "../command.ts";
 import { count, erasureCode, labelOption, newId, oneMore, option, timeBefore } from "../option-values.ts";
 
@@ -179,7 +180,11 @@ export const move: CommandGroup = {
       options: [
         option("-o, --output <file>", "the file to write, as a whole; by default stdout"),
         option("--html <file>", "write the studio's page with the conversations in it: one file that opens from disk"),
+        option("--otlp <file>", "write the spans of the runs as OTLP/JSON instead, as tracing makes them; - is stdout"),
         option("--redact", "replace texts by their lengths and hashes: for reading, not for import"),
+        option("--content", "with --otlp: include messages, arguments, results and texts of errors"),
+        option("--agent <name>", "with --otlp: the name of the agent, which names the spans of runs"),
+        option("--for <service>", "with --otlp: add the attributes that this service reads").choices(tracingServices),
       ],
       load: async () => (await import("../commands/export.ts")).exportBundle,
     },

@@ -103,9 +103,14 @@ export const lookAtConversations: CommandGroup = {
         option("--no-open", "only print the link; so does BROWSER=none"),
         option("--prices <file>", "a price file, as for `bill`"),
         option("--write", "let the page answer what waits; needs --stack and --as"),
-        option("--stack <file>", "with --write: a module that exports the engine that goes on with runs").argParser(
+        option(
+          "--stack <file>",
+          "a module that exports the engine: to leave layers out of it, and with --write to go on with runs",
+        ).argParser(someText),
+        option("--with <file>", "a module that exports another engine, to ask what it would have done").argParser(
           someText,
         ),
+        option("--report <file>", "begin with a report of `regress --report`").argParser(someText),
         option("--as <name>", "with --write: under whose name decisions are recorded").argParser(someText),
       ],
       load: async () => (await import("../commands/studio.ts")).studio,

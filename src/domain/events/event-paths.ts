@@ -91,6 +91,7 @@ const ownership = all(
   kept("epoch", "owner.processId", "owner.pid", "owner.startedAt", "owner.lease.storeId", "owner.lease.id"),
   named("owner.bootId", "owner.host", "owner.pidNamespace"),
   kept("stack[].name", "stack[].version", "stack[].configDigest"),
+  kept("trace.traceId", "trace.spanId", "trace.flags"),
 );
 
 const divergence = kept(

@@ -19,6 +19,15 @@ const ownerSchema = z.strictObject({
 });
 export type Owner = z.infer<typeof ownerSchema>;
 
+/** The ids that a tracer gave the span of a process's part of a run: a later part links to it. */
+const traceSchema = z.strictObject({
+  traceId: z.string().regex(/^[0-9a-f]{32}$/),
+  spanId: z.string().regex(/^[0-9a-f]{16}$/),
+  /** The trace flags of W3C's Trace Context: 1 if the span is sampled. */
+  flags: z.int().nonnegative(),
+});
+export type TraceIds = Readonly<z.infer<typeof traceSchema>>;
+
 const layerSchema = z.strictObject({ name: z.string(), version: z.string(), configDigest: configNameSchema });
 export type LayerDescription = z.infer<typeof layerSchema>;
 
@@ -112,6 +121,7 @@ export const runStarted = z.strictObject({
     options: z.exactOptional(runOptionsSchema),
     budget: z.exactOptional(budgetSchema),
     compact: z.exactOptional(compactPolicySchema),
+    trace: z.exactOptional(traceSchema),
   }),
 });
 
@@ -119,7 +129,12 @@ export const runStarted = z.strictObject({
 export const runResumed = z.strictObject({
   type: z.literal("RunResumed"),
   version: z.literal(1),
-  data: z.strictObject({ epoch: z.number().int(), owner: ownerSchema, stack: z.array(layerSchema) }),
+  data: z.strictObject({
+    epoch: z.number().int(),
+    owner: ownerSchema,
+    stack: z.array(layerSchema),
+    trace: z.exactOptional(traceSchema),
+  }),
 });
 
 /** The run stays open without an owner until these effects, whose outcome is unknown, are settled. */

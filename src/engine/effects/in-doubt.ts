@@ -50,4 +50,4 @@ export async function decideDoubts({ runId, journal, waiting }: Doubtful, engine
 }
 
 /** The text that the model or the layer gets for an effect whose outcome will never be known. */
-export const inDoubtText = "in doubt: the run was cut off while this ran; it may have taken effect";
+export const inDoubtText = "in doubt: no result came; it may have taken effect";

@@ -8,12 +8,15 @@ import { resultBlock } from "../../domain/calls.ts";
 import type { ProposedEvent } from "../../domain/events/recorded.ts";
 import { type BlockId, runIdSchema } from "../../domain/ids.ts";
 import { isMadeOfParts } from "../../domain/message-content.ts";
+import { toolKey } from "../../spans/span.ts";
 import type { PastCall, PastEffect } from "../session/run-answers.ts";
 import { engineActor, type LiveRun, newBlockId, type RunSession, record } from "../session/session.ts";
+import { emitted } from "../stack/emitted.ts";
 import type { Tool, ToolContext } from "../stack/tool.ts";
 import { inDoubtText } from "./in-doubt.ts";
 import { millisecondsSince, perform, withinTime } from "./perform.ts";
 import { isFree, type Permit, permitOf } from "./permit.ts";
+import { isToolInDoubt, settledLive } from "./tool-in-doubt.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt" | "denied";
 /** What the model gets: a text as it is, parts as parts, anything else as JSON. */
@@ -44,7 +47,7 @@ export async function runTool(session: RunSession, frame: string, call: Block, s
   const tool = session.engine.tools.find((candidate) => candidate.name === name);
   run.calls.running.add(id);
   try {
-    const asked = { ...known, tool, call, frame, signal, ctx: contextOf(session, call, signal) };
+    const asked = { ...known, tool, call, frame, signal, ctx: contextOf(session, { call, frame, signal }) };
     const permit = isFree(session, asked) ? null : await permitOf(session, asked);
     return await answerCall(session, { call, frame, resultId, tool, signal, past, permit });
   } finally {
@@ -86,8 +89,19 @@ type Beginning = CallPlace & {
   readonly permit: Permit | null;
 };
 
-/** Runs a call as the log and its permit allow, and records its result. */
+/** Runs a call as the log and its permit allow, and records its result. A call whose tool cannot know its outcome is settled first. */
 export async function answerCall(session: RunSession, beginning: Beginning): Promise<Block> {
+  try {
+    return await answerOnce(session, beginning);
+  } catch (error) {
+    if (!isToolInDoubt(error)) throw error;
+    // An app that had the call run again is not asked a second time: a person decides.
+    const isAsked = beginning.past.state === "settled";
+    return answerCall(session, { ...beginning, past: await settledLive(session, beginning, { isAsked }) });
+  }
+}
+
+async function answerOnce(session: RunSession, beginning: Beginning): Promise<Block> {
   const { call, frame, tool, past, permit, signal } = beginning;
   const { run } = session;
   const name = call.name ?? call.type;
@@ -195,6 +209,10 @@ function saveWhileOthersRun({ calls, recorder }: LiveRun): void {
   });
 }
 
+/** Runs a tool in the context of its span, so that what the tool traces is within it. */
+const inSpan = async <T>({ tracing }: LiveRun, call: Block, work: () => T): Promise<Awaited<T>> =>
+  await (tracing === null ? work() : tracing.within(toolKey(idOf(call)), work));
+
 /** Counts a call as under way until it has ended, whether or not a caller waits for it. */
 function underWay<T>({ underWay }: LiveRun["calls"], working: Promise<T>): Promise<T> {
   const end = (): void => void underWay.delete(working);
@@ -204,7 +222,7 @@ function underWay<T>({ underWay }: LiveRun["calls"], working: Promise<T>): Promi
 }
 
 /** What a tool is told, with what names the call for one that opens a conversation of its own. */
-const contextOf = ({ run, engine }: RunSession, call: Block, signal: AbortSignal): ToolContext => ({
+const contextOf = ({ run, engine }: RunSession, { call, frame, signal }: Calling): ToolContext => ({
   conversationId: run.conversationId,
   runId: runIdSchema.parse(run.id),
   blockId: idOf(call),
@@ -212,7 +230,12 @@ const contextOf = ({ run, engine }: RunSession, call: Block, signal: AbortSignal
   idempotencyKey: idOf(call),
   signal,
   context: engine.context,
+  emit: (name, data) => {
+    run.emit({ type: "data", frame, ...emitted(name, data), layer: null, call });
+  },
 });
+
+type Calling = { readonly call: Block; readonly frame: string; readonly signal: AbortSignal };
 
 async function answerOf(
   session: RunSession,
@@ -235,7 +258,12 @@ async function answerOf(
   };
   const limits = { signal, timeoutMs, tooLate: `no answer within ${timeoutMs} ms`, onLate };
   const ended = await withinTime(limits, (ends) =>
-    underWay(session.run.calls, Promise.resolve(tool.run(argumentsText, contextOf(session, call, ends)))),
+    underWay(
+      session.run.calls,
+      inSpan(session.run, call, () => tool.run(argumentsText, contextOf(session, { call, frame, signal: ends }))),
+    ),
   );
-  return ended.outcome === "ok" ? told(session, name, ended.value ?? "") : failed(session, ended.error, ended.outcome);
+  if (ended.outcome === "ok") return told(session, name, ended.value ?? "");
+  if (isToolInDoubt(ended.error) && !tool.idempotent) throw ended.error;
+  return failed(session, ended.error, ended.outcome);
 }

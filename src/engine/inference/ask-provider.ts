@@ -2,6 +2,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { isJsonObject, isNestedDeeper, type JsonValue, maxNesting } from "../../base/json.ts";
 import { blockFromJson } from "../../domain/block-json.ts";
 import type { Decision, InferenceFailedData } from "../../domain/events/inference-events.ts";
+import { requestKey } from "../../spans/span.ts";
 import { firstSaid } from "../planning/response.ts";
 import { type BreakpointEffect, intercept } from "../session/breakpoint.ts";
 import type { CallScope } from "../session/call-scope.ts";
@@ -48,9 +49,11 @@ export async function ask(
   run.emit({ type: "request-start", frame, attempt, route, decision, requestBytes });
   const { provider } = session.engine;
   const arriving = new ArrivingAnswer(session.engine.clock, { isTimed: decision.transport !== "json" });
+  const parts = partsOf(session, frame, scope);
+  const onChunk = (): void => run.tracing?.chunk(requestKey(request.inferenceId));
   let isUnderWay = false;
   const answer = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
-    responseOf(session, scope.signal, (call) =>
+    responseOf(session, { ...request, signal: scope.signal }, (call) =>
       provider.infer({
         bodyText,
         bodyWith: prepared.bodyWith,
@@ -58,7 +61,7 @@ export async function ask(
         transport: decision.transport,
         ...(provider.connection === undefined ? {} : { connection: connectionOf(run, decision) }),
         signal: call.signal,
-        onDelta: tellDeltas(session, frame, { call, arriving }),
+        onDelta: tellDeltas({ call, arriving, parts, onChunk }),
         onStarted: async (responseId, told) => {
           if (!call.isOpen()) return;
           isUnderWay = true;
@@ -67,6 +70,7 @@ export async function ask(
       }),
     ),
   );
+  if (!(answer instanceof ProviderError)) parts?.end();
   return recordAnswer(session, frame, prepared, {
     ...{ answer, arriving },
     // The server has acted on a response that it began in the background, even if waiting for it failed.
@@ -120,15 +124,18 @@ export async function answeredBefore(
   };
   if (started !== null && provider.waitFor !== undefined) {
     await run.recorder.flush();
+    const parts = partsOf(session, frame, scope);
+    const onChunk = (): void => run.tracing?.chunk(requestKey(request.inferenceId));
     const fetched = await answerOf(session, { kind: "inference", frame, request, bodyText }, () =>
-      responseOf(session, scope.signal, async (call) => {
+      responseOf(session, { ...request, signal: scope.signal }, async (call) => {
         if (provider.waitFor === undefined) throw new TypeError("this provider cannot wait for responses");
         const { responseId, cursor } = started;
-        const onDelta = tellDeltas(session, frame, { call, arriving });
+        const onDelta = tellDeltas({ call, arriving, parts, onChunk });
         const place = cursor === undefined ? {} : { cursor };
         return provider.waitFor(responseId, { signal: call.signal, settings: prepared.settings, onDelta, ...place });
       }),
     );
+    if (!(fetched instanceof ProviderError)) parts?.end();
     return recordAnswer(session, frame, prepared, { answer: fetched, arriving, ...recording });
   }
   const message = "the process that asked ended before the answer came; the server may have answered";
@@ -142,18 +149,26 @@ const connectionOf = ({ stream }: LiveRun, { lives, details }: Decision): Reques
   ...(details === undefined ? {} : { details }),
 });
 
-function tellDeltas(
-  { run }: RunSession,
-  frame: string,
-  { call, arriving }: { readonly call: ProviderCall; readonly arriving: ArrivingAnswer },
-): (delta: StreamDelta) => void {
-  const parts = new AnswerParts(frame, run.emit);
-  return (delta) => {
+/** The parts to show; null if nobody watches the run. */
+const partsOf = ({ run: { isObserved, emit } }: RunSession, frame: string, scope: CallScope): AnswerParts | null =>
+  isObserved ? new AnswerParts({ frame, emit, rules: scope.deltas }) : null;
+
+type Telling = {
+  readonly call: ProviderCall;
+  readonly arriving: ArrivingAnswer;
+  readonly parts: AnswerParts | null;
+  /** A piece of the answer has arrived. */
+  readonly onChunk: () => void;
+};
+
+const tellDeltas =
+  ({ call, arriving, parts, onChunk }: Telling) =>
+  (delta: StreamDelta): void => {
     if (!call.isOpen()) return;
     arriving.take(delta);
-    parts.take(delta);
+    if (delta.type !== "usage") onChunk();
+    parts?.take(delta);
   };
-}
 
 /** Calls the provider. Returns failures as values, because each has its own consequence. */
 async function answerOf(
@@ -171,12 +186,14 @@ async function answerOf(
 
 /** Returns the provider's response. If the provider throws anything but a `ProviderError`, the outcome is unknown. */
 async function responseOf(
-  { engine }: RunSession,
-  signal: AbortSignal,
+  { engine, run }: RunSession,
+  { signal, inferenceId }: { readonly signal: AbortSignal; readonly inferenceId: string },
   work: (call: ProviderCall) => Promise<InferenceResponse>,
 ): Promise<InferenceResponse> {
+  const traced = (call: ProviderCall): Promise<InferenceResponse> =>
+    run.tracing === null ? work(call) : run.tracing.within(requestKey(inferenceId), () => work(call));
   try {
-    const answer: unknown = await callProvider({ signal, deadlineMs: deadlineOf(engine.provider, engine) }, work);
+    const answer: unknown = await callProvider({ signal, deadlineMs: deadlineOf(engine.provider, engine) }, traced);
     if (isAnswer(answer)) return answer;
     throw new TypeError("the provider gave no response: infer must return { response }, a JSON object");
   } catch (cause) {

@@ -14,6 +14,7 @@ import { applyReaction, forgetEvicted } from "./reactions.ts";
 import type { Failed, Received } from "./record-answer.ts";
 import { countRetry, noRetries, waitToRetry } from "./retry.ts";
 import { type ChosenProvider, countStep, firstAsked, sessionOn } from "./routing.ts";
+import { shownBlock } from "./shown-text.ts";
 import type { Step } from "./step-request.ts";
 import { checkContinued } from "./suspect-answer.ts";
 
@@ -152,16 +153,17 @@ async function prepareOnAll(...planned: Planned): Promise<Prepared> {
 
 function acceptResponse(
   session: RunSession,
-  { frame, outgoing }: Step,
+  { frame, outgoing, scope }: Step,
   { request }: Prepared,
   { data, blocks }: Received,
 ): Turn {
-  const { fold, emit } = session.run;
+  const { fold, emit, isObserved, journal } = session.run;
   const entered = blocks.filter(entersTurn);
   const result = fold.turns.response(request.inferenceId);
   if (result === null) throw new Error(`the answer to ${request.inferenceId} was not applied`);
   checkContinued(session, frame, { outgoing, request, data });
-  for (const block of entered) emit({ type: "block", frame, block });
+  if (isObserved && !journal.isReplaying)
+    for (const block of entered) emit({ type: "block", frame, block: shownBlock(block, scope.deltas) });
   if (data.usage !== undefined) emit({ type: "usage", frame, usage: usageOf(data.usage) });
   if (data.failure !== undefined) throw failedResponse(data.failure);
   return result;

@@ -81,6 +81,7 @@ export function prepare(
   const declarer = aside?.actor ?? scope.instructions.at(-1)?.actor ?? engineActor;
   record(run, { type: "SettingsDeclared", version: 2, data: { digest, settings } }, declarer, frame);
   record(run, { type: "InferenceRequested", version: 1, data: request }, engineActor, frame);
+  run.tracing?.noteSettings(digest, settings);
   warnOfWholeTurns(session, decision);
   tellLostCache(session, frame, { decision, asked });
   return { request, settings, bodyText, bodyWith, shaped };
@@ -167,6 +168,7 @@ export function preparedBefore(session: RunSession, frame: string, { outgoing, r
   // The timings of the layers so far were recorded with the request.
   takeTimings(run);
   const settings = fold.view.server.settings.get(digest) ?? {};
+  run.tracing?.noteSettings(digest, settings);
   fold.apply({ event: { type: "SettingsDeclared", version: 2, data: { digest, settings } }, actor: engineActor });
   fold.apply({ event: { type: "InferenceRequested", version: 1, data: request }, actor: engineActor, frame });
   const input = withoutFirst(fold.view, outgoing, outgoing.length - request.input.blocks);

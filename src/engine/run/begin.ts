@@ -223,12 +223,14 @@ async function answerIn(stream: ConversationWriter, wanted: Wanted): Promise<Com
 /** Layers, and a caller that holds the run, see the whole Turn. Without them, only what the endpoint does not hold yet is read. */
 async function readTurn(
   stream: ConversationWriter,
-  { layers, provider }: EngineOptions,
+  { layers, provider, tracing }: EngineOptions,
   { interceptor }: Pick<RunRequest, "interceptor">,
 ): Promise<void> {
   const { committed, run } = stream.view.client;
   if (run !== null) return stream.readContents(run.turns.base.blocks);
-  if (layers.length > 0 || interceptor !== undefined) return stream.readContents();
+  // A span with content has everything that the model reads.
+  const isAllSeen = layers.length > 0 || interceptor !== undefined || tracing?.hasContent === true;
+  if (isAllSeen) return stream.readContents();
   if (provider.systemAs === "instructions") await stream.readContents(leadingSystemBlocks(committed));
   return stream.readUnsent(splitTurn(stream.view, committed, provider).input, provider.scope);
 }
@@ -244,7 +246,7 @@ async function readTurn(
 export async function resumeConversation(
   stream: ConversationWriter,
   engine: EngineOptions,
-  options: ResumeOptions & Pick<RunRequest, "interceptor"> = {},
+  options: ResumeOptions & Pick<RunRequest, "interceptor" | "onPart"> = {},
 ): Promise<RunResult | null> {
   const again = async (): Promise<RunResult | null> => {
     const { finish, mustBeFree } = await execution();

@@ -6,8 +6,10 @@ import { CallScope } from "../session/call-scope.ts";
 import { LateMisuse } from "../session/layer-watch.ts";
 import type { NamedTurn, PassedCall } from "../session/pass.ts";
 import type { LiveRun } from "../session/session.ts";
+import type { DeltaContext } from "../stack/deltas.ts";
 import { isHandler, type Layer, type LayerContext, LayerError, type Next, noHandler } from "../stack/middleware.ts";
 import { checkedTurn, type Direction, recordHandedOn } from "./handed-on.ts";
+import { layerParts } from "./layer-parts.ts";
 
 /** The tree of calls of one run: layers around the core. */
 export type Stack = {
@@ -15,6 +17,8 @@ export type Stack = {
   readonly layers: readonly Layer[];
   /** Makes one step: one or more provider calls. */
   readonly core: (frame: string, outgoing: Turn, scope: CallScope) => Promise<Turn>;
+  /** The caller's, for layers. */
+  readonly context: unknown;
   readonly contextOf: (layer: Layer, around: FrameSurroundings) => LayerContext;
   /** The newest pass of each layer and direction: the next one may be written against it. */
   readonly lastPasses: Map<string, NamedTurn>;
@@ -56,6 +60,11 @@ function runFrame(stack: WatchedStack, call: FrameCall): Promise<Turn> {
   return new LayerCall(stack, layer, call).run();
 }
 
+const deltaContext = (
+  { run: { conversationId, id: runId }, context }: Stack,
+  { frame, given }: Pick<FrameSurroundings, "frame" | "given">,
+): DeltaContext => ({ context, conversationId, runId, frame, given });
+
 const notAwaited = "returned before its call of next did: await next and return its result, or throw";
 
 // Shared, because creating an error takes longer than the rest of an idle frame.
@@ -83,6 +92,7 @@ class LayerCall implements FrameSurroundings {
   /** A misuse by the layer that has not been reported to it yet. */
   #untold: LayerError | null = null;
   #since = 0;
+  #ownMs = 0;
 
   constructor(stack: WatchedStack, layer: Layer, { depth, frame, given, outer }: FrameCall) {
     this.#stack = stack;
@@ -91,9 +101,14 @@ class LayerCall implements FrameSurroundings {
     this.frame = frame;
     this.given = given.frozen();
     this.scope = outer.within((reason) => this.#fail(reason));
+    if (layer.deltas !== undefined)
+      this.scope.deltas = [...outer.deltas, { layer: layer.name, rule: layer.deltas, ctx: deltaContext(stack, this) }];
   }
 
   async run(): Promise<Turn> {
+    const shown = layerParts({ run: this.#stack.run, layer: this.#layer, frame: this.frame });
+    const end = (error: { readonly thrown: unknown } | null): void =>
+      shown?.end({ error, ownMs: this.#ownMs, hasCalled: this.#calls.length > 0 });
     try {
       const returned = await this.#returned();
       this.#hasEnded = true;
@@ -101,8 +116,12 @@ class LayerCall implements FrameSurroundings {
       if (this.#isCalling) throw new LayerError("next-not-awaited", this.#layer.name, notAwaited);
       // The errors thrown within this call were caught.
       this.#stack.run.layers.thrown.forget();
-      return this.#handOn(returned, "response", this.frame);
+      const result = this.#handOn(returned, "response", this.frame);
+      end(null);
+      return result;
     } catch (error) {
+      if (!this.#isCalling) this.#ownMs += performance.now() - this.#since;
+      end({ thrown: error });
       const by = this.#layer.isEngine === true ? null : { layer: this.#layer.name, frame: this.frame };
       this.#stack.run.layers.thrown.note(error, by);
       throw error;
@@ -260,6 +279,7 @@ class LayerCall implements FrameSurroundings {
     const turn = checkedTurn(this.#layer.name, handed, direction);
     const { run } = this.#stack;
     const ms = Math.round((performance.now() - this.#since) * 100) / 100;
+    this.#ownMs += ms;
     const { frame: own } = this;
     run.layers.timings.push({ frame: own, layer: this.#layer.name, direction, ms, ...this.#unseen(direction) });
     const from = this.#from;

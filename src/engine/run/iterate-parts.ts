@@ -1,6 +1,6 @@
-import type { RunPart } from "../stack/run-part.ts";
+import { partUnits, type RunPart } from "../stack/run-part.ts";
 
-/** The most deltas, and UTF-16 units in them, that wait for their reader; those beyond are dropped and counted. */
+/** The most deltas and `data` parts, and UTF-16 units in them, that wait for their reader; those beyond are dropped and counted. */
 export const maxBufferedDeltas = 10_000;
 export const maxBufferedUnits = 1_000_000;
 
@@ -40,7 +40,7 @@ export async function* iterateParts(
   }
 }
 
-/** The parts that the reader has not taken yet. Only deltas are dropped: facts are few, and their blocks are in memory in any case. */
+/** The parts that the reader has not taken yet. Facts are not dropped: they are few, and their blocks are in memory in any case. */
 class PartBuffer {
   #parts: RunPart[] = [];
   #deltas = 0;
@@ -51,7 +51,7 @@ class PartBuffer {
   }
 
   add(part: RunPart): void {
-    const units = isDelta(part) ? part.text.length : null;
+    const units = partUnits(part);
     if (part.type === "usage") this.#tellUsage(part);
     else if (units === null) this.#parts.push(part);
     else if (this.#deltas < maxBufferedDeltas && this.#units + units <= maxBufferedUnits) {
@@ -86,6 +86,3 @@ class PartBuffer {
     this.#parts.push(Object.freeze({ type: "deltas-dropped", count: before + 1 } as const));
   }
 }
-
-const isDelta = (part: RunPart): part is Extract<RunPart, { readonly text: string }> =>
-  part.type === "text-delta" || part.type === "reasoning-delta" || part.type === "tool-call-delta";

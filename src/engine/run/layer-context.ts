@@ -13,6 +13,7 @@ import { requestSettings } from "../planning/request-settings.ts";
 import { derivedRandom, newBlockId, type RunSession } from "../session/session.ts";
 import type { AsideAnswer, AsideRequest } from "../stack/aside.ts";
 import type { Settings } from "../stack/codec.ts";
+import { emitted } from "../stack/emitted.ts";
 import type { EffectOptions, EffectWork, Layer, LayerContext } from "../stack/middleware.ts";
 import type { FrameSurroundings } from "./frames.ts";
 import { inferAside } from "./infer-aside.ts";
@@ -43,6 +44,7 @@ class CallContext implements LayerContext {
   readonly offers: LayerContext["offers"];
   readonly effect: LayerContext["effect"];
   readonly infer: LayerContext["infer"];
+  readonly emit: LayerContext["emit"];
   readonly #session: RunSession;
   readonly #call: FrameSurroundings;
 
@@ -110,6 +112,9 @@ class CallContext implements LayerContext {
     this.tool = (block) => {
       refuse("ctx.tool");
       return call.during(run.gate.during(runTool(session, frame, block, scope.signal)));
+    };
+    this.emit = (called, given) => {
+      run.emit({ type: "data", frame, ...emitted(called, given), layer: name, call: null });
     };
     this.canRun = (block) => block.id !== null && run.fold.turns.ownCall(block.id) !== null;
     this.offers = (tool) => session.engine.provider.codec.offeredTools(this.settings).includes(tool);

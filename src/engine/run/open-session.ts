@@ -1,5 +1,5 @@
 import type { Actor } from "../../domain/actor.ts";
-import { idOf } from "../../domain/block.ts";
+import { type Block, idOf } from "../../domain/block.ts";
 import { blockToJson } from "../../domain/block-json.ts";
 import type { BlockNames } from "../../domain/block-names.ts";
 import type { RecordedRunOptions } from "../../domain/events/run-events.ts";
@@ -10,6 +10,7 @@ import { thisProcess } from "../../log/writer/owner.ts";
 import type { ConversationView } from "../../projections/conversation-view.ts";
 import { newRunRecord, type RunRecord } from "../../projections/run-record.ts";
 import { RunTurns } from "../../projections/run-turns.ts";
+import { RunSpans } from "../../spans/run-spans.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
 import { acknowledge } from "../inference/acknowledgements.ts";
 import { learnedCapabilities } from "../planning/contexts.ts";
@@ -21,8 +22,11 @@ import { LayerWatch, ThrownErrors } from "../session/layer-watch.ts";
 import { Recorder } from "../session/recorder.ts";
 import { RunClock } from "../session/run-clock.ts";
 import { RunFold } from "../session/run-fold.ts";
+import { RunTracing } from "../session/run-tracing.ts";
 import { createCounters, type LiveRun, type RunSession } from "../session/session.ts";
-import type { EngineOptions, Observer } from "../stack/engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
+import type { RunPart } from "../stack/run-part.ts";
+import type { Tracing } from "../stack/tracing.ts";
 import { partTeller } from "./part-teller.ts";
 
 /** The parts of its conversation's writer that a run needs: the folds at the head, and the way to append. */
@@ -54,6 +58,8 @@ export type RunStart = {
     readonly journal: Journal;
     /** The record of its events. The events themselves are not kept: a run that was refused often would hold all of them. */
     readonly record: RunRecord;
+    /** The spans of its events so far; absent if it is not traced. */
+    readonly spans?: RunSpans;
     /**
      * The decisions about effects in doubt. While some are left, the run is parked and not executed. Null for a replay, which decides
      * nothing.
@@ -80,7 +86,7 @@ type Opening = {
   readonly signal: AbortSignal;
   readonly running: AbortSignal;
   readonly interceptor: Interceptor | null;
-  readonly onPart: Observer["next"] | undefined;
+  readonly onPart: ((part: RunPart) => unknown) | undefined;
   /** Called when nothing more can be recorded. */
   readonly onFailure: (error: Error) => void;
 };
@@ -96,6 +102,7 @@ export function openSession(opening: Opening): RunSession {
   const clock = new RunClock(startedAt, () => timeAfter(stream, engine.clock()));
   const fold = new RunFold({ stream, turns, record: before?.record ?? newRunRecord(runId), clock });
   let isOurs = false;
+  const tracing = tracingIn(engine, { stream, runId, turns, spans: before?.spans });
   const conversationId = conversationIdSchema.parse(conversationOfStream(stream.name));
   const recorder = new Recorder({
     ...{ stream, runId, interceptor, onFailure },
@@ -109,6 +116,7 @@ export function openSession(opening: Opening): RunSession {
       fold.applyDurable(events);
       acknowledge(session);
     },
+    onAppended: (events) => tracing?.take(events),
   });
   // A re-execution that is aborted meets no more of the log: that is not a divergence, and the run stays as it was found.
   running.addEventListener("abort", () => {
@@ -126,11 +134,33 @@ export function openSession(opening: Opening): RunSession {
     acknowledgements: { waiting: [], underWay: new Set() },
     routing: { sessions: new Map(), steps: new Map() },
     ids: createCounters(),
-    emit: partTeller(opening, { conversationId, turns, journal }),
+    ...partTeller(opening, { conversationId, turns, journal }),
+    tracing,
   };
   const session: RunSession = { run, engine, route: null, transport: transportNow(engine, stream.view) };
   run.routing.sessions.set(null, session);
   return session;
+}
+
+type TracedPlace = { readonly stream: Pick<RunStream, "name">; readonly runId: string };
+
+function tracingIn(
+  engine: EngineOptions,
+  { turns, spans, ...place }: TracedPlace & { readonly turns: RunTurns; readonly spans: RunSpans | undefined },
+): RunTracing | null {
+  const { tracing, clock: now } = engine;
+  if (tracing === null) return null;
+  const outgoing = (frame: string): readonly Block[] => turns.given(frame).blocks;
+  return new RunTracing({ tracing, spans: spans ?? spansOf(tracing, { ...place, ...engine }), outgoing, now });
+}
+
+/** The fold of the spans of a run, before its first event. */
+export function spansOf(
+  tracing: Tracing,
+  { stream, runId, context }: TracedPlace & Pick<EngineOptions, "context">,
+): RunSpans {
+  const conversationId = conversationOfStream(stream.name) ?? stream.name;
+  return new RunSpans({ conversationId, runId }, tracing.spansOf({ conversationId, runId, context }));
 }
 
 /** Records the result of a tool that ended after the run was aborted. */

@@ -73,13 +73,16 @@ const defaultAppendMs = 5_000;
 type Waits = { readonly graceMs: number; readonly appendMs: number };
 
 async function park({ session, ended }: OngoingRun, { graceMs, appendMs }: Waits): Promise<void> {
-  const { id: runId, recorder, calls } = session.run;
+  const { id: runId, recorder, calls, tracing } = session.run;
   const [isLeft] = await Promise.all([
     within(appendMs, recorder.park(new RunParkedError(runId))),
     within(graceMs, Promise.allSettled([ended, ...calls.underWay])),
   ]);
   // After an append that does not answer, nothing can be recorded either.
-  if (isLeft !== true) return;
+  if (isLeft !== true) {
+    tracing?.close();
+    return;
+  }
   const event: ProposedEvent["event"] = { type: "RunParked", version: 1, data: { blockIds: [] } };
   const entries = [...recorder.takeUnwritten(), { event, actor: engineActor, runId, frame: "0" }];
   // If this fails, the run stays as its log has it: the owner's lease ends with the store.
@@ -87,6 +90,7 @@ async function park({ session, ended }: OngoingRun, { graceMs, appendMs }: Waits
     appendMs,
     recorder.recordEnd(entries).catch(() => undefined),
   );
+  tracing?.close();
 }
 
 /** The result of the work; undefined if it takes longer. */

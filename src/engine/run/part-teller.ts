@@ -1,41 +1,36 @@
 import { isAside } from "../../domain/frame.ts";
 import { freezeAll } from "../../domain/freeze-all.ts";
 import type { LiveRun } from "../session/session.ts";
-import type { EngineOptions, Observer } from "../stack/engine.ts";
+import type { EngineOptions } from "../stack/engine.ts";
 import type { RunPart } from "../stack/run-part.ts";
-import { outsideOfRuns } from "./run-queue.ts";
+import { type Sink, sinkOf } from "./sink.ts";
 
 type Watched = {
   readonly engine: Pick<EngineOptions, "observers">;
-  readonly onPart: Observer["next"] | undefined;
+  readonly onPart: ((part: RunPart) => unknown) | undefined;
   readonly beginning: { readonly runId: string; readonly before: { readonly isAnsweredOnly?: true } | null };
 };
 
 /**
- * Passes parts to the observers; errors that they throw do not affect the run. While the log answers there is nothing new to show; the
+ * Passes parts to the observers. While the log answers there is nothing new to show; the
  * first new part comes after the current state of the run.
  */
 export function partTeller(
   { engine, onPart, beginning: { runId, before } }: Watched,
   { conversationId, turns, journal }: Pick<LiveRun, "conversationId" | "journal"> & Pick<LiveRun["fold"], "turns">,
-): LiveRun["emit"] {
-  const observers = onPart === undefined ? engine.observers : [...engine.observers, { next: onPart }];
-  // Nothing to make or freeze.
-  if (observers.length === 0) return () => undefined;
+): Pick<LiveRun, "emit" | "isObserved"> {
+  const sinks: readonly Pick<Sink, "take">[] = [
+    ...new Set(engine.observers.map(sinkOf)),
+    // The reader of a stream has a buffer of its own.
+    ...(onPart === undefined ? [] : [{ take: onPart }]),
+  ];
+  if (sinks.length === 0) return { emit: () => undefined, isObserved: false };
   let sequence = 0;
   const tell = (part: RunPart): void => {
     const place = Object.freeze({ conversationId, runId, sequence });
     sequence += 1;
     freezeAll(part);
-    for (const observer of observers) {
-      try {
-        // An observer may be an async function, and fail later.
-        const taken = outsideOfRuns(() => observer.next(part, place));
-        if (taken instanceof Promise) taken.catch(() => undefined);
-      } catch {
-        // Deltas are best effort; the log has the facts.
-      }
-    }
+    for (const sink of sinks) sink.take(part, place);
   };
   let isTold = before === null;
   let isOver = false;
@@ -43,7 +38,7 @@ export function partTeller(
   const early: RunPart[] = [];
   // Only decided calls are answered then: nothing of the log is met again.
   const isReplaying = (): boolean => before?.isAnsweredOnly !== true && journal.isReplaying;
-  return (part) => {
+  const emit = (part: RunPart): void => {
     // Requests of layers beside the conversation are not part of the answer.
     if (isOver || ("frame" in part && isAside(part.frame))) return;
     isOver = isLast(part);
@@ -58,6 +53,7 @@ export function partTeller(
     for (const met of early.splice(0)) tell(met);
     tell(part);
   };
+  return { emit, isObserved: true };
 }
 
 /** A tool may go on after its run has ended. */

@@ -13,8 +13,8 @@ import { engineWith } from "../stack/adjusted-engine.ts";
 import { type Budget, recordedBudget } from "../stack/budget.ts";
 import { type Mode, modes } from "../stack/chain-policy.ts";
 import type { SummaryOptions } from "../stack/compact-policy.ts";
-import { type AnyEngine, checkedEngine, type EngineOptions } from "../stack/engine.ts";
-import { checkMode } from "../stack/engine-checks.ts";
+import { type AnyEngine, checkedEngine, type EngineOptions, type Observer } from "../stack/engine.ts";
+import { checkedList, checkMode, checkObserver } from "../stack/engine-checks.ts";
 import { checkUnknownOutcome } from "../stack/own-effects.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { checkToolChoice, type RunSettings, runSettings } from "../stack/run-settings.ts";
@@ -38,6 +38,8 @@ export type RunOptions = {
   readonly onStackChanged?: "abandon" | "throw";
   /** How to react if the layers do not repeat what a run that was cut off did; throws by default. */
   readonly onDiverged?: "abandon" | "throw";
+  /** Get the parts of the run, besides those of the engine. */
+  readonly observers?: readonly Observer[];
   /** Takes a run from an owner that may still be alive: what that owner does from then on is lost. */
   readonly takeover?: boolean;
 };
@@ -109,17 +111,19 @@ export type WithContext<Context, Options> = unknown extends Context
 
 /** How the oldest exchanges are summarised between two runs. */
 export type SummariseOptions<Context = unknown> = SummaryOptions &
-  Pick<AnswerOptions<Context>, "signal" | "whileRunning" | "takeover" | "budget" | "context">;
+  Pick<AnswerOptions<Context>, "signal" | "whileRunning" | "takeover" | "budget" | "context" | "observers">;
+
+const observers = checkedList(checkObserver, "write observers: [{ next }]");
 
 const summariseOptions = optionsOf<SummariseOptions>({
   ...{ keep: anything, summary: anything, signal: checkSignal, whileRunning: choiceOf("wait", "throw") },
-  ...{ takeover: checkFlag, budget: anything, context: anything },
+  ...{ takeover: checkFlag, budget: anything, context: anything, observers },
 });
 
 const resumeOptions = optionsOf<ResumeOptions>({
   ...{ signal: checkSignal, whileRunning: choiceOf("wait", "throw") },
   ...{ onStackChanged: choiceOf("abandon", "throw"), onDiverged: choiceOf("abandon", "throw") },
-  ...{ takeover: checkFlag, context: anything, output: anything },
+  ...{ takeover: checkFlag, context: anything, output: anything, observers },
 });
 
 const answerOptions = optionsOf<AnswerOptions>({
@@ -160,7 +164,8 @@ export function checkedRun<Options extends Partial<AnswerOptions>>(
   }
   const budget = options.budget === undefined ? engine.budget : recordedBudget(where, options.budget);
   const asked = { context: options.context ?? context, output: options.output ?? output };
-  const given = { ...engine, chain, budget, ...asked };
+  const watching = [...engine.observers, ...(options.observers ?? [])];
+  const given = { ...engine, chain, budget, ...asked, observers: watching };
   const recorded = recordedOptions(where, options, given);
   // Throws before anything begins if the provider does not support an option.
   engineWith(given, recorded);

@@ -1,43 +1,29 @@
 import { innerSignal } from "../../base/abort.ts";
-import { messageOf } from "../../base/error-message.ts";
 import { openCalls } from "../../domain/calls.ts";
-import type { Owner, RunStatus } from "../../domain/events/run-events.ts";
+import type { Owner, RunStatus, TraceIds } from "../../domain/events/run-events.ts";
 import type { Turn } from "../../domain/turn.ts";
 import { randomId } from "../../log/codec/ids.ts";
 import { countBrought } from "../../projections/answers.ts";
 import { waitingIn } from "../../projections/waiting.ts";
-import { compactAfter, compactBefore } from "../compaction/compaction.ts";
-import { type AskModel, summarisingOnce } from "../compaction/summary.ts";
 import type { Doubts } from "../effects/in-doubt.ts";
-import { inferStep } from "../inference/infer.ts";
-import { contextLookup, type Step } from "../inference/step-request.ts";
+import type { Step } from "../inference/step-request.ts";
 import { requestSettings, settingsName } from "../planning/request-settings.ts";
 import type { Interceptor } from "../session/breakpoint.ts";
-import {
-  type CancelRequest,
-  RunCancelledError,
-  RunFailedError,
-  RunWaits,
-  type Thrower,
-  throwIfCancelled,
-} from "../session/errors.ts";
-import { isRefusal, type UnstorableEvent } from "../session/recorder.ts";
+import { type CancelRequest, RunWaits, throwIfCancelled } from "../session/errors.ts";
 import type { RunFold } from "../session/run-fold.ts";
 import { engineActor, type LiveRun, type RunSession, record, takeTimings } from "../session/session.ts";
 import { timeNow } from "../session/time-now.ts";
 import type { EngineOptions } from "../stack/engine.ts";
-import { broughtBy, describeLayers, LayerError } from "../stack/middleware.ts";
-import { ProviderError } from "../stack/provider.ts";
+import { broughtBy, describeLayers } from "../stack/middleware.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
 import type { RunPart } from "../stack/run-part.ts";
 import { recordedPolicies } from "../stack/run-policies.ts";
 import { endsPaused } from "../stack/tool-loop.ts";
-import { cancelUnderWay, closingEntries } from "./close.ts";
-import { failedPart } from "./failed-part.ts";
-import { runStack, type Stack } from "./frames.ts";
-import { inferAside } from "./infer-aside.ts";
-import { contextOf } from "./layer-context.ts";
+import { cancelUnderWay } from "./close.ts";
+import { failRun } from "./fail-run.ts";
+import { runStack } from "./frames.ts";
 import { isExecuted, openSession, type RunStart, type RunStream } from "./open-session.ts";
+import { stackOf } from "./stack-of.ts";
 import { waitOutside } from "./wait-outside.ts";
 
 export type OnSession = (session: RunSession, others: OthersHold) => void;
@@ -123,6 +109,8 @@ export async function inSession<T>(part: Part, work: (session: RunSession) => Pr
     end(new Error("the run has ended"));
     // Not awaited: the next look at the conversation queues behind it.
     if (session.run.recorder.failure !== null) stream.dropProposed().catch(() => undefined);
+    // Of a run that is parked, one event is still to come.
+    if (!session.run.recorder.isParked) session.run.tracing?.close();
   }
 }
 
@@ -136,7 +124,7 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
   const { fold, recorder } = run;
   try {
     if (before === null) run.emit({ type: "run-start", runId });
-    const result = await runStack(stackOf(session, options), base, run.running);
+    const result = await runStack(stackOf(session, onStepOf(session, options)), base, run.running);
     run.journal.mustBeConsumed();
     await drainAcknowledgements(run);
     const data = { status: statusOf(fold, result), after: result.digest, ...takeTimings(run) };
@@ -150,12 +138,7 @@ async function runToEnd(session: RunSession, { stream, beginning, options }: Exe
     run.emit({ type: "run-end", result: ended });
     return ended;
   } catch (error) {
-    if (!(recorder.failure instanceof RunWaits)) {
-      const thrown = await failRun(session, error);
-      const part = failedPart(session, thrown);
-      if (part !== null) run.emit(part);
-      throw thrown;
-    }
+    if (!(recorder.failure instanceof RunWaits)) throw await failRun(session, error);
     const { waitingFor } = recorder.failure;
     const how = { turn: stream.turnReader(), isNew: true, closedRun, output: engine.output, waitingFor };
     const left = await resultOf(fold.record, { answered: base, brought: 0, ...how });
@@ -209,118 +192,27 @@ function recordStart({ run, engine }: RunSession, { base, again = false, options
     ...recordedPolicies(engine),
     ...(again ? { again: true as const } : {}),
     ...(Object.keys(options).length === 0 ? {} : { options }),
+    ...traceIds(run.tracing?.begin(0, run.clock.at, provider)),
   };
   const by = { actor: engineActor, frame: "0", at: run.clock.at, isIdNew: engine.newId === randomId };
   run.recorder.record({ type: "RunStarted", version: 1, data }, by);
 }
 
+const traceIds = (trace: TraceIds | null | undefined) => (trace == null ? {} : { trace });
+
 /** The new owner's first event, in one append with its first work. */
 function recordResumption(
-  { run: { recorder, names }, engine }: RunSession,
+  { run: { recorder, names, tracing }, engine }: RunSession,
   { epoch, owner }: { readonly epoch: number; readonly owner: Owner },
   doubts: Doubts | null,
 ): void {
-  const data = { epoch, owner, stack: describeLayers(engine.layers, names) };
+  const stack = describeLayers(engine.layers, names);
+  const data = { epoch, owner, stack, ...traceIds(tracing?.begin(epoch, engine.clock())) };
   recorder.record({ type: "RunResumed", version: 1, data }, { actor: { kind: "recovery" }, frame: "0" });
   for (const { event, ...by } of doubts?.events ?? []) recorder.record(event, by);
-}
-
-/** Records how the run ended, if that can still be recorded; returns the error to throw. */
-async function failRun(session: RunSession, error: unknown): Promise<unknown> {
-  const { run, engine } = session;
-  const { id: runId, fold, recorder, signal } = run;
-  if (isRefusal(recorder.failure)) return endRefused(session, recorder.failure, error);
-  if (recorder.failure !== null) return recorder.failure;
-  const how = signal.aborted
-    ? ({ type: "RunCancelled", reason: messageOf(signal.reason) } as const)
-    : ({
-        type: "RunFailed",
-        kind: failureKind(error),
-        message: messageOf(error),
-        ...thrownBy(run, error),
-      } as const);
-  try {
-    // The results for open calls depend on everything that the run did.
-    run.journal.mustBeConsumed();
-    const entries = closingEntries({ runId, turns: fold.turns, how, actor: engineActor, ...takeTimings(run) });
-    for (const { event, actor } of entries) recorder.record(event, { actor, frame: "0" });
-    const { run: open } = fold.view.client;
-    await recorder.flush();
-    await cancelUnderWay(open, engine);
-  } catch (failure) {
-    return failure;
-  }
-  return signal.aborted
-    ? new RunCancelledError(runId, signal.reason)
-    : new RunFailedError(runId, failureKind(error), error, run.layers.thrown.throwerOf(error));
-}
-
-/**
- * Ends a run of which an event could not be recorded, as its log has it: an open run would count as ongoing. A run that had not begun needs
- * no end.
- */
-async function endRefused({ run, engine }: RunSession, failure: UnstorableEvent, error: unknown): Promise<Error> {
-  const { id: runId, fold, recorder } = run;
-  await recorder.recordUpToRefused();
-  const { run: open } = fold.view.client;
-  if (open?.id !== runId) return failure;
-  const told = { kind: failure.code, message: failure.message, ...thrownBy(run, error) };
-  const how = { type: "RunFailed", ...told } as const;
-  await recorder.recordEnd(closingEntries({ runId, turns: open.turns, how, actor: engineActor }));
-  await cancelUnderWay(open, engine);
-  return new RunFailedError(runId, failure.code, failure, run.layers.thrown.throwerOf(error));
-}
-
-function thrownBy({ layers: { thrown } }: LiveRun, error: unknown): { readonly thrownBy?: Thrower } {
-  const thrower = thrown.throwerOf(error);
-  return thrower === null ? {} : { thrownBy: thrower };
-}
-
-function failureKind(error: unknown): string {
-  if (error instanceof ProviderError) return error.kind;
-  if (error instanceof LayerError) return error.code;
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "layer-failed";
 }
 
 const onStepOf =
   (session: RunSession, options: ExecuteOptions) =>
   (step: Step): void =>
     options.onStep?.({ session, ...step });
-
-function stackOf(session: RunSession, options: ExecuteOptions): Stack {
-  const onStep = onStepOf(session, options);
-  const core = session.engine.compact.only === true ? summaryCore(session, onStep) : answerCore(session, onStep);
-  return {
-    run: session.run,
-    layers: session.engine.layers,
-    core,
-    contextOf: (layer, around) => contextOf({ session, onStep }, layer, around),
-    lastPasses: new Map(),
-  };
-}
-
-/** Asks the model for the next answer; shortens the Turn before and after it if the policy says so. */
-const answerCore =
-  (session: RunSession, onStep: (step: Step) => void): Stack["core"] =>
-  async (frame, given, scope) => {
-    const ask = askOf(session, { frame, scope, onStep });
-    const place = { frame, scope, ask, contexts: () => contextLookup(session.run) };
-    const outgoing = await compactBefore(session, { ...place, turn: given });
-    const step = { frame, outgoing, scope };
-    onStep(step);
-    const answered = await inferStep(session, step);
-    return compactAfter(session, { ...place, turn: outgoing, answered });
-  };
-
-/** Asks only for a summary. */
-function summaryCore(session: RunSession, onStep: (step: Step) => void): Stack["core"] {
-  const summarise = summarisingOnce(session);
-  return (frame, turn, scope) => summarise({ frame, turn, scope, ask: askOf(session, { frame, scope, onStep }) });
-}
-
-type Asking = Pick<Step, "frame" | "scope"> & { readonly onStep: (step: Step) => void };
-
-const askOf =
-  (session: RunSession, { frame, scope, onStep }: Asking): AskModel =>
-  (at, asked) =>
-    inferAside(session, { frame, at, scope, actor: engineActor }, { asked, onStep });

@@ -6,6 +6,7 @@ import { readOwn } from "../../log/writer/read-conversation.ts";
 import type { OpenRun } from "../../projections/open-run.ts";
 import { newRunRecord, noteRun } from "../../projections/run-record.ts";
 import { undecidedIn, type Waiting, waitingIn } from "../../projections/waiting.ts";
+import type { SpanKnowledge } from "../../spans/run-spans.ts";
 import { decideDoubts } from "../effects/in-doubt.ts";
 import { divergedIn, ReplayDivergedError } from "../session/divergence.ts";
 import { ConversationMovedError, mustHaveContext, mustHaveRoute, toolMissing } from "../session/errors.ts";
@@ -20,7 +21,7 @@ import { policiesOf } from "../stack/run-policies.ts";
 import { answerCalls, decidedCalls } from "./answer-calls.ts";
 import { type Closing, cancelUnderWay, closingEntries } from "./close.ts";
 import { expiry, judgeWaiting } from "./judge-waiting.ts";
-import { isExecuted, type RunStart } from "./open-session.ts";
+import { isExecuted, type RunStart, spansOf } from "./open-session.ts";
 import { parkable } from "./parking.ts";
 import { executeRun, inSession } from "./run.ts";
 import type { RunRequest } from "./run-options.ts";
@@ -160,7 +161,9 @@ const abandonedBecause = {
 } as const;
 
 /** What the log has of a run that was cut off, as answers for its re-execution. */
-async function pastOf(stream: ConversationWriter, run: OpenRun, { layers }: EngineOptions): Promise<Past> {
+async function pastOf(stream: ConversationWriter, run: OpenRun, engine: EngineOptions): Promise<Past> {
+  const { layers, tracing } = engine;
+  const spans = tracing === null ? null : spansOf(tracing, { stream, runId: run.id, context: engine.context });
   const journal = new Journal(
     run.turns,
     layers.map(({ name }) => name),
@@ -170,12 +173,16 @@ async function pastOf(stream: ConversationWriter, run: OpenRun, { layers }: Engi
     if (isHole(recorded) || recorded.runId !== run.id) continue;
     journal.log.note(recorded);
     noteRun(record, recorded);
+    spans?.take(recorded, nothingKnown);
   }
-  return { journal, record };
+  return { journal, record, ...(spans === null ? {} : { spans }) };
 }
 
+/** The spans of earlier parts are not made again: what follows needs only what was left open. */
+const nothingKnown: SpanKnowledge = { settings: () => undefined, outgoing: () => null };
+
 type Before = NonNullable<RunStart["before"]>;
-type Past = Pick<Before, "journal" | "record">;
+type Past = Pick<Before, "journal" | "record" | "spans">;
 
 /** Checks that this engine can execute the run again. */
 function mustFit(

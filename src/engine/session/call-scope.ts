@@ -1,4 +1,5 @@
 import type { Actor } from "../../domain/actor.ts";
+import type { RuleOfCall } from "../stack/deltas.ts";
 
 /** A text that a layer added to the instructions of the requests within its call. */
 type AddedInstructions = { readonly text: string; readonly actor: Actor };
@@ -9,6 +10,8 @@ type AddedInstructions = { readonly text: string; readonly actor: Actor };
  */
 export class CallScope {
   instructions: readonly AddedInstructions[] = [];
+  /** What the layers around a request change of its deltas, the outermost first. */
+  deltas: readonly RuleOfCall[] = [];
   readonly #outer: CallScope | null;
   readonly #onEnd: ((reason: unknown) => void) | null;
   /** The open call of `next`: there is at most one. */
@@ -34,6 +37,7 @@ export class CallScope {
     this.throwIfEnded();
     const scope = new CallScope(this, onEnd);
     scope.instructions = this.instructions;
+    scope.deltas = this.deltas;
     this.#inner = scope;
     return scope;
   }

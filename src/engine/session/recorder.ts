@@ -30,6 +30,8 @@ type RecorderOptions = {
   /** Called before every append, with the view at the head; may throw. */
   readonly guard: (view: ConversationView) => void;
   readonly onDurable: (events: readonly RecordedEvent[]) => void;
+  /** Called with the events of every append, also of those that are made after the run has failed. */
+  readonly onAppended: (events: readonly RecordedEvent[]) => void;
   /** Called once, when an append has failed for good. */
   readonly onFailure: (error: Error) => void;
 };
@@ -77,10 +79,10 @@ export class Recorder {
     await this.#options.stream.dropProposed();
     for (const entry of this.#refused.splice(0)) {
       try {
-        await this.#options.stream.commit([entry], this.#options.guard);
+        await this.recordEnd([entry]);
       } catch (error) {
         const failure = isRefusal(error) ? failureInPlaceOf(entry, error) : null;
-        if (failure !== null) await this.#options.stream.commit([failure], this.#options.guard).catch(ignoreRefusal);
+        if (failure !== null) await this.recordEnd([failure]).catch(ignoreRefusal);
         return;
       }
     }
@@ -103,9 +105,10 @@ export class Recorder {
     return left.filter(({ event }) => !intents.has(event.type));
   }
 
-  /** Records the end of this process's part of a run, despite the failure. */
+  /** Records events despite the failure, such as the end of this process's part of a run. */
   async recordEnd(entries: readonly ProposedEvent[]): Promise<void> {
-    await this.#options.stream.commit(entries, this.#options.guard);
+    const result = await this.#options.stream.commit(entries, this.#options.guard);
+    if (result.status !== "rejected") this.#options.onAppended(result.events);
   }
 
   /** Stops recording, and informs the run. */
@@ -146,6 +149,7 @@ export class Recorder {
       if (result.status === "rejected") throw this.#refusal(result.rejection);
       this.#hasWritten = true;
       this.#options.onDurable(result.events);
+      this.#options.onAppended(result.events);
     } catch (error) {
       const failure = error instanceof Error ? error : new Error(messageOf(error));
       if (isRefusal(failure)) this.#refused.push(...batch);

@@ -15,6 +15,7 @@ import type { LayerWatch, ThrownErrors } from "./layer-watch.ts";
 import type { Recorder } from "./recorder.ts";
 import type { RunClock } from "./run-clock.ts";
 import type { RunFold } from "./run-fold.ts";
+import type { RunTracing } from "./run-tracing.ts";
 
 type ToolFinished = ConversationEventOf<"ToolFinished">["data"];
 
@@ -61,6 +62,10 @@ export type LiveRun = {
   readonly routing: AskedProviders;
   readonly ids: Counters;
   readonly emit: (part: RunPart) => void;
+  /** False if nobody gets its parts, so that those of layers need not be made. */
+  readonly isObserved: boolean;
+  /** Null if the engine does not trace its runs. */
+  readonly tracing: RunTracing | null;
 };
 
 /** The state of a run's layers. */

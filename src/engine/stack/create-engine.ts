@@ -41,6 +41,7 @@ import { providersOf, type Route, type Routing } from "./route.ts";
 import { outputSchemaOf, type StandardSchema } from "./schema.ts";
 import { checkTool, type Tool } from "./tool.ts";
 import { toolLoop } from "./tool-loop.ts";
+import { type TracingConfig, tracingOf } from "./tracing.ts";
 
 export type EngineConfig<Context = unknown, Output = undefined> = {
   readonly provider: Provider;
@@ -83,7 +84,12 @@ export type EngineConfig<Context = unknown, Output = undefined> = {
    */
   readonly stuckAfterMs?: number;
   readonly observers?: readonly Observer[];
-  /** Decides about a tool call or an effect that began before a crash; by default the run waits for a person to decide. */
+  /** Traces runs, steps, requests and tool calls with OpenTelemetry, and measures them: see docs/TRACING.md. */
+  readonly tracing?: TracingConfig;
+  /**
+   * Decides about a tool call or an effect that began before a crash, or whose tool threw `tool-in-doubt`; by default the run waits for a
+   * person to decide.
+   */
   readonly onInDoubt?: InDoubtHandler;
   /** Which calls a person has to approve, by the names of tools or as a function of each call; precedes `needsApproval` of the tools. */
   readonly approvals?: Approvals<Context>;
@@ -133,6 +139,7 @@ const engineOptions = optionsOf<EngineConfig>({
   maxSteps: checkWhole,
   ...allOf(anything, "layerTimeoutMs", "takeoverAfterMs", "stuckAfterMs"),
   observers: checkedList(checkObserver, "write observers: [{ next }]"),
+  tracing: anything,
   ...{ onInDoubt: checkFunction, approvals: anything, onApproval: checkFunction },
   ...{ onLostResponse: choiceOf("retry", "fail"), onUnsendablePart: choiceOf("omit", "throw"), retry: anything },
   ...{ onToolError: checkFunction, sleep: checkFunction, clock: checkFunction, newId: checkFunction },
@@ -212,6 +219,7 @@ export function createEngine<Context = unknown, Output = undefined>(
     newId: config.newId ?? randomId,
     learned: new Map(),
     observers,
+    tracing: tracingOf(config.tracing),
   };
   checkMode("createEngine", mode, options);
   checkUnknownOutcome("createEngine", options);

@@ -6,7 +6,7 @@ import type { Block } from "../../domain/block.ts";
 import type { Settlement } from "../../domain/events/tool-events.ts";
 import type { BlockId } from "../../domain/ids.ts";
 
-/** A tool call or a layer's effect that began in an interrupted run and has an unknown outcome. */
+/** A tool call or a layer's effect with an unknown outcome: it began in an interrupted run, or its tool threw `tool-in-doubt`. */
 export type InDoubt = {
   readonly runId: string;
   /** The id of the call's block, or of the effect: settle it by this id. */

@@ -17,6 +17,7 @@ import type { Routing } from "./route.ts";
 import type { RunPart } from "./run-part.ts";
 import type { StandardSchema } from "./schema.ts";
 import type { Tool } from "./tool.ts";
+import type { Tracing } from "./tracing.ts";
 
 /** Everything that a run needs besides its conversation. */
 export type EngineOptions = {
@@ -81,9 +82,14 @@ export type EngineOptions = {
   readonly learned: Map<string, JsonValue>;
   /** Get all parts of all runs; a run ignores what they throw. */
   readonly observers: readonly Observer[];
+  /** Traces its runs; null if they are not traced. */
+  readonly tracing: Tracing | null;
 };
 
-/** Receives the parts of runs: an RxJS `Subject`, or any observer. */
+/**
+ * Receives the parts of runs: an RxJS `Subject`, or any observer. What it throws is ignored. If it returns a promise, the next part follows
+ * once that has settled; runs do not wait, and an observer that lags misses parts (`parts-dropped`).
+ */
 export type Observer = { readonly next: (part: RunPart, place: PartPlace) => unknown };
 
 /** Where a part belongs: the runs of many conversations use one engine at the same time, and report to the same observers. */

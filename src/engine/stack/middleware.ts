@@ -12,6 +12,7 @@ import type { BlockId, ConversationId } from "../../domain/ids.ts";
 import type { Turn } from "../../domain/turn.ts";
 import type { AsideAnswer, AsideRequest } from "./aside.ts";
 import type { Settings } from "./codec.ts";
+import type { DeltaRule } from "./deltas.ts";
 import type { Tool } from "./tool.ts";
 
 /** Passes a Turn inwards and resolves to the resulting Turn, with the answer. */
@@ -37,6 +38,8 @@ export type Layer<Context = unknown> = {
   /** Digest of its configuration, so that an audit can distinguish two stacks with the same names. */
   readonly configDigest: string;
   readonly handle: (next: Next) => LayerHandler<Context>;
+  /** What it changes of the deltas of requests inside it, for those who watch the run. */
+  readonly deltas?: DeltaRule<Context>;
   /** Tools that the layer runs: the requests inside it offer them to the model. */
   readonly tools?: readonly Tool<unknown, unknown, Context>[];
   /** Changes what layers outside of this one ask the model with `ctx.infer`, and the answers that they get. */
@@ -109,6 +112,13 @@ export type LayerContext<Context = unknown> = {
    * @throws {TypeError | RangeError} if an option is unknown or invalid.
    */
   infer<Output = undefined>(asked: AsideRequest<Output>): Promise<AsideAnswer<Output>>;
+  /**
+   * Shows data to those who watch the run, as a `data` part: progress, sources, a preview. It is not recorded, so nothing is shown again when
+   * a run is resumed, as far as its log goes, or replayed.
+   *
+   * @throws {TypeError} if the name is empty, or the data is not JSON.
+   */
+  emit(name: string, data: JsonValue): void;
   /** Whether the current call happened before and is answered from the log. */
   readonly replaying: boolean;
   /** Whether the run asks for a summary instead of an answer: `next` then returns a shortened Turn, without new blocks. */
@@ -118,12 +128,12 @@ export type LayerContext<Context = unknown> = {
 /** A layer's name, version and configuration. The `config` distinguishes two stacks with the same names. */
 export type LayerIdentity = { readonly name: string; readonly version: string; readonly config?: JsonValue };
 
-/** What a layer does besides handling its calls. */
-export type LayerDefinition = LayerIdentity & Pick<Layer, "asides">;
+/** What a layer does besides handling its calls: to what other layers ask, and to the texts that readers see while they arrive. */
+export type LayerDefinition<Context = unknown> = LayerIdentity & Pick<Layer<Context>, "asides" | "deltas">;
 
 const layerOptions = optionsOf<LayerDefinition>({
   ...{ name: anything, version: anything, config: anything },
-  asides: checkFunction,
+  ...{ asides: checkFunction, deltas: checkFunction },
 });
 
 /**
@@ -132,7 +142,7 @@ const layerOptions = optionsOf<LayerDefinition>({
  * @throws {TypeError} if the name or version is invalid, the config is not JSON, or the handler is not a function of `next`.
  */
 export function defineMiddleware<Context = unknown>(
-  description: LayerDefinition,
+  description: LayerDefinition<Context>,
   handle: (next: Next) => LayerHandler<Context>,
 ): Layer<Context> {
   if (!isJsonObject(description))
@@ -140,7 +150,7 @@ export function defineMiddleware<Context = unknown>(
       `defineMiddleware takes the layer's name first, not ${kindOf(description)}: write defineMiddleware({ name, version }, ${howHandled})`,
     );
   layerOptions.check("defineMiddleware", description);
-  const { name, version, config = null, asides } = description;
+  const { name, version, config = null, asides, deltas } = description;
   checkLayerName("defineMiddleware", name, version);
   checkJson("defineMiddleware: config", config);
   const given: unknown = handle;
@@ -148,6 +158,7 @@ export function defineMiddleware<Context = unknown>(
     return {
       ...{ name, version, configDigest: sha256Hex(canonicalJson(config)), handle },
       ...(asides === undefined ? {} : { asides }),
+      ...(deltas === undefined ? {} : { deltas }),
     };
   const what = typeof given === "function" ? `a function of ${given.length} parameters` : kindOf(given);
   throw new TypeError(`defineMiddleware: '${name}' is ${what}: write ${howHandled}`);

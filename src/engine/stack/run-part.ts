@@ -56,8 +56,10 @@ export type RunPart<Output = unknown> =
       readonly actor: Actor | null;
       readonly settings: readonly string[];
     }
-  /** The reader was slower than the run, so this many deltas were dropped here. The blocks that follow are complete. */
+  /** The reader was slower than the run, so this many deltas and `data` parts were dropped here. The blocks that follow are complete. */
   | { readonly type: "deltas-dropped"; readonly count: number }
+  /** The observer was slower than its runs, so it missed this many parts here, of whatever runs it watches. */
+  | { readonly type: "parts-dropped"; readonly count: number }
   | { readonly type: "block"; readonly frame: string; readonly block: Block }
   /** Discard the deltas of this attempt: it failed. If the request is retried, the next attempt begins after this delay. */
   | {
@@ -66,6 +68,33 @@ export type RunPart<Output = unknown> =
       readonly attempt: number;
       readonly reason: string;
       readonly retryInMs?: number;
+    }
+  /** A layer is called. */
+  | { readonly type: "layer-start"; readonly frame: string; readonly layer: string; readonly version: string }
+  /** The call has ended. A run that waits or is taken up shows the end of some calls alone, or none. */
+  | {
+      readonly type: "layer-end";
+      readonly frame: string;
+      readonly layer: string;
+      readonly version: string;
+      /** `short-circuited`: the layer answered without calling `next`. */
+      readonly outcome: "completed" | "short-circuited" | "failed";
+      /** The error's message, if it failed. */
+      readonly message: string | null;
+      readonly durationMs: number;
+      /** Without the time in which a call of `next` was under way. */
+      readonly ownMs: number;
+    }
+  /** A layer or a tool shows something of its own (`ctx.emit`). */
+  | {
+      readonly type: "data";
+      readonly frame: string;
+      readonly name: string;
+      readonly data: JsonValue;
+      /** Null for a tool. */
+      readonly layer: string | null;
+      /** The tool's call; null for a layer. */
+      readonly call: Block | null;
     }
   /**
    * A person is asked about a call: `onApproval` first. If that gives no decision, the run ends as `parked` once nothing else of it is under
@@ -115,3 +144,9 @@ export type RunFailedPart = {
   /** The layer that threw the error, and the frame of its call; null if no layer did. */
   readonly thrownBy: { readonly layer: string; readonly frame: string } | null;
 };
+
+/** The size of a part that a slow reader may miss, because the log has what follows from it; null for every other part. */
+export function partUnits(part: RunPart): number | null {
+  if (part.type === "data") return JSON.stringify(part.data).length;
+  return "text" in part ? part.text.length : null;
+}

@@ -26,7 +26,9 @@ export function toolLoop<Context = unknown>(
   if (!Array.isArray(given))
     throw new TypeError(`toolLoop: tools is ${kindOf(given)}, not a list: write toolLoop([weather])`);
   for (const [index, tool] of tools.entries()) checkTool(`toolLoop: tools[${index}]`, tool);
-  const layer = defineMiddleware({ name: "tool-loop", version: "1.0.0" }, (next) => async (turn, ctx) => {
+  const identities = new Set(tools.flatMap(({ identity }) => (identity === undefined ? [] : [identity])));
+  const config = identities.size === 0 ? null : { tools: [...identities] };
+  const layer = defineMiddleware({ name: "tool-loop", version: "1.0.0", config }, (next) => async (turn, ctx) => {
     let asked = turn;
     let isPaused = false;
     for (let iteration = 0; iteration < maxSteps; iteration += 1) {

@@ -1,5 +1,5 @@
 import { checkJson } from "../../base/frozen-json.ts";
-import { isJsonObject, type JsonObject } from "../../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.ts";
 import { anything, checkFlag, checkFunction, checkText, kindOf, optionsOf, required } from "../../base/options.ts";
 import { TurnlogError } from "../../base/turnlog-error.ts";
 import type { Block } from "../../domain/block.ts";
@@ -19,6 +19,13 @@ export type ToolContext<Context = unknown> = {
   readonly signal: AbortSignal;
   /** The `context` that the caller of the run gave, or undefined. It is never recorded. */
   readonly context: Context;
+  /**
+   * Shows data to those who watch the run, as a `data` part: progress, sources, a preview. It is not recorded, so nothing is shown again when
+   * a run is resumed, unless the tool begins again.
+   *
+   * @throws {TypeError} if the name is empty, or the data is not JSON.
+   */
+  readonly emit: (name: string, data: JsonValue) => void;
 };
 
 /** A function that the model may call, with the types of its input and result. */
@@ -49,6 +56,8 @@ export type Tool<Input = unknown, Result = unknown, Context = unknown> = {
   readonly mayNeedApproval: boolean;
   /** Its calls are answered from outside the engine. */
   readonly isExternal: boolean;
+  /** The list that the tool is from, as a digest: part of the tool loop's configuration in the log. */
+  readonly identity?: string;
 };
 
 /** Default time limit of a tool call. */

@@ -61,13 +61,14 @@ export class Reservations {
       return { how: "reserved" };
     } catch (error) {
       signal.throwIfAborted();
-      if (!isRefusal(error)) {
+      const refusal = refusalOf(error);
+      if (refusal === null) {
         this.#noteDown(error);
         return { how: "down" };
       }
       this.#isDown = false;
-      await this.#giveBack(points, error);
-      const { msBeforeNext } = error;
+      await this.#giveBack(points, refusal);
+      const { msBeforeNext } = refusal;
       const isNever = this.#limiter.points !== undefined && points > this.#limiter.points;
       return { how: "refused", retryAfterMs: isNever || msBeforeNext < 0 ? null : Math.ceil(msBeforeNext), isNever };
     }
@@ -127,5 +128,13 @@ const warn = (error: unknown): void => {
 
 type Refusal = { readonly msBeforeNext: number; readonly consumedPoints?: number };
 
-const isRefusal = (error: unknown): error is Refusal =>
-  !(error instanceof Error) && isJsonObject(error) && typeof error["msBeforeNext"] === "number";
+/** Too few points are left; null for what a limiter throws when it fails. A union of limiters has a refusal of each, by their names. */
+function refusalOf(error: unknown): Refusal | null {
+  if (error instanceof Error || !isJsonObject(error)) return null;
+  if (isRefusal(error)) return error;
+  const refusals = Object.values(error).filter(isRefusal);
+  return refusals.length === 0 ? null : { msBeforeNext: Math.max(...refusals.map((each) => each.msBeforeNext)) };
+}
+
+const isRefusal = (given: unknown): given is Refusal =>
+  isJsonObject(given) && typeof given["msBeforeNext"] === "number";

@@ -3,10 +3,12 @@
  * A stand-in for the Claude CLI: an executable that asks the reference server at `ANTHROPIC_BASE_URL` what to print, and prints it. If
  * the server becomes unreachable it dies, like a CLI that is killed.
  */
-import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { messagesRefusal } from "./error-lines.ts";
 import { standInPath } from "./stand-in-command.ts";
+
+// Imported, `node:http` would load the client of `fetch` as well, which takes as long as all else that the stand-in does.
+const { request } = process.getBuiltinModule("node:http");
 
 const die = (): void => void process.kill(process.pid, "SIGKILL");
 

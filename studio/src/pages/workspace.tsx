@@ -14,8 +14,9 @@ import { EventTab } from "../parts/event-tab.tsx";
 import { Failure, Skeleton } from "../parts/failure.tsx";
 import { LeftIcon, RightIcon, WarnIcon } from "../parts/icons.tsx";
 import { Log } from "../parts/log.tsx";
+import { jumpTo } from "../parts/palette.tsx";
 import { numberIn, passedOn, placeOfRequest } from "../parts/revision.ts";
-import { jumpTo, Shell } from "../parts/shell.tsx";
+import { Shell } from "../parts/shell.tsx";
 import { Stack } from "../parts/stack.tsx";
 import { Strip } from "../parts/strip.tsx";
 import { TimeTab } from "../parts/time-tab.tsx";
@@ -88,12 +89,10 @@ function Shown({ overview }: { readonly overview: Overview }) {
     document.querySelector<HTMLElement>(".log-scroll")?.focus();
   };
   jumpTo.value = (next) => select(next, "push");
-  useEffect(
-    () => () => {
-      jumpTo.value = null;
-    },
-    [],
-  );
+  const forget = (): void => {
+    jumpTo.value = null;
+  };
+  useEffect(() => forget, []);
 
   useWorkspaceCommands({
     ...{ id, last, groups, revision, mark, toggled, isLogOpen, filter, select, show, followHead },

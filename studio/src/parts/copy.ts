@@ -15,3 +15,14 @@ export async function copyEvent(id: string, revision: number): Promise<void> {
   const event = await load<unknown>(`/api/c/${id}/cat/${revision}`);
   await navigator.clipboard.writeText(JSON.stringify(event, null, 2));
 }
+
+export const copyText = (text: string): Promise<void> => navigator.clipboard.writeText(text);
+
+/** Saves a text as a file: a page from disk has no server that could send one. */
+export function saveFile(name: string, text: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -1,21 +1,27 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import type { StoreDocument } from "../../../src/studio/page-documents.ts";
 import { grouped } from "../format.ts";
 import { inbox, useInbox } from "../inbox.ts";
-import { type Command, commands, useCommands } from "../keys.ts";
+import { commands, useCommands } from "../keys.ts";
 import { dropped } from "../offline/dropped.ts";
 import { follow, go, hrefOf, route } from "../route.ts";
 import { isConnected, useLoaded } from "../source.ts";
 import { hasKeys, setKeys, toggleTheme } from "../theme.ts";
+import { Dialog } from "./dialog.tsx";
 import { CheckIcon, Logo, SearchIcon, ThemeIcon, WarnIcon } from "./icons.tsx";
+import { Palette } from "./palette.tsx";
 
 const pages = [
   { path: "/", name: "Conversations" },
   { path: "/inbox", name: "Inbox" },
   { path: "/costs", name: "Costs" },
+  { path: "/audit", name: "Audit" },
 ] as const;
+
+/** Only of a studio that was started with one. */
+const reportPage = { path: "/report", name: "Report" };
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
@@ -43,6 +49,7 @@ export function Shell({
     { key: "", words: "Conversations", group: "Everywhere", run: () => go("/") },
     { key: "", words: "Inbox", group: "Everywhere", run: () => go("/inbox") },
     { key: "", words: "Costs", group: "Everywhere", run: () => go("/costs") },
+    { key: "", words: "Audit", group: "Everywhere", run: () => go("/audit") },
     { key: "", words: "Change between light and dark", group: "Everywhere", run: toggleTheme },
   ]);
   return (
@@ -53,7 +60,7 @@ export function Shell({
           <span>turnlog</span>
         </a>
         <nav aria-label="Pages">
-          {pages.map((page) => (
+          {[...pages, ...(store.data?.report == null ? [] : [reportPage])].map((page) => (
             <a
               key={page.path}
               href={hrefOf(page.path)}
@@ -155,34 +162,6 @@ function Dropped() {
 const isOn = (page: string, path: string): boolean =>
   page === "/" ? path === "/" || path.startsWith("/c/") : path.startsWith(page);
 
-function Dialog({
-  label,
-  onClose,
-  children,
-}: {
-  readonly label: string;
-  readonly onClose: () => void;
-  readonly children: ComponentChildren;
-}) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
-  return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself.
-    <dialog
-      ref={dialog}
-      aria-label={label}
-      onClose={onClose}
-      onClick={(event) => {
-        if (event.target === dialog.current) dialog.current?.close();
-      }}
-    >
-      {children}
-    </dialog>
-  );
-}
-
 /** All keys of this page. Single keys can be turned off. */
 function Help({ onClose }: { readonly onClose: () => void }) {
   const groups = Map.groupBy(
@@ -220,81 +199,3 @@ function Help({ onClose }: { readonly onClose: () => void }) {
     </Dialog>
   );
 }
-
-/** Everything that can be done here, by its words; a revision goes to it. */
-function Palette({ onClose }: { readonly onClose: () => void }) {
-  const text = useSignal("");
-  const chosen = useSignal(0);
-  const found = optionsFor(text.value);
-  const at = Math.min(chosen.value, Math.max(0, found.length - 1));
-  const run = (command: Command | undefined): void => {
-    document.querySelector("dialog")?.close();
-    command?.run();
-  };
-  return (
-    <Dialog label="Go to" onClose={onClose}>
-      <div class="field palette-field">
-        <SearchIcon />
-        <input
-          role="combobox"
-          aria-expanded="true"
-          aria-controls="palette-options"
-          aria-activedescendant={found.length === 0 ? undefined : `option-${at}`}
-          aria-label="Go to"
-          placeholder="A page, a command, or a revision such as r24"
-          value={text.value}
-          autoFocus
-          onInput={(event) => {
-            text.value = event.currentTarget.value;
-            chosen.value = 0;
-          }}
-          onKeyDown={(event) => {
-            if (event.key === "ArrowDown") chosen.value = Math.min(found.length - 1, at + 1);
-            else if (event.key === "ArrowUp") chosen.value = Math.max(0, at - 1);
-            else if (event.key === "Enter") run(found[at]);
-            else return;
-            event.preventDefault();
-          }}
-        />
-      </div>
-      <div class="options" role="listbox" id="palette-options" aria-label="Commands">
-        {found.map((command, index) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keys of this list.
-          // biome-ignore lint/a11y/useFocusableInteractive: the field above keeps the focus.
-          <div
-            key={command.words}
-            id={`option-${index}`}
-            role="option"
-            aria-selected={index === at}
-            onClick={() => run(command)}
-          >
-            <span>{command.words}</span>
-            {command.key === "" ? null : <kbd>{command.key.split("  ")[0]}</kbd>}
-          </div>
-        ))}
-        {found.length === 0 ? <p class="text-3 empty">Nothing here is called that.</p> : null}
-      </div>
-    </Dialog>
-  );
-}
-
-function optionsFor(text: string): readonly Command[] {
-  const wanted = text.trim().toLowerCase();
-  const revision = /^(?:r|@)?(\d{1,9})$/.exec(wanted)?.[1];
-  const goTo = commands.value.find(({ key }) => key === ":");
-  const jump: readonly Command[] =
-    revision === undefined || goTo === undefined
-      ? []
-      : [{ key: "", words: `Revision ${revision}`, group: "", run: () => jumpTo.value?.(Number(revision)) }];
-  const isConversation = /^cnv_[\w-]+$/.test(text.trim());
-  const open: readonly Command[] = isConversation
-    ? [{ key: "", words: `Open ${text.trim()}`, group: "", run: () => go(`/c/${text.trim()}`) }]
-    : [];
-  const listed = commands.value.filter(
-    ({ isKeyOnly, words }) => isKeyOnly !== true && words.toLowerCase().includes(wanted),
-  );
-  return [...jump, ...open, ...listed].slice(0, 40);
-}
-
-/** Goes to a revision of the conversation that is shown. */
-export const jumpTo: { value: ((revision: number) => void) | null } = { value: null };

@@ -1,7 +1,7 @@
 import type { Signal } from "@preact/signals";
 import type { FindDocument, LogGroup } from "../../../src/studio/page-documents.ts";
 import { useCommands } from "../keys.ts";
-import { setQuery } from "../route.ts";
+import { go, setQuery } from "../route.ts";
 import { load } from "../source.ts";
 import { copyEvent, copyLink } from "./copy.ts";
 import { revisionNow } from "./revision.ts";
@@ -103,6 +103,12 @@ export function useWorkspaceCommands({
       words: "What changed since the base",
       group: "Compare",
       run: () => setQuery({ view: "diff", base: mark.value ?? Math.max(0, revisionNow(last) - 1) }),
+    },
+    {
+      key: "w",
+      words: "What if, without a layer or with another stack",
+      group: "Compare",
+      run: () => go(`/c/${encodeURIComponent(id)}/what-if?r=${revisionNow(last)}`),
     },
     { key: "c", words: "Copy a link to this revision", group: "Copy", run: () => void copyLink(id, revisionNow(last)) },
     { key: "y", words: "Copy the event as JSON", group: "Copy", run: () => void copyEvent(id, revisionNow(last)) },

@@ -37,7 +37,7 @@ describe("a call in doubt", () => {
   test.each([
     [{ how: "result", output: "it was done" }, "it was done", 1],
     [{ how: "rerun" }, "charge done", 2],
-    [{ how: "abandon" }, "in doubt: the run was cut off while this ran; it may have taken effect", 1],
+    [{ how: "abandon" }, "in doubt: no result came; it may have taken effect", 1],
   ] as const)("is settled by a person: %j", async (settlement, told, runs) => {
     const { conversation, engine, result, charge } = await parked();
     const id = result.waitingFor[0]?.blockId ?? "";

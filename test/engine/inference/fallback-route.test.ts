@@ -5,6 +5,7 @@ import type { Provider } from "../../../src/engine/stack/provider.ts";
 import { circuitBreaker } from "../../../src/providers/resilience/circuit-breaker.ts";
 import { rateLimit } from "../../../src/providers/resilience/rate-limit.ts";
 import { type ScriptedAnswer, scripted } from "../../../src/providers/scripted/scripted.ts";
+import { whatIf } from "../../../src/replay/counterfactual.ts";
 import { reexecute } from "../../../src/replay/re-execute.ts";
 import { tooFewPoints } from "../../support/providers/guarded.ts";
 import { replayed } from "../../support/replayed.ts";
@@ -43,6 +44,8 @@ test("after a rejection the next provider answers, and the log has who was asked
   ]);
   expect((await replayed(store, conversation)).difference).toBeNull();
   expect((await reexecute(conversation, engine)).difference).toBeNull();
+  const { steps, unknown } = await whatIf(conversation, engine);
+  expect({ isSame: steps.map(({ isSame }) => isSame), unknown }).toEqual({ isSame: [true], unknown: null });
 });
 
 test("each run begins with the first provider again, which continues from what it holds", async () => {

@@ -1,4 +1,4 @@
-import { RateLimiterMemory } from "rate-limiter-flexible";
+import { RateLimiterMemory, RateLimiterUnion } from "rate-limiter-flexible";
 import { expect, test, vi } from "vitest";
 import { type Provider, ProviderError } from "../../../src/engine/stack/provider.ts";
 import { type RateLimitOptions, rateLimit } from "../../../src/providers/resilience/rate-limit.ts";
@@ -76,6 +76,23 @@ test("a limiter that blocks keys keeps its block: refused points are not given b
   await ask(provider);
   await expect(ask(provider)).rejects.toMatchObject({ kind: "limit-reached" });
   await expect(ask(provider)).rejects.toMatchObject({ kind: "limit-reached" });
+});
+
+test("takes a union of limiters, and waits for the slowest of those that refuse", async () => {
+  const options = { points: 1, keyPrefix: "minute" };
+  const limiter = new RateLimiterUnion(
+    new RateLimiterMemory({ ...options, duration: 60 }),
+    new RateLimiterMemory({ ...options, keyPrefix: "hour", duration: 3_600 }),
+  );
+  const { provider, bare } = limited({ limiter });
+  await ask(provider);
+  const refused = await rejectionOf(ask(provider));
+  expect(refused).toMatchObject({ kind: "limit-reached", shouldRetry: true });
+  expect(refused).toHaveProperty(
+    "retryAfterMs",
+    expect.toSatisfy((ms: number) => ms > 60_000),
+  );
+  expect(bare.requests).toHaveLength(1);
 });
 
 test("sends requests while the limiter is down and reports that once, until it answers again", async () => {

@@ -20,6 +20,8 @@ export interface Position {
 class ReaderGone extends Error {
   override readonly name = "ReaderGone";
 }
+// One for all readers, because every call ends with it, and making an error costs as much as a call.
+const readerGone = new ReaderGone();
 
 /** One reader's call: writes as fast as the reader takes, counts events, and lets a fault strike where it is due. */
 export class ReadSender {
@@ -102,7 +104,7 @@ export class ReadSender {
 
   /** Resolves when the transport has room for more. */
   async send(response: ReadResponse): Promise<void> {
-    if (this.#call.cancelled) throw new ReaderGone();
+    if (this.#call.cancelled) throw readerGone;
     const isFull = !this.#call.write(response);
     if (!isFull) return;
     const drained = Promise.withResolvers<undefined>();
@@ -129,7 +131,7 @@ export class ReadSender {
 
   fail(error: unknown): void {
     this.#leave();
-    if (error instanceof ReaderGone) return;
+    if (error === readerGone) return;
     this.#call.emit("error", asCallError(error));
   }
 
@@ -141,7 +143,7 @@ export class ReadSender {
 
   #leave(): void {
     this.#handle.close();
-    this.#gone.reject(new ReaderGone());
+    this.#gone.reject(readerGone);
   }
 }
 

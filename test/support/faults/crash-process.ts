@@ -1,10 +1,10 @@
 import { writeSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { createInterface } from "node:readline";
 import * as z from "zod";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import { comeLater, holdAt, openWorld, placeSchema } from "./crash-world.ts";
 import { playerOf } from "./warm-runs.ts";
-import "../keep-compiled.ts";
 
 /**
  * A process that plays runs, each up to a stop, and is killed: `node crash-process.ts`, and its orders in a line. A run is
@@ -69,7 +69,10 @@ let left = 0;
 function end(report: z.infer<typeof reportSchema>): void {
   say(report);
   left -= 1;
-  if (left === 0) process.kill(process.pid, "SIGKILL");
+  if (left > 0) return;
+  // A process that is killed keeps nothing of what it compiled for the next one, unless it does so before.
+  flushCompileCache();
+  process.kill(process.pid, "SIGKILL");
 }
 
 function say(report: z.infer<typeof reportSchema>): void {

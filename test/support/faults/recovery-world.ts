@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { messageOf } from "../../../src/base/error-message.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { text, user } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
@@ -10,7 +11,9 @@ import {
   type LayerContext,
   type Next,
 } from "../../../src/engine/stack/middleware.ts";
-import { type Tool, tool } from "../../../src/engine/stack/tool.ts";
+import { type Tool, type ToolContext, tool } from "../../../src/engine/stack/tool.ts";
+import type { McpClient } from "../../../src/mcp/mcp-client.ts";
+import { mcpTools } from "../../../src/mcp/mcp-tools.ts";
 import { numberOf, type Thinking } from "./thinking-providers.ts";
 
 /** What tools and effects have done in the world, by idempotency key: it outlives every process. */
@@ -30,6 +33,30 @@ function ledgerTools(ledger: Ledger): readonly Tool[] {
       },
     }),
   );
+}
+
+/** The same tools as an MCP server has them, with the key of each call in what the server receives. */
+export async function mcpLedgerTools(ledger: Ledger): Promise<readonly Tool[]> {
+  const byName = new Map(ledgerTools(ledger).map((each) => [each.name, each]));
+  const client: McpClient = {
+    listTools: async () => ({
+      tools: [...byName.values()].map(({ name, description, parameters: inputSchema }) => {
+        return { name, description, inputSchema };
+      }),
+    }),
+    async callTool({ name, arguments: { of }, _meta: meta }, { signal }) {
+      // The ledger looks at nothing but the key.
+      const ctx = { idempotencyKey: String(meta?.["turnlog/idempotency-key"]), signal } as ToolContext;
+      try {
+        return { content: [{ type: "text", text: await byName.get(name)?.execute({ of }, ctx) }] };
+      } catch (error) {
+        return { isError: true, content: [{ type: "text", text: messageOf(error) }] };
+      }
+    },
+  };
+  const tools = await mcpTools(client, { idempotent: ["look-up", "remind"] });
+  // A tool of any input, as an engine takes it.
+  return tools;
 }
 
 type Entry = { readonly key: string; readonly name: string; readonly answer: string };
@@ -95,15 +122,18 @@ function firstOf(turn: Turn): Block {
 
 const louder = (block: Block): Block => (block.kind === "assistant" ? block.withText(`${block.text}!`) : block);
 
+/** What an engine's tools are, if they are not made for it. */
+type Tools = { readonly tools: readonly Tool[] };
+
 /** A whole engine of a seed, on a ledger and a model that outlive it. */
 export function engineConfig(
   seed: number,
   ledger: Ledger,
-  { asked, hasOwnTools }: Pick<Thinking, "asked" | "hasOwnTools">,
+  { asked, hasOwnTools, tools = ledgerTools(ledger) }: Pick<Thinking, "asked" | "hasOwnTools"> & Partial<Tools>,
 ): EngineConfig {
   return {
     ...asked,
-    tools: hasOwnTools ? [] : ledgerTools(ledger),
+    tools: hasOwnTools ? [] : tools,
     middleware: [...(breaksOff(seed) ? [breakOff] : []), ...randomLayers(seed, ledger)],
     maxSteps: 8,
     onUnsendablePart: seed % 4 === 3 ? "throw" : "omit",

@@ -149,7 +149,7 @@ export const conversationMistakes: readonly Mistake[] = [
   [
     "resume(engine, { unfinished })",
     async () => (await conversation()).resume(engine(), odd({ unfinished: "no" })),
-    "resume has no option 'unfinished': give 'signal', 'whileRunning', 'onStackChanged', 'onDiverged', 'takeover', 'context' or 'output'",
+    "resume has no option 'unfinished': give 'signal', 'whileRunning', 'onStackChanged', 'onDiverged', 'takeover', 'context', 'output' or 'observers'",
   ],
   [
     "settle('charge', …) without a run",

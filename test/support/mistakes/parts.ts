@@ -203,7 +203,7 @@ export const partMistakes: readonly Mistake[] = [
   [
     "lens({ show })",
     () => lens(odd({ ...named, hide, show: hide })),
-    "lens has no option 'show': give 'name', 'version', 'hide' or 'restore'",
+    "lens has no option 'show': give 'name', 'version', 'hide', 'restore' or 'deltas'",
   ],
   ["lens() without hide", () => lens(odd(named)), "lens 'mine': hide is undefined: give a function"],
   [

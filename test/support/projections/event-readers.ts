@@ -4,6 +4,7 @@
  */
 export const eventReaders: Readonly<Record<string, string>> = {
   "audit/stream-check.ts": "verify makes each request again and compares it with what was recorded",
+  "carry/recorded-spans.ts": "leaves out what comes after the end of a run",
   "cli/commands/append.ts": "finds the revision of the message that it appended",
   "cli/commands/demo.ts": "shows events as they come",
   "cli/commands/import.ts": "compares the blocks of an import with those that are there",
@@ -80,6 +81,8 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "replay/step-comparison.ts": "pairs the steps of two runs",
   "stores/eventstoredb/envelope.ts": "not ours: an event of the database's client",
   "stores/eventstoredb/liveness.ts": "not ours: an event of the database's client",
+  "spans/run-spans.ts": "folds the events of a run into spans, which no view holds",
+  "spans/span-starts.ts": "finds the step of a request or a tool call",
   "wording/describe-event.ts": "words for people",
   "wording/describe-inference.ts": "words for people",
   "wording/labels.ts": "numbers blocks as people are shown them",

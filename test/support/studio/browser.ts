@@ -4,9 +4,11 @@ import type { Engine } from "../../../src/engine/stack/engine.ts";
 import type { EventStore } from "../../../src/log/ports/event-store.ts";
 import { type OpenStoreOptions, openStore } from "../../../src/open-store.ts";
 import { guarded } from "../../../src/studio/guard.ts";
+import { LabReport } from "../../../src/studio/lab-report.ts";
 import { type Listening, listen } from "../../../src/studio/listen.ts";
 import { pageFiles } from "../../../src/studio/page-files.ts";
 import { type StudioOptions, studioOver } from "../../../src/studio/studio.ts";
+import { WhatIf, type WhatIfStacks } from "../../../src/studio/what-if.ts";
 import { Writing } from "../../../src/studio/writing.ts";
 import { browserPath } from "./browser-path.ts";
 
@@ -32,19 +34,29 @@ export type Visit = {
   readonly motion?: "reduce";
 };
 
-/** The engine that goes on with runs; without it, the studio only reads. */
-type Writes = { readonly engine?: Engine };
+/** The engine that goes on with runs (without it, the studio only reads), other stacks, and the text of a report. */
+type Writes = { readonly engine?: Engine; readonly stacks?: WhatIfStacks; readonly report?: string };
 
 /** A studio that listens as the command's does, and pages that visit it. */
 export async function openStudio(
   address: string,
-  { authorize, engine, ...options }: Partial<StudioOptions> & Pick<OpenStoreOptions, "authorize"> & Writes = {},
+  {
+    authorize,
+    engine,
+    stacks,
+    report,
+    ...options
+  }: Partial<StudioOptions> & Pick<OpenStoreOptions, "authorize"> & Writes = {},
 ) {
   const store = await openStore(address, authorize === undefined ? {} : { authorize });
   const writing = engine === undefined ? {} : { writing: new Writing({ store, engine, stack: "stack.ts", as: "ann" }) };
   const served = studioOver(
     { store, access: () => true, address, ...options },
-    { file: pageFiles(pageRoot), ...writing },
+    {
+      ...{ file: pageFiles(pageRoot), ...writing },
+      ...(stacks === undefined ? {} : { whatIf: new WhatIf(store.events, stacks) }),
+      ...(report === undefined ? {} : { report: LabReport.of("report.jsonl", report) }),
+    },
   );
   const serve = (port: number): Promise<Listening> =>
     listen({ host: "127.0.0.1", port, orNext: false }, (taken) => guarded(served, { port: taken, hosts: [], token }));

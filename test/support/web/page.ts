@@ -55,7 +55,10 @@ export class Page extends AbstractChat<UIMessage> {
       return chat.fetch(request);
     }) as typeof globalThis.fetch;
     super({
-      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+      sendAutomaticallyWhen: ({ messages }) =>
+        lastAssistantMessageIsCompleteWithApprovalResponses({
+          messages: messages.slice(0, messages.findLastIndex(({ role }) => role === "assistant") + 1),
+        }),
       onError: () => undefined,
       onData: ({ type }) => void data.push(type),
       ...rest,

@@ -1,0 +1,126 @@
+import { useChat } from "@ai-sdk/react";
+import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
+import { useEffect, useState } from "react";
+import { createRoot } from "react-dom/client";
+
+/** The conversation of this page; it stays when the page is loaded again. */
+const id = new URLSearchParams(location.search).get("id") ?? crypto.randomUUID();
+history.replaceState(null, "", `?id=${id}`);
+
+async function load() {
+  const response = await fetch(`/api/chat/${id}`);
+  return response.ok ? (await response.json()).messages : [];
+}
+
+/** Also if the user has written on while a call waits. */
+const answersAllQuestions = ({ messages }) =>
+  lastAssistantMessageIsCompleteWithApprovalResponses({
+    messages: messages.slice(0, messages.findLastIndex(({ role }) => role === "assistant") + 1),
+  });
+
+function Chat({ messages: first }) {
+  const [provider, setProvider] = useState("responses");
+  const [text, setText] = useState("");
+  const [files, setFiles] = useState();
+  const { messages, sendMessage, setMessages, resumeStream, regenerate, status, error, addToolApprovalResponse } =
+    useChat({
+      id,
+      messages: first,
+      resume: first.length > 0,
+      sendAutomaticallyWhen: answersAllQuestions,
+      transport: new DefaultChatTransport({
+        headers: () => ({ "x-provider": localStorage.getItem("provider") ?? "" }),
+      }),
+      onError(reason) {
+        // The server is away: go on once it is back.
+        if (reason instanceof TypeError) setTimeout(goOn, 1_000);
+      },
+      onData({ type }) {
+        if (type === "data-turn-changed") void load().then(setMessages);
+        if (type === "data-next-answer") setTimeout(() => void resumeStream());
+      },
+    });
+  useEffect(() => localStorage.setItem("provider", provider), [provider]);
+
+  async function goOn() {
+    try {
+      setMessages(await load());
+      await resumeStream();
+    } catch {
+      setTimeout(goOn, 1_000);
+    }
+  }
+
+  const send = (event) => {
+    event.preventDefault();
+    void sendMessage({ text, ...(files === undefined ? {} : { files }) });
+    setText("");
+    setFiles(undefined);
+  };
+  const answer = (approval, approved) => void addToolApprovalResponse({ id: approval, approved });
+
+  return (
+    <>
+      {messages.map((message) => (
+        <section key={message.id} className={message.role}>
+          {message.parts.map((part, index) => (
+            // The parts of a message never move.
+            <PartOf key={index} part={part} answer={answer} />
+          ))}
+        </section>
+      ))}
+      <p role="status">{status}</p>
+      {error && <p role="alert">{error.message}</p>}
+      <form onSubmit={send}>
+        <input aria-label="Message" value={text} onChange={(event) => setText(event.target.value)} />
+        <input
+          aria-label="Image"
+          type="file"
+          accept="image/*"
+          onChange={(event) => setFiles(event.target.files ?? undefined)}
+        />
+        <select aria-label="Provider" value={provider} onChange={(event) => setProvider(event.target.value)}>
+          <option value="responses">Responses API</option>
+          <option value="completions">Chat Completions</option>
+        </select>
+        <button type="submit">Send</button>
+        <button type="button" onClick={() => void fetch(`/api/chat/${id}/stop`, { method: "POST" })}>
+          Stop
+        </button>
+        <button type="button" onClick={() => void regenerate()}>
+          Again
+        </button>
+      </form>
+    </>
+  );
+}
+
+function PartOf({ part, answer }) {
+  if (part.type === "text") return <p>{part.text}</p>;
+  if (part.type === "reasoning") return <em>{part.text}</em>;
+  if (part.type === "file") return <img src={part.url} alt={part.filename ?? "An image"} width="120" />;
+  if (part.type !== "dynamic-tool") return null;
+  return (
+    <div className="tool">
+      <code>
+        {part.toolName} {JSON.stringify(part.input)} {part.state}
+      </code>
+      {part.state === "approval-requested" && (
+        <>
+          <p>{part.approval.requestReason}</p>
+          <button type="button" onClick={() => answer(part.approval.id, true)}>
+            Yes
+          </button>
+          <button type="button" onClick={() => answer(part.approval.id, false)}>
+            No
+          </button>
+        </>
+      )}
+      {part.state === "output-available" && <output>{JSON.stringify(part.output)}</output>}
+      {part.state === "output-error" && <output>{part.errorText}</output>}
+    </div>
+  );
+}
+
+const root = document.querySelector("#page");
+if (root !== null) createRoot(root).render(<Chat messages={await load()} />);

@@ -1,0 +1,75 @@
+import type { PlantedFault } from "./planted-fault.ts";
+
+/** The spans of runs: of live tracing, and of an export. */
+export const tracingFaults: readonly PlantedFault[] = [
+  {
+    of: "the last events of a run that is parked are not traced",
+    file: "engine/session/recorder.ts",
+    find: 'if (result.status !== "rejected") this.#options.onAppended(result.events);',
+    put: "void result;",
+    suite: "tracing/law",
+  },
+  {
+    of: "a resumed run begins its spans without its past",
+    file: "engine/run/take-up.ts",
+    find: "spans?.take(recorded, nothingKnown);",
+    put: "",
+    suite: "tracing/law",
+  },
+  {
+    of: "a call that is repeated after a crash has no span of its own",
+    file: "engine/session/run-tracing.ts",
+    find: "if (!this.#open.has(key)) this.#apply(",
+    put: "if (key.length === 0) this.#apply(",
+    suite: "tracing/live",
+  },
+  {
+    of: "a span is lost when the process leaves its run without a record",
+    file: "engine/run/run.ts",
+    find: "if (!session.run.recorder.isParked) session.run.tracing?.close();",
+    put: "",
+    suite: "tracing/live",
+  },
+  {
+    of: "two attempts of one part have one id",
+    file: "carry/otlp.ts",
+    find: 'digest("span", ',
+    put: 'digest("span", part.length > 0 ? key : ',
+    suite: "tracing/law",
+  },
+  {
+    of: "a tool runs again when the context manager throws",
+    file: "engine/session/run-tracing.ts",
+    find: "if (done !== null) return outcomeOf(done);",
+    put: "",
+    suite: "tracing/throwing",
+  },
+  {
+    of: "the text of an error is told without content",
+    file: "spans/run-spans.ts",
+    find: "const errorMessage = this.#options.hasContent ? data.message : null;",
+    put: "const errorMessage = data.message;",
+    suite: "tracing/live",
+  },
+  {
+    of: "cached tokens are counted twice for Langfuse",
+    file: "spans/answer-attributes.ts",
+    find: "input: Math.max(0, input - cacheRead - cacheWritten),",
+    put: "input,",
+    suite: "tracing/services",
+  },
+  {
+    of: "a replay is traced",
+    file: "replay/re-execute.ts",
+    find: "    tracing: null,\n",
+    put: "",
+    suite: "tracing/live",
+  },
+  {
+    of: "an export with content is not recorded",
+    file: "carry/export-spans.ts",
+    find: "  if (!content) return;\n",
+    put: "  if (content) return;\n",
+    suite: "tracing/export",
+  },
+];
