@@ -1,9 +1,10 @@
 import { type Block, idOf } from "../domain/block.ts";
+import type { DeltaFilter, DeltaRule } from "../engine/stack/deltas.ts";
 import { type AsideView, defineMiddleware, type Layer } from "../engine/stack/middleware.ts";
 import { hideSecrets } from "./hide-secrets.ts";
 import { checkedRedaction, type RedactOptions } from "./redact-options.ts";
 import { type Secret, Secrets } from "./secrets.ts";
-import { editBlock, editText, type TextEdit } from "./text-edits.ts";
+import { applied, editBlock, editText, escaped, type TextEdit } from "./text-edits.ts";
 import { createView } from "./view.ts";
 
 /**
@@ -26,7 +27,11 @@ export function redact(options: RedactOptions): Layer {
     const shown = view.show(turn, ctx);
     return { turn: shown.turn, answer: (text) => editText(text, restoring(shown.known)) };
   };
-  return defineMiddleware({ name, version, config, asides }, (next) => async (turn, ctx) => {
+  const deltas: DeltaRule = ({ kind }, { given, conversationId, runId }) =>
+    kind === "reasoning"
+      ? null
+      : restoredDeltas(view.show(given, { conversationId, runId }).known, kind === "tool-call");
+  return defineMiddleware({ name, version, config, asides, deltas }, (next) => async (turn, ctx) => {
     const shown = view.show(turn, ctx);
     return shown.restore(await next(shown.turn));
   });
@@ -44,6 +49,31 @@ function restoreSecrets(said: Block, shown: Secrets, hide: (block: Block) => Blo
     if (leaked.length === 0) return restored;
     for (const { placeholder } of leaked) kept.add(placeholder);
   }
+}
+
+/** Restores values in a text that arrives in pieces: what may become a placeholder is held back. In JSON a value is escaped. */
+function restoredDeltas(shown: Secrets, isCall: boolean): DeltaFilter {
+  let held = "";
+  let isJson = isCall ? true : null;
+  const show = (text: string): string => {
+    const edits = restoring(shown)(text);
+    return applied(text, isJson === true ? edits.map((edit) => ({ ...edit, text: escaped(edit.text) })) : edits);
+  };
+  return {
+    take(text) {
+      held += text;
+      isJson ??= /\S/.test(held) ? /^\s*(\{|\[\s*[{"\d])/.test(held) : null;
+      const at = held.search(/\[(?:[a-z][a-z\d-]{0,99})?$/);
+      const ready = at < 0 ? held : held.slice(0, at);
+      held = held.slice(ready.length);
+      return show(ready);
+    },
+    end() {
+      const rest = held;
+      held = "";
+      return show(rest);
+    },
+  };
 }
 
 type Restoring = { readonly kept?: ReadonlySet<string>; readonly found?: Set<Secret> };

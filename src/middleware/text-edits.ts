@@ -105,7 +105,8 @@ function editsOfString(literal: string, edit: EditText): readonly TextEdit[] {
 /** A text as it is within a JSON string. */
 export const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-function applied(text: string, edits: readonly TextEdit[]): string {
+/** A text after its edits. */
+export function applied(text: string, edits: readonly TextEdit[]): string {
   if (edits.length === 0) return text;
   let [result, at] = ["", 0];
   for (const { start, end, text: other } of edits) {

@@ -226,3 +226,27 @@ test("a block without a value is passed as it is, and no edit is recorded", asyn
   await conversation.run(engine);
   expect(dataOf(await eventsOf(conversation), "TurnEdited")).toEqual([]);
 });
+
+test("streamed texts and arguments have the values, wherever their pieces break", async () => {
+  const { conversation, ...workshop } = createWorkshop();
+  const layer = redact({ detect: ["email", { kind: "name", find: /Ann "[^"]*"/ }] });
+  const { engine, provider } = workshop.scripted([(asked) => `[to ${placeholderIn(asked)}] or [x-12`], {
+    middleware: [layer],
+  });
+  const name = 'Ann "the cat"';
+  await conversation.append(`I am ${ada}, or ${name}.`);
+  let shown = "";
+  for await (const part of conversation.stream(engine)) if (part.type === "text-delta") shown += part.text;
+  expect(shown).toBe(`[to ${ada}] or [x-12`);
+  const turn = await conversation.turn();
+  const context = { context: undefined, conversationId: conversation.id, runId: "run_0", frame: "0", given: turn };
+  const said = JSON.stringify({ of: `${placeholderIn({ context: provider.reading(0) }, "name")} [name-` });
+  for (let size = 1; size <= said.length; size += 1) {
+    const filter = layer.deltas?.({ kind: "tool-call" }, context);
+    let text = "";
+    for (let at = 0; at < said.length; at += size) text += filter?.take(said.slice(at, at + size)) ?? "";
+    text += filter?.end?.() ?? "";
+    expect(JSON.parse(text)).toEqual({ of: `${name} [name-` });
+  }
+  expect(layer.deltas?.({ kind: "reasoning" }, context)).toBeNull();
+});

@@ -2,6 +2,11 @@ import type { Block } from "../../../src/domain/block.ts";
 import { toolResult } from "../../../src/domain/make-block.ts";
 import type { Turn } from "../../../src/domain/turn.ts";
 import { defineMiddleware, type Layer, type Next } from "../../../src/engine/stack/middleware.ts";
+import { cache } from "../../../src/middleware/cache.ts";
+import { conditional } from "../../../src/middleware/conditional.ts";
+import { contentFilter } from "../../../src/middleware/content-filter.ts";
+import { recover } from "../../../src/middleware/recover.ts";
+import { redact } from "../../../src/middleware/redact.ts";
 import type { Random } from "./random.ts";
 import type { Speech } from "./speech.ts";
 
@@ -105,4 +110,41 @@ async function older(turn: Turn, next: Next, { random, speech }: Source): Promis
   const first = await next(turn);
   const second = await next(first.append(speech.newMessage("user")));
   return random.chance(0.5) ? first : second;
+}
+
+/** A layer of `turnlog/layers`. What `redact` hides is a word in front of a nonce, so that the world still knows what is said. */
+export function broughtLayer({ random, speech }: Source): Layer {
+  const name = "brought";
+  const kind = random.pick(["redact", "redact", "filter", "cache", "conditional", "recover"] as const);
+  switch (kind) {
+    case "redact": {
+      const find = random.pick([/\buser\b/, /\bresult\b/, /\b(user|system|result)\b/]);
+      return redact({ name, detect: [{ kind: "word", find }], strategy: random.pick(["restore", "redact"]) });
+    }
+    case "filter":
+      return contentFilter({
+        name,
+        action: random.pick(["redact", "warn"]),
+        replacement: "[word]",
+        direction: "before",
+        check: (text) => (text.startsWith("user ") ? { reason: "a word", values: ["user"] } : null),
+      });
+    case "cache": {
+      const kept = new Map<string, string>();
+      // What is answered again is a message that no server said in this place.
+      return cache({
+        name,
+        key: "secret",
+        ttl: 1_000,
+        store: { get: () => undefined, set: (key, value) => kept.set(key, value) },
+      });
+    }
+    case "conditional": {
+      const layer = redact({ name, detect: [{ kind: "word", find: /\buser\b/ }] });
+      const size = 1 + random.below(6);
+      return conditional({ name, version: "1.0.0", when: (turn) => turn.length > size, layer });
+    }
+    default:
+      return recover({ name, answer: () => speech.newMessage("assistant") });
+  }
 }

@@ -248,7 +248,17 @@ export class Speech {
     const nonce = nonceOf(block.text) ?? nonceOf(JSON.stringify(block.payload));
     const said = nonce === null ? undefined : this.#said.get(nonce);
     if (said === undefined) return null;
+    return veiled(this.#named(said, block), block);
+  }
+
+  #named(said: Said, block: Block): Said {
     // By which id a call and its result know each other is the wire's: where it has none, its codec makes one.
     return said.kind === "result" || said.kind === "call" ? { ...said, callId: block.callId ?? "" } : said;
   }
+}
+
+/** What is said as a layer shows it: a word in front of the nonce is hidden. */
+function veiled(said: Said, block: Block): Said {
+  const [hidden] = /^\[word(-[0-9a-f]+)?\]/.exec(block.text) ?? [];
+  return hidden === undefined ? said : { ...said, text: said.text.replace(/^\w+/, hidden) };
 }

@@ -20,7 +20,7 @@ import { Connected } from "./connected.ts";
 import { Erasures } from "./erasures.ts";
 import { type Interruptions, interruptionsOf } from "./interrupted.ts";
 import { createRandom, type Random } from "./random.ts";
-import { randomLayer } from "./random-layer.ts";
+import { broughtLayer, randomLayer } from "./random-layer.ts";
 import { cameAs, recordedRequests } from "./recorded-requests.ts";
 import { Speech } from "./speech.ts";
 import type { Tally } from "./tally.ts";
@@ -88,6 +88,8 @@ class World {
   readonly #breaking: Random;
   /** Draws which calls are answered after the run that made them, and when, likewise. */
   readonly #answering: Random;
+  /** Draws which layer of turnlog's own is in the stack, and where, likewise. */
+  readonly #bringing: Random;
   readonly #server: Front;
   readonly #dialect: Dialect;
   readonly #speech: Speech;
@@ -112,6 +114,7 @@ class World {
     this.#warming = createRandom(seed + 0x3a54);
     this.#breaking = createRandom(seed + 0xb4ea);
     this.#answering = createRandom(seed + 0x1a7e);
+    this.#bringing = createRandom(seed + 0xb819);
     this.#speech = new Speech(seed, this.#random, dialect);
     this.#server = server;
     this.#dialect = dialect;
@@ -160,6 +163,8 @@ class World {
         await conversation.append(this.#speech.newMessage(random.pick(["user", "developer", "assistant"])));
       this.#injectFault();
       const layers = Array.from({ length: random.below(4) }, (_, index) => randomLayer(index, { random, speech }));
+      if (this.#bringing.chance(0.4))
+        layers.splice(this.#bringing.below(layers.length + 1), 0, broughtLayer({ random: this.#bringing, speech }));
       const breaking = this.#breaking;
       const server = isAtTwo && breaking.chance(0.5) ? "second" : "first";
       const isStrict = breaking.chance(0.1);
