@@ -34,15 +34,38 @@ export async function diffRevisions(log: EventLog, from: RevisionOf, to: Revisio
   // Events of a common ancestor have the same ids in both conversations.
   const isOneLineage =
     from.conversation === to.conversation || (await compareConversations(log, before.past, after.past)).event !== null;
+  return differenceOf({ from: first, to: last }, { before, after, isOneLineage });
+}
+
+/**
+ * The same of one conversation, from a fold at the later revision and the Turns of both: reads nothing.
+ *
+ * @param place - At the later of the two revisions.
+ */
+export function diffFolded(
+  revisions: { readonly from: RevisionOf; readonly to: RevisionOf },
+  turns: { readonly from: Turn; readonly to: Turn },
+  { past, words }: ReadPlace,
+): ConversationDiff {
+  const side = (turn: Turn): Side => ({ past, words, turn });
+  return differenceOf(revisions, { before: side(turns.from), after: side(turns.to), isOneLineage: true });
+}
+
+type Sides = { readonly before: Side; readonly after: Side; readonly isOneLineage: boolean };
+
+function differenceOf(
+  { from, to }: { readonly from: RevisionOf; readonly to: RevisionOf },
+  { before, after, isOneLineage }: Sides,
+): ConversationDiff {
   const difference = (isOneLineage ? turnDifference : differenceByContent)(before.turn, after.turn);
-  const isOneEvent = from.conversation === to.conversation && last.revision === first.revision + 1;
+  const isOneEvent = from.conversation === to.conversation && to.revision === from.revision + 1;
   const { actor } = after.past.event;
   // Across one pass, the layer made the changes, even if it restored what another actor had written.
   const changers = isOneEvent && actor.kind === "middleware" ? changedBy(actor) : changersOf(after.past.view);
   const labels = new Map([...before.words.labels, ...after.words.labels]);
   return {
-    from: { ...first, digest: before.turn.digest },
-    to: { ...last, digest: after.turn.digest },
+    from: { ...from, digest: before.turn.digest },
+    to: { ...to, digest: after.turn.digest },
     ...turnChanges(difference, { from: before.turn, to: after.turn, labels }, changers),
   };
 }

@@ -16,6 +16,7 @@ import { listIn, pageOf, placeIn, revisionIn, wholeOf } from "./query.ts";
 import { stackDocument } from "./stack-document.ts";
 import { stepAt } from "./step-at.ts";
 import { Verifications } from "./verifications.ts";
+import type { WhyPage } from "./why-page.ts";
 
 type Store = Pick<TurnlogStore, "log" | "codecs"> & {
   readonly conversations: HeldConversations;
@@ -77,6 +78,12 @@ export function conversationRoutes(store: Store): Hono {
     throw new RefusedError(404, "not-found", { message: `no block of ${reel.id} has the id ${id.slice(0, 80)}` });
   });
 
+  routes.get("/forks", async (context) => {
+    const { id } = await held(context);
+    const { forksDocument } = await import("./forks-document.ts");
+    return context.json(await forksDocument(log.store, id));
+  });
+
   routes.get("/find/:revision", async (context) => {
     const { reel } = await held(context);
     const what = findable.find((each) => each === context.req.query("what"));
@@ -118,17 +125,14 @@ export function conversationRoutes(store: Store): Hono {
   });
 
   routes.get("/diff", async (context) => {
-    const { reel } = await held(context);
+    const { reel, fold } = await held(context);
     const last = reel.rows.length - 1;
     const to = Math.min(last, wholeOf(context.req.query("to"), "to", last));
     const from = Math.min(last, wholeOf(context.req.query("base"), "base", Math.max(0, to - 1)));
-    const { diffRevisions } = await import("../conversation/diff.ts");
-    const { differenceDocumentOf } = await import("../documents/turn-documents.ts");
-    const { changedTexts } = await import("./changed-texts.ts");
-    const place = (revision: number) => ({ conversation: reel.id, revision });
-    const changes = await diffRevisions(log, place(from), place(to));
-    const document = { from: changes.from, to: changes.to, ...differenceDocumentOf(changes) };
-    return context.json(context.req.query("texts") === "1" ? { ...document, texts: changedTexts(changes) } : document);
+    const { diffDocument } = await import("./diff-document.ts");
+    return context.json(
+      await diffDocument({ reel, fold, log }, { from, to, withTexts: context.req.query("texts") === "1" }),
+    );
   });
 
   routes.get("/why/:revision", async (context) => {
@@ -139,7 +143,13 @@ export function conversationRoutes(store: Store): Hono {
     const explained = await fold.request(request, codecs, (found, about) =>
       prices().then((file) => explainRequest(log, found, { ...about, prices: file, rules: {} })),
     );
-    return context.json(whyDocumentOf(reel, explained));
+    const document = whyDocumentOf(reel, explained);
+    if (context.req.query("from") === undefined) return context.json(document);
+    // The whole of it names every context that a server was ever known to hold.
+    const { from, n } = pageOf(context, 40);
+    const all = { candidates: document.candidates.length, sent: document.sent.length };
+    const [candidates, sent] = [document.candidates.slice(from, from + n), document.sent.slice(from, from + n)];
+    return context.json({ ...document, candidates, sent, from, all } satisfies WhyPage);
   });
 
   routes.get("/request/:revision", async (context) => {

@@ -8,7 +8,7 @@ import { tryToRead } from "../log/codec/recorded.ts";
 import type { EventStore } from "../log/ports/event-store.ts";
 import { cellsOf } from "../projections/bill.ts";
 import type { BillCell } from "../projections/bill-cells.ts";
-import type { MissesDocument } from "./page-documents.ts";
+import type { MissesDocument } from "./misses-document.ts";
 import { CostReader } from "./request-costs.ts";
 
 /** How many requests the document names, and how many conversations are read for them at most. */

@@ -6,6 +6,7 @@ import "./styles/tables.css";
 import "./styles/inbox.css";
 import "./styles/audit.css";
 import "./styles/what-if.css";
+import "./styles/forks.css";
 
 const bundled = bundledPage();
 if (bundled !== null) openBundledPage(bundled);

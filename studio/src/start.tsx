@@ -6,6 +6,7 @@ import { AuditPage } from "./pages/audit.tsx";
 import { Biography } from "./pages/biography.tsx";
 import { Conversations } from "./pages/conversations.tsx";
 import { Costs } from "./pages/costs.tsx";
+import { ForksPage } from "./pages/forks.tsx";
 import { InboxPage } from "./pages/inbox.tsx";
 import { ReportPage } from "./pages/report.tsx";
 import { WhatIfPage } from "./pages/what-if.tsx";
@@ -19,6 +20,8 @@ function Page() {
   const { path } = route.value;
   const [, asked] = /^\/c\/([^/]+)\/what-if$/.exec(path) ?? [];
   if (asked !== undefined) return <WhatIfPage key={asked} id={decodeURIComponent(asked)} />;
+  const [, family] = /^\/c\/([^/]+)\/forks$/.exec(path) ?? [];
+  if (family !== undefined) return <ForksPage key={family} id={decodeURIComponent(family)} />;
   const [, id, block] = /^\/c\/([^/]+)(?:\/b\/(.+))?$/.exec(path) ?? [];
   if (id !== undefined && block !== undefined)
     return <Biography key={id} id={decodeURIComponent(id)} block={decodeURIComponent(block)} />;

@@ -16,6 +16,7 @@ const pages = [
   ["blame", "/c/ID?r=24&view=blame", ".rows-table"],
   ["times", "/c/ID?r=24&view=time", ".time-row"],
   ["an event", "/c/ID?r=24&view=event", ".event-facts"],
+  ["why", "/c/ID?r=24&view=why", ".event-facts"],
   ["a story", "/c/ID/b/BLOCK", ".story-step"],
   ["costs", "/costs", ".table"],
 ] as const;

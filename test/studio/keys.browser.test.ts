@@ -63,7 +63,7 @@ describe("the keys of a conversation", () => {
     await expect.poll(() => query("r")).toBe("41");
   });
 
-  test("1 to 6 show the views, and each has an address", async () => {
+  test("1 to 7 show the views, and each has an address", async () => {
     await at("?r=24", [], "24");
     for (const [key, view, shown] of [
       ["2", "diff", ".diff-block, .empty"],
@@ -71,6 +71,7 @@ describe("the keys of a conversation", () => {
       ["4", "blame", ".rows-table"],
       ["5", "time", ".time-row"],
       ["6", "event", ".event-facts"],
+      ["7", "why", ".event-facts"],
       ["1", null, ".stack"],
     ] as const) {
       await page.keyboard.press(key);

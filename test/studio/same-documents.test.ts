@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { WhyDocument } from "../../src/documents/requests.ts";
 import { cases, firstSeed } from "../support/cases.ts";
 import { documentOf, turnlogHere } from "../support/cli/command.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
@@ -34,6 +35,11 @@ test("every route answers what its command prints as --json, at any revision and
     if (request === null) continue;
     const sent = `${id}@${request.revision}`;
     expect(await told(`/why/${revision}`), `why ${sent}`).toEqual(await printed("why", sent));
+    const why = (await told(`/why/${revision}`)) as WhyDocument;
+    expect(await told(`/why/${revision}?from=1&n=2`), `a page of why ${sent}`).toMatchObject({
+      ...{ candidates: why.candidates.slice(1, 3), sent: why.sent.slice(1, 3), from: 1 },
+      all: { candidates: why.candidates.length, sent: why.sent.length },
+    });
     expect(await told(`/request/${revision}`), `request ${sent}`).toEqual(await printed("request", sent));
   }
   expect(await here.get("/api/bill?by=conversation")).toEqual(await printed("bill", "--by", "conversation"));

@@ -9,10 +9,11 @@ import { Announcement, LinkCheck } from "../parts/announcement.tsx";
 import { Banner } from "../parts/banner.tsx";
 import { BlameTab } from "../parts/blame-tab.tsx";
 import { BodyTab } from "../parts/body-tab.tsx";
+import { BottomBar } from "../parts/bottom-bar.tsx";
 import { DiffTab } from "../parts/diff-tab.tsx";
 import { EventTab } from "../parts/event-tab.tsx";
 import { Failure, Skeleton } from "../parts/failure.tsx";
-import { LeftIcon, RightIcon, WarnIcon } from "../parts/icons.tsx";
+import { WarnIcon } from "../parts/icons.tsx";
 import { Log } from "../parts/log.tsx";
 import { jumpTo } from "../parts/palette.tsx";
 import { numberIn, passedOn, placeOfRequest } from "../parts/revision.ts";
@@ -21,6 +22,7 @@ import { Stack } from "../parts/stack.tsx";
 import { Strip } from "../parts/strip.tsx";
 import { TimeTab } from "../parts/time-tab.tsx";
 import { type View, viewNames, views } from "../parts/views.ts";
+import { WhyTab } from "../parts/why-tab.tsx";
 import { useWorkspaceCommands } from "../parts/workspace-commands.ts";
 import { Head } from "../parts/workspace-head.tsx";
 import { route, setQuery } from "../route.ts";
@@ -119,7 +121,7 @@ function Shown({ overview }: { readonly overview: Overview }) {
               <kbd>e</kbd>next edit
             </span>
             <span>
-              <kbd>1</kbd>–<kbd>6</kbd> view
+              <kbd>1</kbd>–<kbd>7</kbd> view
             </span>
           </span>
         </>
@@ -265,33 +267,14 @@ function Shown({ overview }: { readonly overview: Overview }) {
               {view === "time" ? (
                 <TimeTab conversation={id} revision={revision} version={events} onSelect={select} />
               ) : null}
+              {view === "why" ? (
+                <WhyTab conversation={id} revision={revision} version={events} onSelect={select} />
+              ) : null}
               {view === "event" ? <EventTab conversation={id} revision={revision} version={0} /> : null}
             </div>
           </section>
         </div>
-        <nav class="bottom-bar" aria-label="Step">
-          <button
-            type="button"
-            aria-label="Earlier event"
-            disabled={revision === 0}
-            onClick={() => select(revision - 1)}
-          >
-            <LeftIcon />
-          </button>
-          <button type="button" onClick={openLog}>
-            <span>
-              <span class="strong">r{grouped(revision)}</span> of {grouped(last)} · open the log
-            </span>
-          </button>
-          <button
-            type="button"
-            aria-label="Later event"
-            disabled={revision === last}
-            onClick={() => select(revision + 1)}
-          >
-            <RightIcon />
-          </button>
-        </nav>
+        <BottomBar revision={revision} last={last} onSelect={select} onLog={openLog} />
       </main>
       <Announcement revision={revision} stack={row} />
     </Shell>

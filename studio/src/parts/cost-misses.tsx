@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { cacheDocument } from "../../../src/documents/caching.ts";
-import type { MissesDocument } from "../../../src/studio/page-documents.ts";
+import type { MissesDocument } from "../../../src/studio/misses-document.ts";
 import { describeCacheCause } from "../../../src/wording/describe-cache.ts";
 import { counted, grouped, money } from "../format.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";

@@ -1,5 +1,5 @@
 /** The views of a revision, by the names that addresses have. */
-export const views = ["stack", "diff", "body", "blame", "time", "event"] as const;
+export const views = ["stack", "diff", "body", "blame", "time", "event", "why"] as const;
 export type View = (typeof views)[number];
 export const viewNames: Readonly<Record<View, string>> = {
   stack: "Stack",
@@ -8,4 +8,5 @@ export const viewNames: Readonly<Record<View, string>> = {
   blame: "Blame",
   time: "Time",
   event: "Event",
+  why: "Why",
 };

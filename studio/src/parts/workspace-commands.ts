@@ -110,6 +110,12 @@ export function useWorkspaceCommands({
       group: "Compare",
       run: () => go(`/c/${encodeURIComponent(id)}/what-if?r=${revisionNow(last)}`),
     },
+    {
+      key: "f",
+      words: "Forks of this conversation",
+      group: "Jump",
+      run: () => go(`/c/${encodeURIComponent(id)}/forks`),
+    },
     { key: "c", words: "Copy a link to this revision", group: "Copy", run: () => void copyLink(id, revisionNow(last)) },
     { key: "y", words: "Copy the event as JSON", group: "Copy", run: () => void copyEvent(id, revisionNow(last)) },
     {

@@ -36,6 +36,10 @@ export function Head({ overview, revision, isFollowing, onSelect, onFollow, onLo
         </a>
       )}
       <Verified id={id} events={events} />
+      <span class="head-links small">
+        <PageLink to={`/c/${encodeURIComponent(id)}/forks`} words="Forks" />
+        <PageLink to={`/c/${encodeURIComponent(id)}/what-if?r=${revision}`} words="What if" />
+      </span>
       <div class="right">
         <button type="button" class="ghost open-log" onClick={onLog}>
           Log
@@ -99,6 +103,12 @@ export function Head({ overview, revision, isFollowing, onSelect, onFollow, onLo
     </div>
   );
 }
+
+const PageLink = ({ to, words }: { readonly to: string; readonly words: string }) => (
+  <a class="ghost" href={hrefOf(to)} onClick={(event) => follow(event, to)}>
+    {words}
+  </a>
+);
 
 /** The last verification, and its age: never a guess. */
 function Verified({ id, events }: { readonly id: string; readonly events: number }) {

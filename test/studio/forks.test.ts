@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import type { ForksDocument } from "../../src/studio/fork-documents.ts";
+import { documentAt, statusAt, studioHere } from "../support/studio/studio-here.ts";
+
+test("the forks of a conversation are below what they began from, from any of them, in the order of where they left it", async () => {
+  await using here = await studioHere("memory:");
+  const oldest = here.store.conversation("cnv_oldest");
+  for (const text of ["one", "two", "three", "four"]) await oldest.append(text);
+  await oldest.relabel({ title: "The oldest" });
+  const late = await oldest.fork(4, { id: "cnv_late" });
+  await late.relabel({ title: "Left late" });
+  await oldest.fork(2, { id: "cnv_early" });
+  await late.fork(-1, { id: "cnv_of_late" });
+  await here.store.conversation("cnv_stranger").append("not of this family");
+  const { rows, hasMore } = await here.get<ForksDocument>("/api/c/cnv_of_late/forks");
+  expect(
+    rows.map(({ conversation, depth, from, title, origin }) => [conversation, depth, from, title, origin]),
+  ).toEqual([
+    ["cnv_oldest", 0, null, "The oldest", null],
+    ["cnv_early", 1, 2, "cnv_early", "fork"],
+    ["cnv_late", 1, 4, "Left late", "fork"],
+    ["cnv_of_late", 2, (await late.head())?.revision ?? 0, "Left late", "fork"],
+  ]);
+  expect(hasMore).toBe(false);
+  for (const id of ["cnv_oldest", "cnv_early", "cnv_late"])
+    expect((await here.get<ForksDocument>(`/api/c/${id}/forks`)).rows).toEqual(rows);
+  const alone = await here.get<ForksDocument>("/api/c/cnv_stranger/forks");
+  expect(alone.rows.map(({ conversation }) => conversation)).toEqual(["cnv_stranger"]);
+  expect(await statusAt(here.studio, "/api/c/cnv_none/forks")).toBe(404);
+  expect(await documentAt(here.studio, "/api/c/cnv_none/forks")).toMatchObject({ error: { code: "not-found" } });
+});
