@@ -1,7 +1,13 @@
 import { afterAll, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { tool } from "../../src/engine/stack/tool.ts";
+import { scripted } from "../../src/providers/scripted/scripted.ts";
+import { calling } from "../support/run/tool-runs.ts";
 import { temporaryFolder } from "../support/stores/temporary-folder.ts";
 import { expectAccessible, expectFits } from "../support/studio/axe.ts";
 import { closeBrowser, openStudio } from "../support/studio/browser.ts";
+import { hostile } from "../support/studio/troubled-store.ts";
 import { bookingAgent, recordWaiting, waitingIds } from "../support/studio/waiting-store.ts";
 
 afterAll(closeBrowser);
@@ -140,6 +146,35 @@ test("a studio that only reads shows the command that answers, and no button tha
   expect(await page.getByRole("button", { name: /Approve|Deny/ }).count()).toBe(1);
   await page.keyboard.press("a");
   await page.getByRole("link", { name: "Inbox 7 waiting" }).waitFor();
+  expect(page.faults).toEqual([]);
+});
+
+test("an input and a reason with control characters are shown as text, and sent back as they are", async () => {
+  const address = `sqlite:${temporaryFolder().file("turnlog.db")}`;
+  const seen: unknown[] = [];
+  const ask = tool({
+    ...{ name: "ask", description: "Asks.", inputSchema: z.object({ text: z.string() }) },
+    needsApproval: `${hostile[0]} ${hostile[2]}`,
+    execute: (input) => void seen.push(input),
+  });
+  const text = hostile.join(" ");
+  const engine = createEngine({
+    provider: scripted([calling(["ask", JSON.stringify({ text })]), "Done."]),
+    tools: [ask],
+  });
+  await using studio = await openStudio(address, { engine });
+  const conversation = studio.store.conversation("cnv_hostile_call");
+  await conversation.append(hostile[0]);
+  await conversation.run(engine);
+  const page = await studio.visit("/inbox");
+  await page.getByRole("heading", { name: "Run ask?" }).waitFor();
+  const shown = (await page.locator("body").textContent()) ?? "";
+  for (const control of ["\u001b", "\u202e", "\u2066"]) expect(shown).not.toContain(control);
+  expect(await page.locator("img, script:not([src])").count()).toBe(0);
+  await page.keyboard.press("e");
+  await page.getByRole("button", { name: /Approve with this input/ }).click();
+  await page.getByText("Approved with another input as ann.").waitFor();
+  expect(seen).toEqual([{ text }]);
   expect(page.faults).toEqual([]);
 });
 

@@ -1,3 +1,4 @@
+import { printable } from "../../../src/base/printable.ts";
 import type { AuditDocument, AuditResult } from "../../../src/studio/audit-documents.ts";
 import { age, counted, duration, grouped } from "../format.ts";
 import { conversationPath, follow, hrefOf } from "../route.ts";
@@ -144,7 +145,7 @@ export function Problems({ audit: { last } }: { readonly audit: AuditDocument })
             </td>
             <td class="bad">{kind}</td>
             <td class="long">
-              {message}
+              {printable(message)}
               <span class="text-3"> {next}</span>
             </td>
           </tr>
@@ -175,8 +176,8 @@ export function Skipped({ audit: { last } }: { readonly audit: AuditDocument }) 
             <td>
               <Place stream={stream} conversation={conversation} revision={revision} />
             </td>
-            <td>{reason}</td>
-            <td class="long text-2">{problem}</td>
+            <td>{printable(reason)}</td>
+            <td class="long text-2">{printable(problem)}</td>
           </tr>
         ))}
       </tbody>

@@ -1,4 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
+import { printableJson } from "../../../src/base/printable.ts";
 import type { ActedDocument, InboxItem, InboxItemDocument } from "../../../src/studio/inbox-documents.ts";
 import type { StoreDocument } from "../../../src/studio/page-documents.ts";
 import { counted } from "../format.ts";
@@ -194,7 +195,7 @@ function approvals(
     {
       ...{ key: "e", words: "Approve with another input", look: "plain" },
       run() {
-        edited.value = JSON.stringify(input, null, 2);
+        edited.value = printableJson(JSON.stringify(input, null, 2));
         focusOn("edited-input");
       },
     },

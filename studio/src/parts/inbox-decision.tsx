@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { printable, printableJson } from "../../../src/base/printable.ts";
 import type { InboxItem, InboxItemDocument } from "../../../src/studio/inbox-documents.ts";
 import type { StoreDocument } from "../../../src/studio/page-documents.ts";
 import { age, timeLeft } from "../format.ts";
@@ -45,17 +46,17 @@ export function InboxDecision({
     <article>
       <h2 ref={title} tabIndex={-1}>
         {before}
-        {after === "" ? null : <span class="mono">{name ?? "the call"}</span>}
+        {after === "" ? null : <span class="mono">{printable(name ?? "the call")}</span>}
         {after}
       </h2>
       <p class="lead">
         {lead}
-        <strong>{strong}</strong>
+        <strong>{printable(strong)}</strong>
       </p>
       {data.waiting === null ? null : (
         <Field name="Input">
           {edited.value === null ? (
-            <pre class="input">{JSON.stringify(data.waiting.input, null, 2)}</pre>
+            <pre class="input">{printableJson(JSON.stringify(data.waiting.input, null, 2))}</pre>
           ) : (
             <textarea
               class="input"
@@ -78,7 +79,7 @@ export function InboxDecision({
       <Field name="Then">
         {consequencesOf(kind, data).map((sentence) => (
           <p key={sentence} class="text-2">
-            {sentence}
+            {printable(sentence)}
           </p>
         ))}
       </Field>

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { printable } from "../../../src/base/printable.ts";
 import type { InboxDocument, InboxItem, InboxKind } from "../../../src/studio/inbox-documents.ts";
 import { age, grouped, timeLeft } from "../format.ts";
 import { keyOf } from "../inbox.ts";
@@ -39,7 +40,7 @@ export function InboxList({
               onClick={() => select(item)}
             >
               <KindSign kind={item.kind} />
-              <span class="strong cut">{itemTitle(item)}</span>
+              <span class="strong cut">{printable(itemTitle(item))}</span>
               <span class="when small">{when(item, now.value)}</span>
               <span class="cut about">{item.title}</span>
               <span class="cut small words">{item.words}</span>
