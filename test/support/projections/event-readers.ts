@@ -104,4 +104,9 @@ export const eventReaders: Readonly<Record<string, string>> = {
   "studio/step.ts": "collects what one request was made from",
   "studio/step-at.ts": "finds the request that an event belongs to",
   "studio/time-document.ts": "pairs the beginnings and ends of tools",
+  "web/answer-chunks.ts": "words how a run ended",
+  "web/call-states.ts": "collects what was asked and decided about calls, which a page shows; the Turn is the view's",
+  "web/chat-fold.ts": "notes on the view of the Turn which request is open and how the last run ended, for a page",
+  "web/chat-request.ts": "finds whether the newest run was given up for another stack",
+  "web/chat-watch.ts": "begins its fold again where an event was skipped or erased",
 };
