@@ -42,7 +42,7 @@ export class RedactWorld implements AsyncDisposable {
     this.#server = server;
     this.#draw = drawFrom("redact", seed);
     const provider = openaiResponses({ model: "m", apiKey: "k", baseURL: server.baseUrl, transport: "sse" });
-    const common = { provider, tools: [this.#lookUp()], maxSteps: 8, sleep: async () => undefined };
+    const common = { provider, tools: [this.#lookUp()], maxSteps: 30, sleep: async () => undefined };
     const middleware = [this.#asking(), ...layers, this.#judging()];
     this.#engine = createEngine({ ...common, middleware });
     this.#compacting = createEngine({
