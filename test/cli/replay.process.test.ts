@@ -114,7 +114,7 @@ const wrong: readonly (readonly [typed: string, code: number, message: RegExp])[
   ["replay @last --to 999", 3, /there is no revision 999/],
   ["replay @last --stack /nowhere.ts", 3, /nowhere\.ts/],
   ["replay @last --without ask-first", 2, /--without needs --stack/],
-  [`replay @last --with ${stack} --stack ${stack}`, 2, /'--with <file>' cannot be used with option '--stack <file>'/],
+  [`replay @last --with ${stack} --stack ${stack}`, 2, /'--with <stack>' cannot be used with option '--stack <stack>'/],
   [`replay @last --stack ${stack} --without nobody`, 3, /there is no layer nobody .* it has tool-loop, redact-emails/],
   [`replay @last --stack ${stack} --without ask-first --save --id de.mo`, 2, /cannot be an id/],
   ["replay @last --save", 2, /give --without or --with too/],

@@ -122,7 +122,7 @@ test("gives a run up by hand: what it did stays, every call is answered, and the
   const world = await cutOff("tool", "after");
   const both = await world.resume(["--abandon", "--stack", stack]);
   expect(both).toMatchObject({ code: 2 });
-  expect(both.stderr).toMatch(/'--abandon' cannot be used with option '--stack <file>'/);
+  expect(both.stderr).toMatch(/'--abandon' cannot be used with option '--stack <stack>'/);
   const outcome = await world.resume(["--abandon", "--json"]);
   const { status, runId } = resumedSchema.parse(documentOf(outcome)).data;
   expect(status).toBe("abandoned");

@@ -71,6 +71,8 @@ export const everyNthOf = (count: number, everyNth: number): readonly number[] =
 export function sampled(kinds: readonly string[], everyNth: number): readonly number[] {
   if (isLong) return [...kinds.keys()];
   const isFirst = (n: number): boolean => everyNth === ofEachKind && kinds.indexOf(kinds[n] ?? "") === n;
-  const isDrawn = (n: number): boolean => (isRound || everyNth !== ofEachKind) && n % everyNth === partOf(everyNth);
+  // At the first stop nothing has begun, so that the first part is not the one with it.
+  const part = (partOf(everyNth) + Math.floor(everyNth / 4)) % everyNth;
+  const isDrawn = (n: number): boolean => (isRound || everyNth !== ofEachKind) && n % everyNth === part;
   return [...kinds.keys()].filter((n) => isFirst(n) || isDrawn(n));
 }
