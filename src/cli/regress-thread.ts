@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "../base/error-message.ts";
 import { enterOtherWorld } from "../lab/other-world.ts";
-import type { FromThread, RegressTask, ToThread } from "./regress/messages.ts";
+import type { FromThread, ThreadData, ToThread } from "./regress/messages.ts";
 
 /**
  * A thread of `turnlog regress`: loads the module and opens the store by itself, and compares one conversation after another. It changes
@@ -14,16 +14,16 @@ const failed = (error: unknown): FromThread => {
   return { kind: "failed", message: messageOf(error), code: typeof code === "string" ? code : null };
 };
 
-// Only `thread-pool.ts` starts this thread, with this data.
-const task = workerData as RegressTask;
-if (task.isOtherWorld) enterOtherWorld();
+// Only `lab-thread.ts` starts this thread, with this data.
+const data = workerData as ThreadData;
+if (data.task.isOtherWorld) enterOtherWorld();
 try {
   const { openLab } = await import("./regress/open-lab.ts");
-  const answer = await openLab(task);
+  const { answer, layers, layerLimitMs } = await openLab(data);
   parentPort?.on("message", (asked: ToThread) => {
     answer(asked).then(say, (error: unknown) => say(failed(error)));
   });
-  say({ kind: "ready" });
+  say({ kind: "ready", layers, layerLimitMs });
 } catch (error) {
   say(failed(error));
 }

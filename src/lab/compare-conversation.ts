@@ -72,6 +72,16 @@ export async function* compareConversation(
   }
 }
 
+/** A conversation in which a layer blocks its thread: nothing of it can be compared. */
+export const blockedConversation = async (
+  { id, log: reader }: Pick<Recording, "id" | "log">,
+  message: string,
+): Promise<Broken> => ({
+  reason: "blocked",
+  requests: await requestsAfter(reader, conversationStream(id), -1),
+  message,
+});
+
 /** Null if the store is the cause, because then nothing can be said of any conversation. */
 function reasonOf(error: unknown): UnknownReason | null {
   if (error instanceof ConversationDamagedError) return "damaged";

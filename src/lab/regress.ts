@@ -7,7 +7,12 @@ import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { type AnyEngine, checkedEngine } from "../engine/stack/engine.ts";
 import { withoutLayer } from "../replay/without-layer.ts";
 import { type ChosenConversations, chosenConversations } from "./chosen-conversations.ts";
-import { type ComparedStacks, type ContextOf, compareConversation } from "./compare-conversation.ts";
+import {
+  blockedConversation,
+  type ComparedStacks,
+  type ContextOf,
+  compareConversation,
+} from "./compare-conversation.ts";
 import { type ConversationRegression, ConversationSum } from "./conversation-result.ts";
 import { type Regression, RegressionSum } from "./summary.ts";
 import type { RunSide } from "./track.ts";
@@ -55,7 +60,8 @@ const regressOptions = optionsOf<RegressOptions>({
 
 /**
  * Compares what a changed stack would do to recorded conversations with what happened, request by request, answered from the log. It asks
- * no provider, runs no tool, and changes nothing. It compares one conversation after another, in this thread.
+ * no provider, runs no tool, and changes nothing. It compares one conversation after another, in this thread: a layer that blocks the
+ * thread, as an endless loop does, blocks the caller, and no time limit can end it.
  *
  *     const { changed, requests, first } = await regress(store, engine);
  *     console.log(`${changed} of ${requests} requests change`, first?.name);
@@ -86,6 +92,8 @@ export async function regress(
 /** Compares single conversations by the same options. */
 export type Lab = {
   readonly compare: (id: string) => Promise<LabResult>;
+  /** The result of a conversation in which a layer blocked the thread: unknown, with this message. */
+  readonly blocked: (id: string, message: string) => Promise<ConversationRegression>;
   /** What the changed stack does in these runs of a conversation, whatever it is compared with. */
   readonly traces: (id: string, runIds: readonly string[]) => Promise<readonly RunSide["trace"][]>;
 };
@@ -112,6 +120,12 @@ export async function createLab(store: TurnlogStore, engine: AnyEngine, options:
         if (pair.compared.differences.length > 0 || pair.compared.end !== null) traces.push(pair.now.trace);
       }
       return { result: sum.resultOf(checkedConversationId(id)), traces };
+    },
+    async blocked(given, message) {
+      const id = checkedConversationId(given);
+      const sum = new ConversationSum(prices);
+      sum.add(await blockedConversation({ id, log: store.log }, message));
+      return sum.resultOf(id);
     },
     async traces(id, runIds) {
       const traces: RunSide["trace"][] = [];

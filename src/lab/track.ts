@@ -18,7 +18,7 @@ import { type AddedInstructions, type RunTrace, TraceBuilder } from "./run-trace
 /** Why the log cannot answer a request any more. */
 export type UnknownReason =
   | Unanswered["reason"]
-  | ("context" | "connection" | "provider" | "erased" | "damaged" | "reverted" | "failed");
+  | ("context" | "connection" | "provider" | "erased" | "damaged" | "reverted" | "blocked" | "failed");
 
 /** What a track plays, and where it reads that. */
 export type TrackSource = {
@@ -65,7 +65,7 @@ export class Track {
       ...engine,
       output: null,
       interruptionNote: null,
-      layerTimeoutMs: Math.min(engine.layerTimeoutMs, maxLayerMs),
+      layerTimeoutMs: layerLimitMs(engine),
       warnOfReasoningAfterMs: Number.POSITIVE_INFINITY,
     };
   }
@@ -158,7 +158,10 @@ export class Track {
   }
 }
 
-/** How long a layer may take for its own work. */
+/** How long a layer of a stack may take for its own work in a comparison. */
+export const layerLimitMs = ({ layerTimeoutMs }: Pick<EngineOptions, "layerTimeoutMs">): number =>
+  Math.min(layerTimeoutMs, maxLayerMs);
+
 const maxLayerMs = 30_000;
 
 type Instructing = { readonly text: string; readonly actor: ProposedEvent["actor"] };

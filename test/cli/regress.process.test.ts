@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { regressedConversation } from "../../src/documents/regression.ts";
 import { user } from "../../src/domain/make-block.ts";
@@ -136,10 +137,54 @@ test("refuses what is no stack, and lets a bisection skip a commit whose stack c
   expect(await run(`--all --bisect --with ${other}`)).toMatchObject({ code: 5 });
 });
 
+test("ends a thread that a layer blocks, says which, and compares the rest in a new one", async () => {
+  const { run, module } = await greeted();
+  const loops = 'ctx.conversationId === "cnv_b" ? (() => { for (;;); })() : "Hello."';
+  const blocking = module("blocking.ts", stackThat(loops, "{ layerTimeoutMs: 100 }"));
+  expect(await run(`--all --with ${blocking}`)).toMatchObject({
+    ...{ code: 0, stderr: containing("cnv_b: the layer greet blocked its thread for longer than 100 ms") },
+    stdout: "2 of 3 requests compared, and none changes\nunknown from here: 1 (blocked)\n",
+  });
+});
+
+test("says so if a layer blocks the thread of the second execution, and keeps what the first one showed", async () => {
+  const { run, module } = await greeted();
+  // Only there it is a day later. A wait blocks the thread as a loop does, and takes no processor.
+  const wait = "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)";
+  const later = `Date.now() > performance.timeOrigin + 43_200_000 ? ${wait} : "Hi."`;
+  const outcome = await run(`cnv_a cnv_b --with ${module("later.ts", stackThat(later, "{ layerTimeoutMs: 100 }"))}`);
+  expect(outcome).toMatchObject({
+    ...{ code: 5, stdout: containing("2 of 2 requests in 2 of 2 conversations change; first culprit: greet@2.0.0") },
+    stderr: containing("cnv_b: it was not executed a second time: the layer greet blocked its thread"),
+  });
+});
+
 test("ends, though a module keeps a server open", async () => {
   const { run, module } = await greeted();
   const serving = `import { createServer } from "node:http";\ncreateServer().listen(0, "127.0.0.1");\n${stackThat('"Hello."')}`;
   expect(await run(`--all --with ${module("serving.ts", serving)}`)).toMatchObject({ code: 0 });
+});
+
+test("compares a store that is written to meanwhile, and says that it was", async () => {
+  const { run, module, file: at } = await greeted();
+  const writing = `
+import { openStore } from ${JSON.stringify(join(built, "index.js"))};
+await using other = await openStore(${JSON.stringify(`sqlite:${at("turnlog.db")}`)});
+await other.conversation("cnv_a").append("And now?");
+${stackThat('"Hello."')}`;
+  expect(await run(`--all --with ${module("writing.ts", writing)}`)).toMatchObject({
+    ...{ code: 0, stdout: "3 of 3 requests compared, and none changes\n" },
+    stderr: containing("the store was written to meanwhile"),
+  });
+});
+
+test("refuses the store of a newer turnlog, and says what to do", async () => {
+  const { run, same, file: at } = await greeted();
+  const database = new DatabaseSync(at("turnlog.db"));
+  database.exec("UPDATE meta SET value = '99' WHERE name = 'schemaVersion'");
+  database.close();
+  expect(await run(`--all --with ${same}`)).toMatchObject({ code: 6, stderr: containing("update turnlog") });
+  expect(await run(`--all --bisect --with ${same}`)).toMatchObject({ code: 125 });
 });
 
 const file = (path: string, name: string): string => join(path, "..", name);

@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { user } from "../../src/domain/make-block.ts";
@@ -124,6 +124,33 @@ test("names a layer that ends the run", async () => {
   });
   const found = await differences(store, changed({ ...stack, middleware: [...stack.middleware, fails] }));
   expect(found).toMatchObject({ culprit: "fails@3.0.0", changed: 3, compared: 3 });
+});
+
+test.each([
+  ["30 s, however long the engine gives it", 600_000, 30_000],
+  ["as long as the engine gives it, if that is shorter", 500, 500],
+])("fails a layer that never ends after %s", async (_, layerTimeoutMs, limitMs) => {
+  const { store } = await recorded();
+  onTestFinished(() => void vi.useRealTimers());
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const handed = Promise.withResolvers<undefined>();
+  const hangs = defineMiddleware({ name: "hangs", version: "1.0.0" }, () => () => {
+    handed.resolve(undefined);
+    return new Promise(() => undefined);
+  });
+  let isDone = false;
+  const found = differences(store, changed({ middleware: [hangs], layerTimeoutMs }), {
+    onConversation: () => {
+      isDone = true;
+    },
+  });
+  await handed.promise;
+  await vi.advanceTimersByTimeAsync(limitMs - 1);
+  expect(isDone).toBe(false);
+  // Each of the two runs takes its whole time.
+  await vi.advanceTimersByTimeAsync(1);
+  await vi.advanceTimersByTimeAsync(limitMs);
+  expect(await found).toMatchObject({ culprit: "hangs@1.0.0", differing: 1 });
 });
 
 test("leaves policies as they are recorded if asked to, and lets a layer below a changed policy go on", async () => {

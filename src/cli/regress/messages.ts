@@ -1,5 +1,6 @@
 import type { ConversationRegression } from "../../lab/conversation-result.ts";
 import type { LabResult } from "../../lab/regress.ts";
+import type { LayerCell } from "./layer-cell.ts";
 
 /** What a thread compares, and with what. */
 export type RegressTask = {
@@ -20,11 +21,20 @@ export type RegressTask = {
   readonly isOtherWorld: boolean;
 };
 
-/** A conversation to compare, or, in the other world, one to compare with what was found before. */
-export type ToThread = { readonly id: string; readonly found: LabResult | null };
+/** What a thread is started with. */
+export type ThreadData = { readonly task: RegressTask; readonly atWork: LayerCell };
+
+/** A conversation to compare, or one of which nothing is known because of `blocked`, or, in the other world, one to compare again. */
+export type ToThread =
+  | { readonly kind: "compare"; readonly id: string }
+  | { readonly kind: "blocked"; readonly id: string; readonly message: string }
+  | { readonly kind: "again"; readonly id: string; readonly found: LabResult };
+
+/** The layers of a thread, by the numbers in its cell, and how long one may take. */
+export type ThreadLayers = { readonly layers: readonly string[]; readonly layerLimitMs: number };
 
 export type FromThread =
-  | { readonly kind: "ready" }
+  | ({ readonly kind: "ready" } & ThreadLayers)
   | { readonly kind: "result"; readonly compared: LabResult }
-  | { readonly kind: "again"; readonly result: ConversationRegression }
+  | { readonly kind: "final"; readonly result: ConversationRegression }
   | { readonly kind: "failed"; readonly message: string; readonly code: string | null };

@@ -1,13 +1,18 @@
+import { type Engine, engineOf } from "../../engine/stack/engine.ts";
 import { withNondeterminism } from "../../lab/nondeterminism.ts";
 import { createLab, type RegressOptions } from "../../lab/regress.ts";
+import { layerLimitMs } from "../../lab/track.ts";
 import { openStore } from "../../open-store.ts";
 import { openBundle } from "../open-bundle.ts";
 import { createSettings } from "../settings.ts";
 import { loadStack } from "../stack-file.ts";
-import type { FromThread, RegressTask, ToThread } from "./messages.ts";
+import { layerMarker } from "./layer-cell.ts";
+import type { FromThread, ThreadData, ThreadLayers, ToThread } from "./messages.ts";
+
+type OpenLab = ThreadLayers & { readonly answer: (asked: ToThread) => Promise<FromThread> };
 
 /** Opens the store for reading, loads the modules, and returns the function that compares a conversation. */
-export async function openLab(task: RegressTask): Promise<(asked: ToThread) => Promise<FromThread>> {
+export async function openLab({ task, atWork }: ThreadData): Promise<OpenLab> {
   const settings = createSettings(task.config === null ? {} : { config: task.config }, {
     ...{ env: process.env, cwd: process.cwd(), readsOnly: true },
   });
@@ -18,20 +23,28 @@ export async function openLab(task: RegressTask): Promise<(asked: ToThread) => P
     task.bundle === null
       ? await openStore(task.store ?? "", { mustExist: true, mayBeReadOnly: true, codecs: known })
       : await openBundle(task.bundle);
+  const engines = [engine, ...(other === null ? [] : [other.engine])];
+  const layers = [...new Set(engines.flatMap((each) => each.options.layers.map(({ name }) => name)))];
+  const onLayerAtWork = layerMarker(atWork, layers);
+  const marked = (each: Engine): Engine => engineOf({ ...each.options, onLayerAtWork });
   const options: RegressOptions = {
     codecs: new Map(known.map((codec) => [codec.name, codec])),
     recordedPolicies: task.recordedPolicies,
-    ...(other === null ? {} : { compareWith: other.engine }),
+    ...(other === null ? {} : { compareWith: marked(other.engine) }),
     ...(task.without === null ? {} : { without: task.without }),
     ...(contextOf === null ? {} : { context: contextOf }),
     ...(task.prices === null ? {} : { prices: task.prices }),
     ...(task.priceAs === null ? {} : { priceAs: task.priceAs }),
   };
-  const lab = await createLab(store, engine, options);
-  return async ({ id, found }) => {
-    if (found === null) return { kind: "result", compared: await lab.compare(id) };
+  const lab = await createLab(store, marked(engine), options);
+  const answer = async (asked: ToThread): Promise<FromThread> => {
+    const { id } = asked;
+    if (asked.kind === "compare") return { kind: "result", compared: await lab.compare(id) };
+    if (asked.kind === "blocked") return { kind: "final", result: await lab.blocked(id, asked.message) };
+    const { found } = asked;
     const runIds = found.traces.map(({ runId }) => runId);
     const again = await lab.traces(id, runIds);
-    return { kind: "again", result: withNondeterminism(found, again, engine.options.provider.codec) };
+    return { kind: "final", result: withNondeterminism(found, again, engine.options.provider.codec) };
   };
+  return { answer, layers, layerLimitMs: Math.max(...engines.map(({ options: of }) => layerLimitMs(of))) };
 }

@@ -1,8 +1,5 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { Worker } from "node:worker_threads";
 import type { ConversationRegression } from "../../lab/conversation-result.ts";
-import { UsageError } from "../exit-codes.ts";
+import { LabThread, ThreadBlockedError } from "./lab-thread.ts";
 import type { FromThread, RegressTask, ToThread } from "./messages.ts";
 
 export type PoolOptions = {
@@ -15,7 +12,8 @@ export type PoolOptions = {
 
 /**
  * Compares conversations in threads, and yields them in the order of their ids in the list. A conversation that differs is compared once
- * more in a thread of another date and other random numbers. Ends early when the signal aborts.
+ * more in a thread of another date and other random numbers. A conversation in which a layer blocks its thread is unknown, and a new thread
+ * goes on with the rest. Ends early when the signal aborts.
  *
  * @throws {UsageError} if a module cannot be loaded, or ends its thread.
  */
@@ -35,15 +33,19 @@ export async function* compareInThreads(
     let other: LabThread | null = null;
     await Promise.race([Promise.all(free.map((thread) => thread.ready)), ended]);
     const compare = async (thread: LabThread, id: string): Promise<ConversationRegression> => {
-      const compared = await thread.ask({ id, found: null });
+      const compared = await answerOf(thread, { kind: "compare", id });
+      const known = compared.kind === "blocked" ? await finalOf(thread, { ...compared, id }) : null;
       free.push(thread);
       fill();
-      if (compared.kind !== "result") throw new Error("a thread gave another answer than it was asked for");
-      if (compared.compared.traces.length === 0) return compared.compared.result;
+      if (known !== null) return known;
+      if (compared.kind !== "result") throw new Error(otherAnswer);
+      const { result, traces } = compared.compared;
+      if (traces.length === 0) return result;
       other ??= start(true);
-      const again = await other.ask({ id, found: compared.compared });
-      if (again.kind !== "again") throw new Error("a thread gave another answer than it was asked for");
-      return again.result;
+      const again = await answerOf(other, { kind: "again", id, found: compared.compared });
+      if (again.kind === "final") return again.result;
+      if (again.kind !== "blocked") throw new Error(otherAnswer);
+      return { ...result, message: `it was not executed a second time: ${again.message}` };
     };
     const underWay: Promise<ConversationRegression>[] = [];
     let next = 0;
@@ -73,6 +75,26 @@ export async function* compareInThreads(
   }
 }
 
+type Answer = FromThread | { readonly kind: "blocked"; readonly message: string };
+
+/** The thread's answer, or that a layer blocked the thread. */
+async function answerOf(thread: LabThread, asked: ToThread): Promise<Answer> {
+  try {
+    return await thread.ask(asked);
+  } catch (error) {
+    if (error instanceof ThreadBlockedError) return { kind: "blocked", message: error.message };
+    throw error;
+  }
+}
+
+async function finalOf(thread: LabThread, asked: ToThread): Promise<ConversationRegression> {
+  const answer = await thread.ask(asked);
+  if (answer.kind !== "final") throw new Error(otherAnswer);
+  return answer.result;
+}
+
+const otherAnswer = "a thread gave another answer than it was asked for";
+
 const whenAborted = (signal: AbortSignal): Promise<null> =>
   new Promise((resolve) => {
     const end = (): void => {
@@ -81,64 +103,3 @@ const whenAborted = (signal: AbortSignal): Promise<null> =>
     if (signal.aborted) end();
     else signal.addEventListener("abort", end, { once: true });
   });
-
-/** A thread that answers one question after another. */
-class LabThread {
-  readonly #worker: Worker;
-  readonly #waiting: PromiseWithResolvers<FromThread>[] = [];
-  #failure: Error | null = null;
-  readonly ready: Promise<unknown>;
-
-  constructor(task: RegressTask, onPrinted: (text: string) => void) {
-    this.#worker = new Worker(threadFile(), { workerData: task, stdout: true, stderr: true });
-    for (const stream of [this.#worker.stdout, this.#worker.stderr])
-      stream.on("data", (text: Buffer) => onPrinted(text.toString("utf8")));
-    const begun = this.#next();
-    this.ready = begun;
-    begun.catch(() => undefined);
-    this.#worker.on("message", (message: FromThread) => {
-      if (message.kind === "failed") this.#waiting.shift()?.reject(errorOf(message));
-      else this.#waiting.shift()?.resolve(message);
-    });
-    this.#worker.on("error", (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
-    this.#worker.on("exit", () =>
-      this.#fail(new UsageError("the module ended its thread: it must not call process.exit")),
-    );
-  }
-
-  ask(asked: ToThread): Promise<FromThread> {
-    const answer = this.#next();
-    this.#worker.postMessage(asked);
-    return answer;
-  }
-
-  #next(): Promise<FromThread> {
-    const waiting = Promise.withResolvers<FromThread>();
-    if (this.#failure === null) this.#waiting.push(waiting);
-    else waiting.reject(this.#failure);
-    return waiting.promise;
-  }
-
-  #fail(error: Error): void {
-    this.#failure ??= error;
-    for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
-  }
-
-  async end(): Promise<void> {
-    this.#worker.removeAllListeners("exit");
-    await this.#worker.terminate();
-  }
-}
-
-const errorOf = ({ message, code }: Extract<FromThread, { readonly kind: "failed" }>): Error =>
-  code === "usage" ? new UsageError(message) : Object.assign(new Error(message), code === null ? {} : { code });
-
-/** The thread's program: beside this folder; in a bundle, this file's code may be in a folder of chunks. */
-function threadFile(): string {
-  const name = import.meta.filename.endsWith(".ts") ? "regress-thread.ts" : "regress-thread.js";
-  const files = ["..", "../cli", "."].map((folder) => join(import.meta.dirname, folder, name));
-  const file = files.find((each) => existsSync(each));
-  if (file === undefined)
-    throw new Error(`${name} is missing beside turnlog's other files: keep it there, because it is a separate program`);
-  return file;
-}

@@ -75,7 +75,7 @@ class LayerCall implements FrameSurroundings {
   readonly given: Turn;
   readonly scope: CallScope;
   readonly #stack: WatchedStack;
-  readonly #layer: Layer;
+  readonly layer: Layer;
   readonly #depth: number;
   readonly #calls: PassedCall[] = [];
   /** Work begun within the call that has not settled: a call of `next`, and tools. */
@@ -96,7 +96,7 @@ class LayerCall implements FrameSurroundings {
 
   constructor(stack: WatchedStack, layer: Layer, { depth, frame, given, outer }: FrameCall) {
     this.#stack = stack;
-    this.#layer = layer;
+    this.layer = layer;
     this.#depth = depth;
     this.frame = frame;
     this.given = given.frozen();
@@ -106,14 +106,14 @@ class LayerCall implements FrameSurroundings {
   }
 
   async run(): Promise<Turn> {
-    const shown = layerParts({ run: this.#stack.run, layer: this.#layer, frame: this.frame });
+    const shown = layerParts({ run: this.#stack.run, layer: this.layer, frame: this.frame });
     const end = (error: { readonly thrown: unknown } | null): void =>
       shown?.end({ error, ownMs: this.#ownMs, hasCalled: this.#calls.length > 0 });
     try {
       const returned = await this.#returned();
       this.#hasEnded = true;
       if (this.#untold !== null) throw this.#untold;
-      if (this.#isCalling) throw new LayerError("next-not-awaited", this.#layer.name, notAwaited);
+      if (this.#isCalling) throw new LayerError("next-not-awaited", this.layer.name, notAwaited);
       // The errors thrown within this call were caught.
       this.#stack.run.layers.thrown.forget();
       const result = this.#handOn(returned, "response", this.frame);
@@ -122,7 +122,7 @@ class LayerCall implements FrameSurroundings {
     } catch (error) {
       if (!this.#isCalling) this.#ownMs += performance.now() - this.#since;
       end({ thrown: error });
-      const by = this.#layer.isEngine === true ? null : { layer: this.#layer.name, frame: this.frame };
+      const by = this.layer.isEngine === true ? null : { layer: this.layer.name, frame: this.frame };
       this.#stack.run.layers.thrown.note(error, by);
       throw error;
     } finally {
@@ -173,7 +173,7 @@ class LayerCall implements FrameSurroundings {
           if (!this.#hasReturned) settle(value);
         };
       work.then(unlessReturned(resolve), (error: unknown) => {
-        const isOwn = error instanceof LayerError && error.layer === this.#layer.name;
+        const isOwn = error instanceof LayerError && error.layer === this.layer.name;
         if (isOwn) this.#tell(error, reject);
         else unlessReturned(reject)(error);
       });
@@ -193,7 +193,7 @@ class LayerCall implements FrameSurroundings {
   /** Fails the layer for taking too long. */
   expire(timeoutMs: number): void {
     const what = `did not return within ${timeoutMs} ms of its own work`;
-    this.#fail(new LayerError("layer-timeout", this.#layer.name, what));
+    this.#fail(new LayerError("layer-timeout", this.layer.name, what));
   }
 
   /** The layer's result. Once the call has failed, the result is ignored. */
@@ -220,9 +220,9 @@ class LayerCall implements FrameSurroundings {
 
   #begin(next: Next): Promise<Turn> {
     try {
-      const handler: unknown = this.#layer.handle(next);
-      if (!isHandler(handler)) throw noHandler(this.#layer.name, handler);
-      return handler(this.given, this.#stack.contextOf(this.#layer, this));
+      const handler: unknown = this.layer.handle(next);
+      if (!isHandler(handler)) throw noHandler(this.layer.name, handler);
+      return handler(this.given, this.#stack.contextOf(this.layer, this));
     } catch (error) {
       this.#hasReturned = true;
       throw error;
@@ -230,7 +230,7 @@ class LayerCall implements FrameSurroundings {
   }
 
   #next(turn: Turn): Promise<Turn> {
-    const { name } = this.#layer;
+    const { name } = this.layer;
     if (this.#hasEnded) {
       const late = new LayerError("late-next", name, "called next after it had returned: await each call of next");
       if (this.#hasReturned) this.#stack.misuse.note(late);
@@ -267,7 +267,7 @@ class LayerCall implements FrameSurroundings {
 
   /** How the layer came by what it hands on, as far as no Turn shows it. */
   #unseen(direction: Direction): Pick<LayerTiming, "withoutNext" | "swallowed"> {
-    if (this.#layer.isEngine === true) return {};
+    if (this.layer.isEngine === true) return {};
     const swallowed = this.#thrown;
     this.#thrown = [];
     if (swallowed.length > 0) return { swallowed };
@@ -276,16 +276,16 @@ class LayerCall implements FrameSurroundings {
 
   /** Records what the layer handed on in one direction; nothing if it handed on what it got. */
   #handOn(handed: unknown, direction: Direction, frame: string): Turn {
-    const turn = checkedTurn(this.#layer.name, handed, direction);
+    const turn = checkedTurn(this.layer.name, handed, direction);
     const { run } = this.#stack;
     const ms = Math.round((performance.now() - this.#since) * 100) / 100;
     this.#ownMs += ms;
     const { frame: own } = this;
-    run.layers.timings.push({ frame: own, layer: this.#layer.name, direction, ms, ...this.#unseen(direction) });
+    run.layers.timings.push({ frame: own, layer: this.layer.name, direction, ms, ...this.#unseen(direction) });
     const from = this.#from;
     this.#from = null;
     const call = {
-      layer: this.#layer,
+      layer: this.layer,
       depth: this.#depth,
       frame: this.frame,
       given: this.given,

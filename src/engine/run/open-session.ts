@@ -97,7 +97,7 @@ export function openSession(opening: Opening): RunSession {
   const { runId, base, startedAt, before } = beginning;
   const turns = new RunTurns(base);
   const journal = before?.journal ?? new Journal();
-  const watch = new LayerWatch(engine.layerTimeoutMs);
+  const watch = new LayerWatch(engine.layerTimeoutMs, engine.onLayerAtWork);
   journal.watchedBy({ ...engine, watch, signal: running, onDiverged: (error) => recorder.fail(error) });
   const clock = new RunClock(startedAt, () => timeAfter(stream, engine.clock()));
   const fold = new RunFold({ stream, turns, record: before?.record ?? newRunRecord(runId), clock });

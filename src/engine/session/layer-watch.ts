@@ -1,8 +1,9 @@
+import type { OnLayerAtWork } from "../stack/engine.ts";
 import type { LayerError } from "../stack/middleware.ts";
 import type { Thrower } from "./errors.ts";
 
 /** A layer's call as its watch sees it: something that can be failed for being slow. */
-type WatchedLayer = { expire(timeoutMs: number): void };
+type WatchedLayer = { readonly layer: { readonly name: string }; expire(timeoutMs: number): void };
 
 /**
  * Fails a layer that keeps the run waiting for its own work. At most one call of a run does its own work at a time, while the others wait
@@ -10,10 +11,12 @@ type WatchedLayer = { expire(timeoutMs: number): void };
  */
 export class LayerWatch {
   readonly #timer: NodeJS.Timeout;
+  readonly #onLayerAtWork: OnLayerAtWork | null;
   #working: WatchedLayer | null = null;
   #starts = 0;
 
-  constructor(timeoutMs: number) {
+  constructor(timeoutMs: number, onLayerAtWork: OnLayerAtWork | null) {
+    this.#onLayerAtWork = onLayerAtWork;
     this.#timer = setTimeout(() => this.#working?.expire(timeoutMs), timeoutMs);
     this.#timer.unref();
   }
@@ -32,6 +35,7 @@ export class LayerWatch {
   start(call: WatchedLayer): void {
     this.#working = call;
     this.#starts += 1;
+    this.#onLayerAtWork?.(call.layer.name);
     // A layer that never returns must not let the process exit as if all were done.
     this.#timer.refresh().ref();
   }
@@ -40,11 +44,13 @@ export class LayerWatch {
   stop(call: WatchedLayer): void {
     if (this.#working !== call) return;
     this.#working = null;
+    this.#onLayerAtWork?.(null);
     this.#timer.unref();
   }
 
   end(): void {
     this.#working = null;
+    this.#onLayerAtWork?.(null);
     clearTimeout(this.#timer);
   }
 }

@@ -203,6 +203,7 @@ export function createEngine<Context = unknown, Output = undefined>(
     compact: recordedCompactPolicy(config.compact),
     interruptionNote: config.interruptionNote === false ? null : (config.interruptionNote ?? null),
     layerTimeoutMs: config.layerTimeoutMs ?? Math.min(layerTimeoutMsDefault, takeoverAfterMs),
+    onLayerAtWork: null,
     takeoverAfterMs,
     stuckAfterMs: config.stuckAfterMs ?? Math.min(stuckAfterMsDefault, takeoverAfterMs),
     onInDoubt: config.onInDoubt ?? null,

@@ -51,6 +51,8 @@ export type EngineOptions = {
   readonly interruptionNote: true | string | null;
   /** The time limit for a layer's own work; a run that exceeds it fails and names the layer. */
   readonly layerTimeoutMs: number;
+  /** Sees which layer does its own work. Null but in the regression lab, which stops threads that a layer blocks. */
+  readonly onLayerAtWork: OnLayerAtWork | null;
   /** How long this process waits for a sign of life from an owner of which nothing is known, before its run counts as abandoned. */
   readonly takeoverAfterMs: number;
   /** How long all layers of a re-executed run may wait for the engine without meeting an event of its log. */
@@ -85,6 +87,9 @@ export type EngineOptions = {
   /** Traces its runs; null if they are not traced. */
   readonly tracing: Tracing | null;
 };
+
+/** Called synchronously with the name of the layer that starts its own work, and with null when it stops. */
+export type OnLayerAtWork = (layer: string | null) => void;
 
 /**
  * Receives the parts of runs: an RxJS `Subject`, or any observer. What it throws is ignored. If it returns a promise, the next part follows
