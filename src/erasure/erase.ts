@@ -99,8 +99,8 @@ export async function erase(
     const texts = store.files === undefined ? null : await textsOf(store, order);
     const search = async (): Promise<Outcome["search"]> =>
       (texts && (await searchFiles(store, texts, onSearch))) ?? "no-files";
-    const about = { keepsStored: keepStored, provider: provider?.deleted ?? null };
-    return finish(log, await mustRead(store, order.orderId), { ...erasing, ...about, search });
+    const about = { provider: provider?.deleted ?? null, search };
+    return finish(log, await mustRead(store, order.orderId), { ...erasing, ...about });
   });
 }
 
@@ -114,7 +114,7 @@ export async function resumeErasure(log: EventLog, orderId: string, erasing: Era
   const order = await mustRead(log.store, orderId);
   if (order.isRefused) throw refused(`the order ${orderId} was refused, and nothing was erased: plan again`);
   const notSearched = log.store.files === undefined ? "no-files" : "not-searched";
-  const about = { keepsStored: false, provider: null, search: async () => notSearched };
+  const about = { provider: null, search: async () => notSearched };
   return toContinue(orderId, () => finish(log, order, { ...erasing, ...about }));
 }
 
@@ -189,11 +189,12 @@ async function deleteAll(store: EventStore, plan: ErasurePlan, deleteStored: Non
 
 function orderOf(
   plan: ErasurePlan,
-  { by, ground, ticket, kept = "skeleton", vacuum = false }: ErasureReason,
+  { by, ground, ticket, kept = "skeleton", vacuum = false, keepStored = false }: ErasureReason,
 ): ErasureOrdered {
   return {
     ...{ orderId: randomId("era"), by, ground, ticket: ticket ?? null, kept },
     ...(vacuum ? { vacuum } : {}),
+    ...(keepStored ? { keepStored } : {}),
     conversations: [
       ...plan.conversations.map(({ id, head, stored }) => ({ id, head: { ...head }, stored })),
       ...plan.lines.map(({ id, head, stored, places, blockIds, blobs }) => ({
@@ -212,14 +213,14 @@ async function refuse(log: EventLog, order: ErasureOrder, reason: string): Promi
 }
 
 type Finishing = Erasing &
-  Pick<Outcome, "keepsStored" | "provider"> & {
+  Pick<Outcome, "provider"> & {
     readonly search: () => Promise<Outcome["search"]>;
   };
 
 async function finish(log: EventLog, order: ErasureOrder, finishing: Finishing): Promise<ErasureReceipt> {
   const { store } = log;
   mustErase(store);
-  const { clock, keepsStored, provider } = finishing;
+  const { clock, provider } = finishing;
   const left = [];
   for (const conversation of order.conversations) {
     if (await isFenced(store, order, conversation)) continue;
@@ -253,7 +254,7 @@ async function finish(log: EventLog, order: ErasureOrder, finishing: Finishing):
       const newest = await mustRead(store, orderId);
       const scrub = scrubbed && { ...scrubbed, isRewritten: scrubbed.isRewritten || wasRewritten(newest) };
       const done = { at: new Date(clock()).toISOString(), ...countsOf(result, newest), scrub };
-      const receipt = await receiptOf(store, newest, { done, search, provider, keepsStored, others });
+      const receipt = await receiptOf(store, newest, { done, search, provider, others });
       return { type: "ErasureFinished", version: 1, data: { receipt } };
     },
     actor: operatorOf(order),

@@ -12,8 +12,6 @@ export type Outcome = {
   readonly search: ErasureReceipt["search"];
   /** What servers deleted first; null if none was asked. */
   readonly provider: NonNullable<ErasureReceipt["provider"]> | null;
-  /** What servers stored is left there on request. */
-  readonly keepsStored: boolean;
   /** Projections of others, whose rows may contain words of it. */
   readonly others: readonly string[];
 };
@@ -59,7 +57,7 @@ function mayContain({ kind, isRedacted, sha256, conversations }: RecordedExport,
 
 function leftOf(
   order: ErasureOrder,
-  { done, search, keepsStored, others, exports }: Outcome & { readonly exports: number },
+  { done, search, others, exports }: Outcome & { readonly exports: number },
 ): ErasureReceipt["leftOver"] {
   const left: ErasureReceipt["leftOver"] = [];
   const add = (place: ErasureReceipt["leftOver"][number]["place"], reason: string): void => {
@@ -69,7 +67,7 @@ function leftOf(
     add("file", "another process reads an older state of the file: continue the order when it has ended");
   if (typeof search === "object" && search.found > 0)
     add("file", `${counted(search.found, "piece")} of the erased texts are still in the store's files`);
-  for (const { id, stored } of keepsStored ? [] : order.conversations) {
+  for (const { id, stored } of order.keepStored === true ? [] : order.conversations) {
     if (stored === 0) continue;
     const what =
       stored === null

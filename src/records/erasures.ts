@@ -23,6 +23,8 @@ const erasureOrderedSchema = z.strictObject({
   kept: z.enum(["skeleton", "digests"]),
   /** The store's files are rewritten as a whole afterwards, even if nothing requires it. */
   vacuum: z.exactOptional(z.literal(true)),
+  /** What servers stored is left there on purpose. */
+  keepStored: z.exactOptional(z.literal(true)),
   conversations: z
     .array(
       z.strictObject({

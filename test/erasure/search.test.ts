@@ -115,6 +115,36 @@ test("what servers stored is deleted first with a provider, left over without on
   expect((await talk.run(createEngine({ provider }))).steps[0]?.decision.strategy).toBe("full");
 });
 
+test("an order that keeps what servers stored does so when it is continued, and another one lists it as left over", async () => {
+  await using server = await startReferenceServer();
+  const provider = openaiResponses({ model: "m", apiKey: "sk-test", baseURL: server.baseUrl });
+  const events = createMemoryStore();
+  const failing: ErasingStore = {
+    ...events,
+    [Symbol.asyncDispose]: () => events.close(),
+    scrub: async () => {
+      throw new Error("the process died");
+    },
+  };
+  const store = new TurnlogStore(failing);
+  const continued = async (id: string, options: object) => {
+    const talk = store.conversation(id);
+    await talk.append(`My number is 555-0199, and I am ${id}.`);
+    await talk.run(createEngine({ provider }));
+    const plan = await store.planErasure({ texts: [`and I am ${id}`] });
+    await expect(store.erase(plan, { ...why, ...options })).rejects.toThrow("the process died");
+    const orderId = (await unfinishedErasures(events))[0]?.orderId ?? "";
+    const after = new TurnlogStore(events);
+    const receipts = [await after.resumeErasure(orderId), await after.resumeErasure(orderId)];
+    return receipts.map(({ finished, leftOver }) => [finished, ...leftOver.map(({ place }) => place)]);
+  };
+  expect(await continued("one", { keepStored: true })).toEqual([[true], [true]]);
+  expect(await continued("two", {})).toEqual([
+    [false, "provider"],
+    [false, "provider"],
+  ]);
+});
+
 test("what is said while a server deletes was not planned, so the erasure is refused", async () => {
   await using server = await startReferenceServer();
   const provider = openaiResponses({ model: "m", apiKey: "sk-test", baseURL: server.baseUrl });

@@ -47,7 +47,7 @@ export const erase = commandCode({
       throw new UsageError("an order already names its conversations: give --resume ID alone, or only conversations");
     if (resume !== undefined && (stack !== undefined || options.keepStored === true || options.vacuum === true))
       throw new UsageError(
-        "--stack, --keep-stored and --vacuum belong to a new erasure: give --resume ID without them (the order says whether to rewrite the file)",
+        "--stack, --keep-stored and --vacuum belong to a new erasure: give --resume ID without them (the order says what is kept, and whether to rewrite the file)",
       );
     if (resume === undefined && !isNamed) {
       if (isApplied) throw new UsageError("name the conversations to erase, or an order to continue: --resume ID");

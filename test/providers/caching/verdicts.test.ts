@@ -83,6 +83,15 @@ test("an edit is found, with the tokens that it lost", () => {
   });
 });
 
+test("what was removed from a prompt is not lost: no more is paid for again than the prompt has", () => {
+  const [, , last] = verdictsOf(
+    { blocks: [one], input: 100, read: 0 },
+    { blocks: [one, two, three], input: 300, read: 100 },
+    { blocks: [one, user(long("So?"))], input: 200, read: 100 },
+  );
+  expect(last).toMatchObject({ cause: "changed", against: "inf_1", expected: { tokens: 300 }, lost: { tokens: 100 } });
+});
+
 test("less than an entry should give is unexplained, and may have expired if the vendor gives a range", () => {
   const asked = (idle: number) => [
     { blocks: [one], input: 100, read: 0, at: 0 },
