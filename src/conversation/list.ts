@@ -225,6 +225,12 @@ function placeOf(after: string, asked: { readonly sort: string; readonly order: 
   return { at, key };
 }
 
+/** Whether a text from outside is `next` of a page of `list` in the default order. */
+export function isPlaceInList(after: string): boolean {
+  const [sort, order, at, key] = cursorParts(after);
+  return sort === "lastAt" && order === "descending" && typeof at === "string" && typeof key === "string";
+}
+
 function cursorParts(after: string): readonly unknown[] {
   try {
     const parts: unknown = JSON.parse(Buffer.from(after, "base64url").toString());

@@ -84,6 +84,22 @@ const warn = (error: unknown): void =>
   );
 
 /**
+ * The engine that answers a request.
+ *
+ * @throws {TypeError} if the function of the options returned something else, such as undefined for a name that no engine has.
+ */
+export function chosenEngine(engine: CheckedChat["engine"], request: Request): Engine<unknown, unknown> {
+  if (typeof engine !== "function") return engine;
+  const chosen = engine(request);
+  if (!isJsonObject(chosen))
+    throw new TypeError(`createChat: engine returned ${kindOf(chosen)}: return an engine for every request`);
+  checkedEngine("createChat", anything("engine", chosen));
+  return chosen;
+}
+
+const accessMembers = optionsOf<ChatAccess>({ actor: anything, labels: anything, context: anything });
+
+/**
  * Checks what `access` returned; null if it refuses.
  *
  * @throws {TypeError} if it is neither null nor `{ actor, labels }`: an unclear answer allows nothing.
@@ -96,12 +112,16 @@ export function checkedAccess(given: unknown): ChatAccess | null {
     throw new TypeError(
       'createChat: access returned no actor: return { actor: { kind: "user", name }, labels } or null',
     );
-  if (!isJsonObject(labels) || Object.values(labels).some((label) => typeof label !== "string"))
+  accessMembers.checkNames("createChat: the result of access", given);
+  if (!isJsonObject(labels))
     throw new TypeError(
-      "createChat: access returned no labels: return { actor, labels: { user: id } }, or {} for all conversations",
+      "createChat: access returned no labels: return { actor, labels: { user: id } }, or labels: {} for all conversations",
     );
   const own = Object.fromEntries(
-    Object.entries(labels).flatMap(([name, label]) => (typeof label === "string" ? [[name, label]] : [])),
+    Object.entries(labels).map(([name, label]) => {
+      if (typeof label === "string") return [name, label];
+      throw new TypeError(`createChat: access returned ${kindOf(label)} as the label '${name}': return a text`);
+    }),
   );
   return { actor: who.data, labels: own, ...(context === undefined ? {} : { context }) };
 }

@@ -1,12 +1,14 @@
 import type { JsonObject, JsonValue } from "../base/json.ts";
 import type { Conversation } from "../conversation/conversation.ts";
+import { isPlaceInList } from "../conversation/list.ts";
+import type { Engine } from "../engine/stack/engine.ts";
 import type { RunPart } from "../engine/stack/run-part.ts";
 import { type AnswerReader, answerChunks, isInLog } from "./answer-chunks.ts";
 import { approvalIdOf } from "./call-states.ts";
 import type { ChatFold } from "./chat-fold.ts";
 import { type Activity, type ChatHub, nothingLeft, type Watching } from "./chat-hub.ts";
 import { appendMessage, blockOf, editMessage, forgetAnswer } from "./chat-messages.ts";
-import { type ChatAccess, type CheckedChat, decider } from "./chat-options.ts";
+import { type ChatAccess, type CheckedChat, chosenEngine, decider } from "./chat-options.ts";
 import { ChatRefusal, noConversation } from "./chat-refusal.ts";
 import type { ChatWatch } from "./chat-watch.ts";
 import { knownSteps } from "./known-steps.ts";
@@ -29,6 +31,7 @@ const beginsWithinMs = 2_000;
 /** One request of somebody who was let in. */
 export class ChatRequest {
   readonly #asking: Asking;
+  #engine: Engine<unknown, unknown> | null = null;
 
   constructor(asking: Asking) {
     this.#asking = asking;
@@ -38,6 +41,8 @@ export class ChatRequest {
   async list(): Promise<Response> {
     const { chat, access, request } = this.#asking;
     const after = new URL(request.url).searchParams.get("after");
+    if (after !== null && !isPlaceInList(after))
+      throw new ChatRefusal(400, "input", "after is not a place in the list: give `next` of the page before");
     const page = await chat.store.list({ labels: access.labels, ...(after === null ? {} : { after }) });
     const conversations = page.conversations.map(({ id, title, lastAt, openRun }) => ({
       ...{ id, title, lastAt, isWaiting: openRun?.state === "parked" },
@@ -84,6 +89,8 @@ export class ChatRequest {
 
   /** A message, a decision, or the wish for another answer: streams what follows from it. */
   async send(asked: Asked): Promise<Response> {
+    // A message that no engine answers is not recorded.
+    this.#chosen();
     const watching = this.#watch(asked.id);
     try {
       return await this.#answer(watching, asked);
@@ -205,10 +212,16 @@ export class ChatRequest {
     return fold.waiting(new Date(nowMs).toISOString()).length > 0;
   }
 
+  #chosen(): Engine<unknown, unknown> {
+    const { chat, request } = this.#asking;
+    this.#engine ??= chosenEngine(chat.engine, request);
+    return this.#engine;
+  }
+
   #run({ watch }: Watching, { isResumption = false } = {}): Activity {
-    const { hub, chat, access, request } = this.#asking;
+    const { hub, chat, access } = this.#asking;
     const { onMessageWhileWaiting, waitUntil, onError } = chat;
-    const engine = typeof chat.engine === "function" ? chat.engine(request) : chat.engine;
+    const engine = this.#chosen();
     const { context } = access;
     const given = context === undefined ? {} : { context };
     const options = { onMessageWhileWaiting, ...given };

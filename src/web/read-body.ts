@@ -60,7 +60,11 @@ export async function readBody(request: Request, maxBytes: number): Promise<Aske
 }
 
 const malformed = ({ issues: [issue] }: z.ZodError): ChatRefusal =>
-  new ChatRefusal(400, "input", `not the body of useChat: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}`);
+  new ChatRefusal(
+    400,
+    "input",
+    ["not the body of useChat", issue?.path.join("."), issue?.message].filter(Boolean).join(": "),
+  );
 
 async function textOf(request: Request, maxBytes: number): Promise<string> {
   const tooLarge = new ChatRefusal(413, "body-too-large", `a request has ${maxBytes} bytes at most`);

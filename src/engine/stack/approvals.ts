@@ -118,7 +118,10 @@ export function checkApprovals(what: string, given: unknown, tools: readonly Too
       throw new TypeError(
         `${what}: '${name}' is an external tool, which the engine does not run: decide where it runs`,
       );
-    if (!run.includes(name)) throw new TypeError(`${what} has no tool '${name}': ${meant(name, run)}`);
+    if (!run.includes(name)) {
+      const instead = run.length === 0 ? "the engine runs no tools" : meant(name, run);
+      throw new TypeError(`${what} names '${name}', which is no tool of the engine: ${instead}`);
+    }
     checkApproval(`${what}: ${name}`, approval);
   }
 }

@@ -202,6 +202,9 @@ describe("whether a call needs approval", () => {
     expect(() => createScene([], { ...config, approvals: { refnud: true } }).process()).toThrow(
       /did you mean 'refund'/,
     );
+    expect(() => createScene([], { tools: [], approvals: { refund: true } }).process()).toThrow(
+      "approvals names 'refund', which is no tool of the engine: the engine runs no tools",
+    );
     // What JavaScript may give.
     const wrong = 5 as unknown as boolean;
     expect(() => createScene([], { ...config, approvals: { refund: wrong } }).process()).toThrow(/give true, a reason/);
