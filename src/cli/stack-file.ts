@@ -7,9 +7,9 @@ import type { Configuration } from "../config/configuration.ts";
 import { loadModule } from "../config/load-module.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { Codec } from "../engine/stack/codec.ts";
+import { ContextOfRun } from "../engine/stack/context-of-run.ts";
 import { type Engine, engineOf, isOwnEngine } from "../engine/stack/engine.ts";
 import { providersOf } from "../engine/stack/route.ts";
-import type { ContextOf } from "../lab/compare-conversation.ts";
 import { codecs, codecsWith } from "../providers/codecs.ts";
 import { UsageError } from "./exit-codes.ts";
 import type { Settings } from "./settings.ts";
@@ -19,7 +19,8 @@ export type StackSource = Pick<Settings, "whole" | "variables">;
 
 /**
  * Loads the engine of a stack: of an entry of the configuration, or of a user's module, which exports it as `engine` or as its default,
- * itself or as a function that returns it. If the module also exports a `context` (a value or a function), layers and tools receive it.
+ * itself or as a function that returns it. If the module also exports a `context`, layers and tools receive it: a value, or what a function makes
+ * for each run.
  *
  * @param path - A file if it has a dot or a slash, else a name.
  * @throws {UsageError} if the module cannot be loaded, exports no engine, or exports one of another copy of turnlog.
@@ -29,7 +30,7 @@ export async function loadEngine(path: string, source: StackSource): Promise<Eng
   const loaded = await load(path, source);
   const engine = await engineOfModule(loaded, path);
   const about: unknown = member(loaded, "context");
-  const context: unknown = isFunction(about) ? await about() : about;
+  const context: unknown = isFunction(about) ? new ContextOfRun(about) : about;
   return context === undefined ? engine : engineOf({ ...engine.options, context });
 }
 
@@ -53,22 +54,6 @@ export function defaultEngine(configuration: Configuration | null): string | nul
   if (engine !== undefined) return engine;
   const names = Object.keys(engines).length > 0 ? Object.keys(engines) : Object.keys(providers);
   return names.length === 1 ? (names[0] ?? null) : null;
-}
-
-/** A module's engine, without its context; its codecs; and what makes the context of a run, or null. */
-type LoadedStack = { readonly engine: Engine; readonly codecs: Codecs; readonly contextOf: ContextOf | null };
-
-/**
- * Loads a module whose `context` may be a function of the run: `{ conversation, labels, runId }`.
- *
- * @throws {UsageError} as `loadEngine` does.
- */
-export async function loadStack(path: string, source: StackSource): Promise<LoadedStack> {
-  const loaded = await load(path, source);
-  const engine = await engineOfModule(loaded, path);
-  const about: unknown = member(loaded, "context");
-  const contextOf: ContextOf | null = about === undefined ? null : isFunction(about) ? about : () => about;
-  return { engine, codecs: await codecsOf(path, source), contextOf };
 }
 
 /**

@@ -74,7 +74,7 @@ export type ProviderEntry = ProviderSettings | Provider;
 export type EngineSettings = Omit<EngineConfig<never, unknown>, "provider" | "otherProviders"> & {
   readonly provider: string | Provider;
   readonly otherProviders?: Readonly<Record<string, string | Provider>>;
-  /** The `ctx.context` of its layers and tools, or a function that returns it. */
+  /** The `ctx.context` of its layers and tools, or a function of `{ conversation, labels, runId }` that returns it for each run. */
   readonly context?: unknown;
 };
 

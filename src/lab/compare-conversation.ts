@@ -2,7 +2,6 @@ import { messageOf } from "../base/error-message.ts";
 import { TurnlogError } from "../base/turnlog-error.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import { type ConversationId, conversationStream } from "../domain/ids.ts";
-import { type Labels, labelsAfter } from "../domain/labels.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { EngineOptions } from "../engine/stack/engine.ts";
 import type { EventReader } from "../log/codec/event-log.ts";
@@ -18,13 +17,6 @@ import type { Culprit } from "./culprit.ts";
 import { answersOf, type RecordedAnswer } from "./request-cost.ts";
 import { type PolicyChoice, type RunSide, recordedSide, Track, type TrackSource, type UnknownReason } from "./track.ts";
 
-/** The run that a context is made for. */
-export type ContextOf = (run: {
-  readonly conversation: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly runId: string;
-}) => unknown;
-
 /** The stacks to compare. */
 export type ComparedStacks = {
   readonly now: EngineOptions;
@@ -32,7 +24,6 @@ export type ComparedStacks = {
   readonly before: EngineOptions | null;
   /** The layer that `now` leaves out. */
   readonly without: string | null;
-  readonly contextOf: ContextOf | null;
   readonly recordedPolicies: boolean;
 };
 
@@ -113,7 +104,6 @@ async function requestsAfter({ store }: EventReader, stream: string, revision: n
 type Step = { readonly recorded: RecordedEvent; readonly run: RecordedRun | null; readonly view: ConversationView };
 
 class Comparison {
-  readonly #id: ConversationId;
   readonly #stream: string;
   readonly #stacks: ComparedStacks;
   readonly #now: Track;
@@ -122,17 +112,11 @@ class Comparison {
   readonly #codecs: Codecs;
   /** The layers that first declared settings, by digest. */
   readonly #declarers = new Map<string, string>();
-  #labels: Labels = {};
   #pending: RecordedEvent[] = [];
   #earlier: Culprit | null = null;
 
-  constructor(
-    source: TrackSource & { readonly id: ConversationId },
-    stacks: ComparedStacks,
-    isErased: (run: RecordedRun) => boolean,
-  ) {
+  constructor(source: TrackSource, stacks: ComparedStacks, isErased: (run: RecordedRun) => boolean) {
     const { now, before, without, recordedPolicies } = stacks;
-    this.#id = source.id;
     this.#stream = source.stream;
     this.#codecs = source.codecs;
     this.#stacks = stacks;
@@ -149,7 +133,7 @@ class Comparison {
     const isRouted = stacks.now.routing !== null || (stacks.before !== null && stacks.before.routing !== null);
     const forks = await forksOf(reader, stream);
     const source = {
-      ...{ id, reader, stream, codecs },
+      ...{ reader, stream, codecs },
       ancestors: new Map(forks.map((fork) => [fork.stream, fork.revision + 1] as const)),
       routes: isRouted ? await recordedRoutes(reader, stream, to) : new Map<string, string>(),
     };
@@ -163,8 +147,6 @@ class Comparison {
 
   async take({ recorded, run, view }: Step): Promise<PlayedRunPair | null> {
     const { event, actor, stream } = recorded;
-    if (event.type === "ConversationStarted" || event.type === "ConversationRelabelled")
-      this.#labels = labelsAfter(this.#labels, event);
     if (event.type === "SettingsDeclared" && actor.kind === "middleware" && !this.#declarers.has(event.data.digest))
       this.#declarers.set(event.data.digest, actor.name);
     // What the ancestors of a fork did is compared with them.
@@ -198,25 +180,13 @@ class Comparison {
       return unplayed(recorded, why);
     }
     try {
-      const side = await track.play(run, view, await this.#contextOf(run));
+      const side = await track.play(run, view);
       track.settleRun(run, { isSame: isAsBefore(recorded, side), unknown: side.unknown });
       return side;
     } catch (error) {
       if (!(error instanceof TurnlogError) || error.code !== "context-missing") throw error;
       track.skip("context");
       return unplayed(recorded, "context");
-    }
-  }
-
-  /** @throws {TurnlogError} `context-missing` if it cannot be made. */
-  async #contextOf({ id: runId }: RecordedRun): Promise<unknown> {
-    const { contextOf } = this.#stacks;
-    try {
-      return await contextOf?.({ conversation: this.#id, labels: this.#labels, runId });
-    } catch (cause) {
-      throw new TurnlogError("context-missing", `the context of ${runId} cannot be made: ${messageOf(cause)}`, {
-        cause,
-      });
     }
   }
 

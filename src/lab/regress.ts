@@ -4,15 +4,11 @@ import { type PriceOptions, priceOptions, pricesOf } from "../conversation/price
 import { TurnlogStore } from "../conversation/turnlog-store.ts";
 import { checkedConversationId } from "../domain/ids.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
-import { type AnyEngine, checkedEngine } from "../engine/stack/engine.ts";
+import { type ContextOf, ContextOfRun } from "../engine/stack/context-of-run.ts";
+import { type AnyEngine, checkedEngine, type EngineOptions } from "../engine/stack/engine.ts";
 import { withoutLayer } from "../replay/without-layer.ts";
 import { type ChosenConversations, chosenConversations } from "./chosen-conversations.ts";
-import {
-  blockedConversation,
-  type ComparedStacks,
-  type ContextOf,
-  compareConversation,
-} from "./compare-conversation.ts";
+import { blockedConversation, type ComparedStacks, compareConversation } from "./compare-conversation.ts";
 import { type ConversationRegression, ConversationSum } from "./conversation-result.ts";
 import { type Regression, RegressionSum } from "./summary.ts";
 import type { RunSide } from "./track.ts";
@@ -140,10 +136,12 @@ export async function createLab(store: TurnlogStore, engine: AnyEngine, options:
 }
 
 function stacksOf(engine: AnyEngine, options: RegressOptions): ComparedStacks {
-  const { compareWith, without = null, recordedPolicies = false, context: contextOf = null } = options;
-  const given = checkedEngine("regress", engine);
+  const { compareWith, without = null, recordedPolicies = false, context } = options;
+  const inContext = (of: EngineOptions): EngineOptions =>
+    context === undefined ? of : { ...of, context: new ContextOfRun(context) };
+  const given = inContext(checkedEngine("regress", engine));
   const whole = without === null ? null : given;
-  const before = compareWith === undefined ? whole : checkedEngine("regress: compareWith", compareWith);
+  const before = compareWith === undefined ? whole : inContext(checkedEngine("regress: compareWith", compareWith));
   const now = without === null ? given : { ...given, layers: withoutLayer(given.layers, without) };
-  return { now, before, without, contextOf, recordedPolicies };
+  return { now, before, without, recordedPolicies };
 }

@@ -84,7 +84,7 @@ export class Track {
   }
 
   /** Makes a recorded run again. */
-  async play(run: RecordedRun, view: ConversationView, context: unknown): Promise<RunSide> {
+  async play(run: RecordedRun, view: ConversationView): Promise<RunSide> {
     const requests = new Map<string, string>();
     const turns = new Map<string, Turn>();
     const added = new Map<string, readonly AddedInstructions[]>();
@@ -93,7 +93,7 @@ export class Track {
     this.#clock.now = Math.max(this.#clock.now, run.startedAt);
     const conversation = await this.#conversationFor(run);
     const { layers, leftOut } = alignedLayers(this.#engine.layers, run.started.stack);
-    const engine = { ...this.#engine, layers, ...(context === undefined ? {} : { context }) };
+    const engine = { ...this.#engine, layers };
     const { codecs, routes } = this.#source;
     const { answers, unknown, isCut } = await playAgain(
       {

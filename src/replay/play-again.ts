@@ -1,12 +1,14 @@
 import type { Conversation } from "../conversation/conversation.ts";
 import type { InferenceRequestedData } from "../domain/events/inference-events.ts";
 import type { ProposedEvent } from "../domain/events/recorded.ts";
+import { conversationStream } from "../domain/ids.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import type { SingleStep } from "../engine/run/run.ts";
 import { interceptedBy } from "../engine/run/run-options.ts";
 import type { Breakpoint, Interceptor } from "../engine/session/breakpoint.ts";
 import { mustHaveContext } from "../engine/session/errors.ts";
 import { engineWith } from "../engine/stack/adjusted-engine.ts";
+import { withContextOf } from "../engine/stack/context-of-run.ts";
 import { type EngineOptions, engineOf } from "../engine/stack/engine.ts";
 import type { ConversationView } from "../projections/conversation-view.ts";
 import { RecordedAnswers } from "./recorded-answers.ts";
@@ -58,7 +60,9 @@ export type PlayedRun = {
  */
 export async function playAgain(stage: Stage, run: RecordedRun, view: ConversationView): Promise<PlayedRun> {
   const { conversation, codecs, clock, onStep } = stage;
-  mustHaveContext(run, stage.engine, "replay");
+  // The labels are those of the recording: the copy has none.
+  const engine = await withContextOf(stage.engine, run.id, { stream: conversationStream(conversation.id), ...view });
+  mustHaveContext(run, engine, "replay");
   const answers = new RecordedAnswers(run.events, { codecs, settings: view.server.settings });
   const order = new RecordedOrder();
   const end = new AbortController();
@@ -85,7 +89,7 @@ export async function playAgain(stage: Stage, run: RecordedRun, view: Conversati
   };
   const options = { signal: end.signal, again: true } as const;
   await conversation
-    .run(engineOf(otherEngine(stage, run)), interceptedBy(interceptor, options, onStep))
+    .run(engineOf(otherEngine({ ...stage, engine }, run)), interceptedBy(interceptor, options, onStep))
     .catch((error: unknown) => {
       const isEnd =
         error instanceof Error && "code" in error && ["run-failed", "run-cancelled"].includes(String(error.code));

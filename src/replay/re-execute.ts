@@ -13,6 +13,7 @@ import { layerIndex, ReplayDivergedError } from "../engine/session/divergence.ts
 import { EffectInDoubtError, mustHaveContext, toolMissing } from "../engine/session/errors.ts";
 import { Journal } from "../engine/session/journal.ts";
 import { engineWith } from "../engine/stack/adjusted-engine.ts";
+import { withContextOf } from "../engine/stack/context-of-run.ts";
 import { checkedEngine, type Engine, type EngineOptions } from "../engine/stack/engine.ts";
 import { stackDifference } from "../engine/stack/middleware.ts";
 import { policiesOf } from "../engine/stack/run-policies.ts";
@@ -59,15 +60,15 @@ const reexecuteOptions = optionsOf<ReexecuteOptions>({ to: anything, onProgress:
  */
 export async function reexecute<Context>(
   conversation: RecordedConversation,
-  made: Engine<Context, unknown>,
+  given: Engine<Context, unknown>,
   options: ReexecuteOptions<Context> = {},
 ): Promise<Reexecution> {
   checkReplay("reexecute", conversation, options, reexecuteOptions);
   const { log: reader } = conversation;
   const stream = conversationStream(conversation.id);
   const { to: wanted = -1, onProgress } = options;
-  const own = checkedEngine("reexecute", made);
-  const engine = { ...own, context: options.context ?? own.context };
+  const own = checkedEngine("reexecute", given);
+  const made = { ...own, context: options.context ?? own.context };
   const to = await existingRevision(reader.store, stream, wanted);
   const names = await namesOf(reader.store, stream);
   const isErased = await erasedSince(reader, stream);
@@ -80,7 +81,8 @@ export async function reexecute<Context>(
       erased += 1;
       continue;
     }
-    mustFit(run, view, engine);
+    mustFit(run, view, made);
+    const engine = await withContextOf(made, run.id, { stream, ...view });
     mustHaveContext(run, engine, "replay");
     runs += 1;
     steps += run.events.filter(isStep).length;

@@ -5,7 +5,7 @@ import { layerLimitMs } from "../../lab/track.ts";
 import { openStore } from "../../open-store.ts";
 import { openBundle } from "../open-bundle.ts";
 import { createSettings } from "../settings.ts";
-import { loadStack } from "../stack-file.ts";
+import { codecsOf, loadEngine } from "../stack-file.ts";
 import { layerMarker } from "./layer-cell.ts";
 import type { FromThread, ThreadData, ThreadLayers, ToThread } from "./messages.ts";
 
@@ -16,23 +16,25 @@ export async function openLab({ task, atWork }: ThreadData): Promise<OpenLab> {
   const settings = createSettings(task.config === null ? {} : { config: task.config }, {
     ...{ env: process.env, cwd: process.cwd(), readsOnly: true },
   });
-  const { engine, codecs, contextOf } = await loadStack(task.with, settings);
-  const other = task.compareWith === null ? null : await loadStack(task.compareWith, settings);
-  const known = [...codecs.values(), ...(other?.codecs.values() ?? [])];
+  const engine = await loadEngine(task.with, settings);
+  const other = task.compareWith === null ? null : await loadEngine(task.compareWith, settings);
+  const files = [task.with, ...(task.compareWith === null ? [] : [task.compareWith])];
+  const known = (await Promise.all(files.map((file) => codecsOf(file, settings)))).flatMap((of) => [...of.values()]);
   const store =
     task.bundle === null
       ? await openStore(task.store ?? "", { mustExist: true, mayBeReadOnly: true, codecs: known })
       : await openBundle(task.bundle);
-  const engines = [engine, ...(other === null ? [] : [other.engine])];
+  const engines = [engine, ...(other === null ? [] : [other])];
   const layers = [...new Set(engines.flatMap((each) => each.options.layers.map(({ name }) => name)))];
   const onLayerAtWork = layerMarker(atWork, layers);
-  const marked = (each: Engine): Engine => engineOf({ ...each.options, onLayerAtWork });
+  // A baseline that exports no context gets that of the changed stack.
+  const marked = ({ options: of }: Engine): Engine =>
+    engineOf({ ...of, context: of.context ?? engine.options.context, onLayerAtWork });
   const options: RegressOptions = {
     codecs: new Map(known.map((codec) => [codec.name, codec])),
     recordedPolicies: task.recordedPolicies,
-    ...(other === null ? {} : { compareWith: marked(other.engine) }),
+    ...(other === null ? {} : { compareWith: marked(other) }),
     ...(task.without === null ? {} : { without: task.without }),
-    ...(contextOf === null ? {} : { context: contextOf }),
     ...(task.prices === null ? {} : { prices: task.prices }),
     ...(task.priceAs === null ? {} : { priceAs: task.priceAs }),
   };

@@ -13,6 +13,7 @@ import { type CancelRequest, RunWaits, throwIfCancelled } from "../session/error
 import type { RunFold } from "../session/run-fold.ts";
 import { engineActor, type LiveRun, type RunSession, record, takeTimings } from "../session/session.ts";
 import { timeNow } from "../session/time-now.ts";
+import { ContextOfRun, withContextOf } from "../stack/context-of-run.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import { broughtBy, describeLayers } from "../stack/middleware.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
@@ -57,10 +58,19 @@ export function executeRun(
   beginning: RunStart,
   options: ExecuteOptions,
 ): Promise<RunResult> {
+  if (engine.context instanceof ContextOfRun) return executeInContext(stream, engine, beginning, options);
   return inSession({ stream, engine, beginning, options }, (session) => {
     if (!isExecuted(beginning)) return park(session, beginning, { stream, options });
     return runToEnd(session, { stream, beginning, options });
   });
+}
+
+/** The same with the context that is made for this run. */
+async function executeInContext(...[stream, given, beginning, options]: Parameters<typeof executeRun>) {
+  const engine = await withContextOf(given, beginning.runId, { stream: stream.name, ...stream.view });
+  const { hasContext: _, ...recorded } = beginning.options ?? {};
+  const begun = engine.context === undefined ? { ...beginning, options: recorded } : beginning;
+  return executeRun(stream, engine, begun, options);
 }
 
 /** What a process does of a run: from its first event, which says that the process owns the run, to its last. */

@@ -14,6 +14,7 @@ import { Journal } from "../session/journal.ts";
 import { timeNow } from "../session/time-now.ts";
 import { engineWith } from "../stack/adjusted-engine.ts";
 import type { Settings } from "../stack/codec.ts";
+import { withContextOf } from "../stack/context-of-run.ts";
 import type { EngineOptions } from "../stack/engine.ts";
 import { stackDifference } from "../stack/middleware.ts";
 import { type RunResult, resultOf } from "../stack/result.ts";
@@ -30,9 +31,10 @@ import type { RunRequest } from "./run-options.ts";
 export async function finish(
   stream: ConversationWriter,
   run: OpenRun,
-  engine: EngineOptions,
+  made: EngineOptions,
   options: RunRequest & { readonly onStackChanged: "abandon" | "throw" },
 ): Promise<RunResult | null> {
+  const engine = await withContextOf(made, run.id, { stream: stream.name, ...stream.view });
   if (run.cancelRequest !== null) {
     // Its owner was asked to end it, but died before it did.
     await cancelAsIs(stream, run, { ...run.cancelRequest, by: { kind: "recovery" }, engine });

@@ -1,9 +1,16 @@
+import type { ContextOf } from "../../../src/engine/stack/context-of-run.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware, type LayerContext } from "../../../src/engine/stack/middleware.ts";
 import { scripted } from "../../../src/providers/scripted/scripted.ts";
 
-/** What the app gives its runs; the environment can take it away. */
-export const context = () => (process.env["WITHOUT_CONTEXT"] === "1" ? undefined : { user: "Ann" });
+/** What the app gives a run: its user, by a label of the conversation. The environment can take it away. */
+export const context: ContextOf = ({ conversation, labels, runId }) => {
+  if (process.env["WITHOUT_CONTEXT"] === "1") return undefined;
+  if (!conversation.startsWith("cnv_") || !runId.startsWith("run_")) throw new Error("this is no run");
+  const { user } = labels;
+  if (user === undefined) throw new Error("it has no user");
+  return { user };
+};
 
 const greet = defineMiddleware(
   { name: "greet", version: "1.0.0" },
@@ -13,4 +20,6 @@ const greet = defineMiddleware(
   },
 );
 
-export const engine = createEngine({ provider: scripted(["Hello Ann."]), middleware: [greet] });
+const answers = Array.from({ length: 9 }, () => "Hello.");
+
+export const engine = createEngine({ provider: scripted(answers), middleware: [greet] });
