@@ -186,7 +186,8 @@ test.each(Object.entries(cachedProviders))(
       for (const said of threeTimes) await ask(said, instructed(secret));
       await store.erase(await store.planErasure({ texts: [secret] }), { by: "dpo", ground: "gdpr-17" });
       await ask("four", instructed(isSame ? secret : "Be kind."));
-      const { cache, decision } = await whyAt();
+      const { cache, decision, before } = await whyAt();
+      expect(before?.changedSettings ?? []).toEqual([]);
       expect(server.requests.at(-1)?.cache?.reason).toBe(isSame ? "read" : "changed");
       // Planning cannot compare the instructions, and says so.
       expect(decision.cache).toMatchObject({ settings: [], unit: null, actor: null, erased: true });
