@@ -62,13 +62,14 @@ export function cacheSum(cells: Iterable<BillCell>, prices: PriceFile | null): C
     if (cause === "untold") unknown.untold += requests;
     else total.requests += requests;
     if (cause === "not-looked-at") unknown.notLookedAt += requests;
-    if (cause === "unknown") unknown.unknown += requests;
+    if (cause === "unknown" && author === null) unknown.unknown += requests;
     total.input += paid + read - unknownCache;
     total.read += read;
     serverSays.requests += cell.said ?? 0;
     serverSays.agreed += cell.agreed ?? 0;
     serverSays.disagreed += cell.disagreed ?? 0;
-    if (neither.has(cause)) continue;
+    // A miss after settings were erased has an author, although it is not known what differed.
+    if (neither.has(cause) && author === null) continue;
     const key = JSON.stringify([cause, author]);
     const sum = sums.get(key) ?? { cause, author, requests: 0, lost: 0, removed: 0, pico: 0n, notPriced: 0 };
     sums.set(key, sum);

@@ -52,6 +52,8 @@ function changeLines(cache: RequestCacheDocument): readonly string[] {
   const lines: string[] = [];
   if (divergence !== null) lines.push(`${describeDivergence(divergence)} (${divergence.block})`);
   else if (author?.kind === "engine") lines.push("turnlog repaired the request otherwise");
+  else if (author?.kind === "erasure")
+    lines.push("settings of the earlier request were erased, so what differs is not known");
   if (author?.kind === "settings" && changedSettings.length > 0)
     lines.push(`settings changed: ${names(changedSettings)}`);
   if (tools.added.length > 0) lines.push(`tools added: ${names(tools.added)}`);

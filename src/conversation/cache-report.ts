@@ -22,6 +22,7 @@ import { adviceFor } from "./cache-advice.ts";
 import { blocksChangedBy, type CacheCulprit, instructionsChangedBy } from "./cache-culprit.ts";
 import { type CacheTrail, outcomeOf, type PromptOutcome, type SentPrompt, wholeInput } from "./cache-trail.ts";
 import type { FoundRequest, RequestPlace } from "./find-request.ts";
+import { missAfterErasure } from "./miss-after-erasure.ts";
 import { type OtherPrefix, otherPrefix } from "./other-prefix.ts";
 import type { RequestCache } from "./request-cache.ts";
 import { placeOf, saidByServer } from "./server-says.ts";
@@ -90,7 +91,9 @@ function reportOn(asked: Asked): RequestCache {
   const verdict = own === null ? null : verdictOf(own, asked);
   const against = trail.prompts.get(verdict?.against ?? "");
   const culprit = verdict === null || against === undefined ? null : culpritOf(verdict, against, asked);
-  const lost = verdict?.lost ?? null;
+  const model = counts?.served ?? textOrEmpty(prompt.settings["model"]);
+  const erased = verdict === null && own !== null ? missAfterErasure(prompt, { counts, model }, trail) : null;
+  const lost = verdict?.lost ?? erased;
   const plain = { cause: "unknown", foreseen: "unknown", unit: null, idleMs: null } as const;
   const tokens = { shared: null, foreseenRead: null, expected: null, lost: null };
   const { divergence = null, edit = null } = culprit ?? {};
@@ -98,7 +101,7 @@ function reportOn(asked: Asked): RequestCache {
   const told = {
     ...{ cause, foreseen, unit, idleMs, shared, foreseenRead, expected, lost },
     against: against === undefined ? placeOfOther(verdict, asked) : placeOf(against),
-    author: culprit?.author ?? null,
+    author: culprit?.author ?? (erased === null ? null : ({ kind: "erasure" } as const)),
     changedSettings: against === undefined ? [] : changedSettings(against.settings, prompt.settings),
     tools: toolsOf(against, prompt, found.codecs.get(prompt.request.encoder)),
   };

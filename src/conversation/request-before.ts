@@ -2,7 +2,7 @@ import type { Divergence } from "../domain/events/inference-events.ts";
 import { divergenceOf } from "../engine/planning/divergence.ts";
 import { withoutFirst } from "../engine/planning/instruction-blocks.ts";
 import { recordedPlan } from "../engine/planning/recorded-request.ts";
-import { changedSettings } from "../engine/planning/request-settings.ts";
+import { changedSettings, isInBoth } from "../engine/planning/request-settings.ts";
 import type { FoundRequest } from "./find-request.ts";
 
 /** How a request that continues from nothing differs from what its endpoint was sent and answered last. */
@@ -12,7 +12,7 @@ export type RequestBefore = {
   readonly revision: number;
   /** The first block of it that has changed, and who changed it; null if all of it is the beginning of this request. */
   readonly divergence: (Divergence & { readonly block: string }) | null;
-  /** Settings that have changed. */
+  /** Settings that have changed, as far as it is known: erased ones are left out. */
   readonly changedSettings: readonly string[];
 };
 
@@ -30,10 +30,13 @@ export function requestBefore(found: FoundRequest): RequestBefore | null {
   const asked = recordedPlan(view, recorded);
   const held = withoutFirst(context, turn, turn.length - context.length);
   const divergence = divergenceOf(held, asked.turn, asked.provenance);
+  const { contexts, settings, settingsDigest } = asked;
+  const before = contexts.settings(context.settingsDigest);
+  const hasErased = [context.settingsDigest, settingsDigest].some(contexts.hasErasedSettings);
   return {
     stream: context.stream,
     revision: context.revision,
     divergence: divergence && { ...divergence, block: labels.get(divergence.blockId ?? "") ?? "block" },
-    changedSettings: changedSettings(asked.contexts.settings(context.settingsDigest), asked.settings),
+    changedSettings: changedSettings(before, settings).filter((name) => !hasErased || isInBoth(before, settings, name)),
   };
 }

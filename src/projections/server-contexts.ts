@@ -47,6 +47,8 @@ export type ServerContextsView = {
   readonly declared: Map<string, StreamRevision>;
   /** The settings that were read; after a snapshot, that need not be all. */
   readonly settings: Map<string, JsonObject>;
+  /** Of these, the ones that an erasure has emptied, and those that were recorded as a difference from such. */
+  readonly erasedSettings: Set<string>;
   /** The newest complete declaration that was read: the next one may record differences from it. */
   base: SettingsBase | null;
   /** By `anchorName`. */
@@ -77,6 +79,7 @@ export const serverContexts: Projection<ServerContextsView> = {
     open: new Map(),
     declared: new Map(),
     settings: new Map(),
+    erasedSettings: new Set(),
     base: null,
     invalidResponses: new Map(),
     invalidScopes: new Map(),
@@ -96,32 +99,35 @@ export const serverContexts: Projection<ServerContextsView> = {
 function noteSettings(
   view: ServerContextsView,
   data: ConversationEventOf<"SettingsDeclared">["data"],
-  here: StreamRevision,
+  { stream, revision, hasErased }: Pick<RecordedEvent, "stream" | "revision" | "hasErased">,
 ): void {
   const { digest, base } = data;
   if (base !== undefined && !view.declared.has(base)) return;
-  view.declared.set(digest, here);
-  readDeclaration(view, data);
+  view.declared.set(digest, { stream, revision });
+  readDeclaration(view, data, hasErased === true);
 }
 
 /** Adds the settings of a declaration to the view. Returns false if its base was not read. */
 export function readDeclaration(
-  view: Pick<ServerContextsView, "settings"> & { base: SettingsBase | null },
+  view: Pick<ServerContextsView, "settings" | "erasedSettings"> & { base: SettingsBase | null },
   data: ConversationEventOf<"SettingsDeclared">["data"],
+  hasErased: boolean,
 ): boolean {
   const { digest, base } = data;
   const settings = wholeSettings(data, (name) => view.settings.get(name));
   if (settings === undefined) return false;
   view.settings.set(digest, settings);
+  if (hasErased || view.erasedSettings.has(base ?? "")) view.erasedSettings.add(digest);
   if (base === undefined) view.base = { digest, settings };
   return true;
 }
 
-function applyEvent(view: ServerContextsView, { event, stream, revision, at, runId, frame }: RecordedEvent): void {
+function applyEvent(view: ServerContextsView, recorded: RecordedEvent): void {
+  const { event, stream, revision, at, runId, frame } = recorded;
   const here = { stream, revision };
   switch (event.type) {
     case "SettingsDeclared":
-      noteSettings(view, event.data, here);
+      noteSettings(view, event.data, recorded);
       return;
     case "InferenceRequested":
     case "WarmUpRequested":

@@ -1,3 +1,4 @@
+import { isUnknownLoss } from "../engine/planning/cache-loss.ts";
 import { cacheAuthorOf } from "../projections/cache-author.ts";
 import type { AnsweredRequest, Miss, MissReader } from "../projections/misses.ts";
 import { comparedInference } from "./caching/asked-diagnosis.ts";
@@ -21,7 +22,10 @@ function missOf(request: AnsweredRequest): Miss {
   const miss = missIn(request, family);
   if (diagnosis === null) return miss;
   const isSame = loss?.against === comparedInference(details);
-  return { ...miss, agrees: loss && isSame ? agreesWith(diagnosis, plannedRegions(family, loss)) : null };
+  return {
+    ...miss,
+    agrees: loss && isSame && !isUnknownLoss(loss) ? agreesWith(diagnosis, plannedRegions(family, loss)) : null,
+  };
 }
 
 function missIn(request: AnsweredRequest, family: string): Miss {
@@ -55,6 +59,7 @@ function judged(told: Told, { wire, rules }: Facts): Miss {
   if (lost < Math.max(rules.stepTokens ?? unknownStep, 1)) return without("read");
   const changed = changeOf(told, wire);
   if (changed !== null) return { ...changed, lost, removed: Math.max(0, expected - read - lost) };
+  if (isUnknownLoss(told.loss)) return { ...afterErasure(byTime(told, rules)), lost };
   return { ...without(byTime(told, rules) ?? unmarked(told, rules) ?? "unexplained"), lost };
 }
 
@@ -87,6 +92,10 @@ function changeOf({ loss }: Told, { reach, separatedBy }: CacheWire): Pick<Miss,
 }
 
 const isWithin = (path: string, whole: string): boolean => path === whole || path.startsWith(`${whole}.`);
+
+/** Settings of the earlier request were erased. Only an entry that was not there, whatever they said, explains the miss. */
+const afterErasure = (time: string | null): Omit<Miss, "lost"> =>
+  time === "expired" || time === "not-yet-readable" ? without(time) : { ...without("unknown"), author: "erasure" };
 
 /** Whether the entry was not there yet, or not any more. */
 function byTime({ at, against }: Told, { lifetimes }: CacheRules): string | null {

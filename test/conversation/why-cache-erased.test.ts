@@ -36,7 +36,7 @@ async function begun(wire: CachedProvider) {
     return block;
   };
   const whyAt = async (revision?: number, of = talk) => of.why(revision, { cacheRules: world.rules });
-  return { ...world, erase, ask, whyAt, store, provider };
+  return { ...world, erase, ask, whyAt, store, events, provider };
 }
 
 const threeTimes = ["one", "two", "three"];
@@ -171,6 +171,59 @@ test("a fork from before the erasure is told apart from its parent by the repair
     const told = { foreseen: "changed", author: erasure, divergence: { index: 2, change: "erased" } };
     expect(cache).toMatchObject({ cause, ...told });
   }
+});
+
+test.each(Object.entries(cachedProviders))(
+  "%s: a miss after settings were erased is blamed on the erasure in why, in the rows and in a bill by layer, and a hit on nothing",
+  async (_, wire) => {
+    for (const isSame of [true, false]) {
+      await using world = await begun(wire);
+      const { ask, whyAt, store, server } = world;
+      const instructed = (instructions: string) => ({
+        provider: wire.provider(server.url, { model: "m-1", instructions: long(instructions) }),
+      });
+      const secret = "The PIN of Ann is 7302.";
+      for (const said of threeTimes) await ask(said, instructed(secret));
+      await store.erase(await store.planErasure({ texts: [secret] }), { by: "dpo", ground: "gdpr-17" });
+      await ask("four", instructed(isSame ? secret : "Be kind."));
+      const { cache, decision, before } = await whyAt();
+      expect(before?.changedSettings ?? []).toEqual([]);
+      expect(server.requests.at(-1)?.cache?.reason).toBe(isSame ? "read" : "changed");
+      // Planning cannot compare the instructions, and says so.
+      expect(decision.cache).toMatchObject({ settings: [], unit: null, actor: null, erased: true });
+      const { misses } = await store.cache();
+      if (isSame) {
+        expect([cache.cause, cache.author, cache.lost, misses]).toEqual(["unknown", null, null, []]);
+        continue;
+      }
+      expect(cache).toMatchObject({ cause: "unknown", author: erasure, against: null, edit: null, avoid: null });
+      expect(cache.lost?.tokens).toBeGreaterThan(2_000);
+      expect(misses).toMatchObject([{ cause: "unknown", author: "erasure", lost: cache.lost?.tokens }]);
+      expect((await store.bill({ by: "layer" })).rows).toMatchObject([{ name: "erasure", requests: 1 }]);
+      // The next request has settings that are known, and those that changed later are settings.
+      await ask("five", instructed("Be kind."));
+      await ask("six", instructed("Be exact."));
+      expect((await whyAt()).cache).toMatchObject({ cause: "changed", author: { kind: "settings" } });
+      expect((await store.cache()).misses.map(({ author }) => author)).toEqual(["settings", "erasure"]);
+    }
+  },
+);
+
+test("another process that begins with a snapshot knows that the settings were erased, and reports no lost cache", async () => {
+  await using world = await begun(chat);
+  const { talk, ask, server, clock, store, events } = world;
+  const secret = long("The PIN of Ann is 7302.");
+  await ask("one", { provider: chat.provider(server.url, { model: "m-1", instructions: secret }) });
+  await store.erase(await store.planErasure({ texts: [secret] }), { by: "dpo", ground: "gdpr-17" });
+  // So many events that the next append saves a snapshot.
+  for (let n = 0; n < 520; n += 1) await talk.append(`${n}`);
+  const again = new TurnlogStore(events, { clock: () => clock.now }).conversation(talk.id);
+  const provider = chat.provider(server.url, { model: "m-1", instructions: long("Be kind.") });
+  const types = [];
+  for await (const { type } of again.stream(world.engine({ provider, mode: "stateless", cacheLost: { tokens: 1 } })))
+    types.push(type);
+  expect((await again.why()).decision.cache).toMatchObject({ settings: [], unit: null, erased: true });
+  expect([types.includes("request-start"), types.includes("cache-lost")]).toEqual([true, false]);
 });
 
 test("nothing is concluded from settings that were erased", async () => {

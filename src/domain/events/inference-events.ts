@@ -34,7 +34,10 @@ const cacheLossSchema = z.strictObject({
   unit: z.string().nullable(),
   /** Who changed that block, or the instructions; null if unknown, or nothing of them has changed. */
   actor: actorSchema.nullable(),
-  /** That block lost its content to an erasure, and `actor` ordered it. */
+  /**
+   * That block lost its content to an erasure, and `actor` ordered it. Without a `unit`: the settings of the earlier request did, so it is
+   * not known whether others than `settings` differ.
+   */
   erased: z.exactOptional(z.literal(true)),
   /** How many blocks of its Turn are the beginning of this one, and the UTF-8 bytes of its other blocks that are sent again. */
   keptBlocks: z.int().nonnegative(),

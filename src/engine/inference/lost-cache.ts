@@ -1,4 +1,5 @@
 import type { CacheLoss, Decision } from "../../domain/events/inference-events.ts";
+import { isUnknownLoss } from "../planning/cache-loss.ts";
 import type { PlanRequest } from "../planning/plan-request.ts";
 import type { LiveRun, RunSession } from "../session/session.ts";
 
@@ -18,7 +19,7 @@ export function tellLostCache(
   { decision, asked }: { readonly decision: Decision; readonly asked: Pick<PlanRequest, "contexts" | "now"> },
 ): void {
   const { cache } = decision;
-  if (engine.cacheLost === null || cache === undefined || cache === null) return;
+  if (engine.cacheLost === null || cache === undefined || cache === null || isUnknownLoss(cache)) return;
   const tokens = Math.round(cache.lostBytes / bytesPerToken);
   if (tokens <= engine.cacheLost.tokens || !isCached(cache, asked)) return;
   const { actor, settings } = cache;

@@ -15,7 +15,7 @@ import type { PlanRequest } from "./plan-request.ts";
 import { type ActorOf, promptChange } from "./prompt-change.ts";
 import { outgoingTurn, recordedPlan, requestOf } from "./recorded-request.ts";
 import { isOfErasure } from "./repairs.ts";
-import { changedSettings } from "./request-settings.ts";
+import { changedSettings, isInBoth } from "./request-settings.ts";
 
 /** A request, and what its endpoint was sent before. */
 export type CacheLossOf = Pick<PlanRequest, "contexts" | "provenance" | "scope" | "settings" | "settingsDigest"> & {
@@ -43,16 +43,21 @@ export function cacheLoss(asked: CacheLossOf): CacheLoss {
     return orErased(asked, wholeLoss(context, promptLength), context);
   const prompt = turn.slice(promptLength);
   const kept = equalBeginning(prompt, outgoing);
-  const changed = isSame ? [] : changedPaths(contexts.settings(context.settingsDigest), settings);
-  if (changed.length === 0 && kept === prompt.length) return orErased(asked, wholeLoss(context, kept), context);
+  const isErased = !isSame && [context.settingsDigest, settingsDigest].some(contexts.hasErasedSettings);
+  const before = contexts.settings(context.settingsDigest);
+  const differing = isSame ? [] : changedPaths(before, settings);
+  const changed = isErased ? differing.filter((path) => isInBoth(before, settings, path)) : differing;
+  if (!isErased && changed.length === 0 && kept === prompt.length)
+    return orErased(asked, wholeLoss(context, kept), context);
   const other = wholePrefix(asked);
-  if (other !== null && (changed.length > 0 || other.inputLength > kept))
+  if (other !== null && (isErased || changed.length > 0 || other.inputLength > kept))
     return orErased(asked, wholeLoss(other, other.inputLength), other);
-  const found = kept === prompt.length ? null : changeOf(asked, prompt);
+  // It is not known whether what is read before the blocks differs, so no block is the first that does.
+  const found = isErased || kept === prompt.length ? null : changeOf(asked, prompt);
   const loss = {
     ...{ against: context.inferenceId, settings: [...changed], unit: found?.blockId ?? null },
-    ...{ actor: found?.actor ?? null, keptBlocks: kept },
-    lostBytes: bytesAgain(prompt, outgoing, changed.some(isReadFirst) ? 0 : kept),
+    ...{ actor: found?.actor ?? null, keptBlocks: kept, ...(isErased ? { erased: true as const } : {}) },
+    lostBytes: bytesAgain(prompt, outgoing, isErased || changed.some(isReadFirst) ? 0 : kept),
   };
   return orErased(asked, loss, context);
 }
@@ -116,6 +121,10 @@ function changedPaths(before: JsonObject, now: JsonObject): readonly string[] {
     return changedSettings(was, is).map((member) => `${name}.${member}`);
   });
 }
+
+/** Whether settings were erased, so that it is not known what a request gives up. */
+export const isUnknownLoss = ({ unit, erased }: Pick<CacheLoss, "unit" | "erased">): boolean =>
+  erased === true && unit === null;
 
 /** The same for a recorded request, from the log alone: null for the first of an endpoint, and for one beside the conversation. */
 export function recordedLoss(view: ConversationView, recorded: RecordedEvent): CacheLoss | null {

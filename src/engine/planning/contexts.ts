@@ -33,6 +33,7 @@ export function contextsOf(view: ConversationView): ContextLookup {
     latest: (scope) => (latest.get(scope) ?? newest.get(scope))?.context ?? null,
     invalidation: (context) => invalidationOf(server, context),
     settings: (digest) => declaredSettingsOf(server, digest),
+    hasErasedSettings: (digest) => server.erasedSettings.has(digest),
     quarantined: server.quarantined,
   };
 }

@@ -28,6 +28,8 @@ export type ContextLookup = {
   readonly latest: (scope: string) => ServerContext | null;
   readonly invalidation: (context: ServerContext) => Invalidation | null;
   readonly settings: (digest: string) => JsonObject;
+  /** Whether settings have lost members to an erasure. */
+  readonly hasErasedSettings: (digest: string) => boolean;
   readonly quarantined: ReadonlySet<string>;
 };
 

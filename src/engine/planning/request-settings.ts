@@ -33,6 +33,10 @@ export function changedSettings(before: JsonObject, after: JsonObject): readonly
   return [...names].filter((name) => textOf(before, name) !== textOf(after, name));
 }
 
+/** Whether both requests have the setting of a path. If settings were erased, one that a request lacks may be erased: it is no difference. */
+export const isInBoth = (before: JsonObject, after: JsonObject, path: string): boolean =>
+  [before, after].every((settings) => Object.hasOwn(settings, path.split(".")[0] ?? ""));
+
 /** Of the settings that differ between two requests, those that a model reads before the blocks. */
 export const changedBefore = (before: JsonObject, now: JsonObject): readonly string[] =>
   ["instructions", "tools"].filter((name) => said(before[name]) !== said(now[name]));

@@ -106,11 +106,11 @@ export class ConversationFold {
     const { settings, declared } = this.view.server;
     const place = declared.get(digest);
     if (place === undefined || settings.has(digest)) return true;
-    const event = (await rawEventAt(reader, place.stream, place.revision))?.event;
+    const { event, hasErased } = (await rawEventAt(reader, place.stream, place.revision)) ?? {};
     if (event?.type !== "SettingsDeclared" || event.data.digest !== digest) return false;
     const { base } = event.data;
     if (base !== undefined && !(declared.has(base) && (await this.readSettings(reader, base)))) return false;
-    return readDeclaration(this.view.server, event.data);
+    return readDeclaration(this.view.server, event.data, hasErased === true);
   }
 }
 

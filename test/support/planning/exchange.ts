@@ -45,6 +45,7 @@ export function createExchange(server: ReferenceServer) {
   const newest: { value: { readonly context: ServerContext; readonly turn: Turn } | null } = { value: null };
   let count = 0;
   const contexts: ContextLookup = {
+    hasErasedSettings: () => false,
     byTurn: (digest) => view.contexts.byTurn(digest),
     ofTurn: (digest) => view.contexts.ofTurn(digest),
     ofInference: (id) => view.contexts.ofInference(id),

@@ -111,6 +111,7 @@ function lookup({ contexts = [], newestTurn, invalid = {}, settings = [] }: Know
     latest: (wanted) => contexts.findLast((each) => each.scope === wanted) ?? null,
     invalidation: ({ responseId }) => invalid[responseId] ?? null,
     settings: (digest) => declared.get(digest) ?? {},
+    hasErasedSettings: () => false,
     quarantined: new Set(),
   };
 }
