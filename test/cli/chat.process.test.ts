@@ -45,7 +45,7 @@ test("a run whose process was killed is taken up by the next chat before its fir
   const { code, stderr } = await next.ended;
   expect({ code, stderr }).toEqual({
     code: 130,
-    stderr: expect.stringMatching(/run run_\S+ was cut off: it goes on/) as string,
+    stderr: expect.stringMatching(/run run_\S+ has not ended: it goes on/) as string,
   });
   expect(await types("cnv_a")).toContain("RunCancelled");
 });

@@ -58,10 +58,11 @@ test("through a pipe a call that needs approval ends the chat, says how to decid
   const [, call = ""] = /approve cnv_a (\S+) --as NAME/.exec(waits.stdout) ?? [];
   expect(call).toMatch(/^run_/);
   expect(await turn("cnv_a")).toEqual(["user Refund it."]);
-  expect(await piped(`approve cnv_a ${call} --as ann`)).toMatchObject({ code: 0 });
+  const approved = await piped(`approve cnv_a ${call} --as ann`);
+  expect(approved).toMatchObject({ code: 0, stderr: expect.stringContaining("run cnv_a` goes on with it") as string });
   const goesOn = await piped("chat cnv_a --stack refund", "");
   expect(goesOn).toMatchObject({ code: 0, stdout: expect.stringContaining("Done.") as string });
-  expect(goesOn.stderr).toContain("was cut off: it goes on");
+  expect(goesOn.stderr).toContain("has not ended: it goes on");
   expect(await turn("cnv_a")).toHaveLength(4);
 });
 
@@ -100,7 +101,7 @@ test("a person denies with a reason, or edits the arguments until the tool takes
   denying.type("Refund it.\n");
   await denying.readTo(/approve\?.*: /);
   denying.type("n ask the shop first\n");
-  await denying.readTo(/Done\./);
+  expect(await denying.readTo(/Done\./)).toMatch(/^ {2}denied: ask the shop first$/m);
   denying.type(ctrlD);
   expect(await denying.code).toBe(0);
   expect((await turn("cnv_a"))[2]).toBe("tool_result denied: ask the shop first");
@@ -109,6 +110,10 @@ test("a person denies with a reason, or edits the arguments until the tool takes
   await editing.readTo(/you> /);
   editing.type("Refund it.\n");
   await editing.readTo(/approve\?.*: /);
+  editing.type("e\n");
+  await editing.readTo(/arguments: .*250/);
+  editing.type("\u0015\n");
+  await editing.readTo(/approve\?[^\n]*: /);
   editing.type("e\n");
   await editing.readTo(/arguments: .*250/);
   editing.type("\u0015{\n");

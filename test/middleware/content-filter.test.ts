@@ -28,6 +28,19 @@ test("a message that is blocked ends the run before the request, and again in th
   expect(await texts()).toEqual(["a bomb", "I cannot.", "please", "I cannot."]);
 });
 
+test("a conversation goes on once the message that was blocked is reverted", async () => {
+  const { conversation, say, provider } = talk(
+    [recover({ answer: "I cannot." }), contentFilter({ check: noBombs })],
+    ["hello", "fine"],
+  );
+  await say("hi");
+  const before = (await conversation.head())?.revision ?? -1;
+  for (const said of ["a bomb", "please"]) expect((await say(said)).text).toBe("I cannot.");
+  await conversation.revertTo(before);
+  expect((await say("please")).text).toBe("fine");
+  expect(JSON.stringify(provider.requests)).not.toContain("bomb");
+});
+
 test("an answer that is blocked ends the run and is not in the Turn", async () => {
   const { say, texts } = talk([contentFilter({ check: noBombs })], ["a bomb", "fine"]);
   expect(await rejectionOf(say("hello"))).toMatchObject({ kind: "content-blocked", layer: "content-filter" });

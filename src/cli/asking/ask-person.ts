@@ -21,8 +21,10 @@ export const askPerson =
       const [, word = "", message = ""] = /^\s*(\S*)\s*(.*?)\s*$/s.exec(said) ?? [];
       if (isWord(word, "yes") && message === "") return { how: "approve", actor };
       if (isWord(word, "no")) return { how: "deny", ...(message === "" ? {} : { message }), actor };
-      if (isWord(word, "edit") && message === "") return edited(terminal, { question, screen, actor });
-      print("Type y, n or e. Ctrl-D leaves the decision to others.");
+      if (isWord(word, "edit") && message === "") {
+        const decision = await edited(terminal, { question, screen, actor });
+        if (decision !== "again") return decision;
+      } else print("Type y, n or e. Ctrl-D leaves the decision to others.");
     }
   };
 
@@ -30,14 +32,16 @@ const isWord = (typed: string, word: string): boolean => typed !== "" && word.st
 
 type Editing = { readonly question: ApprovalQuestion; readonly screen: Screen; readonly actor: Actor };
 
+/** The decision with other arguments; `again` if the person wrote none, and null at the end of the input. */
 async function edited(
   terminal: Pick<Terminal, "ask">,
   { question: { input, signal }, screen, actor }: Editing,
-): Promise<ApprovalDecision | null> {
+): Promise<ApprovalDecision | "again" | null> {
   let text = JSON.stringify(input);
   for (;;) {
     const said = await terminal.ask("arguments: ", signal, printableJson(text));
     if (said === null) return null;
+    if (said.trim() === "") return "again";
     try {
       return { how: "edit", input: parseJson(said), actor };
     } catch (error) {

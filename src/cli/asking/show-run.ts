@@ -51,7 +51,7 @@ export function createRunScreen({ write, note, style }: Pick<CliContext, "write"
           say(part.text);
           break;
         case "resumed":
-          remark(`run ${part.runId} was cut off: it goes on`);
+          remark(`run ${part.runId} has not ended: it goes on`);
           break;
         case "attempt-discarded":
           // If it is the last attempt, the run's error says so.
@@ -64,7 +64,8 @@ export function createRunScreen({ write, note, style }: Pick<CliContext, "write"
           remark(`tool ${printable(part.call.name ?? "")} ${excerpt(part.call.arguments, shownOfTool)}`);
           break;
         case "tool-call-end":
-          remark(`  ${part.outcome}: ${excerpt(part.result.text, shownOfTool)}`);
+          // The text of a denial begins with that word.
+          remark(`  ${part.outcome === "denied" ? "" : `${part.outcome}: `}${excerpt(part.result.text, shownOfTool)}`);
           break;
         default:
       }

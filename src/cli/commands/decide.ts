@@ -50,7 +50,10 @@ function deciding(
       const { style, print, note, commandName } = screen;
       print(`${style.bold(call)}  ${words[how]}${isNew ? "" : ", as it was before"}`);
       for (const waiting of waitingFor) for (const line of waitingLines(conversation, waiting, screen)) print(line);
-      if (waitingFor.length === 0) note(`\`${commandName} resume ${conversation} --stack FILE\` goes on with it`);
+      if (waitingFor.length === 0)
+        note(
+          `\`${commandName} run ${conversation}\` goes on with it; --stack names another engine than the configuration's`,
+        );
     },
   });
 }
