@@ -40,7 +40,7 @@ export const cacheFaults: readonly PlantedFault[] = [
   {
     of: "answers that report nothing are among those that missed",
     file: "bill/cache-sum.ts",
-    find: "if (neither.has(cause)) continue;",
+    find: "if (neither.has(cause) && author === null) continue;",
     put: "",
     suite: "conversation/cache",
   },
