@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { hasKeys } from "./theme.ts";
 
 /** A function that a key calls; all of them are in the palette and in the help. */
@@ -19,8 +19,7 @@ export function useCommands(offered: readonly Command[]): void {
   const latest = useRef(offered);
   latest.current = offered;
   const names = offered.map(({ key, words }) => `${key} ${words}`).join("\n");
-  // Before the page is painted: a key that is pressed as soon as the page shows has its command.
-  useLayoutEffect(() => {
+  useEffect(() => {
     const own = latest.current.map(
       (command, index): Command => ({ ...command, run: (event) => latest.current[index]?.run(event) }),
     );
