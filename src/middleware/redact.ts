@@ -9,7 +9,7 @@ import { createView } from "./view.ts";
 
 /**
  * Hides values from the model that the client keeps: addresses, numbers of cards, names. It restores them in answers and in the arguments of
- * calls, before the tools run. What the model asks of it by `ctx.infer` from outer layers, and summaries, are hidden alike.
+ * calls, before the tools run. It hides them in what outer layers ask with `ctx.infer`, and in requests for summaries, too.
  *
  * The layer keeps nothing: the values of a conversation are found in its Turn, each time. So no value of another conversation is ever
  * restored, and a restart loses none. A value is hidden from the first block on in which a detector finds it.

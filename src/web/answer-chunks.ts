@@ -85,7 +85,7 @@ function endingOf(fold: ChatFold, { failure }: Activity, now: string): readonly 
 
 const reasons = { completed: "stop", "calls-open": "tool-calls", incomplete: "length" } as const;
 
-/** The code of a failure, and not its words: these are for the log, and may be of a server that nobody on the page knows. */
+/** The code of a failure, and not its words: the words are for the log, and may name servers that are no business of the page's users. */
 const failed = (code: string): readonly UiChunk[] => [
   { type: "error", errorText: `the answer failed: ${code}` },
   { type: "finish", finishReason: "error" },

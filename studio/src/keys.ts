@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { hasKeys } from "./theme.ts";
 
 /** A function that a key calls; all of them are in the palette and in the help. */
@@ -19,7 +19,8 @@ export function useCommands(offered: readonly Command[]): void {
   const latest = useRef(offered);
   latest.current = offered;
   const names = offered.map(({ key, words }) => `${key} ${words}`).join("\n");
-  useEffect(() => {
+  // Before the page is painted: a key that is pressed as soon as the page shows has its command.
+  useLayoutEffect(() => {
     const own = latest.current.map(
       (command, index): Command => ({ ...command, run: (event) => latest.current[index]?.run(event) }),
     );
@@ -42,7 +43,7 @@ const isTyping = (target: EventTarget | null): boolean =>
   (target.isContentEditable ||
     target instanceof HTMLTextAreaElement ||
     target instanceof HTMLSelectElement ||
-    (target instanceof HTMLInputElement && target.type !== "range"));
+    (target instanceof HTMLInputElement && !["range", "checkbox"].includes(target.type)));
 
 export function listenForKeys(): void {
   addEventListener("keydown", (event) => {
@@ -53,7 +54,8 @@ export function listenForKeys(): void {
     // An open dialog has its own keys.
     if (document.querySelector("dialog[open]") !== null) return;
     if (isPlain && !hasKeys.value) return;
-    const isArrowOnRange = event.target instanceof HTMLInputElement && name.includes("Arrow");
+    const isArrowOnRange =
+      event.target instanceof HTMLInputElement && event.target.type === "range" && name.includes("Arrow");
     if (isArrowOnRange) return;
     const onControl = event.target instanceof HTMLElement && event.target.closest("button, a, [role=tab]") !== null;
     if (onControl && (name === "Enter" || name === " ")) return;

@@ -149,7 +149,7 @@ const connectionOf = ({ stream }: LiveRun, { lives, details }: Decision): Reques
   ...(details === undefined ? {} : { details }),
 });
 
-/** The parts to show; null if nobody watches the run. */
+/** The parts to show; null if the run has no observers. */
 const partsOf = ({ run: { isObserved, emit } }: RunSession, frame: string, scope: CallScope): AnswerParts | null =>
   isObserved ? new AnswerParts({ frame, emit, rules: scope.deltas }) : null;
 

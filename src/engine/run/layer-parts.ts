@@ -5,7 +5,7 @@ import type { Layer } from "../stack/middleware.ts";
 
 type Called = { readonly run: LiveRun; readonly layer: Layer; readonly frame: string };
 
-/** Shows a call of a layer to those who watch the run; null if nobody does, or if it is the engine's own layer. */
+/** Shows a call of a layer to observers; null if the run has none, or if the layer is the engine's own. */
 export function layerParts({ run, layer: { name: layer, version, isEngine }, frame }: Called): LayerParts | null {
   if (!run.isObserved || isEngine === true) return null;
   const since = performance.now();

@@ -9,6 +9,7 @@ import { Heads } from "../parts/audit-heads.tsx";
 import { Problems, Skipped, Verdict } from "../parts/audit-verdict.tsx";
 import { copyText, saveFile } from "../parts/copy.ts";
 import { Failure, Skeleton } from "../parts/failure.tsx";
+import { KeyHints } from "../parts/key-hints.tsx";
 import { Shell } from "../parts/shell.tsx";
 import { load, useLoaded } from "../source.ts";
 
@@ -49,14 +50,12 @@ export function AuditPage() {
           <span class="cut">
             the same as <span class="mono">turnlog verify</span> and <span class="mono">turnlog erase</span>
           </span>
-          <span class="right hint-more">
-            <span>
-              <kbd>v</kbd>verify
-            </span>
-            <span>
-              <kbd>s</kbd>save the report
-            </span>
-          </span>
+          <KeyHints
+            hints={[
+              [["v"], "verify"],
+              [["s"], "save the report"],
+            ]}
+          />
         </>
       }
     >

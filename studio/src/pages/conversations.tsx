@@ -4,6 +4,7 @@ import { useCommands } from "../keys.ts";
 import { useList } from "../parts/conversation-list.ts";
 import { List } from "../parts/conversation-table.tsx";
 import { SearchIcon } from "../parts/icons.tsx";
+import { KeyHints } from "../parts/key-hints.tsx";
 import { Hits } from "../parts/search-hits.tsx";
 import { Shell } from "../parts/shell.tsx";
 import { conversationPath, go, route, setQuery } from "../route.ts";
@@ -56,15 +57,12 @@ export function Conversations() {
           <span class="legend">
             <i /> chained <i class="r" /> rebased <i class="x" /> full
           </span>
-          <span class="right hint-more">
-            <span>
-              <kbd>j</kbd>
-              <kbd>k</kbd>move
-            </span>
-            <span>
-              <kbd>Enter</kbd>open
-            </span>
-          </span>
+          <KeyHints
+            hints={[
+              [["j", "k"], "move"],
+              [["Enter"], "open"],
+            ]}
+          />
         </>
       }
     >

@@ -10,6 +10,7 @@ import { Figures, Notes } from "../parts/cost-figures.tsx";
 import { MissesByCause, Worst, WorstBanner } from "../parts/cost-misses.tsx";
 import { Rows } from "../parts/cost-rows.tsx";
 import { Failure, Skeleton } from "../parts/failure.tsx";
+import { KeyHints } from "../parts/key-hints.tsx";
 import { Shell } from "../parts/shell.tsx";
 import { route, setQuery } from "../route.ts";
 import { useLoaded } from "../source.ts";
@@ -57,11 +58,7 @@ export function Costs() {
             the same numbers as <span class="mono">{`turnlog bill --by ${by}${flags}`}</span> and{" "}
             <span class="mono">{`turnlog cache --all${flags}`}</span>
           </span>
-          <span class="right hint-more">
-            <span>
-              <kbd>y</kbd>copy as JSON
-            </span>
-          </span>
+          <KeyHints hints={[[["y"], "copy as JSON"]]} />
         </>
       }
     >

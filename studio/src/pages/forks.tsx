@@ -6,6 +6,7 @@ import { useCommands } from "../keys.ts";
 import { changes } from "../live.ts";
 import { Failure, Skeleton } from "../parts/failure.tsx";
 import { LeftIcon } from "../parts/icons.tsx";
+import { KeyHints } from "../parts/key-hints.tsx";
 import { Shell } from "../parts/shell.tsx";
 import { conversationPath, follow, go, hrefOf } from "../route.ts";
 import { useLoaded } from "../source.ts";
@@ -40,15 +41,12 @@ export function ForksPage({ id }: { readonly id: string }) {
       foot={
         <>
           <span>{data === null ? "" : counted(rows.length, "conversation")}</span>
-          <span class="right hint-more">
-            <span>
-              <kbd>j</kbd>
-              <kbd>k</kbd>move
-            </span>
-            <span>
-              <kbd>Enter</kbd>open
-            </span>
-          </span>
+          <KeyHints
+            hints={[
+              [["j", "k"], "move"],
+              [["Enter"], "open"],
+            ]}
+          />
         </>
       }
     >

@@ -9,6 +9,7 @@ import { LeftIcon } from "../parts/icons.tsx";
 import { InboxDecision } from "../parts/inbox-decision.tsx";
 import { InboxList } from "../parts/inbox-list.tsx";
 import { inboxKinds } from "../parts/inbox-words.ts";
+import { KeyHints } from "../parts/key-hints.tsx";
 import { Shell } from "../parts/shell.tsx";
 import { conversationPath, go, route, setQuery } from "../route.ts";
 import { useLoaded } from "../source.ts";
@@ -60,15 +61,12 @@ export function InboxPage() {
               </>
             )}
           </span>
-          <span class="right hint-more">
-            <span>
-              <kbd>j</kbd>
-              <kbd>k</kbd>move
-            </span>
-            <span>
-              <kbd>o</kbd>open
-            </span>
-          </span>
+          <KeyHints
+            hints={[
+              [["j", "k"], "move"],
+              [["o"], "open"],
+            ]}
+          />
         </>
       }
     >

@@ -6,6 +6,7 @@ import { useCommands } from "../keys.ts";
 import { AuthorName } from "../parts/author-name.tsx";
 import { Failure, Skeleton } from "../parts/failure.tsx";
 import { CheckIcon, WarnIcon } from "../parts/icons.tsx";
+import { KeyHints } from "../parts/key-hints.tsx";
 import { Shell } from "../parts/shell.tsx";
 import { conversationPath, follow, go, hrefOf } from "../route.ts";
 import { useLoaded } from "../source.ts";
@@ -53,15 +54,12 @@ export function ReportPage() {
               </>
             )}
           </span>
-          <span class="right hint-more">
-            <span>
-              <kbd>j</kbd>
-              <kbd>k</kbd>move
-            </span>
-            <span>
-              <kbd>Enter</kbd>open
-            </span>
-          </span>
+          <KeyHints
+            hints={[
+              [["j", "k"], "move"],
+              [["Enter"], "open"],
+            ]}
+          />
         </>
       }
     >

@@ -6,6 +6,7 @@ import { useCommands } from "../keys.ts";
 import { heads } from "../live.ts";
 import { Failure, Skeleton } from "../parts/failure.tsx";
 import { LeftIcon } from "../parts/icons.tsx";
+import { KeyHints } from "../parts/key-hints.tsx";
 import { Shell } from "../parts/shell.tsx";
 import { Bodies } from "../parts/what-if-bodies.tsx";
 import { isAsRecorded, Steps, Verdict } from "../parts/what-if-steps.tsx";
@@ -73,15 +74,12 @@ export function WhatIfPage({ id }: { readonly id: string }) {
           <span class="cut">
             simulated, no provider is called: <span class="mono">{command}</span>
           </span>
-          <span class="right hint-more">
-            <span>
-              <kbd>j</kbd>
-              <kbd>k</kbd>move
-            </span>
-            <span>
-              <kbd>n</kbd>next difference
-            </span>
-          </span>
+          <KeyHints
+            hints={[
+              [["j", "k"], "move"],
+              [["n"], "next difference"],
+            ]}
+          />
         </>
       }
     >

@@ -14,6 +14,7 @@ import { DiffTab } from "../parts/diff-tab.tsx";
 import { EventTab } from "../parts/event-tab.tsx";
 import { Failure, Skeleton } from "../parts/failure.tsx";
 import { WarnIcon } from "../parts/icons.tsx";
+import { KeyHints } from "../parts/key-hints.tsx";
 import { Log } from "../parts/log.tsx";
 import { jumpTo } from "../parts/palette.tsx";
 import { numberIn, passedOn, placeOfRequest } from "../parts/revision.ts";
@@ -109,21 +110,14 @@ function Shown({ overview }: { readonly overview: Overview }) {
           <span>{counted(events, "event")}</span>
           <span>{counted(overview.runs, "run")}</span>
           <span>simulated: no provider is called</span>
-          <span class="right hint-more">
-            <span>
-              <kbd>j</kbd>
-              <kbd>k</kbd>step
-            </span>
-            <span>
-              <kbd>b</kbd>next break
-            </span>
-            <span>
-              <kbd>e</kbd>next edit
-            </span>
-            <span>
-              <kbd>1</kbd>–<kbd>7</kbd> view
-            </span>
-          </span>
+          <KeyHints
+            hints={[
+              [["j", "k"], "step"],
+              [["b"], "next break"],
+              [["e"], "next edit"],
+              [["1–7"], "view"],
+            ]}
+          />
         </>
       }
     >

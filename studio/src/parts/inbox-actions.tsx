@@ -2,6 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { printableJson } from "../../../src/base/printable.ts";
 import type { ActedDocument, InboxItem, InboxItemDocument } from "../../../src/studio/inbox-documents.ts";
 import type { StoreDocument } from "../../../src/studio/page-documents.ts";
+import { focusOn } from "../focus-on.ts";
 import { counted } from "../format.ts";
 import { refreshInbox } from "../inbox.ts";
 import { useCommands } from "../keys.ts";
@@ -230,10 +231,6 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function focusOn(id: string): void {
-  requestAnimationFrame(() => document.getElementById(id)?.focus());
 }
 
 function Acted({ acted, writing }: { readonly acted: ActedDocument; readonly writing: Props["writing"] }) {

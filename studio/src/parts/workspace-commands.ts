@@ -1,5 +1,6 @@
 import type { Signal } from "@preact/signals";
 import type { FindDocument, LogGroup } from "../../../src/studio/page-documents.ts";
+import { focusOn } from "../focus-on.ts";
 import { useCommands } from "../keys.ts";
 import { go, setQuery } from "../route.ts";
 import { load } from "../source.ts";
@@ -128,8 +129,4 @@ export function useWorkspaceCommands({
       },
     },
   ]);
-}
-
-function focusOn(id: string): void {
-  requestAnimationFrame(() => document.getElementById(id)?.focus());
 }
