@@ -41,7 +41,7 @@ export function spanWords(ms: number): string {
 
 const causeWords: ReadonlyMap<string, string> = new Map([
   ["first", "nothing was asked at this endpoint before"],
-  ["read", "read as the rules say"],
+  ["read", "it read what the rules let it read"],
   ["changed", "the prompt changed"],
   ["tools-changed", "the tools changed"],
   ["setting-changed", "a setting that is part of the prompt changed"],

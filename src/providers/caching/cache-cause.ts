@@ -62,16 +62,20 @@ export function verdictOn(known: Known): { readonly verdict: CacheVerdict; reado
       foreseenRead: known.tokens(read),
       unit: unit === null ? null : { path: unit.path, kind: unit.kind, name: unit.name },
       idleMs: isTimed && entry !== undefined ? at - entry.usedAt : null,
-      lost: expected === null || told === undefined ? null : paidAgain(expected, { told, input: counts?.input }),
+      lost: expected === null || told === undefined ? null : lostOf(expected, { cause, told, input: counts?.input }),
     },
   };
 }
 
-/** What was expected, was not read, and is in the prompt: what was removed from it was not paid for again. */
-function paidAgain(
+/**
+ * What was expected, was not read, and is in the prompt: what was removed from it was not paid for again. A request that read what it could lost
+ * nothing: what is missing is less than the cache counts in.
+ */
+function lostOf(
   expected: CacheTokens,
-  { told, input }: { readonly told: number; readonly input: number | undefined },
+  { cause, told, input }: { readonly cause: CacheCause; readonly told: number; readonly input: number | undefined },
 ): CacheTokens {
+  if (cause === "read") return { tokens: 0, isAbout: false };
   const most = Math.min(expected.tokens, input ?? expected.tokens);
   return { ...expected, tokens: Math.max(0, most - told) };
 }

@@ -71,6 +71,15 @@ test("append-only talk within the lifetime misses nothing", () => {
   expect(others.map(({ cause, lost }) => [cause, lost?.tokens])).toEqual(others.map(() => ["read", 0]));
 });
 
+test("a prompt that is shorter than the cache counts in loses nothing when nothing is read", () => {
+  const unknown = { minimumTokens: null, stepTokens: null };
+  const [, last] = verdictsOf(
+    { blocks: [one], input: 39, read: 0, own: unknown },
+    { blocks: [one, two, three], input: 118, read: 0, own: unknown },
+  );
+  expect(last).toMatchObject({ cause: "read", expected: { tokens: 39 }, lost: { tokens: 0 } });
+});
+
 test("an edit is found, with the tokens that it lost", () => {
   const [, , last] = verdictsOf(
     { blocks: [one], input: 100, read: 0 },
