@@ -1,6 +1,8 @@
 import { isJsonList, isJsonObject, type JsonValue, objectOf, parseJson, textOrEmpty } from "../base/json.ts";
 import { redactEvent } from "../carry/redact.ts";
-import { joinLines } from "../log/codec/lines.ts";
+import { ErasedValue, erasedMembers } from "../domain/events/erased-content.ts";
+import { joinAround, linesAround } from "../log/codec/line-places.ts";
+import { hasErasedLine } from "../log/codec/lines.ts";
 import type { Envelope } from "../log/ports/event-store.ts";
 
 /**
@@ -8,16 +10,23 @@ import type { Envelope } from "../log/ports/event-store.ts";
  * digests stay those of the event, and no longer follow from it; they are salted, so no text can be guessed from them.
  */
 export function maskedEvent(envelope: Envelope): Envelope {
-  const data = envelope.encoding === "lines" ? joinLines(envelope.data) : parseJson(envelope.data);
+  const isInLines = envelope.encoding === "lines";
+  const data = isInLines ? joinAround(envelope.data) : parseJson(envelope.data);
   const plain: Envelope = { ...envelope, encoding: "json", data: JSON.stringify(data) };
   const { data: redacted, actor } = redactEvent(plain);
   // The mask of an actor is an actor: what is hidden of it is a text.
   const named = masked({ ...envelope.actor }, actor) as Envelope["actor"];
-  return { ...plain, actor: named, data: JSON.stringify(masked(data, parseJson(redacted))) };
+  const shown = masked(data, parseJson(redacted));
+  // What was erased stays erased, so that a page says so.
+  const hasErased = isInLines && hasErasedLine(envelope.data);
+  return hasErased
+    ? { ...envelope, actor: named, data: linesAround(shown) }
+    : { ...plain, actor: named, data: JSON.stringify(shown) };
 }
 
 /** The same value with a mask in the place of what its redacted form hides. */
 function masked(value: JsonValue, redacted: JsonValue): JsonValue {
+  if (value instanceof ErasedValue) return value;
   if (isHidden(redacted)) return mask(value);
   if (isJsonList(redacted))
     return redacted.map((item, index) => masked(isJsonList(value) ? (value[index] ?? null) : null, item));
@@ -26,7 +35,12 @@ function masked(value: JsonValue, redacted: JsonValue): JsonValue {
   const members = Object.entries(redacted).filter(([name]) => name !== "$redacted");
   const shown = members.map(([name, member]) => [name, named(name, given[name] ?? null, member ?? null)] as const);
   const lacking = needed.filter((name) => given[name] !== undefined && redacted[name] === undefined);
-  return Object.fromEntries([...shown, ...lacking.map((name) => [name, null] as const)]);
+  const erased = given[erasedMembers];
+  return Object.fromEntries([
+    ...shown,
+    ...lacking.map((name) => [name, null] as const),
+    ...(erased === undefined ? [] : [[erasedMembers, erased] as const]),
+  ]);
 }
 
 /** The names of layers, providers and tools are those of code, wherever an event says who did something. */

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { exportBundle } from "../../src/carry/carry-bundle.ts";
+import type { ShowDocument } from "../../src/documents/conversations.ts";
 import { bundledStudio } from "../../src/studio/bundled-studio.ts";
 import { maskedEvent } from "../../src/studio/masked-event.ts";
 import type { OverviewDocument } from "../../src/studio/page-documents.ts";
@@ -66,5 +67,27 @@ test("a redacted page shows who changed what and what was sent, and no text of a
   expect(outline(masked)).toEqual(outline(whole));
   const overview = await documentAt<OverviewDocument>(redacted, `/api/c/${demo.id}`);
   expect(overview).toMatchObject({ events: 66, damage: null });
-  expect(await statusAt(redacted, `/api/c/${demo.id}/body/24`)).toBe(422);
+  for (const route of ["body", "why"])
+    expect(await statusAt(redacted, `/api/c/${demo.id}/${route}/24`), route).toBe(422);
+});
+
+test("a redacted page of a conversation of which blocks were erased says so, and shows the others masked", async () => {
+  await using demo = await openDemo();
+  const [, first] = (await demo.store.conversation(demo.id).turn()).blocks;
+  const plan = await demo.store.planErasure({ blocks: [{ conversation: demo.id, block: first?.id ?? "" }] });
+  await demo.store.erase(plan, { by: "dpo", ground: "gdpr-17", keepStored: true });
+  const lines: string[] = [];
+  for await (const envelope of demo.store.events.readLog({ streamPrefix: "conversation-" }))
+    lines.push(JSON.stringify(maskedEvent(envelope)));
+  const redacted = await bundledStudio({ lines, address: "page.html", isRedacted: true });
+  const overview = await documentAt<OverviewDocument>(redacted, `/api/c/${demo.id}`);
+  expect(overview).toMatchObject({ damage: null });
+  for (const route of ["log", ...["stack", "time", "show", "blame", "cat"].map((name) => `${name}/24`)])
+    expect(await statusAt(redacted, `/api/c/${demo.id}/${route}`), route).toBe(200);
+  const [whole, masked] = await Promise.all(
+    [demo.studio, redacted].map((studio) => documentAt<ShowDocument>(studio, `/api/c/${demo.id}/show/66`)),
+  );
+  const erased = (shown: ShowDocument | undefined) => shown?.turn.map(({ id, erased = false }) => [id, erased]);
+  expect(erased(masked)).toEqual(erased(whole));
+  expect(erased(masked)?.filter(([, isErased]) => isErased)).toHaveLength(1);
 });

@@ -11,7 +11,7 @@ import { NumberLiteral } from "../../base/number-literal.ts";
 import { ErasedValue, erasedMembers } from "../../domain/events/erased-content.ts";
 import { type EventPlace, placesOf } from "../../domain/events/places.ts";
 import { type Envelope, StoreCorruptedError } from "../ports/event-store.ts";
-import { contentOfLine, isErasedLine } from "./lines.ts";
+import { contentOfLine, erasedLine, isErasedLine, randomSalt } from "./lines.ts";
 
 /** A content line of an event, and what it holds. */
 export type ContentLine = {
@@ -169,5 +169,15 @@ function put(value: JsonValue, given: readonly (string | null)[]): JsonValue {
   }
   return whole;
 }
+
+/** Data with `ErasedValue`s as lines, one of which, erased, is all that was. `joinAround` reads them again. */
+export function linesAround(data: JsonValue): string {
+  const json = JSON.stringify(data, (_, value: unknown) => (value instanceof ErasedValue ? `${mark}1` : value));
+  const facts = json.replaceAll(erasedMember, "\t1").replaceAll(erasedItem, "\t1");
+  return `${facts}\n${erasedLine(randomSalt())}`;
+}
+
+const erasedItem = JSON.stringify(`${mark}1`);
+const erasedMember = `${JSON.stringify(erasedMembers)}:${erasedItem}`;
 
 const parsedValue = (json: string | null): JsonValue => (json === null ? ErasedValue.one : parseJson(json));
