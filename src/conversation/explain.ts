@@ -1,7 +1,7 @@
 import type { Block } from "../domain/block.ts";
 import type { Decision, Divergence, InferenceRequestedData } from "../domain/events/inference-events.ts";
 import { notRead } from "../domain/not-read.ts";
-import { inputTurn, planAgain } from "../engine/planning/recorded-request.ts";
+import { hasErasedBody, inputTurn, planAgain } from "../engine/planning/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { type BlockChange, lastChange } from "../projections/blame.ts";
 import { labelIn } from "../wording/labels.ts";
@@ -44,7 +44,7 @@ export type RequestExplanation = {
   readonly bytes: number;
   /** The codec that wrote the body, with its version. */
   readonly encoder: string;
-  /** The size of a full request; null if that codec is not available. */
+  /** The size of a full request; null if that codec is not available, or content of it was erased. */
   readonly fullBytes: number | null;
   /** Every known context, newest first. */
   readonly candidates: readonly ContextCandidate[];
@@ -71,7 +71,7 @@ export const explainRequest = async (
 ): Promise<RequestExplanation> => ({ ...chainOf(found), cache: await explainCache(log, found, about) });
 
 function chainOf(found: FoundRequest): Omit<RequestExplanation, "cache"> {
-  const { recorded, request, view, labels, codecs } = found;
+  const { recorded, request, view, labels } = found;
   const { revision, at, runId, frame } = recorded;
   const { inferenceId, attempt, scope, decision, input, encoder, requestBytes, timings = [] } = request;
   const { model } = view.server.settings.get(request.settingsDigest) ?? {};
@@ -94,13 +94,21 @@ function chainOf(found: FoundRequest): Omit<RequestExplanation, "cache"> {
     modeChosen: policy?.chosen ?? null,
     blocks: input.blocks,
     bytes: requestBytes,
-    fullBytes: codecs.has(encoder) ? planAgain(view, recorded, codecs, { full: "policy" }).bytes : null,
+    fullBytes: fullBytesOf(found),
     candidates: candidatesOf(found),
     brokenBy: divergence === null ? null : { ...divergence, block: labels.get(divergence.blockId ?? "") ?? "block" },
     before: requestBefore(found),
     timings,
     sent: inputTurn(view, recorded).after(sendFrom).map(sentBlock),
   };
+}
+
+function fullBytesOf({ recorded, request, view, codecs }: FoundRequest): number | null {
+  const { decision, encoder, requestBytes } = request;
+  if (!codecs.has(encoder)) return null;
+  if (decision.strategy === "full") return requestBytes;
+  const hasErased = hasErasedBody(recorded) || inputTurn(view, recorded).blocks.some((block) => block.isErased);
+  return hasErased ? null : planAgain(view, recorded, codecs, { full: "policy" }).bytes;
 }
 
 /** Other endpoints that were asked for the same step. A step has one answer, so the endpoints asked before gave none. */

@@ -115,7 +115,7 @@ export const whyDocument = z.strictObject({
   bytes: count,
   /** The codec that wrote the body, with its version. */
   encoder,
-  /** The bytes of a full request; null without its codec. */
+  /** The bytes of a full request; null without its codec, or if content of it was erased. */
   fullBytes: count.nullable(),
   /** Newest first. */
   candidates: list(candidate),

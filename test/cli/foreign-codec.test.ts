@@ -50,7 +50,9 @@ test("why without the codec tells all that the log has, and what it would take f
     /full: sent 5 of 5 blocks, \d+ bytes\n.*because: the provider does not continue from responses/s,
   );
   expect(stdout).toContain("Known contexts, newest first\n");
-  expect(stderr).toBe("the size of the whole request is unknown without the codec toy/1: give it with --stack FILE\n");
+  expect(stderr).toBe(
+    "the size of the whole request is unknown: content of it was erased, or its codec toy/1 is missing (give it with --stack FILE)\n",
+  );
   expect(readDocument(whyDocument, await run("why @last --json"))).toMatchObject({ encoder: "toy/1", fullBytes: null });
 });
 

@@ -92,6 +92,20 @@ test("the request that carried it cannot be made again, and all others can, byte
   expect(now).toEqual([bodies[0], expect.objectContaining({ code: "content-erased" }), bodies[2]]);
 });
 
+test("`why` gives no size of a whole request of which content was erased, and that of one that was sent whole", async () => {
+  const sizes = async () => {
+    const requests = [];
+    for await (const { event, revision } of talk.events())
+      if (event.type === "InferenceRequested") requests.push(revision);
+    const explained = await Promise.all(requests.map((revision) => talk.why(revision)));
+    return explained.map(({ fullBytes }) => fullBytes);
+  };
+  const [first, second, third] = await sizes();
+  expect([first, second, third]).toEqual([expect.any(Number), expect.any(Number), expect.any(Number)]);
+  await erasePin();
+  expect(await sizes()).toEqual([first, null, null]);
+});
+
 test("the next run continues from what the server holds, and a whole request sends the stand-in", async () => {
   await erasePin();
   await talk.append("Go on.");

@@ -87,7 +87,9 @@ export const why = commandCode({
     );
     printRest(candidates.length, screen);
     if (fullBytes === null)
-      note(`the size of the whole request is unknown without the codec ${document.encoder}: give it with --stack FILE`);
+      note(
+        `the size of the whole request is unknown: content of it was erased, or its codec ${document.encoder} is missing (give it with --stack FILE)`,
+      );
   },
 });
 
