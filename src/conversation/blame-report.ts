@@ -18,6 +18,8 @@ export type BlockStory = {
   readonly made: BlockChange | null;
   /** In the order in which they were made. */
   readonly versions: Blame["versions"];
+  /** The newest erasure that took its content; null if none did. */
+  readonly erased: BlockChange | null;
 };
 
 /** A block of a Turn, and who made its current version. */
@@ -55,6 +57,7 @@ export async function blameReport(
   const story = (id: string, kind = "block"): BlockStory => ({
     ...{ id, label: words.labels.get(id) ?? kind },
     ...{ made: blames.get(id)?.made ?? null, versions: blames.get(id)?.versions ?? [] },
+    erased: blames.get(id)?.erased ?? null,
   });
   const blocks = turnSpokenOf(past).blocks.map((block, index) => ({
     ...{ index, block, changed: lastChange(blames, block) },

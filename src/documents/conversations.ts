@@ -121,6 +121,8 @@ export const blameDocument = z.strictObject({
       made: change.nullable(),
       versions,
       removed: change.nullable(),
+      /** The newest erasure that took its content. */
+      erased: change.nullable(),
       /** Who made the version that is in the Turn. */
       changed: change.nullable(),
       text: z.string(),
@@ -137,6 +139,8 @@ export const blameDocument = z.strictObject({
       made: change.nullable(),
       versions,
       removed: change.nullable(),
+      /** The newest erasure that took its content. */
+      erased: change.nullable(),
       /** Its last text; null if the log does not have it. */
       text: z.string().nullable(),
     }),

@@ -29,7 +29,7 @@ export async function biographyDocument(log: EventLog, reel: Reel, id: string): 
     steps.push(stepOf(reel, version.change, { what, text, before, id }));
     before = text;
   }
-  if (blame.removed !== null) steps.push(stepOf(reel, blame.removed, { what: "removed", text: null, before, id }));
+  for (const { what, change } of endingsOf(blame)) steps.push(stepOf(reel, change, { what, text: null, before, id }));
   return {
     ...{ conversation: reel.id, id, label: reel.labels.labels.get(id) ?? "block", steps },
     index: place < 0 ? null : place,
@@ -38,6 +38,13 @@ export async function biographyDocument(log: EventLog, reel: Reel, id: string): 
     next: place < 0 || turn === undefined || place + 1 >= turn.length ? null : (turn.at(place + 1)?.id ?? null),
   };
 }
+
+/** What took the block out of the Turn, and its content out of the log, in the order of time. */
+const endingsOf = ({ removed, erased }: Blame) =>
+  [
+    ...(removed === null ? [] : [{ what: "removed" as const, change: removed }]),
+    ...(erased === undefined ? [] : [{ what: "erased" as const, change: erased }]),
+  ].toSorted((one, other) => (one.change.at < other.change.at ? -1 : 1));
 
 async function textOf(
   log: EventLog,

@@ -207,7 +207,7 @@ export type BiographyDocument = {
 };
 
 export type BiographyStep = {
-  readonly what: "made" | "changed" | "removed" | "back";
+  readonly what: "made" | "changed" | "removed" | "erased";
   readonly conversation: string;
   readonly revision: number;
   readonly at: string;

@@ -106,6 +106,14 @@ test("`why` gives no size of a whole request of which content was erased, and th
   expect(await sizes()).toEqual([first, null, null]);
 });
 
+test("blame says who erased a block, and still who made it", async () => {
+  const { block } = await erasePin();
+  const { blocks } = await talk.blame();
+  const erased = blocks.filter((each) => each.erased !== null);
+  expect(erased).toMatchObject([{ id: block, made: { actor: { kind: "user" } }, erased: { actor: { name: "dpo" } } }]);
+  expect(erased[0]?.erased?.revision).toBe((await talk.head())?.revision);
+});
+
 test("the next run continues from what the server holds, and a whole request sends the stand-in", async () => {
   await erasePin();
   await talk.append("Go on.");

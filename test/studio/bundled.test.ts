@@ -3,7 +3,7 @@ import { exportBundle } from "../../src/carry/carry-bundle.ts";
 import type { ShowDocument } from "../../src/documents/conversations.ts";
 import { bundledStudio } from "../../src/studio/bundled-studio.ts";
 import { maskedEvent } from "../../src/studio/masked-event.ts";
-import type { OverviewDocument } from "../../src/studio/page-documents.ts";
+import type { BiographyDocument, OverviewDocument } from "../../src/studio/page-documents.ts";
 import type { StackDocument } from "../../src/studio/stack-documents.ts";
 import { cases } from "../support/cases.ts";
 import { useDemoStore } from "../support/cli/demo-store.ts";
@@ -89,5 +89,11 @@ test("a redacted page of a conversation of which blocks were erased says so, and
   );
   const erased = (shown: ShowDocument | undefined) => shown?.turn.map(({ id, erased = false }) => [id, erased]);
   expect(erased(masked)).toEqual(erased(whole));
+  const story = await documentAt<BiographyDocument>(redacted, `/api/c/${demo.id}/block/${first?.id ?? ""}`);
+  expect(story.steps.map(({ what, actor }) => [what, actor])).toEqual([
+    ["made", "user"],
+    ["changed", "redact-emails@1.0.0"],
+    ["erased", expect.stringMatching(/^operator#/)],
+  ]);
   expect(erased(masked)?.filter(([, isErased]) => isErased)).toHaveLength(1);
 });

@@ -52,13 +52,16 @@ function renderAll({ conversation, revision, blocks, removed }: BlameDocument, o
   print(style.bold(placeName(conversation, revision)));
   table([
     ["", "block", "made by", "changed by", ""].map((text) => ({ text, style: style.dim })),
-    ...blocks.map(({ index, label, made, changed, text }) => {
+    ...blocks.map(({ index, label, made, changed, erased, text }) => {
       const isChanged = changed !== null && made !== null && eventPlace(changed, own) !== eventPlace(made, own);
       return [
         { text: String(index).padStart(4), style: style.bold },
         label,
         made === null ? "?" : changeWords(made, own),
-        { text: isChanged ? changeWords(changed, own) : "", style: style.warn },
+        {
+          text: erased !== null ? `erased by ${changeWords(erased, own)}` : isChanged ? changeWords(changed, own) : "",
+          style: style.warn,
+        },
         { text: excerpt(text, 160), style: style.dim },
       ];
     }),
@@ -92,6 +95,7 @@ function renderOne({ blocks, removed }: BlameDocument, own: string, { style, pri
     ...story.versions.map((version, number) =>
       row(number === 0 ? "made" : "changed", version, version.digest === block?.digest),
     ),
+    ...(story.erased === null ? [] : [row("erased", story.erased, false)]),
     ...(story.removed === null ? [] : [row("removed", story.removed, false)]),
   ]);
   if (story.text !== null) print(`\n${printable(story.text)}`);

@@ -97,7 +97,7 @@ function summary({ steps, characters }: BiographyDocument): string {
   return `${changes === 0 ? "never changed" : counted(changes, "change")}, ${counted(characters, "character")} now`;
 }
 
-const words = { made: "made it", changed: "changed it", removed: "removed it", back: "put it back" } as const;
+const words = { made: "made it", changed: "changed it", removed: "removed it", erased: "erased its content" } as const;
 
 function Step({ step }: { readonly step: BiographyStep }) {
   const { what, conversation, revision, at, actor, layer, layerNumber, text, characters, difference, broke } = step;
@@ -122,7 +122,7 @@ function Step({ step }: { readonly step: BiographyStep }) {
           <Difference difference={difference} />
         </div>
       ) : text === null ? (
-        what === "removed" ? null : (
+        what === "removed" || what === "erased" ? null : (
           <div class="text text-3">The log does not have its text.</div>
         )
       ) : (

@@ -36,7 +36,7 @@ export function BlameTab({
           </tr>
         </thead>
         <tbody>
-          {data.blocks.map(({ id, index, label, made, changed, versions, text }) => {
+          {data.blocks.map(({ id, index, label, made, changed, erased, versions, text }) => {
             const story = blockPath(conversation, id);
             const isChanged =
               changed !== null &&
@@ -55,7 +55,12 @@ export function BlameTab({
                   {made === null ? null : <At conversation={conversation} revision={made.revision} />}
                 </td>
                 <td class="cut">
-                  {isChanged ? (
+                  {erased !== null ? (
+                    <>
+                      erased by <ActorName actor={erased.actor} />{" "}
+                      <At conversation={conversation} revision={erased.revision} />
+                    </>
+                  ) : isChanged ? (
                     <>
                       <ActorName actor={changed.actor} /> <At conversation={conversation} revision={changed.revision} />{" "}
                       <span class="text-3">{versions.length > 2 ? `${versions.length - 1} changes` : ""}</span>
