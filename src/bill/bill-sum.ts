@@ -23,6 +23,8 @@ export type BillCost = {
     readonly contradictory: number;
     /** Uncached tokens of servers that do not say what they read from a cache. */
     readonly cache: number;
+    /** Requests of an older turnlog, of which nothing has looked at what they missed: a bill by layer has all of their tokens in the rest. */
+    readonly misses: number;
   };
   /** In dollars, as decimal text. */
   readonly money: {
@@ -62,6 +64,7 @@ export type Sum = {
   untold: number;
   contradictory: number;
   unknownCache: number;
+  notLookedAt: number;
   removed: number;
   total: Picodollars;
   told: Picodollars;
@@ -73,7 +76,7 @@ export type Sum = {
 
 export const emptySum = (): Sum => ({
   ...{ requests: 0, bytes: 0, tokens: 0, uncached: 0, read: 0, written: 0, output: 0, reasoning: 0 },
-  ...{ untold: 0, contradictory: 0, unknownCache: 0, removed: 0 },
+  ...{ untold: 0, contradictory: 0, unknownCache: 0, notLookedAt: 0, removed: 0 },
   ...{ total: 0n, told: 0n, priced: 0n, hasTold: false, hasPriced: false, notPriced: new Map() },
 });
 
@@ -90,6 +93,7 @@ export function addCell(sum: Sum, cell: BillCell, price: CellPrice): void {
   sum.untold += cell.untold;
   sum.contradictory += cell.contradictory;
   sum.unknownCache += cell.unknownCache;
+  if (cell.cause === "not-looked-at") sum.notLookedAt += cell.requests;
   sum.removed += cell.removed ?? 0;
   sum.priced += price.amount;
   sum.hasPriced ||= price.isPriced;
@@ -113,12 +117,24 @@ function addUnpriced({ notPriced }: Sum, { served, declared, tier }: BillCell, u
 
 /** The sum in the form of a bill. */
 export function costOf(sum: Sum, hasPrices: boolean): BillCost {
-  const { requests, bytes, uncached, read, written, output, reasoning, untold, contradictory, unknownCache } = sum;
+  const {
+    requests,
+    bytes,
+    uncached,
+    read,
+    written,
+    output,
+    reasoning,
+    untold,
+    contradictory,
+    unknownCache,
+    notLookedAt,
+  } = sum;
   const notPriced = [...sum.notPriced].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, each]) => each);
   const isKnown = sum.hasTold || sum.hasPriced || (hasPrices && notPriced.length === 0);
   return {
     ...{ requests, bytes, tokens: { uncached, read, written, output, reasoning } },
-    untold: { requests: untold, contradictory, cache: unknownCache },
+    untold: { requests: untold, contradictory, cache: unknownCache, misses: notLookedAt },
     money: {
       total: isKnown ? dollarText(sum.total) : null,
       told: sum.hasTold ? dollarText(sum.told) : null,

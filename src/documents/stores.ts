@@ -61,7 +61,7 @@ const billCost = {
   requests: count,
   bytes: count,
   tokens: z.strictObject({ uncached: count, read: count, written: count, output: count, reasoning: count }),
-  untold: z.strictObject({ requests: count, contradictory: count, cache: count }),
+  untold: z.strictObject({ requests: count, contradictory: count, cache: count, misses: count }),
   money: z.strictObject({ total: dollars.nullable(), told: dollars.nullable(), priced: dollars.nullable() }),
   notPriced: list(
     z.strictObject({

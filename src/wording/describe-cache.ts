@@ -26,6 +26,10 @@ const diagnosisWords = {
   unavailable: "it cannot tell",
 } as const;
 
+/** What to do about requests that nothing has looked at, in words. */
+export const notLookedAtWords = (requests: number): string =>
+  `${counted(requests, "request")} of an older turnlog: \`turnlog projections rebuild cache\` looks at them`;
+
 /** A number of tokens: `about 1,204 tokens`. */
 export const tokenWords = ({ tokens, isAbout }: { readonly tokens: number; readonly isAbout: boolean }): string =>
   `${isAbout ? "about " : ""}${counted(tokens, "token")}`;

@@ -23,10 +23,14 @@ test("requests of an older version are not looked at until the rows are rebuilt"
   const before = await store.cache();
   expect(before.unknown.notLookedAt).toBeGreaterThan(5);
   expect(before.misses).toEqual([]);
+  const billed = await store.bill({ by: "layer" });
+  expect(billed.rows).toEqual([]);
+  expect(billed.rest.untold.misses).toBe(before.unknown.notLookedAt);
   const rows = readModels(store.events).find(({ name }) => name === "cache") ?? expect.fail("no read model");
   await rows.rebuild();
   const after = await store.cache();
   expect(after.unknown.notLookedAt).toBe(0);
+  expect((await store.bill({ by: "layer" })).total.untold.misses).toBe(0);
   expect(after.misses.map(({ author }) => author)).toContain("shorten-results@1.2.0");
   expect({ ...after, misses: [], unknown: {}, tokens: {} }).toEqual({
     ...{ ...before, misses: [], unknown: {} },

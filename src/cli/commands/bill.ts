@@ -4,6 +4,7 @@ import { excerpt } from "../../base/printable.ts";
 import type { BillBy } from "../../bill/bill-by.ts";
 import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { billDocument } from "../../documents/stores.ts";
+import { notLookedAtWords } from "../../wording/describe-cache.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { findConversation } from "../find.ts";
 import { checkedPrices, notPricedWords } from "../price-files.ts";
@@ -94,14 +95,15 @@ function restWords(by: string): string {
 }
 
 /** What is not known, and what has no price. */
-function notes({ total, prices }: Document): readonly string[] {
+function notes({ by, total, prices }: Document): readonly string[] {
   const { untold, notPriced, money } = total;
-  const { requests, contradictory, cache } = untold;
+  const { requests, contradictory, cache, misses } = untold;
   const isAsked = prices !== null || money.told !== null;
   return [
     ...(requests > 0 ? [`${counted(requests, "request")} whose tokens the provider did not report`] : []),
     ...(contradictory > 0 ? [`${counted(contradictory, "answer")} not counted: the usage contradicts itself`] : []),
     ...(cache > 0 ? [`${counted(cache, "token")} of servers that do not report their cache count as uncached`] : []),
+    ...(by === "layer" && misses > 0 ? [notLookedAtWords(misses)] : []),
     ...(isAsked ? notPriced.map(unpricedWords) : []),
     ...(money.told !== null && money.priced !== null
       ? [`the providers' own figures, $${money.told}, are used where they gave one`]

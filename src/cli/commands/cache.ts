@@ -2,7 +2,7 @@ import type * as z from "zod";
 import { counted, grouped } from "../../base/counted.ts";
 import { excerpt } from "../../base/printable.ts";
 import { cacheDocument } from "../../documents/caching.ts";
-import { describeCacheCause } from "../../wording/describe-cache.ts";
+import { describeCacheCause, notLookedAtWords } from "../../wording/describe-cache.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { UsageError } from "../exit-codes.ts";
 import { findConversations } from "../find.ts";
@@ -73,9 +73,7 @@ function notes({ unknown, misses, serverSays, skipped, erased, damaged }: Docume
         ]
       : []),
     ...(untold > 0 ? [`${counted(untold, "request")} whose provider did not report what was read`] : []),
-    ...(notLookedAt > 0
-      ? [`${counted(notLookedAt, "request")} of an older turnlog: \`turnlog projections rebuild cache\` looks at them`]
-      : []),
+    ...(notLookedAt > 0 ? [notLookedAtWords(notLookedAt)] : []),
     ...(unmade > 0 ? [`${counted(unmade, "request")} of providers that make their own prompts`] : []),
     ...(damaged > 0
       ? [`${counted(damaged, "conversation")} damaged: their sums may lack some; \`turnlog verify\``]

@@ -134,6 +134,11 @@ export function Notes({
     ...(total.untold.cache > 0
       ? [`${counted(total.untold.cache, "token")} of servers that do not tell their cache count as uncached.`]
       : []),
+    ...(total.untold.misses > 0
+      ? [
+          `${counted(total.untold.misses, "request")} of an older turnlog: turnlog projections rebuild cache looks at what they missed.`,
+        ]
+      : []),
     ...(damaged > 0 ? [`${counted(damaged, "conversation")} damaged: their sums may lack some.`] : []),
     ...(skipped > 0 ? [`${counted(skipped, "conversation")} with skipped events.`] : []),
     ...(erased !== null && erased > 0
