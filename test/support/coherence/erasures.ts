@@ -1,5 +1,6 @@
 import { verification } from "../../../src/audit/verify.ts";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
+import type { PlannedEndpoint } from "../../../src/conversation/past.ts";
 import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { blockFromJson } from "../../../src/domain/block-json.ts";
@@ -8,6 +9,7 @@ import { conversationStream } from "../../../src/domain/ids.ts";
 import { codecsWith } from "../../../src/providers/codecs.ts";
 import { isUnknownAfterSkip, type Troubled } from "./operator.ts";
 import { createRandom, type Random } from "./random.ts";
+import { changedReadings, readingsOf } from "./readings.ts";
 
 const why = { by: "dpo", ground: "gdpr-17" } as const;
 
@@ -16,14 +18,18 @@ export class Erasures {
   readonly #random: Random;
   readonly #of: Troubled;
   readonly #isQuiet: boolean;
+  /** Draws what is read before and after, so that the other draws of a seed stay what they are. */
+  readonly #reading: Random;
 
   constructor(of: Troubled, share: number) {
     this.#of = of;
     this.#random = createRandom(of.seed + 0xe4a5);
+    this.#reading = createRandom(of.seed + 0x4ead);
     this.#isQuiet = !this.#random.chance(share);
   }
 
-  async between(store: TurnlogStore, conversation: Conversation): Promise<void> {
+  /** @param endpoint - That of the last run, for which the next request is planned; null before the first one. */
+  async between(store: TurnlogStore, conversation: Conversation, endpoint: PlannedEndpoint | null): Promise<void> {
     if (this.#isQuiet || !this.#random.chance(0.6)) return;
     if ((await store.events.head(conversationStream(conversation.id))) === null) return;
     if ((await conversation.at(-1)).run !== null) return;
@@ -45,14 +51,23 @@ export class Erasures {
       });
     if (plan === null) return;
     const before = (await allVersions(store)).filter((block) => !block.isErased);
+    const readings = await readingsOf(store, { random: this.#reading, endpoint });
     const receipt = await store.erase(plan, why);
     this.#of.tally.erasures += 1;
     this.#of.tally.erasedLines += receipt.done.lines;
     const after = await allVersions(store);
     const erased = new Set(after.filter(({ isErased }) => isErased).map(({ recordedAs }) => recordedAs));
-    for (const each of before) if (erased.has(each.recordedAs)) this.#of.speech.erase(each);
+    const due = new Set(before.flatMap((each) => (each.id === id ? [each.recordedAs] : [])));
+    for (const each of before) {
+      if (!erased.has(each.recordedAs)) continue;
+      speech.erase(each);
+      if (!due.has(each.recordedAs)) this.#of.blame(`${id} was to be erased, and ${each.id} is erased`);
+    }
     const left = after.find((each) => each.id === id && !each.isErased);
     if (left !== undefined) this.#of.blame(`${id} was erased, and a version of it is still there`);
+    this.#of.tally.readings += readings.size;
+    const isGone = (text: string): boolean => speech.hasLostSettings || speech.saysGone(text);
+    for (const changed of await changedReadings(readings, isGone)) this.#of.blame(`after ${id} was erased, ${changed}`);
   }
 
   async end(store: TurnlogStore): Promise<void> {

@@ -53,6 +53,8 @@ export const emptyTally = () => ({
   erasures: 0,
   erasedLines: 0,
   standIns: 0,
+  /** Answers that were compared before and after an erasure. */
+  readings: 0,
   incoherent: [] as string[],
 });
 

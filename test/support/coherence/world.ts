@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Conversation } from "../../../src/conversation/conversation.ts";
+import type { PlannedEndpoint } from "../../../src/conversation/past.ts";
 import { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
 import type { Block } from "../../../src/domain/block.ts";
 import { toolResult } from "../../../src/domain/make-block.ts";
@@ -133,6 +134,7 @@ class World {
     await using store = new TurnlogStore(troubles.operator.events, { encoding, codecs: this.#dialect.codecs });
     await using connected = new Connected();
     let conversation = store.conversation();
+    let lastAsked: PlannedEndpoint | null = null;
     const instructions = random.chance(0.5) ? "Be exact." : "";
     const lookUp = tool({
       name: "look-up",
@@ -155,7 +157,7 @@ class World {
     if (random.chance(0.5)) await conversation.append(this.#speech.newMessage("system"));
     for (let run = 1 + random.below(4); run > 0; run -= 1) {
       await troubles.between(conversation);
-      await this.#erasures.between(store, conversation);
+      await this.#erasures.between(store, conversation, lastAsked);
       if (this.#answering.chance(0.4)) await this.#answerLate(conversation);
       await conversation.append(this.#speech.newMessage("user"));
       if (this.#answering.chance(0.4)) await this.#answerLate(conversation);
@@ -205,6 +207,7 @@ class World {
       );
       const provider = run % 2 === 0 ? guarded(bare, everyThird()) : bare;
       speech.server = provider.scope;
+      lastAsked = provider;
       const engine = createEngine({
         provider,
         tools: hasTools ? [lookUp] : [],

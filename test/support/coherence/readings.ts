@@ -1,0 +1,112 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Conversation } from "../../../src/conversation/conversation.ts";
+import type { PlannedEndpoint } from "../../../src/conversation/past.ts";
+import type { TurnlogStore } from "../../../src/conversation/turnlog-store.ts";
+import { Block } from "../../../src/domain/block.ts";
+import { conversationStream } from "../../../src/domain/ids.ts";
+import type { Random } from "./random.ts";
+
+/** What people read at fixed revisions of conversations, by the question: the same may be asked again later. */
+export type Readings = ReadonlyMap<string, { readonly ask: () => Promise<unknown>; readonly answer: unknown }>;
+
+/** How many requests of a conversation are asked about. */
+const maxRequests = 2;
+
+/**
+ * Asks each conversation of a store who made its blocks, what changed, why requests were sent as they were and what they said, and how the
+ * Turn would be sent next.
+ */
+export async function readingsOf(
+  store: TurnlogStore,
+  { random, endpoint }: { readonly random: Random; readonly endpoint: PlannedEndpoint | null },
+): Promise<Readings> {
+  const readings = new Map<string, { readonly ask: () => Promise<unknown>; readonly answer: unknown }>();
+  for await (const id of store.conversations())
+    for (const [question, ask] of Object.entries(
+      await questionsTo(store.conversation(id), { store, random, endpoint }),
+    ))
+      readings.set(`${question} of ${id}`, { ask, answer: await answerOf(ask) });
+  return readings;
+}
+
+/**
+ * What is different in the answers now, each with its question and its member: contents that were erased, and sizes that are estimated from
+ * contents, are left out.
+ *
+ * @param saysGone - Whether a text says what was erased.
+ */
+export async function changedReadings(
+  before: Readings,
+  saysGone: (text: string) => boolean,
+): Promise<readonly string[]> {
+  const changed: string[] = [];
+  for (const [question, { ask, answer }] of before) {
+    const now = await answerOf(ask);
+    const isGone =
+      typeof answer === "string" && saysGone(answer) && isDeepStrictEqual(now, { error: "content-erased" });
+    if (isGone) continue;
+    changed.push(...differences(answer, now, saysGone).map((each) => `${question}${each}`));
+  }
+  return changed;
+}
+
+type Questions = Readonly<Record<string, () => Promise<unknown>>>;
+
+async function questionsTo(
+  conversation: Conversation,
+  {
+    store,
+    random,
+    endpoint,
+  }: { readonly store: TurnlogStore; readonly random: Random; readonly endpoint: PlannedEndpoint | null },
+): Promise<Questions> {
+  const head = await store.events.head(conversationStream(conversation.id));
+  if (head === null) return {};
+  const last = head.revision;
+  const requests: number[] = [];
+  for await (const { event, revision } of conversation.events())
+    if (event.type === "InferenceRequested") requests.push(revision);
+  const questions: Record<string, () => Promise<unknown>> = {
+    [`blame at ${last}`]: () => conversation.blame(last),
+    [`diff from 0 to ${last}`]: () => conversation.diff(0, last),
+  };
+  if (endpoint !== null) {
+    questions[`plan at ${last}`] = async () => {
+      const { strategy, anchor, sendFrom } = await (await conversation.at(last)).planFor(endpoint);
+      return { strategy, anchor, sendFrom };
+    };
+  }
+  for (let n = 0; n < maxRequests && requests.length > 0; n += 1) {
+    const revision = random.pick(requests);
+    const from = Math.max(0, revision - 1 - random.below(8));
+    questions[`why ${revision}`] = () => conversation.why(revision);
+    questions[`diff from ${from} to ${revision}`] = () => conversation.diff(from, revision);
+    questions[`request ${revision}`] = async () => (await conversation.request(revision)).bodyText;
+  }
+  return questions;
+}
+
+const answerOf = (ask: () => Promise<unknown>): Promise<unknown> =>
+  ask().catch((error: unknown) => ({ error: error instanceof Error && "code" in error ? error.code : String(error) }));
+
+/** Members that are sizes of contents. */
+const sizes = new Set(["fullBytes", "tokens"]);
+
+function differences(then: unknown, now: unknown, saysGone: (text: string) => boolean): readonly string[] {
+  if (then instanceof Block && now instanceof Block)
+    return differences(outlineOf(then, now.isErased), outlineOf(now, now.isErased), saysGone);
+  if (isDeepStrictEqual(then, now)) return [];
+  if (typeof then === "string" && now === "[erased]" && saysGone(then)) return [];
+  if (!isNested(then) || !isNested(now)) return [`: ${JSON.stringify(now)} was ${JSON.stringify(then)}`];
+  return [...new Set([...Object.keys(then), ...Object.keys(now)])].flatMap((name) =>
+    sizes.has(name) ? [] : differences(then[name], now[name], saysGone).map((each) => `.${name}${each}`),
+  );
+}
+
+const outlineOf = ({ id, kind, recordedAs, payload }: Block, isErased: boolean) => ({
+  ...{ id, kind, recordedAs },
+  payload: isErased ? null : payload,
+});
+
+const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !(value instanceof Map);
