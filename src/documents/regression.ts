@@ -11,6 +11,8 @@ const culprit = z.strictObject({
   frame: z.string(),
   /** The first block of the request that differs, from 0. */
   block: count.nullable(),
+  /** Of a layer where others acted, too: whether taking back its change changed the request; null elsewhere. */
+  isConfirmed: z.boolean().nullable(),
 });
 
 /** Dollars as decimal text, which may be negative. */
@@ -61,6 +63,8 @@ const difference = z.strictObject({
     kept: z.number().nullable(),
   }),
   culprit,
+  /** What else changes the request, if several layers differ. */
+  others: list(culprit),
 });
 
 /** A conversation in a report, with its first differences. */

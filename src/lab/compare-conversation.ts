@@ -25,6 +25,8 @@ export type ComparedStacks = {
   /** The layer that `now` leaves out. */
   readonly without: string | null;
   readonly recordedPolicies: boolean;
+  /** Layers of which the recording takes the place. */
+  readonly asRecorded: ReadonlySet<string>;
 };
 
 /** A run, as the two made it, and the recorded answers by the revisions of their requests, for what they cost. */
@@ -116,14 +118,14 @@ class Comparison {
   #earlier: Culprit | null = null;
 
   constructor(source: TrackSource, stacks: ComparedStacks, isErased: (run: RecordedRun) => boolean) {
-    const { now, before, without, recordedPolicies } = stacks;
+    const { now, before, without, recordedPolicies, asRecorded } = stacks;
     this.#stream = source.stream;
     this.#codecs = source.codecs;
     this.#stacks = stacks;
     this.#isErased = isErased;
     const policies = (other: EngineOptions | null): PolicyChoice =>
       recordedPolicies ? { kind: "recorded" } : { kind: "engine", other };
-    this.#now = new Track(source, now, { policies: policies(before), without });
+    this.#now = new Track(source, now, { policies: policies(before), without, asRecorded });
     this.#before = before === null ? null : new Track(source, before, { policies: policies(now) });
   }
 
@@ -180,7 +182,7 @@ class Comparison {
       return unplayed(recorded, why);
     }
     try {
-      const side = await track.play(run, view);
+      const side = await track.play(run, view, recorded.trace.calls);
       track.settleRun(run, { isSame: isAsBefore(recorded, side), unknown: side.unknown });
       return side;
     } catch (error) {

@@ -21,6 +21,8 @@ export type RequestDifference = {
   readonly now: SentAs | null;
   readonly effect: RequestEffect;
   readonly culprit: Culprit;
+  /** What else changes the request, if several layers differ. */
+  readonly others: readonly Culprit[];
 };
 
 /** How a request is sent. */
@@ -38,6 +40,8 @@ export type ComparedRun = {
   readonly requests: number;
   readonly compared: number;
   readonly differences: readonly RequestDifference[];
+  /** The places of requests that are made as before. */
+  readonly unchanged: readonly string[];
   /** The culprit if the run ends otherwise, though no request of it differs. */
   readonly end: Culprit | null;
   /** Why the rest of the run is unknown, and how many requests that are. */
@@ -63,6 +67,9 @@ export function compareRun(before: RunSide, now: RunSide, { codec, earlier, reco
   const hasOtherEnd = !isOpen && differences.length === 0 && endText(before) !== endText(now);
   return {
     ...{ runId: now.trace.runId, requests, compared: requests - left.length, differences },
+    unchanged: pairs
+      .filter(isUnchanged)
+      .map((pair) => placeOf({ ...placeIn(pair, revisions), runId: now.trace.runId })),
     end: hasOtherEnd ? culpritOf(compared, null) : null,
     unknown: left.length > 0 || reason !== null ? { reason: reason ?? "answer", requests: left.length } : null,
   };
@@ -128,21 +135,38 @@ type Sides = {
 };
 
 function differenceOf(pair: RequestPair, { before, now, compared, revisions }: Sides): RequestDifference {
-  const { frame, attempt } = pair.now ?? pair.before ?? { frame: "0", attempt: 0 };
   const turns = {
     before: pair.before === null ? null : before.turnAt(pair.before.frame),
     now: pair.now === null ? null : now.turnAt(pair.now.frame),
   };
   const isBoth = pair.before !== null && pair.now !== null;
   return {
-    ...{ runId: now.trace.runId, frame, attempt, revision: revisions.get(pair.before?.key ?? "") ?? null },
+    ...{ runId: now.trace.runId, ...placeIn(pair, revisions) },
     isSame: isBoth && isSameSent(pair.before, pair.now),
     readsSame: isBoth && isSameRead(pair.before, pair.now),
     ...{ before: sentAs(pair.before), now: sentAs(pair.now) },
     effect: requestEffect(pair, turns),
     culprit: { ...culpritOf(compared, pair), block: firstOtherBlock(turns) },
+    others: [],
   };
 }
+
+/** Names a request in all comparisons of a conversation: by its recorded one, if there is one. */
+export const placeOf = ({
+  runId,
+  frame,
+  attempt,
+  revision,
+}: Pick<RequestDifference, "runId" | "frame" | "attempt" | "revision">): string =>
+  revision === null ? `${runId} ${frame} ${attempt}` : `${runId} ${revision}`;
+
+const placeIn = (
+  pair: RequestPair,
+  revisions: ReadonlyMap<string, number | null>,
+): Pick<RequestDifference, "frame" | "attempt" | "revision"> => {
+  const { frame, attempt } = pair.now ?? pair.before ?? { frame: "0", attempt: 0 };
+  return { frame, attempt, revision: revisions.get(pair.before?.key ?? "") ?? null };
+};
 
 function sentAs(request: TracedRequest | null): SentAs | null {
   if (request === null) return null;

@@ -1,9 +1,10 @@
 import type { Picodollars } from "../base/dollars.ts";
 import type { PriceFile } from "../bill/price-file.ts";
 import type { ConversationId } from "../domain/ids.ts";
+import { ChangeList } from "./change-list.ts";
 import type { Broken, PlayedRunPair } from "./compare-conversation.ts";
 import type { RequestDifference } from "./compare-run.ts";
-import { type Culprit, culpritName } from "./culprit.ts";
+import type { Culprit } from "./culprit.ts";
 import { moneyText } from "./money-text.ts";
 import { costChange } from "./request-cost.ts";
 
@@ -48,9 +49,6 @@ export type ConversationRegression = RegressionCounts & {
   readonly message: string | null;
 };
 
-/** How many differences of a conversation a report lists. */
-const maxDifferences = 20;
-
 const countNames = [
   ...(["requests", "compared", "changed", "added", "ends"] as const),
   ...(["chains", "caches", "reasoning", "unpriced"] as const),
@@ -78,9 +76,8 @@ export class RegressionCounter {
 export class ConversationSum {
   readonly #prices: PriceFile | null;
   readonly #counter = new RegressionCounter();
-  readonly #culprits = new Map<string, number>();
-  readonly #differences: RequestDifference[] = [];
-  #first: Culprit | null = null;
+  /** What differs, and its culprits. */
+  readonly changes = new ChangeList();
   #money: Picodollars = 0n;
   #message: string | null = null;
 
@@ -101,31 +98,22 @@ export class ConversationSum {
     counts.compared += compared.compared;
     if (compared.unknown !== null) this.#counter.addUnknown(compared.unknown.reason, compared.unknown.requests);
     for (const difference of compared.differences) this.#addDifference(difference, given);
-    if (compared.end === null) return;
-    counts.ends += 1;
-    this.#blame(compared.end, 0);
+    if (compared.end !== null) counts.ends += 1;
+    this.changes.add(given);
   }
 
   #addDifference(difference: RequestDifference, { answers }: PlayedRunPair): void {
-    const { effect, before, revision, culprit } = difference;
+    const { effect, before, revision } = difference;
     const { counts } = this.#counter;
     if (before === null) counts.added += 1;
     else counts.changed += 1;
     if (effect.breaksChain) counts.chains += 1;
     if (effect.breaksCache) counts.caches += 1;
     counts.reasoning += effect.lostReasoning;
-    this.#blame(culprit, 1);
-    if (this.#differences.length < maxDifferences) this.#differences.push(difference);
     if (this.#prices === null) return;
     const more = revision === null ? null : costChange(difference, answers.get(revision), this.#prices);
     if (more === null) counts.unpriced += 1;
     else this.#money += more;
-  }
-
-  #blame(culprit: Culprit, requests: number): void {
-    this.#first ??= culprit;
-    const name = culpritName(culprit);
-    this.#culprits.set(name, (this.#culprits.get(name) ?? 0) + requests);
   }
 
   resultOf(conversation: ConversationId): ConversationRegression {
@@ -137,9 +125,9 @@ export class ConversationSum {
       ...counts,
       unknown,
       money: this.#prices === null ? null : moneyText(this.#money),
-      culprits: [...this.#culprits].map(([name, requests]) => ({ name, requests })),
-      first: this.#first,
-      differences: this.#differences,
+      culprits: [...this.changes.counts].map(([name, requests]) => ({ name, requests })),
+      first: this.changes.first,
+      differences: this.changes.differences,
       message: this.#message,
     };
   }

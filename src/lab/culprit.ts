@@ -17,6 +17,11 @@ export type Culprit = {
   readonly frame: string;
   /** The first block of the request that differs, from 0; null if that is not known, or none does. */
   readonly block: number | null;
+  /**
+   * Of a layer, where others acted in the conversation, too: with its earlier version in its place, the request was made otherwise. False if that could
+   * not be found out. Null if nothing else acted, or for what is not a layer.
+   */
+  readonly isConfirmed: boolean | null;
 };
 
 /** How the culprit is named in summaries, allowances and reports: `redact@2.1.0`, `settings:model`, `tool:weather`. */
@@ -42,7 +47,7 @@ export type RequestPair = { readonly before: TracedRequest | null; readonly now:
 export function culpritOf(compared: Compared, pair: RequestPair | null): Culprit {
   const { before, now, earlier } = compared;
   const frame = (pair?.now ?? pair?.before)?.frame ?? now.end?.thrownBy?.frame ?? "0";
-  const place = { runId: now.runId, frame, block: null };
+  const place = { runId: now.runId, frame, block: null, isConfirmed: null };
   if (before.base !== now.base) return earlier ?? unknownCulprit(place);
   if (pair?.before != null && pair.now !== null && pair.before.context === pair.now.context) {
     if (pair.before.settingsDigest !== pair.now.settingsDigest)
@@ -58,7 +63,7 @@ export function culpritOf(compared: Compared, pair: RequestPair | null): Culprit
   return endCulprit(compared, place) ?? policyCulprit(compared, place) ?? earlier ?? unknownCulprit(place);
 }
 
-type CulpritPlace = Pick<Culprit, "runId" | "frame" | "block">;
+type CulpritPlace = Pick<Culprit, "runId" | "frame" | "block" | "isConfirmed">;
 
 function layerCulprit({ layer, how, direction, frame }: Cause, place: CulpritPlace): Culprit {
   const words = how === "edited" ? `edited the ${direction} otherwise` : how;
@@ -124,9 +129,12 @@ function settingsCulprit(
   if (tool !== null && (changed[0] === "tools" || isToolsOnly(changed)))
     return { kind: "tool", name: tool, version: null, how, ...place };
   const layer = instructingLayer(compared, { old, today, then, request });
-  if (layer !== null) return { kind: "layer", ...layer, how: "gave other instructions", ...place };
+  if (layer !== null) return { kind: "layer", ...layer, how: gaveInstructions, ...place };
   return { kind: "settings", name, version: null, how, ...place };
 }
+
+/** What a layer did that added or left out instructions. */
+export const gaveInstructions = "gave other instructions";
 
 const isToolsOnly = (changed: readonly string[]): boolean => changed.every((name) => toolMembers.has(name));
 

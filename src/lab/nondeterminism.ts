@@ -30,13 +30,15 @@ const sideOf = (trace: RunTrace) => ({ trace, unknown: null, isCut: false, turnA
 /** Counts what the layer changes as its nondeterminism. */
 function named(result: ConversationRegression, { name, frame, runId }: Culprit): ConversationRegression {
   const nondeterminism: Culprit = {
-    ...{ kind: "nondeterminism", name, version: null, frame, runId, block: null },
+    ...{ kind: "nondeterminism", name, version: null, frame, runId, block: null, isConfirmed: null },
     how: "did something else when it was executed again",
   };
   const renamed = (culprit: Culprit): Culprit =>
     culprit.name === name ? { ...nondeterminism, block: culprit.block } : culprit;
   const names = new Set(
-    result.differences.flatMap(({ culprit }) => (culprit.name === name ? [culpritName(culprit)] : [])),
+    result.differences.flatMap(({ culprit, others }) =>
+      [culprit, ...others].filter((each) => each.name === name).map(culpritName),
+    ),
   );
   if (result.first?.name === name) names.add(culpritName(result.first));
   const counts = new Map<string, number>([[culpritName(nondeterminism), 0]]);
@@ -47,7 +49,10 @@ function named(result: ConversationRegression, { name, frame, runId }: Culprit):
   return {
     ...result,
     first: result.first === null ? nondeterminism : renamed(result.first),
-    differences: result.differences.map((difference) => ({ ...difference, culprit: renamed(difference.culprit) })),
+    differences: result.differences.map((difference) => ({
+      ...difference,
+      ...{ culprit: renamed(difference.culprit), others: difference.others.map(renamed) },
+    })),
     culprits: [...counts].map(([as, requests]): CulpritCount => ({ name: as, requests })),
   };
 }

@@ -6,9 +6,12 @@ import { checkedConversationId } from "../domain/ids.ts";
 import type { Codecs } from "../engine/planning/recorded-request.ts";
 import { type ContextOf, ContextOfRun } from "../engine/stack/context-of-run.ts";
 import { type AnyEngine, checkedEngine, type EngineOptions } from "../engine/stack/engine.ts";
+import type { Layer } from "../engine/stack/middleware.ts";
 import { withoutLayer } from "../replay/without-layer.ts";
+import { withEarlierLayers } from "./aligned-layers.ts";
 import { type ChosenConversations, chosenConversations } from "./chosen-conversations.ts";
 import { blockedConversation, type ComparedStacks, compareConversation } from "./compare-conversation.ts";
+import { confirmCulprits } from "./confirm-culprits.ts";
 import { type ConversationRegression, ConversationSum } from "./conversation-result.ts";
 import { type Regression, RegressionSum } from "./summary.ts";
 import type { RunSide } from "./track.ts";
@@ -104,8 +107,8 @@ export async function createLab(store: TurnlogStore, engine: AnyEngine, options:
   const stacks = stacksOf(engine, options);
   const prices = await pricesOf("regress", options);
   const codecs = options.codecs ?? store.codecs;
-  const pairsOf = (id: string) =>
-    compareConversation({ id: checkedConversationId(id), log: store.log, codecs }, stacks);
+  const pairsOf = (id: string, compared = stacks) =>
+    compareConversation({ id: checkedConversationId(id), log: store.log, codecs }, compared);
   return {
     async compare(id) {
       const sum = new ConversationSum(prices);
@@ -115,6 +118,10 @@ export async function createLab(store: TurnlogStore, engine: AnyEngine, options:
         if ("reason" in pair || traces.length === maxTraces) continue;
         if (pair.compared.differences.length > 0 || pair.compared.end !== null) traces.push(pair.now.trace);
       }
+      await confirmCulprits(sum.changes, {
+        stacks,
+        compareAgain: (names) => pairsOf(id, withEarlier(stacks, names)),
+      });
       return { result: sum.resultOf(checkedConversationId(id)), traces };
     },
     async blocked(given, message) {
@@ -143,5 +150,16 @@ function stacksOf(engine: AnyEngine, options: RegressOptions): ComparedStacks {
   const whole = without === null ? null : given;
   const before = compareWith === undefined ? whole : inContext(checkedEngine("regress: compareWith", compareWith));
   const now = without === null ? given : { ...given, layers: withoutLayer(given.layers, without) };
-  return { now, before, without, recordedPolicies };
+  return { now, before, without, recordedPolicies, asRecorded: new Set() };
+}
+
+/** The stacks, with the earlier version of some layers in the changed one. */
+function withEarlier(stacks: ComparedStacks, names: ReadonlySet<string>): ComparedStacks {
+  const { now, before } = stacks;
+  if (before === null) return { ...stacks, asRecorded: names };
+  const restored = {
+    names,
+    make: (earlier: Layer) => earlier,
+  };
+  return { ...stacks, now: { ...now, layers: withEarlierLayers(now.layers, before.layers, restored) } };
 }

@@ -13,6 +13,7 @@ import { playAgain, type Unanswered } from "../replay/play-again.ts";
 import { isCutOff, type RecordedRun } from "../replay/recorded-runs.ts";
 import { alignedLayers } from "./aligned-layers.ts";
 import { createOverlayStore } from "./overlay-store.ts";
+import { recordedLayer } from "./recorded-layer.ts";
 import { type AddedInstructions, type RunTrace, TraceBuilder } from "./run-trace.ts";
 
 /** Why the log cannot answer a request any more. */
@@ -40,7 +41,12 @@ export type RunSide = {
   readonly turnAt: (frame: string) => Turn | null;
 };
 
-type TrackOptions = { readonly policies: PolicyChoice; readonly without?: string | null };
+type TrackOptions = {
+  readonly policies: PolicyChoice;
+  readonly without?: string | null;
+  /** Layers of which the recording takes the place. */
+  readonly asRecorded?: ReadonlySet<string>;
+};
 
 /** What an engine does in a conversation, run by run, from what is recorded as long as it does the same. */
 export class Track {
@@ -49,6 +55,7 @@ export class Track {
   readonly #policies: PolicyChoice;
   /** The layer that does nothing here. */
   readonly #without: string | null;
+  readonly #asRecorded: ReadonlySet<string>;
   readonly #clock = { now: 0 };
   #scratch: Conversation | null = null;
   /** The conversation differs from the recorded one from now on. */
@@ -56,9 +63,14 @@ export class Track {
   /** Why nothing can be said any more about a conversation that differs. */
   lost: UnknownReason | null = null;
 
-  constructor(source: TrackSource, engine: EngineOptions, { policies, without = null }: TrackOptions) {
+  constructor(
+    source: TrackSource,
+    engine: EngineOptions,
+    { policies, without = null, asRecorded = new Set() }: TrackOptions,
+  ) {
     this.#source = source;
     this.#without = without;
+    this.#asRecorded = asRecorded;
     this.#policies = policies;
     // Notes to the model about interrupted runs are already in the recording.
     this.#engine = {
@@ -83,8 +95,8 @@ export class Track {
     else if (event.type === "TurnReverted" || event.type === "TurnCompacted") this.lost ??= "reverted";
   }
 
-  /** Makes a recorded run again. */
-  async play(run: RecordedRun, view: ConversationView): Promise<RunSide> {
+  /** Makes a recorded run again, in which frames made so many calls. */
+  async play(run: RecordedRun, view: ConversationView, calls: RunTrace["calls"]): Promise<RunSide> {
     const requests = new Map<string, string>();
     const turns = new Map<string, Turn>();
     const added = new Map<string, readonly AddedInstructions[]>();
@@ -92,7 +104,15 @@ export class Track {
     const proposed: ProposedEvent[] = [];
     this.#clock.now = Math.max(this.#clock.now, run.startedAt);
     const conversation = await this.#conversationFor(run);
-    const { layers, leftOut } = alignedLayers(this.#engine.layers, run.started.stack);
+    // What is proposed once a recorded layer was handed something else than then is not what that layer would have led to.
+    let known = Number.POSITIVE_INFINITY;
+    const onStray = (): void => {
+      known = Math.min(known, proposed.length);
+    };
+    const { layers, leftOut } = alignedLayers(this.#engine.layers, run.started.stack, {
+      names: this.#asRecorded,
+      make: (earlier, layer) => recordedLayer(earlier, { run, calls, layer, onStray }),
+    });
     const engine = { ...this.#engine, layers };
     const { codecs, routes } = this.#source;
     const { answers, unknown, isCut } = await playAgain(
@@ -115,7 +135,9 @@ export class Track {
       const answered = answers.requestOf(inferenceId);
       if (answered !== null) requests.set(inferenceId, answered.event.data.inferenceId);
     }
-    for (const each of proposed) if (each.runId === run.id) builder.take(each, added.get(each.frame ?? "0"));
+    const hasStrayed = known < Number.POSITIVE_INFINITY;
+    for (const each of proposed.slice(0, known))
+      if (each.runId === run.id) builder.take(each, added.get(each.frame ?? "0"));
     const { trace } = builder;
     return {
       trace: {
@@ -123,7 +145,11 @@ export class Track {
         requests: keyedByPlace(trace.requests, requests, run),
         leftOut: this.#without === null ? leftOut : new Set([...leftOut, this.#without]),
       },
-      ...{ unknown: unknown?.reason ?? null, isCut, turnAt: (frame) => turns.get(frame) ?? null },
+      ...{
+        unknown: hasStrayed ? "failed" : (unknown?.reason ?? null),
+        isCut,
+        turnAt: (frame) => turns.get(frame) ?? null,
+      },
     };
   }
 

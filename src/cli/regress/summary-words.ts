@@ -33,5 +33,6 @@ export function costWords({ money, unpriced }: Pick<RegressionDocument, "money" 
 
 function culpritWords(culprit: NonNullable<RegressionDocument["first"]>): string {
   const name = printable(culpritName(culprit));
-  return culprit.block === null ? name : `${name}, block ${culprit.block}`;
+  const place = culprit.block === null ? name : `${name}, block ${culprit.block}`;
+  return culprit.isConfirmed === false ? `${place} (unconfirmed)` : place;
 }

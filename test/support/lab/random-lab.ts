@@ -39,6 +39,8 @@ export type RandomLab = {
   /** The same stack, with another version of every layer. */
   readonly versions: Partial<EngineConfig>;
   readonly planted: readonly Planted[];
+  /** Two changes at once, both of which have to be named. */
+  readonly pair: Pick<Planted, "config" | "culprits">;
   readonly tally: LabTally;
 };
 
@@ -73,6 +75,10 @@ export async function randomLab(seed: number): Promise<RandomLab> {
       engineOf({ ...configOf(world), provider: untouchable(world.server.provider), ...changes }),
     versions: { middleware: layersOf(world.stack, { version: "9.0.0" }) },
     planted: plantedIn(world.stack),
+    pair: {
+      config: { middleware: layersOf(world.stack, { replaced: { greet: null, "sign-off": edited } }) },
+      culprits: ["greet@1.0.0", "sign-off@1.1.0"],
+    },
     tally,
   };
 }
@@ -226,11 +232,12 @@ const configOf = ({ server, stack }: World): EngineConfig => ({
 
 const engineOf = (config: EngineConfig): Engine => createEngine(config);
 
+const edited = defineMiddleware(
+  { name: "sign-off", version: "1.1.0" },
+  (next) => (turn) => next(turn.insertOnce("sign-off", user("Truly, me."), 0)),
+);
+
 function plantedIn(stack: Stack): readonly Planted[] {
-  const edited = defineMiddleware(
-    { name: "sign-off", version: "1.1.0" },
-    (next) => (turn) => next(turn.insertOnce("sign-off", user("Truly, me."), 0)),
-  );
   const instructing = defineMiddleware({ name: "brief", version: "1.0.0" }, (next) => (turn, ctx) => {
     ctx.instructions("Take your time.");
     return next(turn);

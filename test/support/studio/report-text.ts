@@ -10,6 +10,7 @@ const counts = {
 };
 const culprit: NonNullable<Regressed["first"]> = {
   ...{ name: "shorten-results", version: "1.2.0", how: "left out", runId: "run_1", frame: "0.0", block: 5 },
+  isConfirmed: null,
   kind: "layer",
 };
 
@@ -24,6 +25,7 @@ export function reportText(id: string, revision: number): string {
     differences: [
       {
         ...{ runId: "run_1", frame: "0.0", attempt: 0, revision, isSame: false, readsSame: false, culprit, effect },
+        others: [],
         ...{ before: sent, now: { ...sent, strategy: "chained", reason: null, bytes: 1_134 } },
       },
     ],
