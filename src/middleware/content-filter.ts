@@ -3,9 +3,12 @@ import { anything, checkFlag, checkFunction, choiceOf, kindOf, optionsOf, requir
 import { TurnlogError } from "../base/turnlog-error.ts";
 import { unwatched } from "../base/unwatched.ts";
 import type { Block, BlockKind } from "../domain/block.ts";
+import { assistant, toolCall } from "../domain/make-block.ts";
 import type { Turn } from "../domain/turn.ts";
 import { EffectFailedError } from "../engine/effects/run-effect.ts";
+import type { DeltaFilter, DeltaRule } from "../engine/stack/deltas.ts";
 import { broughtBy, defineMiddleware, type Layer, type LayerContext } from "../engine/stack/middleware.ts";
+import type { ItemKind } from "../engine/stack/provider.ts";
 import { occurrencesOf } from "./detectors.ts";
 import { editBlock } from "./text-edits.ts";
 
@@ -87,13 +90,38 @@ export function contentFilter(options: ContentFilterOptions): Layer {
     }
     return result;
   };
-  return defineMiddleware({ name, version, config }, (next) => async (turn, ctx) => {
+  const isHeld = direction !== "before" && action !== "warn";
+  const deltas: DeltaRule = ({ kind }) =>
+    kind === "reasoning" ? null : heldDeltas(kind, { ...options, action, replacement });
+  return defineMiddleware({ name, version, config, ...(isHeld ? { deltas } : {}) }, (next) => async (turn, ctx) => {
     const passed =
       direction === "after" ? turn : await filtered(turn, sinceLastAnswer(turn), { direction: "before", ctx });
     const result = await next(passed);
     if (direction === "before") return result;
     return filtered(result, broughtBy(passed, result).filter(isSaidByModel), { direction: "after", ctx });
   });
+}
+
+type Held = Required<Pick<ContentFilterOptions, "action" | "replacement">> & ContentFilterOptions;
+
+/** Holds back a text that arrives until the check has passed it. A check outside has no answer by then: the Turn brings the text. */
+function heldDeltas(kind: ItemKind, { check, outside = false, action, replacement }: Held): DeltaFilter {
+  const held: string[] = [];
+  return {
+    take(text) {
+      held.push(text);
+      return "";
+    },
+    end() {
+      const text = held.join("");
+      if (outside || text === "") return "";
+      const block = kind === "text" ? assistant(text) : toolCall({ callId: "held", name: "held", arguments: text });
+      const { signal } = new AbortController();
+      const finding = findingOf(check(text, { direction: "after", kind: block.kind, signal }), action);
+      if (finding === null || finding.action === "warn") return text;
+      return isBlocked(block, finding) ? "" : withoutContent(block, finding, replacement).text;
+    },
+  };
 }
 
 type Checking = { readonly direction: "before" | "after"; readonly ctx: LayerContext };
@@ -162,10 +190,14 @@ async function warn(
   if (!isRecorded) await ctx.effect(`warn ${direction}`, () => ({ block: id, kind, reason }), { idempotent: true });
 }
 
+/** A call without arguments that the model gave would be another call. */
+const isBlocked = ({ kind }: Block, { action, values }: Pick<Finding, "action" | "values">): boolean =>
+  action === "block" || (values === undefined && kind === "tool_call");
+
 /** @throws {TurnlogError} `content-blocked` if the block must not pass. */
-function withoutContent(block: Block, { reason, action, values }: Finding, replacement: string): Block {
-  // A call without arguments that the model gave would be another call.
-  if (action === "block" || (values === undefined && block.kind === "tool_call"))
+function withoutContent(block: Block, finding: Finding, replacement: string): Block {
+  const { reason, values } = finding;
+  if (isBlocked(block, finding))
     throw new TurnlogError("content-blocked", `block ${block.id} (${block.kind}) was rejected: ${reason}`);
   if (values === undefined) return block.withText(replacement);
   return editBlock(block, (plain) => {

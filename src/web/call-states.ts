@@ -1,5 +1,6 @@
-import { type JsonValue, parseJson } from "../base/json.ts";
+import { type JsonValue, jsonOf, parseJson } from "../base/json.ts";
 import type { Block } from "../domain/block.ts";
+import type { ConversationEventOf } from "../domain/events/event.ts";
 import type { RecordedEvent } from "../domain/events/recorded.ts";
 import type { ApprovalDecidedData, ApprovalRequestedData } from "../domain/events/tool-events.ts";
 import type { ToolState } from "./ui-chunk.ts";
@@ -8,7 +9,7 @@ import type { ToolState } from "./ui-chunk.ts";
 export type CallState = {
   asked?: ApprovalRequestedData;
   decided?: ApprovalDecidedData;
-  outcome?: string;
+  finished?: Pick<ConversationEventOf<"ToolFinished">["data"], "outcome" | "invalid" | "json">;
 };
 
 /** By the ids of the calls' blocks. */
@@ -25,7 +26,7 @@ export function noteCall(calls: Map<string, CallState>, { event }: RecordedEvent
       stateOf(calls, event.data.blockId).decided = event.data;
       return;
     case "ToolFinished":
-      if (event.data.late !== true) stateOf(calls, event.data.blockId).outcome = event.data.outcome;
+      if (event.data.late !== true) stateOf(calls, event.data.blockId).finished = event.data;
       return;
     default:
   }
@@ -49,7 +50,7 @@ export const approvalIdOf = ({
 export function callChunks(call: Block, calls: CallStates, result: Block | null): readonly ToolState[] {
   const toolCallId = call.id ?? "";
   const toolName = call.name ?? call.type;
-  const { asked, decided, outcome } = calls.get(toolCallId) ?? {};
+  const { asked, decided, finished } = calls.get(toolCallId) ?? {};
   const input = (value: JsonValue): ToolState => ({
     ...{ type: "tool-input-available", toolCallId, toolName, input: value, dynamic: true },
   });
@@ -69,15 +70,23 @@ export function callChunks(call: Block, calls: CallStates, result: Block | null)
       });
     }
   }
-  return result === null ? states : [...states, outputOf(toolCallId, result, outcome)];
+  if (result === null) return states;
+  if (finished?.invalid !== true) return [...states, outputOf(toolCallId, result, finished)];
+  const refused = decided?.how === "edit" ? decided.input : undefined;
+  const shown = { toolCallId, toolName, input: refused ?? inputOf(call), dynamic: true } as const;
+  return [...states, { type: "tool-input-error", ...shown, errorText: result.text }];
 }
 
-/** The outcome that the log has; results that were appended, or that the end of a run made, have none. */
-function outputOf(toolCallId: string, result: Block, outcome: string | undefined): ToolState {
+/** What the log has of the end of the call; results that were appended have none. */
+function outputOf(toolCallId: string, result: Block, finished: CallState["finished"]): ToolState {
+  const { outcome, json } = finished ?? {};
   if (outcome === "denied") return { type: "tool-output-denied", toolCallId };
   if (outcome !== undefined && outcome !== "ok")
     return { type: "tool-output-error", toolCallId, errorText: result.text };
-  return { type: "tool-output-available", toolCallId, output: result.payload["output"] ?? result.text };
+  const said = result.payload["output"] ?? result.text;
+  // A layer may have put a text in its place.
+  const output = json === true && typeof said === "string" ? (jsonOf(said) ?? said) : said;
+  return { type: "tool-output-available", toolCallId, output };
 }
 
 /** The arguments of a call, or their text if they are not JSON. */

@@ -11,7 +11,7 @@ import { type Waiting, waitingIn } from "../projections/waiting.ts";
 import { type CallState, noteCall } from "./call-states.ts";
 import { type Shown, shownOf } from "./ui-messages.ts";
 
-/** A request of the open run that is not answered yet, as the log names it: what arrives for another one is not shown. */
+/** A request of the open run, as the log names it: what arrives for another one is not shown. */
 export type OpenRequest = { readonly runId: string; readonly frame: string; readonly attempt: number };
 
 /** A conversation as a page shows it, as a fold over its events: the Turn, what is known of its calls, and how far the open run has come. */
@@ -23,8 +23,8 @@ export class ChatFold {
   readonly #hidden = new Set<string>();
   readonly #named: { title: string | null; labels: Labels } = { title: null, labels: {} };
   #request: OpenRequest | null = null;
-  /** The blocks of the newest answer, which no layer or tool may have taken up yet. */
-  #answer: readonly Block[] = [];
+  /** The blocks of its answer; null while it has none. */
+  #answer: readonly Block[] | null = null;
   #end: RunEnd | null = null;
   #endedAt = "";
   #isBegun = false;
@@ -48,7 +48,12 @@ export class ChatFold {
     return this.#named.title;
   }
 
+  /**
+   * The newest request, until the Turn has its answer. Layers may change or refuse what the model said before that, so a page shows what they
+   * let through while it arrived.
+   */
   get request(): OpenRequest | null {
+    if (this.#answer !== null && this.#isTakenUp(this.#answer)) [this.#request, this.#answer] = [null, null];
     return this.#request;
   }
 
@@ -93,22 +98,17 @@ export class ChatFold {
     if (event.type === "RunStarted") this.#isBegun = true;
     if (event.type === "InferenceRequested" && !isAside(frame)) {
       this.#request = { runId: runId ?? "", frame: frame ?? "0", attempt: event.data.attempt };
-      this.#answer = [];
+      this.#answer = null;
     }
     if (event.type === "InferenceFailed" && !isAside(frame)) this.#request = null;
-    if (event.type === "ResponseReceived" && !isAside(frame)) {
-      this.#request = null;
+    if (event.type === "ResponseReceived" && !isAside(frame))
       this.#answer = event.data.output.map(blockFromJson).filter(entersTurn);
-    }
     if (isRunEnd(event)) [this.#end, this.#endedAt] = [event, recorded.at];
-    if (this.#client.run === null) [this.#request, this.#answer] = [null, []];
+    if (this.#client.run === null) [this.#request, this.#answer] = [null, null];
     if (recorded.stream === this.#stream) this.#revision = recorded.revision;
   }
 
-  /**
-   * The messages of the page. While a run is open, its part is what the Turn would be if it ended now, and the newest answer; messages
-   * that wait for its end come last.
-   */
+  /** The messages of the page. While a run is open, its part is what the Turn would be if it ended now; messages that wait for its end come last. */
   shown(): readonly Shown[] {
     return shownOf({ blocks: this.#blocks(), calls: this.#calls, hidden: this.#hidden });
   }
@@ -116,9 +116,12 @@ export class ChatFold {
   #blocks(): readonly Block[] {
     const { run, committed } = this.#client;
     if (run === null) return committed.blocks;
-    const turn = run.turns.unfinishedTurn();
-    const newest = this.#answer.filter(({ id }) => id !== null && turn.find(id) === undefined);
-    return [...turn.blocks, ...newest, ...run.pending];
+    return [...run.turns.unfinishedTurn().blocks, ...run.pending];
+  }
+
+  #isTakenUp(answer: readonly Block[]): boolean {
+    const turn = this.#client.run?.turns.unfinishedTurn();
+    return answer.some(({ id }) => id !== null && turn?.find(id) !== undefined);
   }
 
   /** The message that the open run answers, or else the last one of all; null if there is none. */

@@ -69,6 +69,15 @@ export type ToolState =
       readonly reason?: string;
     }
   | { readonly type: "tool-output-available"; readonly toolCallId: string; readonly output: JsonValue }
+  /** In place of an output: the arguments are invalid, so the tool did not run. */
+  | {
+      readonly type: "tool-input-error";
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly input: JsonValue;
+      readonly errorText: string;
+      readonly dynamic: true;
+    }
   | { readonly type: "tool-output-error"; readonly toolCallId: string; readonly errorText: string }
   | { readonly type: "tool-output-denied"; readonly toolCallId: string };
 

@@ -115,6 +115,8 @@ function stateOf(state: ToolState, states: readonly ToolState[]): JsonObject {
     }
     case "tool-output-available":
       return { state: "output-available", output: state.output };
+    case "tool-input-error":
+      return { state: "output-error", input: state.input, errorText: state.errorText };
     case "tool-output-error":
       return { state: "output-error", errorText: state.errorText };
     default:

@@ -57,9 +57,11 @@ function restOfStep(sent: UiStep, step: UiStep, { index, isNewest }: Place): rea
     const before = sent[at];
     const rest =
       before === undefined ? wholePart(part, partId(index, at)) : restOfPart(before, part, partId(index, at));
+    if (rest === null) return null;
     // A reader takes the arguments of a call only in the newest step for the same call.
-    if (rest === null || (!isNewest && rest.some(({ type }) => type.startsWith("tool-input-")))) return null;
-    chunks.push(...rest);
+    const read = isNewest ? rest : rest.map(asOutput);
+    if (!isNewest && read.some(({ type }) => type.startsWith("tool-input-"))) return null;
+    chunks.push(...read);
   }
   return chunks;
 }
@@ -116,16 +118,23 @@ function restOfCall(sent: ToolPart, part: ToolPart): readonly UiChunk[] | null {
       : null;
   }
   if (part.arriving !== null) return null;
-  const first = part.states.findIndex((state, at) => !isSame(state, sent.states[at]));
+  const first = part.states.findIndex((state, at) => !isSame(asOutput(state), asOutput(sent.states[at])));
   const rest = first < 0 ? [] : part.states.slice(first);
   const isOverwritten = sent.states.every((state, at) => isOverwrittenBy(state, part.states[at]));
   return isOverwritten ? rest : null;
 }
 
+/** A page that has the arguments of a call shows an error in them as an error in its output. */
+const asOutput = <Chunk extends UiChunk | undefined>(chunk: Chunk): Chunk | ToolState =>
+  chunk?.type === "tool-input-error"
+    ? { type: "tool-output-error", toolCallId: chunk.toolCallId, errorText: chunk.errorText }
+    : chunk;
+
 /** Whether a later state leaves nothing of an earlier one: a call that was not asked about cannot lose the question again. */
 function isOverwrittenBy(sent: ToolState, state: ToolState | undefined): boolean {
   if (state === undefined) return false;
-  const isOutput = ({ type }: ToolState): boolean => type === "tool-output-available" || type === "tool-output-error";
+  const isOutput = ({ type }: ToolState): boolean =>
+    type === "tool-output-available" || type === "tool-output-error" || type === "tool-input-error";
   return sent.type === state.type || (isOutput(sent) && isOutput(state));
 }
 

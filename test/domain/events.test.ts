@@ -102,6 +102,8 @@ const optional: ReadonlyMap<string, readonly string[]> = new Map([
   ["InferenceFailed+next", ["next"]],
   ["InferenceFailed+usage", ["usage"]],
   ["ToolFinished", ["late"]],
+  ["ToolFinished+invalid", ["invalid"]],
+  ["ToolFinished+json", ["json"]],
   ["ApprovalRequested", ["inputSchema", "reason", "expiresAt"]],
   ["ApprovalRequested+call", ["call"]],
   ["ApprovalDecided", ["input", "message", "key"]],

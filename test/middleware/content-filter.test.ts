@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import type { Layer } from "../../src/engine/stack/middleware.ts";
+import type { RunPart } from "../../src/engine/stack/run-part.ts";
 import { reexecute } from "../../src/entries/replay.ts";
 import { type ContentFilterOptions, contentFilter } from "../../src/middleware/content-filter.ts";
 import { recover } from "../../src/middleware/recover.ts";
+import type { ScriptedAnswer } from "../../src/providers/scripted/scripted.ts";
 import { createWorkshop, dataOf, eventsOf, rejectionOf } from "../support/workshop.ts";
 
 const noBombs: ContentFilterOptions["check"] = (text) => (text.includes("bomb") ? "about bombs" : null);
@@ -107,4 +109,48 @@ test("a check outside that fails ends the run, unless it may pass", async () => 
     "error",
     "error",
   ]);
+});
+
+/** What those who watch a run read of its answers, piece by piece. */
+async function watched(options: ContentFilterOptions, answers: readonly ScriptedAnswer[]) {
+  const { conversation, ...workshop } = createWorkshop();
+  const parts: RunPart[] = [];
+  const middleware = [contentFilter(options)];
+  const { engine } = workshop.scripted(answers, { middleware, observers: [{ next: (part) => parts.push(part) }] });
+  await conversation.append("hello");
+  await conversation.run(engine).catch(() => undefined);
+  const deltas = parts.flatMap((part) =>
+    part.type === "text-delta" || part.type === "tool-call-delta" ? [part.text] : [],
+  );
+  const blocks = parts.flatMap((part) => (part.type === "block" ? [part.block.text] : []));
+  return { deltas, blocks };
+}
+
+const isWhole =
+  (text: string): ContentFilterOptions["check"] =>
+  (given) =>
+    given === text ? null : "it is not whole";
+
+test("a text that is blocked is never shown while it arrives, and one that passes is shown once it is whole", async () => {
+  expect(await watched({ check: noBombs }, ["this is a bomb"])).toEqual({ deltas: [], blocks: [""] });
+  const said = "this is a flower";
+  expect(await watched({ check: isWhole(said), direction: "after" }, [said])).toEqual({
+    deltas: [said],
+    blocks: [said],
+  });
+});
+
+test("what redact takes out is never shown, in texts and in arguments of calls", async () => {
+  const check = (text: string) => (text.includes("Ada") ? { reason: "a name", values: ["Ada"] } : null);
+  const greet: ScriptedAnswer = { text: "I greet Ada.", calls: [{ name: "greet", arguments: { to: "Ada" } }] };
+  const shown = ["I greet [removed].", '{"to":"[removed]"}'];
+  expect(await watched({ check, action: "redact" }, [greet])).toEqual({ deltas: shown, blocks: shown });
+});
+
+test("a check outside shows nothing before it is done, and warn shows a text as it arrives", async () => {
+  const pass = (): Promise<null> => Promise.resolve(null);
+  expect(await watched({ check: pass, outside: true }, ["hi there"])).toEqual({ deltas: [], blocks: [""] });
+  const { deltas } = await watched({ check: noBombs, action: "warn" }, ["this is a bomb"]);
+  expect(deltas.length).toBeGreaterThan(1);
+  expect(deltas.join("")).toBe("this is a bomb");
 });

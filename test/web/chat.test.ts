@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { JsonObject } from "../../src/base/json.ts";
 import type { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
 import { tool } from "../../src/engine/stack/tool.ts";
 import { openStore } from "../../src/open-store.ts";
 import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
@@ -107,6 +108,59 @@ test("a denied call is shown as denied, and the model answers what was said", as
     approval: { approved: false, reason: "too much" },
   });
   expect(page.texts[1]).toBe("assistant: Not allowed.");
+  await expectSame(page, made.chat);
+});
+
+test("a call with invalid arguments is shown with an error in its input, and the same after a page is loaded again", async () => {
+  const city: JsonObject = { city: 7 };
+  await using made = await scene([call("weather", city), call("refund", { amount: "all" }), "Neither worked."]);
+  const page = new Page(made.chat, { id: "c1" });
+  await page.sendMessage({ text: "The weather in 7?" });
+  const parts = page.messages[1]?.parts.filter(({ type }) => type === "dynamic-tool");
+  const [ofCity, ofAmount]: readonly unknown[] = [/^Error: invalid arguments: .*city/s, /amount/].map(
+    (pattern): unknown => expect.stringMatching(pattern),
+  );
+  expect(parts).toMatchObject([
+    { state: "output-error", input: city, errorText: ofCity },
+    { state: "output-error", input: { amount: "all" }, errorText: ofAmount },
+  ]);
+  const replay = await (await ask(made.chat, "/api/chat/c1/stream")).text();
+  expect(replay.match(/"type":"tool-input-error"/g)).toHaveLength(2);
+  expect(replay).not.toContain("tool-output-error");
+  await expectSame(page, made.chat);
+});
+
+test("the page gets what a tool returned: a value as a value, a text as a text", async () => {
+  const quote = tool({
+    name: "quote",
+    description: "Quotes",
+    inputSchema: z.object({}),
+    execute: () => '{"city":"Ghent"}',
+  });
+  const answers = [call("weather", { city: "Ghent" }), call("quote", {}), "7 degrees."];
+  const engine = createEngine({ provider: scripted(answers), tools: [weather, quote] });
+  await using made = await scene([], { engine });
+  const page = new Page(made.chat, { id: "c1" });
+  await page.sendMessage({ text: "The weather in Ghent?" });
+  expect(page.messages[1]?.parts.filter(({ type }) => type === "dynamic-tool")).toMatchObject([
+    { output: { city: "Ghent", degrees: 7 } },
+    { output: '{"city":"Ghent"}' },
+  ]);
+  await expectSame(page, made.chat);
+});
+
+test("a result that a layer has shortened is shown as the model reads it", async () => {
+  const shorten = defineMiddleware({ name: "shorten", version: "1.0.0" }, (next) => async (turn) => {
+    const results = turn.blocks.filter(({ kind }) => kind === "tool_result");
+    return next(
+      results.reduce((made, block) => made.replace(block, block.withText(`${block.text.slice(0, 8)}…`)), turn),
+    );
+  });
+  const provider = scripted([call("weather", { city: "Ghent" }), "7 degrees."]);
+  await using made = await scene([], { engine: createEngine({ provider, tools: [weather], middleware: [shorten] }) });
+  const page = new Page(made.chat, { id: "c1" });
+  await page.sendMessage({ text: "The weather in Ghent?" });
+  expect(page.messages[1]?.parts[1]).toMatchObject({ output: '{"city":…' });
   await expectSame(page, made.chat);
 });
 

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
+import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { contentFilter } from "../../src/middleware/content-filter.ts";
 import { openStore } from "../../src/open-store.ts";
 import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
 import { createMemoryStore } from "../../src/stores/memory/store.ts";
@@ -84,6 +86,51 @@ test("a slow reader gets the same message in a few large pieces", async () => {
   const deltas = [...pieces.join("").matchAll(/"type":"text-delta","id":"0.0","delta":("[^"]*")/g)];
   expect(deltas.map(([, delta = ""]) => String(JSON.parse(delta))).join("")).toBe(story);
 });
+
+test.each(["inside", "outside"] as const)(
+  "a page never shows what a filter with a check %s blocks or takes out, not even in the middle of the run",
+  async (where) => {
+    const check = (text: string) => {
+      const action = text.includes("bomb") ? "block" : "redact";
+      return text.includes("bomb") || text.includes("Ada")
+        ? ({ reason: "no", values: ["Ada"], action } as const)
+        : null;
+    };
+    const checked = Promise.withResolvers<null>();
+    const filter = contentFilter({
+      check: (text) => (where === "inside" ? check(text) : checked.promise.then(() => check(text))),
+      direction: "after",
+      outside: where === "outside",
+    });
+    await using store = await openStore("memory:");
+    const seen: string[] = [];
+    const slow = defineMiddleware({ name: "slow", version: "1.0.0" }, (next) => async (turn) => {
+      const answer = await next(turn);
+      // Whole, recorded, and not yet through the layers.
+      for (let n = 0; n < 20; n += 1) await new Promise((resolve) => setImmediate(resolve));
+      seen.push(await (await chat.fetch(new Request("http://chat.test/api/chat/c1"))).text());
+      checked.resolve(null);
+      return answer;
+    });
+    const engine = createEngine({
+      provider: scripted(["Ask Ada, please.", "It is a bomb."]),
+      middleware: [filter, slow],
+    });
+    const chat = createChat({ store, engine, access });
+    for (const [n, said] of ["Who?", "What?"].entries()) {
+      const message = { id: `m${n}`, role: "user", parts: [{ type: "text", text: said }] };
+      const body = JSON.stringify({ id: "c1", messages: [message] });
+      const headers = { "content-type": "application/json" };
+      const request = new Request("http://chat.test/api/chat", { method: "POST", headers, body });
+      seen.push(await (await chat.fetch(request)).text());
+    }
+    expect(seen).toHaveLength(4);
+    expect(seen.join("")).not.toMatch(/Ada|bomb/);
+    expect(seen.join("")).toContain("Ask [removed], please.");
+    const page = await Page.load(chat, "c1");
+    expect(page.texts).toEqual(["user: Who?", "assistant: Ask [removed], please.", "user: What?"]);
+  },
+);
 
 test("stop ends the run, and every page sees that", async () => {
   await using made = await scene([story]);

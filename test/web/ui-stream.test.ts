@@ -83,23 +83,25 @@ const stateOf = (toolCallId: string): fc.Arbitrary<readonly ToolState[]> =>
       asked: fc.boolean(),
       approved: fc.option(fc.boolean()),
       edited: fc.option(word),
-      ended: fc.nat(3),
+      ended: fc.nat(4),
       said: word,
     })
     .map(({ input: city, asked, approved, edited, ended, said }) => {
-      const given = (value: string): ToolState => ({
-        ...{ type: "tool-input-available", toolCallId, toolName: "weather", input: { city: value }, dynamic: true },
-      });
+      const called = (value: string) =>
+        ({ toolCallId, toolName: "weather", input: { city: value }, dynamic: true }) as const;
+      const given = (value: string): ToolState => ({ type: "tool-input-available", ...called(value) });
       const approvalId = `${toolCallId}#${city}`;
       const decided: readonly ToolState[] =
         approved === null
           ? []
           : [...(edited === null ? [] : [given(edited)]), { type: "tool-approval-response", approvalId, approved }];
+      const lastInput = asked && approved !== null && edited !== null ? edited : city;
       const outputs: readonly (readonly ToolState[])[] = [
         [],
         [{ type: "tool-output-available", toolCallId, output: said }],
         [{ type: "tool-output-error", toolCallId, errorText: said }],
         [{ type: "tool-output-denied", toolCallId }],
+        [{ type: "tool-input-error", ...called(lastInput), errorText: said }],
       ];
       const question: readonly ToolState[] = asked
         ? [{ type: "tool-approval-request", approvalId, toolCallId, reason: said }, ...decided]

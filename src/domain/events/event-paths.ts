@@ -290,7 +290,7 @@ export const eventPaths: Readonly<Record<ConversationEvent["type"] | "BlobChunkS
   ),
   ServerConversationDeleted: all(kept("anchor", "anchor.kind", "anchor.id", "found"), named("scope"), facts("scope")),
   ToolStarted: kept("blockId", "name", "idempotencyKey"),
-  ToolFinished: all(kept("blockId", "outcome", "durationMs", "late"), under("result", block)),
+  ToolFinished: all(kept("blockId", "outcome", "durationMs", "invalid", "json", "late"), under("result", block)),
   ToolParked: kept("blockId", "name"),
   ToolSettled: all(kept("blockId", "settlement.how"), named("settlement.output")),
   ApprovalRequested: all(

@@ -20,6 +20,10 @@ export const toolFinished = z.strictObject({
     /** `denied`: a person did not allow the call, or did not decide in time, so it never began. */
     outcome: z.enum(["ok", "error", "timeout", "aborted", "in-doubt", "denied"]),
     durationMs: z.number(),
+    /** The arguments were not JSON, or the tool's schema refused them: the tool did not run. */
+    invalid: z.exactOptional(z.literal(true)),
+    /** The output was a JSON value other than a text or parts: `result` has its text. */
+    json: z.exactOptional(z.literal(true)),
     /** It came back after its run had stopped waiting for it. It changes no Turn. */
     late: z.exactOptional(z.literal(true)),
   }),

@@ -12,7 +12,7 @@ import { toolKey } from "../../spans/span.ts";
 import type { PastCall, PastEffect } from "../session/run-answers.ts";
 import { engineActor, type LiveRun, newBlockId, type RunSession, record } from "../session/session.ts";
 import { emitted } from "../stack/emitted.ts";
-import type { Tool, ToolContext } from "../stack/tool.ts";
+import { type Tool, type ToolContext, ToolInputError } from "../stack/tool.ts";
 import { inDoubtText } from "./in-doubt.ts";
 import { millisecondsSince, perform, withinTime } from "./perform.ts";
 import { isFree, type Permit, permitOf } from "./permit.ts";
@@ -20,7 +20,14 @@ import { isToolInDoubt, settledLive } from "./tool-in-doubt.ts";
 
 type Outcome = "ok" | "error" | "timeout" | "in-doubt" | "denied";
 /** What the model gets: a text as it is, parts as parts, anything else as JSON. */
-type ToolAnswer = { readonly output: JsonValue; readonly outcome: Outcome };
+type ToolAnswer = {
+  readonly output: JsonValue;
+  readonly outcome: Outcome;
+  /** The tool did not run, because its schema refused the arguments. */
+  readonly isInvalid?: boolean;
+  /** The text is that of a JSON value. */
+  readonly isJson?: boolean;
+};
 
 /**
  * Runs one call, at most once: its start is durable before it begins. If the tool throws, the model gets the error and the run
@@ -116,7 +123,9 @@ async function answerOnce(session: RunSession, beginning: Beginning): Promise<Bl
     start: startOf(idOf(call), name),
     onBegin: () => run.emit({ type: "tool-call-start", frame, call }),
     work: async () =>
-      permit?.how === "refuse" ? failed(session, permit.error) : answerOf(session, tool, withArguments(beginning)),
+      permit?.how === "refuse"
+        ? refused(session, tool, permit.error)
+        : answerOf(session, tool, withArguments(beginning)),
     injected: (given) => told(session, name, given),
     settled: (settlement) =>
       settlement.how === "result"
@@ -136,26 +145,25 @@ const withArguments = ({ permit, ...place }: Beginning) => ({
 function withNote(answer: ToolAnswer, note: string): ToolAnswer {
   if (note === "") return answer;
   const { output } = answer;
-  if (typeof output === "string") return { ...answer, output: `${note}\n\n${output}` };
+  if (typeof output === "string") return { ...answer, output: `${note}\n\n${output}`, isJson: false };
   return { ...answer, output: [{ type: "text", text: note }, ...(isJsonList(output) ? output : [output])] };
 }
 
 type CallPlace = { readonly call: Block; readonly frame: string; readonly resultId: BlockId };
 
-type Finish = {
-  readonly output: JsonValue;
-  readonly outcome: Outcome;
+type Finish = ToolAnswer & {
   readonly durationMs: number;
   readonly actor: Actor;
 };
 
 function finish(run: LiveRun, { call, frame, resultId }: CallPlace, given: Finish): Block {
-  const { output, outcome, durationMs, actor } = given;
+  const { output, outcome, durationMs, actor, isInvalid = false, isJson = false } = given;
   const block = Block.named(resultBlock(call, output).withId(resultId), run.names);
-  const data = { blockId: idOf(call), result: blockToJson(block), outcome, durationMs };
+  const said = { ...(isInvalid ? { invalid: true as const } : {}), ...(isJson ? { json: true as const } : {}) };
+  const data = { blockId: idOf(call), result: blockToJson(block), outcome, durationMs, ...said };
   const at = run.clock.deliveredNow();
   record(run, { type: "ToolFinished", version: 1, data }, actor, frame, at);
-  run.emit({ type: "tool-call-end", frame, call, result: block, outcome, durationMs });
+  run.emit({ type: "tool-call-end", frame, call, result: block, outcome, durationMs, isInvalid });
   return block;
 }
 
@@ -183,7 +191,7 @@ function told(session: RunSession, name: string, output: unknown): ToolAnswer {
   if (output instanceof Error) return failed(session, output);
   try {
     if (typeof output === "string" || isMadeOfParts(output)) return { output, outcome: "ok" };
-    return { output: jsonTextOf(output), outcome: "ok" };
+    return { output: jsonTextOf(output), outcome: "ok", isJson: true };
   } catch (cause) {
     const why = cause instanceof RangeError ? "what is nested too deeply" : `what is no JSON: ${messageOf(cause)}`;
     return failed(session, new Error(`the tool ${name} gave ${why}`, { cause }));
@@ -200,6 +208,13 @@ function failed({ engine }: RunSession, error: unknown, outcome: "error" | "time
     // The error itself is not used instead: it may contain what the app would have left out.
   }
   return { output: "Error: the tool failed, and onToolError gave no text for it", outcome };
+}
+
+/** The same, for an error that came before the tool ran if its own schema refused the arguments. */
+function refused(session: RunSession, tool: Tool | undefined, error: unknown): ToolAnswer {
+  const answer = failed(session, error);
+  // What a tool calls may throw such an error as well.
+  return error instanceof ToolInputError && error.tool === tool?.name ? { ...answer, isInvalid: true } : answer;
 }
 
 /** A result joins the next append; while other tools still run that may take long, so it goes ahead. */
@@ -265,5 +280,5 @@ async function answerOf(
   );
   if (ended.outcome === "ok") return told(session, name, ended.value ?? "");
   if (isToolInDoubt(ended.error) && !tool.idempotent) throw ended.error;
-  return failed(session, ended.error, ended.outcome);
+  return ended.outcome === "error" ? refused(session, tool, ended.error) : failed(session, ended.error, ended.outcome);
 }

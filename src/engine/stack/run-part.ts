@@ -128,6 +128,8 @@ export type RunPart<Output = unknown> =
       readonly result: Block;
       readonly outcome: string;
       readonly durationMs: number;
+      /** The arguments were not JSON, or the tool's schema refused them: the tool did not run. */
+      readonly isInvalid: boolean;
     }
   /** The last part of a run that ends with a result, also if it waits. */
   | { readonly type: "run-end"; readonly result: RunResult<Output> }

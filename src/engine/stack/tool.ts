@@ -110,7 +110,7 @@ export function tool<Input, Result, Context = unknown>(
   checkText("tool: name", name, "the name that the model calls");
   definitionOptions.checkValues(`tool '${name}': `, definition);
   checkApproval(`tool '${name}': needsApproval`, needsApproval);
-  const inputOf = (argumentsText: string) => validArguments(inputSchema, argumentsText);
+  const inputOf = (argumentsText: string) => validArguments({ schema: inputSchema, tool: name }, argumentsText);
   return {
     name,
     description,
@@ -163,24 +163,33 @@ export class ToolInputError extends TurnlogError<"tool-input"> {
   override readonly name = "ToolInputError";
   /** What is wrong, and where; empty if the arguments are not JSON. */
   readonly issues: readonly SchemaIssue[];
+  /** The tool whose schema refused the arguments; null if the error does not say. */
+  readonly tool: string | null;
 
-  constructor(what: string, issues: readonly SchemaIssue[], options?: ErrorOptions) {
+  constructor(
+    what: string,
+    issues: readonly SchemaIssue[],
+    { tool = null, ...options }: ErrorOptions & { readonly tool?: string | null } = {},
+  ) {
     super("tool-input", `invalid arguments: ${what}`, options);
     this.issues = issues;
+    this.tool = tool;
   }
 }
 
-async function validArguments<Input>(schema: StandardSchema<unknown, Input>, text: string): Promise<Input> {
-  const input = await validate(schema, parseArguments(text));
-  if (input.issues !== undefined) throw new ToolInputError(issuesText(input.issues), input.issues);
+type Validating<Input> = { readonly schema: StandardSchema<unknown, Input>; readonly tool: string };
+
+async function validArguments<Input>({ schema, tool }: Validating<Input>, text: string): Promise<Input> {
+  const input = await validate(schema, parseArguments(tool, text));
+  if (input.issues !== undefined) throw new ToolInputError(issuesText(input.issues), input.issues, { tool });
   return input.value;
 }
 
-function parseArguments(text: string): unknown {
+function parseArguments(tool: string, text: string): unknown {
   try {
     return JSON.parse(text === "" ? "{}" : text);
   } catch (cause) {
-    throw new ToolInputError("not JSON", [], { cause });
+    throw new ToolInputError("not JSON", [], { cause, tool });
   }
 }
 

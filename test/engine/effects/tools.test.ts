@@ -62,11 +62,12 @@ test.each([
 });
 
 test.each([
-  ["arguments that are not of the schema", "add", '{"left": "two"}', /^Error: invalid arguments: .*left/s],
-  ["arguments that are no JSON", "add", '{"left": ', /^Error: invalid arguments: not JSON/],
-  ["a tool that is not there", "subtract", "{}", /^Error: there is no tool named subtract/],
-  ["a tool that throws", "fail", "{}", /^Error: the tool's own trouble/],
-] as const)("the model reads of %s, and the run continues", async (_, name, given, told) => {
+  ["arguments that are not of the schema", "add", '{"left": "two"}', /^Error: invalid arguments: .*left/s, true],
+  ["arguments that are no JSON", "add", '{"left": ', /^Error: invalid arguments: not JSON/, true],
+  ["a tool that is not there", "subtract", "{}", /^Error: there is no tool named subtract/, undefined],
+  ["a tool that throws", "fail", "{}", /^Error: the tool's own trouble/, undefined],
+  ["a tool that calls another one wrongly", "delegate", "{}", /^Error: invalid arguments: not JSON/, undefined],
+] as const)("the model reads of %s, and the run continues", async (_, name, given, told, invalid) => {
   const fail = tool({
     name: "fail",
     description: "Fails.",
@@ -75,10 +76,18 @@ test.each([
       throw new Error("the tool's own trouble");
     },
   });
-  const { turn, events, outcome, provider } = await run([calling([name, given]), "done"], { tools: [add, fail] });
+  const delegate = tool({
+    name: "delegate",
+    description: "Has another tool do it.",
+    inputSchema: z.object({}),
+    execute: (_input, ctx) => add.run("{", ctx),
+  });
+  const tools = [add, fail, delegate];
+  const { turn, events, outcome, provider } = await run([calling([name, given]), "done"], { tools });
   expect(outcome).toMatchObject({ status: "completed", text: "done" });
   expect(resultsOf(turn)[0]).toMatch(told);
   expect(dataOf(events, "ToolFinished")).toMatchObject([{ outcome: "error" }]);
+  expect(dataOf(events, "ToolFinished").map((data) => data.invalid)).toEqual([invalid]);
   expect(provider.reading(1).at(-1)).toMatchObject({ type: "function_call_output", call_id: "c0" });
 });
 

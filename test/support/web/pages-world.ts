@@ -34,7 +34,10 @@ export function pagesModel(seed: number) {
     const said = draw.chance(0.3) ? [message(`First, ${length}.`)] : [];
     const calls = Array.from({ length: draw.pick([1, 1, 2]) }, (_, n) => {
       const name = draw.pick(["look-up", "look-up", "refund", "fail"]);
-      return functionCall(name, JSON.stringify({ of: `${length} ${n}` }), { callId: `call_${length}_${n}` });
+      const of = `${length} ${n}`;
+      return functionCall(name, JSON.stringify(name === "fail" && length % 2 === 0 ? { of, by: 1 } : { of }), {
+        callId: `call_${length}_${n}`,
+      });
     });
     return { output: [...thought, ...said, ...calls] };
   };
@@ -121,7 +124,7 @@ export class PagesWorld {
           execute: ({ of }) => `refunded ${of}`,
         }),
         tool({
-          ...{ name: "fail", ...described },
+          ...{ name: "fail", description: "x", inputSchema: z.strictObject({ of: z.string() }) },
           execute() {
             throw new Error("it fails");
           },
