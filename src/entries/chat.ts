@@ -12,6 +12,7 @@ export type {
 } from "../providers/chat/chat-options.ts";
 export type { AzureConnection } from "../providers/http/azure-endpoint.ts";
 export type { AnswerLimits } from "../providers/settings/answer-limits.ts";
+export type { CacheBreakpoints } from "../providers/settings/cache-breakpoints.ts";
 export type {
   HttpOptions,
   KeyedOptions,

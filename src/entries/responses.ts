@@ -1,7 +1,6 @@
 /** The Responses API: OpenAI's, Azure's, and that of compatible servers. */
 export type { AzureConnection } from "../providers/http/azure-endpoint.ts";
 export { type AzureResponsesOptions, azureResponses } from "../providers/responses/azure-responses.ts";
-export type { CacheBreakpoints } from "../providers/responses/cache-breakpoints.ts";
 export { openaiResponses } from "../providers/responses/openai-responses.ts";
 export { responsesCodec } from "../providers/responses/responses-codec.ts";
 export type {
@@ -17,6 +16,7 @@ export type {
   RequestSettings,
 } from "../providers/responses/responses-options.ts";
 export type { AnswerLimits } from "../providers/settings/answer-limits.ts";
+export type { CacheBreakpoints } from "../providers/settings/cache-breakpoints.ts";
 export type { GivenCapabilities, ResponsesCapabilities } from "../providers/settings/capabilities.ts";
 export type {
   ConnectionOptions,

@@ -75,7 +75,7 @@ const adviceWords: ReadonlyMap<string, string> = new Map([
   ["fixed-tools", "offer the same tools in the same order, and restrict them with the tool choice"],
   ["fixed-settings", "keep the setting for the whole conversation"],
   ["same-partition", "use the same endpoint, cache key and service tier for the whole conversation"],
-  ["set-breakpoints", "turn the provider's `cache` option on, or OpenAI's `cacheBreakpoints`"],
+  ["set-breakpoints", "turn the provider's `cache` option on, or `cacheBreakpoints`"],
   ["more-breakpoints", "ask more often, so that fewer blocks lie between two breakpoints"],
   ["new-message", "append a new message instead of adding to an earlier one"],
   ["longer-lifetime", "ask for a longer lifetime of cache entries"],

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import { anthropic } from "../../src/providers/anthropic/anthropic.ts";
+import { chatCompletions } from "../../src/providers/chat/chat-completions.ts";
 import { openaiResponses } from "../../src/providers/responses/openai-responses.ts";
 import { cases } from "../support/cases.ts";
 import { emptyTally } from "../support/coherence/tally.ts";
 import { play } from "../support/coherence/world.ts";
 import { type Dialect, referenceDialect } from "../support/dialect.ts";
-import { dialects } from "../support/dialects.ts";
+import { chatOn, dialects } from "../support/dialects.ts";
 
 /** Wires on which every request says something about the prompt cache that is no setting. */
 const wires: readonly (readonly [string, Dialect])[] = [
@@ -17,6 +18,8 @@ const wires: readonly (readonly [string, Dialect])[] = [
         openaiResponses({ ...asked, apiKey: "sk-dialect", baseURL, cacheDiagnostics: true, cacheBreakpoints: true }),
     },
   ],
+  ["chat", breakpointsOn("openai")],
+  ["chat-openrouter", breakpointsOn("openrouter")],
   ["anthropic", { ...dialects.anthropic, provider: messages({}) }],
   [
     "anthropic-threads",
@@ -26,6 +29,19 @@ const wires: readonly (readonly [string, Dialect])[] = [
     ),
   ],
 ];
+
+function breakpointsOn(dialect: "openai" | "openrouter"): Dialect {
+  const provider: Dialect["provider"] = (baseURL, { systemAs = "input", transport, store: _, ...asked }) => ({
+    ...chatCompletions({
+      ...{ ...asked, apiKey: "sk-dialect", baseURL, dialect, cacheBreakpoints: true },
+      // The wire is judged as one without files.
+      ...(dialect === "openrouter" ? { capabilities: { files: false } } : {}),
+      transport: transport === "sse" ? "sse" : "json",
+    }),
+    systemAs,
+  });
+  return { ...chatOn(dialect, dialect === "openai" ? "chat-openai" : "chat"), provider };
+}
 
 function messages(more: { readonly threads?: true; readonly cacheOnThreads?: true }): Dialect["provider"] {
   return (baseUrl, { transport, store: _, ...asked }) =>

@@ -74,7 +74,7 @@ function heardOn(name: RehearsalProvider) {
 const ofFunction = (tool: { readonly name: string }): Expected => toolRead({ type: "function", ...tool });
 
 /** Chat Completions as one of its servers speaks it. */
-function chatOn(dialect: ChatDialectName, rehearsed: RehearsalProvider): Dialect {
+export function chatOn(dialect: ChatDialectName, rehearsed: RehearsalProvider): Dialect {
   return referenceDialect(
     {
       ...wholeRequests,

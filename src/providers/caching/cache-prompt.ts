@@ -43,10 +43,15 @@ export const partitionOf = ({ separatedBy }: CacheWire, { settings, body }: Whol
 /** The prompt in render order. */
 export function unitsOf(wire: CacheWire, { settings, body }: WholeRequest): readonly CacheUnit[] {
   const all = { ...settings, ...body, images: hasImages(body[wire.list]) };
-  return wire.order.flatMap((part) => [
+  const units = wire.order.flatMap((part) => [
     ...[...wire.reach].filter(([, before]) => before === part).map(([path]) => settingUnit(path, valueAt(all, path))),
     ...partUnits(wire, body, part),
   ]);
+  // A breakpoint of the request as a whole is on its last unit (Anthropic, and OpenRouter for Anthropic's models).
+  const automatic = breakpointOf({ cache_control: body["cache_control"] ?? undefined }, wire.partMarks);
+  const last = units.at(-1);
+  if (automatic === null || last === undefined) return units;
+  return [...units.slice(0, -1), { ...last, breakpoint: last.breakpoint ?? automatic }];
 }
 
 function partUnits(wire: CacheWire, body: JsonObject, part: CachePart): readonly CacheUnit[] {
@@ -77,12 +82,12 @@ const contentsOf = (value: JsonValue): readonly JsonValue[] =>
   isJsonList(value) ? value : [{ type: "text", text: value }];
 
 function unitFor(
-  { unread }: CacheWire,
+  { unread, partMarks }: CacheWire,
   given: { readonly kind: CachePart; readonly path: string; readonly value: JsonValue; readonly role?: JsonValue },
 ): CacheUnit {
   const { kind, path, value, role = null } = given;
   const members = objectOf(value);
-  const read = isJsonObject(value) ? withoutBreakpoints(omitMembers(readable(members), unread)) : value;
+  const read = isJsonObject(value) ? asRead(omitMembers(readable(members), unread), partMarks) : value;
   const text = JSON.stringify([role, read]);
   return {
     ...{
@@ -92,28 +97,29 @@ function unitFor(
       digest: sha256Hex(text),
       bytes: utf8Length(text),
     },
-    breakpoint: breakpointOf(members),
+    breakpoint: breakpointOf(members, partMarks),
     by: speakerOf(members),
   };
 }
 
-/** Anthropic's breakpoint on the unit itself, or OpenAI's on its last part: an earlier part of it ends inside of what is compared. */
-function breakpointOf({ cache_control: mark, content }: JsonObject): string | null {
-  if (mark !== undefined) return textOrEmpty(objectOf(mark)["ttl"]) || "5m";
-  const explicit = objectOf(listOf(content).at(-1))[partMark];
-  return isJsonObject(explicit) ? textOrEmpty(explicit["ttl"]) || "default" : null;
+/** A breakpoint on the unit itself, or on its last part: after an earlier part, an entry ends inside of what is compared. */
+function breakpointOf({ cache_control: own, content }: JsonObject, partMarks: ReadonlySet<string>): string | null {
+  if (own !== undefined) return textOrEmpty(objectOf(own)["ttl"]) || "5m";
+  const last = objectOf(listOf(content).at(-1));
+  const name = [...partMarks].find((each) => isJsonObject(last[each]));
+  if (name === undefined) return null;
+  return textOrEmpty(objectOf(last[name])["ttl"]) || (name === "cache_control" ? "5m" : "default");
 }
 
-function withoutBreakpoints(members: JsonObject): JsonObject {
+/** A message without its breakpoints. A breakpoint needs a part, so a text that is the only part reads as a text alone. */
+function asRead(members: JsonObject, partMarks: ReadonlySet<string>): JsonObject {
   const { content } = members;
-  if (!objectsOf(content).some((part) => Object.hasOwn(part, partMark))) return members;
-  const parts = listOf(content).map((part) => (isJsonObject(part) ? omitMembers(part, partMarks) : part));
-  return { ...members, content: parts };
+  if (partMarks.size === 0 || !isJsonList(content)) return members;
+  const parts = content.map((part) => (isJsonObject(part) ? omitMembers(part, partMarks) : part));
+  const [only] = objectsOf(parts);
+  const isText = parts.length === 1 && only?.["type"] === "text" && Object.keys(only).length === 2;
+  return { ...members, content: isText ? (only["text"] ?? null) : parts };
 }
-
-/** OpenAI's breakpoint, on a part of a message. */
-const partMark = "prompt_cache_breakpoint";
-const partMarks: ReadonlySet<string> = new Set([partMark]);
 
 /** Reasoning without a text is known by its id, or by its ciphertext if it is sent without one. */
 function readable(members: JsonObject): JsonObject {

@@ -39,6 +39,8 @@ const openai = { title: "OpenAI's guide to prompt caching", readOn: "2026-09-20"
 const anthropic = { title: "Anthropic's skill on prompt caching", readOn: "2026-10-14" };
 const mistral = { title: "a survey of the vendors' pages", readOn: "2026-10-01" };
 
+const openrouter = { title: "OpenRouter's API reference", readOn: "2026-11-26" };
+
 const byBreakpoint = {
   boundaries: "breakpoints",
   stepTokens: 1,
@@ -49,20 +51,24 @@ const byBreakpoint = {
   },
 } as const;
 
+/** OpenAI's from GPT-5.6 on, which came on that day. */
+const byMessageEnd: Row["rules"] = {
+  ...{ boundaries: "message-ends", minimumTokens: 1_024, stepTokens: 1 },
+  lifetimes: {
+    default: { leastMs: 30 * minute, mostMs: null },
+    "30m": { leastMs: 30 * minute, mostMs: null },
+    "12h": { leastMs: 12 * hour, mostMs: null },
+  },
+};
+const messageEndsFrom = "2026-07-09";
+
 const openaiFamily = /^(openai-responses|chat-completions-openai|chat)/;
 
 /** The first row that fits holds. */
 const rows: readonly Row[] = [
   {
-    ...{ family: openaiFamily, model: /^gpt-(5\.[6-9]|[6-9])/, from: "2026-07-09", source: openai },
-    rules: {
-      ...{ boundaries: "message-ends", minimumTokens: 1_024, stepTokens: 1 },
-      lifetimes: {
-        default: { leastMs: 30 * minute, mostMs: null },
-        "30m": { leastMs: 30 * minute, mostMs: null },
-        "12h": { leastMs: 12 * hour, mostMs: null },
-      },
-    },
+    ...{ family: openaiFamily, model: /^gpt-(5\.[6-9]|[6-9])/, from: messageEndsFrom, source: openai },
+    rules: byMessageEnd,
   },
   {
     ...{ family: openaiFamily, model: /^(gpt|o\d|chatgpt)/, source: openai },
@@ -75,6 +81,17 @@ const rows: readonly Row[] = [
       },
     },
   },
+  // The vendor is part of the model's name there. Which of the vendor's hosts answers, and its minimum, is not known.
+  {
+    ...{
+      family: /^chat-openrouter/,
+      model: /^openai\/gpt-(5\.[6-9]|[6-9])/,
+      from: messageEndsFrom,
+      source: openrouter,
+    },
+    rules: byMessageEnd,
+  },
+  { family: /^chat-openrouter/, model: /^anthropic\//, rules: byBreakpoint, source: openrouter },
   { family: /^chat/, model: /^(mistral|ministral|magistral|codestral)/, rules: { stepTokens: 64 }, source: mistral },
   {
     ...{ family: /^anthropic/, model: /(opus-5|sonnet-5-5|haiku-5-5|fable|mythos-5)/, source: anthropic },

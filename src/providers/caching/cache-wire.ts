@@ -13,6 +13,8 @@ export type CacheWire = {
   readonly splitsMessages: boolean;
   /** Members that are no part of what the model reads, at every level of a message or an item. */
   readonly unread: ReadonlySet<string>;
+  /** Members of a message's parts that are breakpoints. */
+  readonly partMarks: ReadonlySet<string>;
   /** Settings that are part of the prefix, by path, and the part before which each is read. Others do not matter, as far as is known. */
   readonly reach: ReadonlyMap<string, CachePart>;
   /** Members of a request that separate caches. */
@@ -22,7 +24,9 @@ export type CacheWire = {
 const reaches = (...tiers: readonly (readonly [CachePart, readonly string[]])[]): ReadonlyMap<string, CachePart> =>
   new Map(tiers.flatMap(([part, paths]) => paths.map((path) => [path, part] as const)));
 
-const plain = { system: null, splitsMessages: false, unread: new Set<string>(), separatedBy: [] };
+const plain = {
+  ...{ system: null, splitsMessages: false, unread: new Set<string>(), partMarks: new Set<string>(), separatedBy: [] },
+};
 
 /**
  * By the family of the codec. What OpenAI and Anthropic say is in their guides to prompt caching (read on 2026-09-20 and 2026-10-14). Of the
@@ -34,6 +38,7 @@ const wires: ReadonlyMap<string, CacheWire> = new Map<string, CacheWire>([
     {
       ...{ ...plain, order: ["system", "tool", "block"], system: "instructions", list: "input" },
       unread: new Set(["id", "status", "encrypted_content"]),
+      partMarks: new Set(["prompt_cache_breakpoint"]),
       separatedBy: ["prompt_cache_key", "service_tier"],
       reach: reaches([
         "system",
@@ -45,6 +50,7 @@ const wires: ReadonlyMap<string, CacheWire> = new Map<string, CacheWire>([
     "chat",
     {
       ...{ ...plain, order: ["tool", "block"], list: "messages" },
+      partMarks: new Set(["prompt_cache_breakpoint", "cache_control"]),
       separatedBy: ["prompt_cache_key", "service_tier", "user_id"],
       reach: reaches(["tool", ["model", "parallel_tool_calls", "response_format", "verbosity", "reasoning_effort"]]),
     },

@@ -9,13 +9,15 @@ import {
 import type { Block } from "../../domain/block.ts";
 import type { Adjustments } from "../../domain/events/run-events.ts";
 import type { Codec, RequestParts, Settings } from "../../engine/stack/codec.ts";
+import { breakpointsSetting } from "../caching/cache-breakpoints.ts";
 import { defineCodec, offeredFunctions } from "../codec/define-codec.ts";
 import { keptByGoogle } from "../codec/google-files.ts";
 import { outputFormat } from "../codec/output-format.ts";
 import { countsIn, readAnswer, writeAnswer } from "./chat-answer.ts";
+import { breakpointHooks, withBreakpoints } from "./chat-breakpoints.ts";
 import { type ChatDialect, type ChatDialectName, chatDialects } from "./chat-dialects.ts";
 import { isSigned, unsigned } from "./chat-extras.ts";
-import { callIdFor, messagesOf, partRefusal, refusalOf, restated } from "./chat-messages.ts";
+import { callIdFor, endedMessages, partRefusal, refusalOf, restated } from "./chat-messages.ts";
 
 /**
  * Makes a codec for another server with a dialect of Chat Completions. Use it with `postJson` or another transport.
@@ -34,6 +36,7 @@ export const defineChatCodec = (dialect: ChatDialect): Codec =>
     standInRule: (block, { isForeign }) => (isForeign && isSigned(block) ? "foreign-signature" : null),
     unsendablePart: (part, block) =>
       keptByGoogle(part) ?? partRefusal(part, block, dialect.codec.replace(/\/[^/]*$/, "")),
+    ...breakpointHooks(dialect),
     encodeRequest: (parts) => encodeRequest(parts, dialect),
     countsIn,
     readAnswer: (response, asked) => readAnswer(response, asked, dialect),
@@ -53,16 +56,17 @@ export const chatCodecs: Readonly<Record<ChatDialectName, Codec>> = {
   ollama: defineChatCodec(chatDialects.ollama),
 };
 
-function encodeRequest({ settings, input, transport }: RequestParts, dialect: ChatDialect): string {
-  const { instructions, tools, stream_options: streaming, ...members } = settings;
-  const said = messagesOf(
+function encodeRequest({ settings, input, transport, details = {} }: RequestParts, dialect: ChatDialect): string {
+  const { instructions, tools, stream_options: streaming, [breakpointsSetting]: _, ...members } = settings;
+  const said = endedMessages(
     input.map(({ block, standIn = false }) => (standIn ? unsigned(block) : block)),
     dialect,
   );
   const told = instructions ?? null;
-  const thoughtful =
-    dialect.wantsThoughts === true && offeredFunctions(settings).length > 0 ? said.map(withThoughts) : said;
-  const messages = told === null ? thoughtful : [{ role: "system", content: told }, ...thoughtful];
+  const all = told === null ? said : [{ message: { role: "system", content: told }, end: 0 }, ...said];
+  const marked = withBreakpoints(all, dialect, { settings, details });
+  const messages =
+    dialect.wantsThoughts === true && offeredFunctions(settings).length > 0 ? marked.map(withThoughts) : marked;
   return JSON.stringify({
     ...members,
     ...(tools === undefined ? {} : { tools: isJsonList(tools) ? tools.map(toolFor) : tools }),

@@ -2,6 +2,7 @@ import { definedMembers } from "../../base/json.ts";
 import { kindOf } from "../../base/options.ts";
 import { type PartCapabilities, partCapabilityNames } from "../../engine/stack/part-capabilities.ts";
 import type { InferenceRequest, InferenceResponse, Provider } from "../../engine/stack/provider.ts";
+import { breakpointsOf } from "../caching/cache-breakpoints.ts";
 import { requestIdOf } from "../failures/classify-error.ts";
 import { createDeadline } from "../http/deadline.ts";
 import { credentialsOf, endpointOf, type KeyHeader, openaiPlace, type ServerPlace, scopeOf } from "../http/endpoint.ts";
@@ -12,6 +13,7 @@ import { checkSecrets, refuseSecretsIn } from "../secrets/secret-values.ts";
 import { checkedSettings, type OptionWords } from "../settings/checked-settings.ts";
 import { wordOf } from "../settings/option-checks.ts";
 import { ProviderSettingsError } from "../settings/settings-error.ts";
+import { checkedBreakpoints } from "./chat-breakpoints.ts";
 import { chatCodecs } from "./chat-codec.ts";
 import { type ChatDialect, type ChatDialectName, chatDialects } from "./chat-dialects.ts";
 import { type ChatCompletionsOptions, chatConnection, chatSettings } from "./chat-options.ts";
@@ -35,8 +37,8 @@ type ChatMaker = {
 
 /** @internal The same, for endpoints that expect their key in another header. */
 export function chatProvider(options: ChatCompletionsOptions, { where, keyHeader, ...maker }: ChatMaker): Provider {
-  const settings = checkedSettings(options, { ...words, provider: where });
   const { secrets = {}, dialect = "openai", transport = "sse" } = options;
+  const settings = checkedBreakpoints(where, dialect, checkedSettings(options, { ...words, provider: where }));
   checkSecrets(settings, secrets);
   refuseSecretsIn(settings, rewritten);
   const codec = chatCodecs[dialect];
@@ -55,10 +57,12 @@ export function chatProvider(options: ChatCompletionsOptions, { where, keyHeader
     return { response, requestId: requestIdOf(answer.headers) };
   }
 
+  const taken = partsTaken(where, dialect, options.capabilities);
   const provider: Provider = {
     name,
     scope: scopeOf(endpoint, codec.family, options.credentialsOwner),
-    ...partsTaken(where, dialect, options.capabilities),
+    ...taken,
+    capabilities: { ...taken.capabilities, ...breakpointsOf(settings) },
     ...{ codec, transport, settings, timeoutMs, infer },
   };
   return maskedProvider(provider, credentialsOf(options, endpoint, place), () => secrets);

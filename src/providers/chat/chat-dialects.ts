@@ -16,6 +16,11 @@ export type ChatDialect = {
   readonly callIds?: { readonly taken: RegExp; readonly length: number };
   /** Parts of messages that the server refuses with any model: `images`, `imageUrls`, `files`, `audio`. */
   readonly lacks?: readonly (keyof PartCapabilities)[];
+  /**
+   * The member of a message's part that is an explicit breakpoint of the prompt cache (`cacheBreakpoints`), in OpenAI's form or in
+   * Anthropic's; absent if the server takes none.
+   */
+  readonly breakpoints?: "prompt_cache_breakpoint" | "cache_control";
   /** Tools with free text as input, and developer messages, are OpenAI's own: for other servers a developer message becomes a system message. */
   readonly isOpenai?: true;
 };
@@ -25,7 +30,7 @@ const nineLetters = { taken: /^[a-zA-Z0-9]{9}$/, length: 9 };
 export const chatDialects = {
   openai: {
     ...{ codec: "chat/1", reasoningMember: null, outputLimit: "max_completion_tokens", isOpenai: true },
-    callIds: { taken: /^.{1,40}$/s, length: 40 },
+    ...{ callIds: { taken: /^.{1,40}$/s, length: 40 }, breakpoints: "prompt_cache_breakpoint" },
   },
   deepseek: {
     ...{ codec: "chat-deepseek/1", reasoningMember: "reasoning_content", outputLimit: "max_tokens" },
@@ -41,7 +46,10 @@ export const chatDialects = {
     ...{ codec: "chat-groq/1", reasoningMember: null, outputLimit: "max_completion_tokens" },
     lacks: ["files", "audio"],
   },
-  openrouter: { codec: "chat-openrouter/1", reasoningMember: "reasoning", outputLimit: "max_tokens" },
+  openrouter: {
+    ...{ codec: "chat-openrouter/1", reasoningMember: "reasoning", outputLimit: "max_tokens" },
+    breakpoints: "cache_control",
+  },
   "gemini-openai": {
     ...{ codec: "chat-gemini-openai/1", reasoningMember: null, outputLimit: "max_completion_tokens" },
     lacks: ["files"],

@@ -3,6 +3,7 @@ import { sha256Hex } from "../../base/sha256.ts";
 import type { Block } from "../../domain/block.ts";
 import { resultParts } from "../../domain/message-content.ts";
 import type { Draft } from "../../engine/stack/codec.ts";
+import type { EndedMessage } from "../caching/cache-breakpoints.ts";
 import type { ChatDialect } from "./chat-dialects.ts";
 import { callExtras, detailsIn, hasDetails } from "./chat-extras.ts";
 
@@ -10,29 +11,29 @@ import { callExtras, detailsIn, hasDetails } from "./chat-extras.ts";
 type Said = Pick<Block, "kind" | "payload"> & { readonly wire?: Draft["wire"] };
 
 /**
- * Converts blocks to messages. Consecutive blocks of the model are one message, because its calls have to be in one; but a text after a
+ * Converts blocks to messages, each with the number of blocks up to its end. Consecutive blocks of the model are one message, because its calls have to be in one; but a text after a
  * text begins another message.
  */
-export function messagesOf(blocks: readonly Said[], dialect: ChatDialect): readonly JsonObject[] {
-  const messages: JsonObject[] = [];
+export function endedMessages(blocks: readonly Said[], dialect: ChatDialect): readonly EndedMessage[] {
+  const messages: EndedMessage[] = [];
   let own: Said[] = [];
-  const finishOwn = (): void => {
-    if (own.length > 0) messages.push(assistantMessage(own, dialect));
+  const finishOwn = (end: number): void => {
+    if (own.length > 0) messages.push({ message: assistantMessage(own, dialect), end });
     own = [];
   };
-  for (const block of blocks) {
+  for (const [at, block] of blocks.entries()) {
     if (!isModels(block)) {
-      finishOwn();
-      messages.push(otherMessage(block, dialect));
+      finishOwn(at);
+      messages.push({ message: otherMessage(block, dialect), end: at + 1 });
       continue;
     }
     const hasSpoken = own.some(({ kind }) => kind === "assistant");
     const hasCalled = own.some(({ kind }) => kind === "tool_call");
     // Results have to follow calls directly, so a block after a call joins the call's message.
-    if (!hasCalled && hasSpoken && block.kind !== "tool_call") finishOwn();
+    if (!hasCalled && hasSpoken && block.kind !== "tool_call") finishOwn(at);
     own.push(block);
   }
-  finishOwn();
+  finishOwn(blocks.length);
   return messages;
 }
 

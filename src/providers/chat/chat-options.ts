@@ -1,6 +1,7 @@
 import { isJsonObject } from "../../base/json.ts";
 import { allOf, anything, kindOf, type OptionTable, required } from "../../base/options.ts";
 import type { PartCapabilities } from "../../engine/stack/part-capabilities.ts";
+import { breakpointsFor, type CacheBreakpoints } from "../settings/cache-breakpoints.ts";
 import {
   type KeyedOptions,
   keyedOptions,
@@ -41,6 +42,13 @@ export type ChatSettings = {
 } & {
   /** The first message of every request, with the role `system`. */
   readonly instructions?: string | undefined;
+  /**
+   * Has turnlog set explicit breakpoints for the prompt cache: on the last message of the request, where earlier requests ended, and
+   * after the system messages at the beginning. `ttl` is the lifetime of their entries. Dialect `openai`: for GPT-5.6 and later
+   * (`30m`, `12h`). Dialect `openrouter`: for models whose vendors cache at breakpoints, such as Anthropic's (`5m`, `1h`). Off by
+   * default.
+   */
+  readonly cacheBreakpoints?: CacheBreakpoints<"30m" | "12h" | "5m" | "1h"> | undefined;
   /** Added to `include_usage`, which streamed requests always ask for. False for a server that refuses the member; usage is then unknown. */
   readonly stream_options?:
     | false
@@ -60,6 +68,8 @@ export const chatConnection: OptionTable<ChatConnectionOptions> = {
 
 export const chatSettings: OptionTable<Pick<ChatCompletionsOptions, "model"> & ChatSettings> = {
   ...{ model: required(modelLike("gpt-5.4")), instructions },
+  // Which of them the dialect has is checked with the dialect.
+  cacheBreakpoints: breakpointsFor("30m", "12h", "5m", "1h"),
   stream_options(what, given) {
     if (given === null || given === false || isJsonObject(given)) return anything(what, given);
     throw new ProviderSettingsError(`${what} is ${kindOf(given)}: give an object, or false if the server rejects it`);

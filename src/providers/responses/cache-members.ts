@@ -7,7 +7,13 @@ import {
   diagnosticsOf,
   diagnosticsSetting,
 } from "../caching/asked-diagnosis.ts";
-import { breakpointDetails, breakpointsLesson, breakpointsOf, breakpointsSetting } from "./cache-breakpoints.ts";
+import {
+  type BreakpointForm,
+  breakpointDetails,
+  breakpointsLesson,
+  breakpointsOf,
+  breakpointsSetting,
+} from "../caching/cache-breakpoints.ts";
 
 /** What a request says about OpenAI's prompt cache beyond its settings. */
 export function detailsOf(planned: PlannedParts): JsonObject | undefined {
@@ -44,5 +50,13 @@ export const cacheCapabilities = (settings: Settings): Capabilities => ({
   ...breakpointsOf(settings),
 });
 
+/** The API takes no breakpoint on outputs, tools or instructions. */
+export const breakpoint: BreakpointForm = {
+  member: "prompt_cache_breakpoint",
+  mark: { mode: "explicit" },
+  parts: new Set(["input_text", "input_image", "input_file"]),
+};
+
 export const cacheLesson = (refusal: Refusal, settings: Settings): Lesson | null =>
-  breakpointsLesson(refusal, settings) ?? diagnosticsLesson(refusal, settings, "prompt_cache_options");
+  breakpointsLesson(refusal, settings, breakpoint.member) ??
+  diagnosticsLesson(refusal, settings, "prompt_cache_options");

@@ -14,11 +14,11 @@ import { resultParts } from "../../domain/message-content.ts";
 import type { Wire } from "../../domain/wire.ts";
 import type { AnswerContext, Codec, Draft, RecordedAnswer, RequestParts } from "../../engine/stack/codec.ts";
 import { callDraft } from "../answers/server-said.ts";
+import { markedMessages } from "../caching/cache-breakpoints.ts";
 import { offeredTools } from "../codec/define-codec.ts";
 import { keptByGoogle } from "../codec/google-files.ts";
 import { applyResidue } from "../codec/residue.ts";
-import { markedItems } from "./cache-breakpoints.ts";
-import { detailsOf, withCacheMembers } from "./cache-members.ts";
+import { breakpoint, detailsOf, withCacheMembers } from "./cache-members.ts";
 import { responsesPairs } from "./call-pairs.ts";
 import { callIn, idRequired, kindOfItem, membersOf, statusRequired, typesOf } from "./item-kinds.ts";
 import { contentFor, partRefusal, partsOf, thoughtsFor, thoughtsOf } from "./message-parts.ts";
@@ -50,8 +50,8 @@ export const responsesCodec = {
 } satisfies Codec & Record<"decodeItem" | "encodeItem" | "requestItem", unknown>;
 
 function encodeRequest({ settings: given, input, anchor, transport, details = {} }: RequestParts): string {
-  const plain = input.map(({ block, withId }) => requestItem(block, { withId }));
-  const items = markedItems(plain, given, details);
+  const plain = input.map(({ block, withId }, at) => ({ message: requestItem(block, { withId }), end: at + 1 }));
+  const items = markedMessages(plain, { settings: given, details, form: breakpoint });
   const named = anchor?.id ?? null;
   const isInside = anchor?.kind === "conversation";
   const from = isInside ? { previousResponseId: null, conversation: named } : { previousResponseId: named };

@@ -1,9 +1,9 @@
 import { allOf, anything, type OptionTable, required } from "../../base/options.ts";
 import type { Provider } from "../../engine/stack/provider.ts";
+import { breakpointsFor, type CacheBreakpoints } from "../settings/cache-breakpoints.ts";
 import type { ConnectionOptions } from "../settings/connection-options.ts";
 import { flag, instructions, modelLike } from "../settings/option-checks.ts";
 import type { ResponsesMembers, WithSecrets } from "../settings/request-members.ts";
-import { type CacheBreakpoints, cacheBreakpoints } from "./cache-breakpoints.ts";
 import type { ResponsesEndpoints } from "./responses-endpoints.ts";
 
 /** Members of the body that every request decides anew, and those that would let the server decide the context. */
@@ -36,7 +36,8 @@ export type OpenaiResponses = Provider &
   ResponsesEndpoints;
 
 export const settingOptions: OptionTable<Pick<OpenaiResponsesOptions, "model"> & RequestSettings> = {
-  ...{ model: required(modelLike("gpt-5.4")), cacheDiagnostics: flag, cacheBreakpoints },
+  ...{ model: required(modelLike("gpt-5.4")), cacheDiagnostics: flag },
+  cacheBreakpoints: breakpointsFor("30m", "12h"),
   ...allOf(anything, "access_programs", "background", "context_management", "image", "include"),
   instructions,
   ...allOf(anything, "max_output_tokens", "max_tool_calls", "metadata", "moderation", "parallel_tool_calls"),

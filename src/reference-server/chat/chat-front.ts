@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ScriptedAnswer } from "../answers.ts";
 import { defaultDeltaLength, eventStream } from "../by-id.ts";
-import { type PromptUnit, tokensIn, unitsIn } from "../cache/prompt.ts";
+import { tokensIn } from "../cache/prompt.ts";
 import { type CacheUse, PromptCache } from "../cache/prompt-cache.ts";
 import { asJson } from "../delivery.ts";
 import type { Front, FrontAnswer, FrontCall } from "../front.ts";
@@ -10,6 +10,7 @@ import { noise, untidyFor } from "../untidy.ts";
 import { isObject, type JsonObject, objectsOf, stringOf } from "../wire.ts";
 import { type CompletionHead, completionBody, completionChunks, messageOf } from "./completion.ts";
 import type { ChatServerDialect } from "./dialects.ts";
+import { checkMarks, promptUnits } from "./prompt-units.ts";
 import { readingOf } from "./reading.ts";
 import { badBody, failed, tooLong } from "./refusals.ts";
 import { checkRequest } from "./request.ts";
@@ -17,7 +18,7 @@ import { untidyBody, untidyChunks } from "./untidy.ts";
 
 /** Chat Completions. Between requests it keeps only the prefixes of prompts in its cache. */
 export function createChatFront(options: ReferenceServerOptions & { readonly seed: string }): Front {
-  const { chat: dialect = "openai", models, maxContextTokens = Number.POSITIVE_INFINITY } = options;
+  const { chat: dialect = "openai", models, unsupported, maxContextTokens = Number.POSITIVE_INFINITY } = options;
   const cache = new PromptCache("chat", options);
   let answers = 0;
 
@@ -59,9 +60,10 @@ export function createChatFront(options: ReferenceServerOptions & { readonly see
     takes: (method, path) => method === "POST" && path.endsWith("/chat/completions"),
     accept({ body, index, fault }): FrontCall | { readonly refusal: ReturnType<typeof badBody> } {
       if (!isObject(body)) return { refusal: badBody(dialect) };
-      const wrong = checkRequest(body, dialect, models);
+      const wrong =
+        checkRequest(body, dialect, models) ?? checkMarks(objectsOf(body["messages"]), { dialect, unsupported });
       if (wrong !== undefined) return { refusal: wrong };
-      const places = cache.placesOf(body, unitsOf(body));
+      const places = cache.placesOf(body, promptUnits(body, dialect));
       const prompt = places.at(-1)?.tokens ?? 0;
       if (prompt > maxContextTokens) return { refusal: tooLong(dialect, prompt, maxContextTokens) };
       const use = cache.use({ body, places, index, fault });
@@ -78,20 +80,6 @@ export function createChatFront(options: ReferenceServerOptions & { readonly see
     },
   };
 }
-
-function unitsOf(body: JsonObject): readonly PromptUnit[] {
-  const messages = objectsOf(body["messages"]);
-  const said = unitsIn("message", "messages", messages).map((unit, at) => ({
-    ...unit,
-    by: speakers.get(stringOf(messages[at]?.["role"]) ?? ""),
-  }));
-  return [...unitsIn("tool", "tools", objectsOf(body["tools"])), ...said];
-}
-
-const speakers: ReadonlyMap<string, PromptUnit["by"]> = new Map([
-  ...[["user", "user"] as const, ["tool", "result"] as const],
-  ...[["system", "developer"] as const, ["developer", "developer"] as const],
-]);
 
 type Rendered = { readonly answer: ScriptedAnswer; readonly error: JsonObject | undefined };
 

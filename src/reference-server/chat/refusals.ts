@@ -168,5 +168,9 @@ export function tooLong(dialect: ChatServerDialect, tokens: number, max: number)
   }
 }
 
+/** Anthropic's words, which OpenRouter passes on. */
+export const tooManyMarks = (dialect: ChatServerDialect, count: number): Refusal =>
+  said(dialect, `A maximum of 4 blocks with cache_control may be provided. Found ${count}.`);
+
 export const failed = (dialect: ChatServerDialect, message: string): Refusal =>
   said(dialect, message, { status: 500, type: "server_error" });

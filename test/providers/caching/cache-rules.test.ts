@@ -15,6 +15,8 @@ test.each([
   ["anthropic-messages", "claude-haiku-4-5-20251001", { minimumTokens: 4_096 }],
   ["anthropic-messages", "claude-sonnet-4-5", { minimumTokens: 1_024 }],
   ["anthropic-messages", "claude-unheard-of", { minimumTokens: null, boundaries: "breakpoints" }],
+  ["chat-openrouter", "anthropic/claude-sonnet-5", { minimumTokens: null, stepTokens: 1, boundaries: "breakpoints" }],
+  ["chat-openrouter", "openai/gpt-5.6-sol", { minimumTokens: 1_024, boundaries: "message-ends" }],
   ["chat-mistral", "mistral-large", { minimumTokens: null, stepTokens: 64 }],
 ] as const)("%s, %s: the rules that its vendor gives, and their source", (family, model, rules) => {
   const known = cacheRules(family, { model, at });

@@ -22,12 +22,14 @@ import { cachedFronts } from "../../support/reference-server/cached-fronts.ts";
 const frontOf = (name: string) => cachedFronts.find((front) => front.name === name) ?? expect.fail(name);
 const plain = { models: ["model-a", "model-b"], settings: {}, separates: null, hasCalls: false } as const;
 const warm = { temperature: 1 };
+const explicitMarks = { details: "breakpoints", setting: "cacheBreakpoints" };
 const diagnosed = { cacheDiagnostics: true };
 
 const wires: readonly CachedWire[] = [
   {
     ...{ ...plain, front: frontOf("responses"), codec: responsesCodec, hasCalls: true },
     ...{ settings: { store: false, ...diagnosed, cacheBreakpoints: true }, separates: "prompt_cache_key" },
+    marks: explicitMarks,
     others: [
       ...([warm, { reasoning: { effort: "low" } }, { parallel_tool_calls: false }] as const),
       ...[{ text: { verbosity: "low" } }, { prompt_cache_options: { mode: "explicit" } }],
@@ -35,7 +37,22 @@ const wires: readonly CachedWire[] = [
   },
   {
     ...{ ...plain, front: frontOf("chat"), codec: chatCodecs.openai, separates: "prompt_cache_key", hasCalls: true },
-    others: [warm, { reasoning_effort: "low" }, { parallel_tool_calls: false }, { verbosity: "low" }],
+    ...{ settings: { cacheBreakpoints: true }, marks: explicitMarks },
+    others: [
+      ...([warm, { reasoning_effort: "low" }, { parallel_tool_calls: false }] as const),
+      ...[{ verbosity: "low" }, { prompt_cache_options: { mode: "explicit" } }],
+    ],
+  },
+  {
+    ...{
+      ...plain,
+      front: frontOf("chat"),
+      codec: chatCodecs.openrouter,
+      separates: "prompt_cache_key",
+      hasCalls: true,
+    },
+    ...{ server: { chat: "openrouter" }, marks: explicitMarks },
+    others: [warm, { reasoning_effort: "low" }, { parallel_tool_calls: false }],
   },
   {
     ...{
@@ -44,6 +61,7 @@ const wires: readonly CachedWire[] = [
       codec: messagesCodec,
       settings: { max_tokens: 9, ...diagnosed },
       hasCalls: true,
+      marks: { details: "cache", setting: "cache" },
     },
     others: [
       { metadata: {} },
@@ -103,10 +121,10 @@ async function compared(wire: CachedWire) {
     ...{ agreed: 0, notCompared: 0 },
   };
   for (const seed of seeds(15, 90, 12)) {
-    const { options, own } = drawnFacts(drawFrom("facts", wire.front.name, seed), wire.front.name);
+    const { options, own } = drawnFacts(drawFrom("facts", wire.codec.family, seed), wire);
     const { stepTokens: step = 1 } = options;
     await using server = await startReferenceServer({
-      ...{ seed: "cache", now: () => clock.ms, caches: { [wire.front.name]: options } },
+      ...{ seed: "cache", now: () => clock.ms, caches: { [wire.front.name]: options }, ...wire.server },
     });
     const sent = await drawnTalk(wire, { seed, requests: 16, server, clock }, own);
     const verdicts = walkCache(sent.map(({ request }) => request));
@@ -151,13 +169,13 @@ async function compared(wire: CachedWire) {
 }
 
 test.each(wires)(
-  "$front.name: the cause of each request, and the unit that differs, are those that the server gives",
+  "$codec.family: the cause of each request, and the unit that differs, are those that the server gives",
   { timeout: 600_000 },
   async (wire) => {
     const { reasons, wrong, figures } = await compared(wire);
     const { requests, undecidable, estimates, near, losses, nearLosses, agreed, notCompared } = figures;
     console.info(
-      `cache of ${wire.front.name}: ${requests} requests, ${wrong.length} with another verdict, ${undecidable} undecidable, ${near} of ${estimates} estimates near, ${nearLosses} of ${losses} losses, ${agreed} as the server said, ${notCompared} not compared; ${[...reasons].map((each) => each.join(" ")).join(", ")}`,
+      `cache of ${wire.codec.family}: ${requests} requests, ${wrong.length} with another verdict, ${undecidable} undecidable, ${near} of ${estimates} estimates near, ${nearLosses} of ${losses} losses, ${agreed} as the server said, ${notCompared} not compared; ${[...reasons].map((each) => each.join(" ")).join(", ")}`,
     );
     expect(wrong.slice(0, 5)).toEqual([]);
     expect(undecidable).toBeLessThanOrEqual(Math.max(2, requests / 100));

@@ -130,6 +130,16 @@ test("nothing is concluded from an answer without counts", () => {
   expect(last).toMatchObject({ cause: "untold", foreseen: "changed", expected: null, lost: null });
 });
 
+test("a breakpoint of the request as a whole is on its last block", () => {
+  const asked = (...blocks: readonly Block[]) => ({
+    ...{ wire: "messages" as const, blocks, settings: { cache_control: { type: "ephemeral", ttl: "1h" } } },
+    ...{ input: blocks.length * 100, read: 0 },
+  });
+  const [, read] = verdictsOf(asked(one), { ...asked(one, two, three), read: 100, at: 50 * minute });
+  expect(read).toMatchObject({ cause: "read", foreseenRead: { tokens: 100 } });
+  expect(verdictsOf(asked(one), { ...asked(one, two, three), at: 61 * minute })[1]?.cause).toBe("expired");
+});
+
 test("a moved breakpoint is no change, and without one nothing is read", () => {
   const wire = "messages";
   const cache = { cache: {} };

@@ -7,7 +7,13 @@ import type { CacheRules } from "../../../src/providers/caching/cache-rules.ts";
 import type { CachedRequest } from "../../../src/providers/caching/cache-verdict.ts";
 import { cachedRequest } from "../../../src/providers/caching/cached-request.ts";
 import { type CacheDiagnosis, diagnosisIn } from "../../../src/providers/caching/told-diagnosis.ts";
-import type { CacheOptions, CacheVerdict, Fault, ReferenceServer } from "../../../src/reference-server/server.ts";
+import type {
+  CacheOptions,
+  CacheVerdict,
+  Fault,
+  ReferenceServer,
+  ReferenceServerOptions,
+} from "../../../src/reference-server/server.ts";
 import { type Draw, drawFrom } from "../../../src/rehearsal/draw.ts";
 import { type CachedFront, sendCached } from "../reference-server/cached-fronts.ts";
 
@@ -22,7 +28,15 @@ export interface CachedWire {
   /** A member that separates caches. */
   readonly separates: string | null;
   readonly hasCalls: boolean;
+  /** Its requests have breakpoints: the member of a request's details that has their places, and the setting with their lifetime. */
+  readonly marks?: { readonly details: string; readonly setting: string };
+  /** Options of its server. */
+  readonly server?: Partial<ReferenceServerOptions>;
 }
+
+/** Whether a wire caches at its breakpoints only: they have Anthropic's lifetimes. */
+const isMarkedOnly = ({ front, server }: CachedWire): boolean =>
+  front.name === "messages" || server?.chat === "openrouter";
 
 /** A request that was sent: what turnlog knows of it, and what the server decided. */
 interface Sent {
@@ -52,7 +66,7 @@ export async function drawnTalk(
   },
   own: Partial<CacheRules>,
 ): Promise<readonly Sent[]> {
-  const draw = drawFrom("cache", wire.front.name, seed);
+  const draw = drawFrom("cache", wire.codec.family, seed);
   const talk = createTalk(wire, draw);
   const sent: Sent[] = [];
   let compared: JsonObject | null = null;
@@ -92,11 +106,12 @@ export async function drawnTalk(
 /** Facts that both sides are given. */
 export function drawnFacts(
   draw: Draw,
-  name: CachedFront["name"],
+  wire: CachedWire,
 ): { readonly options: CacheOptions; readonly own: Partial<CacheRules> } {
   const minimumTokens = draw.pick([0, 0, 120, 400]);
-  const stepTokens = name === "messages" ? 1 : draw.pick([1, 64, 128]);
-  const isMarked = name === "messages";
+  const { name } = wire.front;
+  const isMarked = isMarkedOnly(wire);
+  const stepTokens = isMarked ? 1 : draw.pick([1, 64, 128]);
   const canEnd = name === "responses" || name === "chat";
   const boundaries = isMarked ? "breakpoints" : canEnd && draw.chance(0.4) ? "message-ends" : "every-unit";
   const lookback = draw.pick([20, 3]);
@@ -194,20 +209,20 @@ function createTalk(wire: CachedWire, draw: Draw) {
       const base = {
         ...{ model, ...wire.settings, ...(now.extra < 0 ? {} : wire.others[now.extra]) },
         ...(wire.separates === null ? {} : { [wire.separates]: now.key }),
-        ...(wire.front.name === "messages" ? { cache: ttl } : {}),
+        ...(wire.marks !== undefined && isMarkedOnly(wire) ? { [wire.marks.setting]: ttl } : {}),
       };
       return wire.codec.offer(wire.codec.instruct(base, [now.instructions]), { tools, capabilities: {} });
     },
     /** Breakpoints: at the end, where earlier turns began, and of the Messages API after the system prompt. */
     details(): JsonObject | undefined {
-      const isMarked = wire.front.name === "messages" || wire.settings["cacheBreakpoints"] !== undefined;
-      if (!isMarked || now.marks === "none") return undefined;
+      if (wire.marks === undefined || now.marks === "none") return undefined;
       const earlier = turns()
         .slice(0, -1)
         .map((at) => at + 1)
         .toReversed();
-      const member = wire.front.name === "messages" ? "cache" : "breakpoints";
-      return { [member]: now.marks === "last" ? [blocks.length] : [blocks.length, ...earlier.slice(0, 2), 0] };
+      return {
+        [wire.marks.details]: now.marks === "last" ? [blocks.length] : [blocks.length, ...earlier.slice(0, 2), 0],
+      };
     },
   };
 }
