@@ -61,7 +61,7 @@ export const providerFaults: readonly PlantedFault[] = [
   {
     of: "two texts of the model are one message",
     file: "providers/chat/chat-messages.ts",
-    find: 'if (!hasCalled && hasSpoken && block.kind !== "tool_call") finishOwn();',
+    find: 'if (!hasCalled && hasSpoken && block.kind !== "tool_call") finishOwn(at);',
     put: "",
     suite: "providers/chat/chat-codec",
   },
