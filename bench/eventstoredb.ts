@@ -1,7 +1,8 @@
 import { EventStoreDBClient, jsonEvent } from "@eventstore/db-client";
 import { isJsonObject } from "../src/base/json.ts";
+import { headOf } from "../src/log/codec/idempotent-append.ts";
 import { createEventIds } from "../src/log/codec/ids.ts";
-import { headOf, prepareAppend } from "../src/log/codec/prepare.ts";
+import { prepareAppend } from "../src/log/codec/prepare.ts";
 import type { Head, PreparedAppend } from "../src/log/ports/event-store.ts";
 import { serverEventOf } from "../src/stores/eventstoredb/envelope.ts";
 import type { EventStoreDbStore } from "../src/stores/eventstoredb/open.ts";

@@ -123,6 +123,9 @@ const starts = {
   turnlog: ["src/index.ts"],
 };
 
+/** Every import of zod reaches it, but only one module uses it: it lies in the chunk of that module. */
+const onDemand = "/zod/v4/classic/from-json-schema.js";
+
 async function bundle(dir: string, input: Entries): Promise<void> {
   const bundled = new Set<string>();
   let importsOf = (_: string): readonly string[] => [];
@@ -139,6 +142,7 @@ async function bundle(dir: string, input: Entries): Promise<void> {
     name: wanted.map((start) => Object.keys(starts)[start]).join("-"),
     priority: 7 - index,
     test(id: string): boolean {
+      if (id.endsWith(onDemand)) return false;
       reached ??= Object.values(starts).map((files) => closure(files, importsOf));
       return reached.every((ids, start) => ids.has(id) === wanted.includes(start));
     },
@@ -154,6 +158,8 @@ async function bundle(dir: string, input: Entries): Promise<void> {
     ...{ dir, format: "esm", entryFileNames: "[name].js", codeSplitting: { groups } },
     // Node treats a file with this ending as a module without reading the manifest.
     chunkFileNames: "chunks/[name]-[hash].mjs",
+    // The declarations have their own.
+    comments: { legal: true, annotation: true, jsdoc: false },
   });
   for (const chunk of output) if (chunk.type === "chunk") for (const id of chunk.moduleIds) bundled.add(id);
   writeFileSync(join(dir, "LICENSES.txt"), licencesOf(bundled));

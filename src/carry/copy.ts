@@ -5,7 +5,7 @@ import { blobStream, readBlob } from "../log/codec/blobs.ts";
 import { envelopeBytes } from "../log/codec/bounds.ts";
 import { ConversationErasedError, isErased } from "../log/codec/erased.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
-import { headOf } from "../log/codec/prepare.ts";
+import { headOf } from "../log/codec/idempotent-append.ts";
 import type { BlobReference } from "../log/codec/references.ts";
 import { type Envelope, type EventStore, envelopeAt, type Head, maxAppendBytes } from "../log/ports/event-store.ts";
 import { type ExportMade, orderedSince, orderStreams, recordExport } from "../records/exports.ts";

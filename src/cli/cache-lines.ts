@@ -12,11 +12,12 @@ import {
 } from "../wording/describe-cache.ts";
 import { describeDivergence } from "../wording/describe-inference.ts";
 import { aroundChange } from "./around-change.ts";
-import { changeWords, dateAndTime, eventPlace } from "./block-rows.ts";
+import { changeWords, eventPlace } from "./block-rows.ts";
 import type { Screen } from "./context.ts";
 import { textDifference } from "./difference.ts";
 import { notPricedWords } from "./price-files.ts";
 import type { Style } from "./screen.ts";
+import { dateAndTime } from "./shown-time.ts";
 
 /** What a request read from the prompt cache, why not more, who changed the prompt and how, and what that cost. */
 export function printCache({ cache, conversation }: WhyDocument, { print, note, style }: Screen): void {

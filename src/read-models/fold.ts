@@ -1,5 +1,5 @@
 import { isErased, linesErased } from "../log/codec/erased.ts";
-import { type Reading, tryToRead } from "../log/codec/recorded.ts";
+import type { Reading, tryToRead } from "../log/codec/recorded.ts";
 import type { EventStore, StoredEnvelope } from "../log/ports/event-store.ts";
 import type { Checkpoint, ViewBuild, ViewStore } from "../log/ports/view-store.ts";
 import type { Projection } from "../projections/projection.ts";
@@ -26,6 +26,8 @@ export class ViewFold<View> {
   /** The least recently saved first. */
   readonly #states = new Map<string, ViewState<View>>();
   readonly #changed = new Set<ViewState<View>>();
+  /** Loaded with the first event, because reading complete rows does not need the schemas of events. */
+  #tryToRead: typeof tryToRead | null = null;
 
   constructor(options: FoldOptions<View>) {
     this.#options = options;
@@ -63,8 +65,9 @@ export class ViewFold<View> {
       return null;
     }
     const state = this.#states.get(key);
-    const reading = tryToRead(this.#options.store, envelope);
-    if (state === undefined || reading instanceof Promise) return this.#takeSlowly(key, envelope, reading);
+    const reading = state === undefined ? undefined : this.#tryToRead?.(this.#options.store, envelope);
+    if (state === undefined || reading === undefined || reading instanceof Promise)
+      return this.#takeSlowly(key, envelope, reading);
     takeIn(this.#options.projection, state, { envelope, reading });
     this.#hasChanged(state, envelope);
     return null;
@@ -131,10 +134,10 @@ export class ViewFold<View> {
     }
   }
 
-  async #takeSlowly(key: string, envelope: StoredEnvelope, read: Reading | Promise<Reading>): Promise<void> {
+  async #takeSlowly(key: string, envelope: StoredEnvelope, begun?: Reading | Promise<Reading>): Promise<void> {
     const { store, projection } = this.#options;
-    const reading = await read;
-    // Loaded with the first event of a key: reading complete rows does not need it.
+    this.#tryToRead ??= (await import("../log/codec/recorded.ts")).tryToRead;
+    const reading = await (begun ?? this.#tryToRead(store, envelope));
     const { takeNext } = await import("./key-fold.ts");
     const state = await takeNext(store, projection, { key, state: await this.state(key), envelope, reading });
     this.#states.set(key, state);

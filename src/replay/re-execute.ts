@@ -198,7 +198,7 @@ const readOnlyStream = ({ stream, names, view }: Omit<ReplayPlace, "engine">): R
   name: stream,
   names: () => names,
   view,
-  owner: () => Promise.resolve(thisProcess),
+  owner: () => Promise.resolve(thisProcess()),
   lastAt: null,
   lastRunRevision: null,
   // The recording has no event for resuming the run, but an acknowledgement that was never due writes one first.

@@ -8,11 +8,12 @@ import { describeActor } from "../../domain/actor.ts";
 import { idOf } from "../../domain/block.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import type { BlockChange } from "../../projections/blame.ts";
-import { changedWords, changeWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
+import { changedWords, changeWords, eventPlace, placeName } from "../block-rows.ts";
 import { commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { NotFoundError } from "../exit-codes.ts";
 import { onlyOne, openPlace } from "../find.ts";
+import { dateAndTime } from "../shown-time.ts";
 
 /** Who made and last changed the blocks of a Turn, and who removed those that are gone. */
 export const blame = commandCode({

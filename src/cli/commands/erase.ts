@@ -10,11 +10,11 @@ import type { ErasureReason } from "../../erasure/erase.ts";
 import { readSigningKey, signNote } from "../../erasure/note.ts";
 import type { ErasurePlan } from "../../erasure/plan.ts";
 import { receiptBegin, receiptText } from "../../erasure/receipt.ts";
-import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";
 import { parsePlace } from "../revision.ts";
+import { dateAndTime } from "../shown-time.ts";
 import { loadEngine } from "../stack-file.ts";
 import { writeWholeFile } from "../whole-file.ts";
 

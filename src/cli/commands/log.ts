@@ -6,7 +6,6 @@ import { differenceDocumentOf } from "../../documents/turn-documents.ts";
 import { conversationStream } from "../../domain/ids.ts";
 import { followEnvelopes } from "../../log/codec/recorded.ts";
 import { actorLabel } from "../../wording/labels.ts";
-import { dateAndTime, timeOfDay } from "../block-rows.ts";
 import { type CommandInput, commandCode, type Documents } from "../command.ts";
 import type { CliContext, Screen } from "../context.ts";
 import { differenceLines } from "../difference.ts";
@@ -15,6 +14,7 @@ import { exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation, findRevision } from "../find.ts";
 import { firstRevisionName, lastRevision, parsePlace, type RevisionPlace } from "../revision.ts";
 import { type Cell, type Style, tableLines } from "../screen.ts";
+import { dateAndTime, timeOfDay } from "../shown-time.ts";
 import { renderTranscript, transcriptOf } from "../transcript.ts";
 
 type Options = FilterOptions & {

@@ -5,10 +5,10 @@ import { type ListOptions, listConversations } from "../../conversation/list.ts"
 import { countJson } from "../../documents/ls-document.ts";
 import { lsDocument } from "../../documents/stores.ts";
 import { hiddenLabel } from "../../domain/labels.ts";
-import { dateAndTime } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { shownUrl } from "../context.ts";
 import { savedPercent } from "../saved-percent.ts";
+import { dateAndTime } from "../shown-time.ts";
 
 type Options = Pick<ListOptions, "after" | "since" | "until" | "state" | "losses" | "sort"> & {
   readonly limit: number;

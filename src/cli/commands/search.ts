@@ -1,9 +1,10 @@
 import { excerpt, printable } from "../../base/printable.ts";
 import { searchDocument } from "../../documents/conversations.ts";
 import { actorLabel } from "../../wording/labels.ts";
-import { dateAndTime, placeName } from "../block-rows.ts";
+import { placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { UsageError } from "../exit-codes.ts";
+import { dateAndTime } from "../shown-time.ts";
 
 type Options = { readonly limit: number; readonly label?: Readonly<Record<string, string>> };
 

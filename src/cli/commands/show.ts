@@ -16,10 +16,11 @@ import { describeOrigin } from "../../wording/describe-event.ts";
 import { describeReason } from "../../wording/describe-reason.ts";
 import { endpointLabel, shortId } from "../../wording/labels.ts";
 import { shownText } from "../../wording/shown-text.ts";
-import { blockRow, changedWords, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
+import { blockRow, changedWords, eventPlace, placeName } from "../block-rows.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { openPlace } from "../find.ts";
+import { dateAndTime } from "../shown-time.ts";
 import { waitingLines } from "../waiting-lines.ts";
 
 type Options = { readonly full?: boolean };

@@ -10,13 +10,14 @@ import { describeAnchor, describeDivergence, describeStrategy } from "../../word
 import { describeReason, describeRequestReason } from "../../wording/describe-reason.ts";
 import { endpointLabel, shortId } from "../../wording/labels.ts";
 import { layerNotes, repairWords } from "../../wording/side-notes.ts";
-import { blockRow, dateAndTime, eventPlace, placeName } from "../block-rows.ts";
+import { blockRow, eventPlace, placeName } from "../block-rows.ts";
 import { printCache } from "../cache-lines.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { findRecordedRequest } from "../find.ts";
 import { pricesIn } from "../price-files.ts";
 import { printReasoning } from "../reasoning-lines.ts";
+import { dateAndTime } from "../shown-time.ts";
 import { codecsOf } from "../stack-file.ts";
 
 type Options = {

@@ -67,7 +67,7 @@ export async function cancelRun(stream: ConversationWriter, options: CancelOptio
 /** Whether a process may be executing the run: its owner, unless it is known to be gone. */
 async function isOwned(stream: ConversationWriter, { owner }: OpenRun): Promise<boolean> {
   if (owner === null) return false;
-  if (owner.processId === thisProcess.processId) return runsHere(lineOf(stream));
+  if (owner.processId === thisProcess().processId) return runsHere(lineOf(stream));
   return (await lifeIn(stream.log.store, owner)) !== "dead";
 }
 

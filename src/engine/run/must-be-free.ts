@@ -28,7 +28,7 @@ export async function mustBeFree(
   { takeover = false, whileRunning = "wait", signal }: Pick<RunRequest, "takeover" | "whileRunning" | "signal">,
 ): Promise<void> {
   const { owner } = run;
-  if (owner === null || takeover || owner.processId === thisProcess.processId) return;
+  if (owner === null || takeover || owner.processId === thisProcess().processId) return;
   const { store } = stream.log;
   const life = await (whileRunning === "throw" ? lifeIn(store, owner) : waitedLife(stream, run, { owner, signal }));
   if (life === "dead") return;

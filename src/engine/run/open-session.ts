@@ -190,7 +190,7 @@ export const timeAfter = ({ lastAt }: Pick<RunStream, "lastAt">, now: number): n
 function mustBeOurs(stream: RunStream, { runId, base, startedAt, epoch, before }: RunStart, isOurs: boolean): void {
   const { committed, run } = stream.view.client;
   // Also before everything is durable: a first append that is too big for one is written in parts.
-  const isHere = isOurs || run?.owner?.processId === thisProcess.processId;
+  const isHere = isOurs || run?.owner?.processId === thisProcess().processId;
   if (isHere && run?.id === runId && run.epoch === epoch) return;
   if (isOurs) throw runTakenOver(runId);
   // An owner that seemed dead has continued: the events read of its run are no longer complete.

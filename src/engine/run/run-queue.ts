@@ -40,7 +40,7 @@ export async function oneAfterAnother<T>(
       );
   }
   const before = lines.get(conversation);
-  if (before !== undefined && whileRunning === "throw") throw new RunInProgressError(before.runId, thisProcess);
+  if (before !== undefined && whileRunning === "throw") throw new RunInProgressError(before.runId, thisProcess());
   const done = Promise.withResolvers<undefined>();
   const mine = { runId, end: Promise.resolve(before?.end).then(() => done.promise) };
   lines.set(conversation, mine);

@@ -1,5 +1,10 @@
-import { type AppendResult, type Head, type PreparedAppend, StoreCorruptedError } from "../ports/event-store.ts";
-import { headOf } from "./prepare.ts";
+import {
+  type AppendResult,
+  type Envelope,
+  type Head,
+  type PreparedAppend,
+  StoreCorruptedError,
+} from "../ports/event-store.ts";
 
 /** The event that a store holds at one revision of an append's place. */
 export type PresentEvent = { readonly id: string; readonly digest: string; readonly position: string };
@@ -42,3 +47,9 @@ export const isSameHead = (left: Head | null, right: Head | null): boolean =>
 /** The revision of an append's first event. */
 export const firstRevision = ({ expectedHead: expected }: PreparedAppend): number =>
   expected === null ? 0 : expected.revision + 1;
+
+/** The head of a stream whose newest events are these envelopes. */
+export function headOf(envelopes: readonly Envelope[]): Head | null {
+  const last = envelopes.at(-1);
+  return last === undefined ? null : { revision: last.revision, digest: last.digest };
+}

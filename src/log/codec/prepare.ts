@@ -8,6 +8,7 @@ import { nameGiven, withoutName } from "./actor-line.ts";
 import { checkBounds, envelopeBytes, isWithinBounds } from "./bounds.ts";
 import { type BlobText, type DataWriter, encodeData, lineWriter } from "./data.ts";
 import { chainText, dataDigestOf, firstPrevious } from "./envelope.ts";
+import { headOf } from "./idempotent-append.ts";
 import type { EventIds } from "./ids.ts";
 
 /** A proposed event whose content does not matter to this layer. */
@@ -180,12 +181,6 @@ function splitAppend(whole: PreparedAppend, bytesAtMost: readonly number[]): rea
     expectedHead = headOf(envelopes) ?? expectedHead;
     return part;
   });
-}
-
-/** The head of a stream whose newest events are these envelopes. */
-export function headOf(envelopes: readonly Envelope[]): Head | null {
-  const last = envelopes.at(-1);
-  return last === undefined ? null : { revision: last.revision, digest: last.digest };
 }
 
 // An append formats the current time. The part down to the second takes longest, and appends share it.

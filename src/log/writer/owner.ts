@@ -13,19 +13,25 @@ const ticks = "ticks-";
  * This process, as the owner of its runs (rule: Run ownership). Each worker thread, and each copy of turnlog in one process, has its own
  * `processId`: each is an owner that lives as long as the process.
  */
-export const thisProcess: Owner = {
-  processId: randomId("prc"),
-  bootId: bootId(),
-  host: hostname(),
-  pid: process.pid,
-  startedAt: startOf(process.pid) ?? new Date(Date.now() - process.uptime() * 1000).toISOString(),
-  pidNamespace: pidNamespace(),
-};
+export function thisProcess(): Owner {
+  self ??= {
+    processId: randomId("prc"),
+    bootId: bootId(),
+    host: hostname(),
+    pid: process.pid,
+    startedAt: startOf(process.pid) ?? new Date(Date.now() - process.uptime() * 1000).toISOString(),
+    pidNamespace: pidNamespace(),
+  };
+  return self;
+}
+
+// Found out when it is asked for, because most commands only read.
+let self: Owner | null = null;
 
 /** This process, as the owner of a store's runs: while it is alive, the store says so (rule: Run ownership). */
 export async function ownerIn({ storeId, liveness }: OwnedStore): Promise<Owner> {
   const id = (await liveness?.hold()) ?? null;
-  return id === null ? thisProcess : { ...thisProcess, lease: { storeId, id } };
+  return id === null ? thisProcess() : { ...thisProcess(), lease: { storeId, id } };
 }
 
 type OwnedStore = Pick<EventStore, "storeId" | "liveness">;
@@ -75,7 +81,7 @@ export const isDead = (owner: Owner): boolean => lifeOf(owner) === "dead";
 export type Life = "alive" | "dead" | "unknown";
 
 export function lifeOf(owner: Owner): Life {
-  const { bootId: boot, host, pidNamespace: namespace } = thisProcess;
+  const { bootId: boot, host, pidNamespace: namespace } = thisProcess();
   if (owner.bootId !== boot || owner.host !== host || owner.pidNamespace !== namespace) return "unknown";
   return isGone(owner) ? "dead" : "alive";
 }
@@ -146,7 +152,7 @@ export class RunInProgressError extends TurnlogError<"run-in-progress"> {
   /** @param goneAfterMs - How long this process waits for a sign of an owner before it considers it gone, if a wait decides that. */
   constructor(runId: string, owner: Owner | null, goneAfterMs?: number) {
     const by = owner === null ? "" : ` by process ${owner.pid} on ${owner.host}`;
-    const isHere = owner?.processId === thisProcess.processId;
+    const isHere = owner?.processId === thisProcess().processId;
     const seconds = Math.ceil((goneAfterMs ?? 0) / 1_000);
     const how = isHere
       ? "abort it"

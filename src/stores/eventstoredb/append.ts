@@ -1,6 +1,5 @@
 import { checkBounds } from "../../log/codec/bounds.ts";
-import { firstRevision, isSameHead, resolveHeadMismatch } from "../../log/codec/idempotent-append.ts";
-import { headOf } from "../../log/codec/prepare.ts";
+import { firstRevision, headOf, isSameHead, resolveHeadMismatch } from "../../log/codec/idempotent-append.ts";
 import {
   type AppendResult,
   type Head,

@@ -2,11 +2,11 @@ import { TurnlogError } from "../../base/turnlog-error.ts";
 import { checkBounds } from "../../log/codec/bounds.ts";
 import {
   firstRevision,
+  headOf,
   isSameHead,
   type PresentEvent,
   resolveHeadMismatch,
 } from "../../log/codec/idempotent-append.ts";
-import { headOf } from "../../log/codec/prepare.ts";
 import { type AppendResult, type Head, type PreparedAppend, StoreCorruptedError } from "../../log/ports/event-store.ts";
 import { realTime } from "../time.ts";
 import type { SqlValue } from "./client.ts";

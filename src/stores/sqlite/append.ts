@@ -1,11 +1,11 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import {
   firstRevision,
+  headOf,
   isSameHead,
   type PresentEvent,
   resolveHeadMismatch,
 } from "../../log/codec/idempotent-append.ts";
-import { headOf } from "../../log/codec/prepare.ts";
 import type { AppendResult, Head, PreparedAppend } from "../../log/ports/event-store.ts";
 import { eventParameters, insertEvent } from "./rows.ts";
 

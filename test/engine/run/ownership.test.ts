@@ -130,7 +130,7 @@ test("an owner that is known to live keeps its run, however long it is silent an
   const others: readonly Owner[] = [
     { ...elsewhere, lease },
     // A thread of this process, and a process of this machine, as they were named before there were leases.
-    { ...thisProcess, processId: "prc_thread" },
+    { ...thisProcess(), processId: "prc_thread" },
   ];
   for (const [n, owner] of others.entries()) {
     const each = n === 0 ? conversation : workshop.store.conversation("cnv_other");

@@ -59,7 +59,7 @@ test("an owner that the system here knows to live is not waited for, and its run
   const { conversation, ...workshop } = createWorkshop({ events });
   await conversation.append("hello");
   const lease = { storeId: events.storeId, id: "lse_slow" };
-  await startElsewhere(conversation, { ...thisProcess, processId: "prc_thread", lease });
+  await startElsewhere(conversation, { ...thisProcess(), processId: "prc_thread", lease });
   const refused = await rejectionOf(conversation.run(workshop.scripted(["an answer"]).engine));
   expect(String(refused)).toContain("if it is gone, the run is free once this process has seen no sign of it for 45 s");
 });

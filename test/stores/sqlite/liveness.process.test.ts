@@ -116,6 +116,6 @@ test("of a copied file the owner is known to be gone: it does not write there", 
   copyFileSync(path, folder.file("copy.db"));
   await using copy = await openSqliteStore(folder.file("copy.db"));
   expect(await isAlive(copy, leaseId)).toBe(false);
-  expect(thisProcess).not.toHaveProperty("lease");
+  expect(thisProcess()).not.toHaveProperty("lease");
   await store.close();
 });

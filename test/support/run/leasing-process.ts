@@ -13,7 +13,7 @@ import "../keep-compiled.ts";
  * event loop that never turns again, or until it is told `answer` or `close`. It says how the run ended, and what it was warned of.
  */
 const [url = "", id = "", mode = ""] = process.argv.slice(2);
-Object.assign(thisProcess, { host: "elsewhere", bootId: "of another machine" });
+Object.assign(thisProcess(), { host: "elsewhere", bootId: "of another machine" });
 const say = (...words: readonly unknown[]): void => void writeSync(1, `${words.join(" ")}\n`);
 const warn = (message: string): void => say("warned", message);
 const pace = { renewMs: 20, deadAfterMs: 200, lookMs: 20 };
