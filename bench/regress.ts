@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compareInThreads } from "../src/cli/regress/thread-pool.ts";
+import type { TurnlogStore } from "../src/conversation/turnlog-store.ts";
 import { createEngine } from "../src/engine/stack/create-engine.ts";
 import { regress } from "../src/lab/regress.ts";
 import { openStore } from "../src/open-store.ts";
@@ -11,63 +12,79 @@ import { chat, inFolder } from "./sample.ts";
 
 const conversations = 100;
 const exchanges = 20;
+/** Of a message, and of an answer. */
 const bytes = 1_000;
 const rounds = 2;
+/** How often each conversation is compared for the time of threads, and each short one for the heap. */
+const [timesOfThreads, timesOfHeap] = [10, 100];
 
 /**
- * What a comparison of 100 unchanged conversations of 20 requests costs: the processor time of a request, how much faster two threads are than
- * one (on two free cores), and how its heap grows with the number of conversations.
+ * What a comparison of unchanged conversations of 20 requests of 2 KB costs: the processor time of a request, how long two threads take for 1,000
+ * (on two free cores) and how much faster they are than one, and the heap after 10,000 short conversations over the heap after 100.
  */
 export function benchRegress(): Promise<readonly BenchRow[]> {
   return inFolder(async (folder) => {
     const url = `sqlite:${join(folder, "regress.db")}`;
     await using store = await openStore(url);
-    const ids = Array.from({ length: conversations }, (_, n) => `cnv_${n}`);
-    for (const id of ids) await chat(store.conversation(id), { exchanges, bytes });
-    const changed = createEngine({ provider: scripted([], { transport: "json" }) });
+    const idsOf = (name: string): readonly string[] =>
+      Array.from({ length: conversations }, (_, n) => `cnv_${name}_${n}`);
+    const [long, short] = [idsOf("long"), idsOf("short")];
+    for (const id of long) await chat(store.conversation(id), { exchanges, bytes });
+    for (const id of short) await chat(store.conversation(id), { exchanges: 1, bytes });
     const perRequest: number[] = [];
-    const growth: number[] = [];
     // The first round warms up.
-    for (let round = 0; round <= rounds + 1; round += 1) {
-      const heaps: number[] = [];
-      let done = 0;
-      const onConversation = (): void => {
+    for (let round = 0; round <= rounds; round += 1) {
+      const start = process.cpuUsage();
+      const compared = await compareUnchanged(store, long);
+      const { user, system } = process.cpuUsage(start);
+      if (round > 0) perRequest.push((user + system) / 1_000 / compared);
+    }
+    const heaps: number[] = [];
+    let done = 0;
+    await compareUnchanged(
+      store,
+      Array.from({ length: timesOfHeap }).flatMap(() => short),
+      () => {
         done += 1;
-        if (done % (conversations / 5) !== 0) return;
+        if (done !== conversations && done !== timesOfHeap * conversations) return;
         collectGarbage();
         heaps.push(process.memoryUsage().heapUsed);
-      };
-      const start = process.cpuUsage();
-      // The last round is measured for its heap, because collecting garbage takes time.
-      const isOfHeap = round === rounds + 1;
-      const { compared, differing } = await regress(store, changed, isOfHeap ? { onConversation } : {});
-      const { user, system } = process.cpuUsage(start);
-      if (compared !== conversations * exchanges || differing > 0) throw new Error("the same stack was told to differ");
-      const [first = Number.NaN] = heaps;
-      if (isOfHeap) growth.push((heaps.at(-1) ?? Number.NaN) / first);
-      else if (round > 0) perRequest.push((user + system) / 1_000 / compared);
-    }
+      },
+    );
+    const [first = Number.NaN, last = Number.NaN] = heaps;
     const module = join(folder, "stack.ts");
     writeFileSync(module, moduleText);
-    const ratios: number[] = [];
-    for (let round = 0; round < rounds; round += 1) {
-      const one = await wallMs(ids, { url, module, jobs: 1 });
-      ratios.push((await wallMs(ids, { url, module, jobs: 2 })) / one);
-    }
-    const what = `regress, ${conversations} conversations of ${exchanges} requests`;
+    const ids = Array.from({ length: timesOfThreads }).flatMap(() => long);
+    const one = await wallMs(ids, { url, module, jobs: 1 });
+    const two = await wallMs(ids, { url, module, jobs: 2 });
+    const what = `regress, ${ids.length.toLocaleString("en")} conversations of ${exchanges} requests of ${(2 * bytes) / 1_000} KB`;
+    const note = `one thread: ${(one / 1_000).toFixed(1)} s`;
     return [
       // 1,000 such conversations then take 80 s of processor time, or 40 s on two cores.
-      { name: `${what}: a request`, ...summary(perRequest), unit: "ms", bound: 4, kind: "at most" },
-      { name: `${what}: two threads over one`, ...summary(ratios), unit: "x", bound: 0.65, kind: "at most" },
+      { name: "regress: a request of 2 KB", ...summary(perRequest), unit: "ms", bound: 4, kind: "at most" },
+      { name: `${what}: two threads`, value: two / 1_000, unit: "s", bound: 40, kind: "at most", note },
+      { name: `${what}: two threads over one`, value: two / one, unit: "x", bound: 0.65, kind: "at most" },
       {
-        name: `${what}: heap after all over after a fifth`,
-        ...summary(growth),
+        name: "regress: heap after 10,000 over after 100",
+        value: last / first,
         unit: "x",
         bound: 1.1,
         kind: "at most",
       },
     ];
   });
+}
+
+/** Compares conversations with an engine that does the same, and returns how many requests that are. */
+async function compareUnchanged(
+  store: TurnlogStore,
+  ids: readonly string[],
+  onConversation: () => void = () => undefined,
+): Promise<number> {
+  const same = createEngine({ provider: scripted([], { transport: "json" }) });
+  const { compared, requests, differing } = await regress(store, same, { conversations: ids, onConversation });
+  if (compared !== requests || differing > 0) throw new Error("the same stack was told to differ");
+  return compared;
 }
 
 const src = join(import.meta.dirname, "../src");

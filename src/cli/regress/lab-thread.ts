@@ -13,6 +13,9 @@ export class ThreadBlockedError extends Error {
 
 type Question = { readonly asked: ToThread; readonly answer: PromiseWithResolvers<FromThread> };
 
+/** How long a thread may take to load its modules and to open the store. */
+const maxLoadMs = 60_000;
+
 /** A thread that answers one question after another. A thread that a layer blocks is replaced by a new one. */
 export class LabThread {
   readonly #task: RegressTask;
@@ -25,6 +28,7 @@ export class LabThread {
   /** Null until the thread is ready. */
   #layers: ThreadLayers | null = null;
   #endWatch: () => void = () => undefined;
+  #loading: NodeJS.Timeout | undefined;
   #failure: Error | null = null;
 
   constructor(task: RegressTask, onPrinted: (text: string) => void) {
@@ -50,6 +54,7 @@ export class LabThread {
 
   async end(): Promise<void> {
     this.#endWatch();
+    clearTimeout(this.#loading);
     this.#worker.removeAllListeners("exit");
     await this.#worker.terminate();
   }
@@ -64,12 +69,15 @@ export class LabThread {
       if (worker === this.#worker) this.#take(message);
     });
     worker.on("error", (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
-    worker.on("exit", () => this.#fail(new UsageError("the module ended its thread: it must not call process.exit")));
+    worker.on("exit", (code) => this.#fail(new UsageError(code === unsettledAwait ? neverLoads(this.#task) : exits)));
+    // A module that blocks its thread lets no timer fire there.
+    this.#loading = setTimeout(() => this.#fail(new UsageError(tooSlow(this.#task))), maxLoadMs);
     return worker;
   }
 
   #take(message: FromThread): void {
     if (message.kind === "ready") {
+      clearTimeout(this.#loading);
       this.#layers = message;
       this.#ready.resolve(undefined);
       this.#askFirst();
@@ -106,11 +114,26 @@ export class LabThread {
 
   #fail(error: Error): void {
     this.#endWatch();
+    clearTimeout(this.#loading);
     this.#failure ??= error;
     this.#ready.reject(error);
     for (const { answer } of this.#questions.splice(0)) answer.reject(error);
   }
 }
+
+/** The exit code of a Node thread in which a top-level await is left with nothing that could settle it. */
+const unsettledAwait = 13;
+
+const exits = "the module ended its thread: it must not call process.exit";
+
+const modulesOf = ({ with: changed, compareWith }: RegressTask): string =>
+  compareWith === null ? changed : `${changed} or ${compareWith}`;
+
+const neverLoads = (task: RegressTask): string =>
+  `${modulesOf(task)} never finishes loading: a top-level await in it, or in what it imports, never settles`;
+
+const tooSlow = (task: RegressTask): string =>
+  `${modulesOf(task)} did not load within ${maxLoadMs / 1_000} s: look for an endless loop or a top-level await that never settles, in it or in what it imports`;
 
 const errorOf = ({ message, code }: Extract<FromThread, { readonly kind: "failed" }>): Error =>
   code === "usage" ? new UsageError(message) : Object.assign(new Error(message), code === null ? {} : { code });

@@ -15,7 +15,7 @@ export type PoolOptions = {
  * more in a thread of another date and other random numbers. A conversation in which a layer blocks its thread is unknown, and a new thread
  * goes on with the rest. Ends early when the signal aborts.
  *
- * @throws {UsageError} if a module cannot be loaded, or ends its thread.
+ * @throws {UsageError} if a module cannot be loaded, takes longer than the limit for that, or ends its thread.
  */
 export async function* compareInThreads(
   ids: readonly string[],
