@@ -7,6 +7,7 @@ import { billDocument } from "../../documents/stores.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { findConversation } from "../find.ts";
 import { checkedPrices, notPricedWords } from "../price-files.ts";
+import { catchUpAfterMs } from "../progress.ts";
 import type { Cell } from "../screen.ts";
 
 type Options = {
@@ -28,14 +29,17 @@ export const bill = commandCode({
     const { prices, priceAs } = checkedPrices(context.settings.prices(options));
     await using store = await context.openStore("read");
     const conversations = await namedIn(store, names);
-    yield await context.progress("events read", (onProgress) =>
-      store.bill({
-        ...{ by, onProgress },
-        ...(conversations === null ? {} : { conversations }),
-        ...(since === undefined ? {} : { since }),
-        ...(prices === undefined ? {} : { prices }),
-        ...(priceAs === undefined ? {} : { priceAs }),
-      }),
+    yield await context.progress(
+      "events read",
+      (onProgress) =>
+        store.bill({
+          ...{ by, onProgress },
+          ...(conversations === null ? {} : { conversations }),
+          ...(since === undefined ? {} : { since }),
+          ...(prices === undefined ? {} : { prices }),
+          ...(priceAs === undefined ? {} : { priceAs }),
+        }),
+      catchUpAfterMs,
     );
   },
 
