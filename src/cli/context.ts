@@ -4,7 +4,7 @@ import { type EventStore, StoreNotFoundError } from "../log/ports/event-store.ts
 import { isPostgresAddress } from "../stores/postgres/address.ts";
 import type { TerminalStreams } from "./asking/terminal.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { createProgress, noProgress, type Progress } from "./progress.ts";
+import { createProgress, noProgress, type Progress, progressAfterMs } from "./progress.ts";
 import { type Cell, createStyle, type Style, shown, tableLines } from "./screen.ts";
 import { createSettings, type Settings } from "./settings.ts";
 
@@ -56,8 +56,12 @@ export type CliContext = Screen & {
   readonly drained: () => Promise<void>;
   /** Prints the single document of `--json`: `{"version": 1, "data": …}`. */
   readonly printJson: (data: unknown) => void;
-  /** Shows the progress of some work: a bar on stderr, after half a second, on a terminal only. */
-  readonly progress: <T>(label: string, work: (update: Progress["update"]) => Promise<T>) => Promise<T>;
+  /** Shows the progress of some work: a bar on stderr, after half a second or `afterMs`, on a terminal only. */
+  readonly progress: <T>(
+    label: string,
+    work: (update: Progress["update"]) => Promise<T>,
+    afterMs?: number,
+  ) => Promise<T>;
   /** Aborts at the first SIGINT or SIGTERM: a command that uses it ends by itself. The second signal kills the process. */
   readonly signal: AbortSignal;
 };
@@ -92,6 +96,8 @@ export type CliEnvironment = {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** A monotonic clock in milliseconds; that of the process by default. */
+  readonly now?: () => number;
   /** The current folder, from which the configuration is searched; that of the process by default. */
   readonly cwd?: () => string;
 };
@@ -188,10 +194,10 @@ export function createContext(
       write(`${JSON.stringify({ version: 1, data }, null, isTerminal ? 2 : undefined)}\n`);
     },
     note,
-    async progress(label, work) {
+    async progress(label, work, afterMs = progressAfterMs) {
+      const { now = () => performance.now() } = environment;
       const write = (text: string): void => void stderr.write(text);
-      const bar =
-        stderr.isTTY === true && !quiet ? createProgress({ label, write, now: () => performance.now() }) : noProgress;
+      const bar = stderr.isTTY === true && !quiet ? createProgress({ label, write, now, afterMs }) : noProgress;
       try {
         return await work(bar.update);
       } finally {

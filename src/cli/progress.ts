@@ -11,21 +11,25 @@ export type ProgressOptions = {
   readonly write: (text: string) => void;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
+  /** Work that is done sooner shows no bar; by default `progressAfterMs`. */
+  readonly afterMs?: number;
 };
 
 /** Shorter work shows no bar; a bar is redrawn at most every tenth of a second. */
 export const progressAfterMs = 500;
+/** For sums over all conversations: usually there are few new events to read, and a bar would only flash. */
+export const catchUpAfterMs = 1_000;
 const redrawMs = 100;
 
 export const noProgress: Progress = { update: () => undefined, end: () => undefined };
 
-export function createProgress({ label, write, now }: ProgressOptions): Progress {
+export function createProgress({ label, write, now, afterMs = progressAfterMs }: ProgressOptions): Progress {
   const began = now();
   let drawnAt: number | null = null;
   return {
     update(done, total) {
       const time = now();
-      if (time - began < progressAfterMs || (drawnAt !== null && time - drawnAt < redrawMs)) return;
+      if (time - began < afterMs || (drawnAt !== null && time - drawnAt < redrawMs)) return;
       drawnAt = time;
       write(`\r\u001b[K${line(label, done, total)}${timeLeft(time - began, done, total)}`);
     },

@@ -31,6 +31,8 @@ export type CacheReportOptions = {
   readonly prices: PriceFile | null;
   /** The caller's own rules of the cache. */
   readonly rules: Partial<CacheRules>;
+  /** Called with the number of events read, while the rows of other conversations read events that they have not seen. */
+  readonly onProgress?: (events: number) => void;
 };
 
 /**
@@ -47,13 +49,14 @@ export async function explainCache(
 ): Promise<RequestCache> {
   const prompt = trail.prompts.get(found.request.inferenceId);
   if (prompt === undefined) throw new Error("the trail does not have the request");
+  const { onProgress } = options;
   const outcome = await outcomeIn(log, prompt, skipped);
   const asked = { found, trail, prompt, outcome, other: null, ...options };
   const report = reportOn(asked);
   const own = report.foreseen === "first" ? whole(prompt, outcome, asked) : null;
   const bare = own === null ? null : whole(prompt, outcome, asked, { isBare: true });
   if (own === null || bare === null) return report;
-  const other = await otherPrefix(log, prompt, { own, bare });
+  const other = await otherPrefix(log, prompt, { own, bare, progress: onProgress === undefined ? {} : { onProgress } });
   const joined = other === null ? report : reportOn({ ...asked, other });
   // Its estimate of a short prefix says nothing about the whole prompt.
   return joined.cause === "below-minimum" ? report : joined;

@@ -3,12 +3,14 @@ import { TurnlogError } from "../base/turnlog-error.ts";
 import { requestOf } from "../engine/planning/recorded-request.ts";
 import type { EventLog } from "../log/codec/event-log.ts";
 import { recordedAt } from "../log/history/read-events.ts";
+import type { BillView } from "../projections/bill.ts";
 import { declaredAfter } from "../projections/billed-settings.ts";
 import { settingsValue } from "../projections/declared-settings.ts";
 import { joinUses } from "../projections/prefix-uses.ts";
 import { answerCounts } from "../providers/answer-counts.ts";
 import type { CachedRequest } from "../providers/caching/cache-verdict.ts";
 import { settingsPrefix } from "../providers/settings-prefix.ts";
+import type { CatchUpOptions, RowProjector } from "../read-models/row-projector.ts";
 import type { SentPrompt } from "./cache-trail.ts";
 import { caching } from "./read-models.ts";
 import type { RequestCache } from "./request-cache.ts";
@@ -28,7 +30,11 @@ export type OtherPrefix = {
 export async function otherPrefix(
   log: EventLog,
   { recorded, request, settings }: SentPrompt,
-  { own, bare }: { readonly own: CachedRequest; readonly bare: CachedRequest },
+  {
+    own,
+    bare,
+    progress,
+  }: { readonly own: CachedRequest; readonly bare: CachedRequest; readonly progress: CatchUpOptions },
 ): Promise<OtherPrefix | null> {
   const { encoder, scope, settingsDigest: digest, decision } = request;
   const declared = { digest, settings };
@@ -37,7 +43,7 @@ export async function otherPrefix(
   const model = textOrEmpty(settings["model"]);
   const { at, stream } = recorded;
   const key = settingsPrefix({ encoder, scope, model, at, settings: outlined, details: decision.details })?.key;
-  const use = key === undefined ? null : ((await usesOfOthers(log, stream))?.(key, own.at) ?? null);
+  const use = key === undefined ? null : ((await usesOfOthers(log, stream, progress))?.(key, own.at) ?? null);
   if (use === null) return null;
   const there = await recordedAt(log, use.of, use.revision);
   if (there === null) return null;
@@ -54,13 +60,14 @@ export async function otherPrefix(
   };
 }
 
-async function usesOfOthers({ store }: EventLog, own: string) {
+async function usesOfOthers({ store }: EventLog, own: string, progress: CatchUpOptions) {
   try {
-    return await withRows(store, caching, async (rows) => {
+    const read = async (rows: RowProjector<BillView>) => {
       const all = [];
       for await (const { key, view } of rows.readAll()) if (key !== own) all.push({ of: key, uses: view.uses });
       return joinUses(all);
-    });
+    };
+    return await withRows(store, caching, read, progress);
   } catch (error) {
     if (error instanceof TurnlogError && error.code === "access-denied") return null;
     throw error;

@@ -130,7 +130,8 @@ export class ReadableConversation {
    *     console.log(decision.strategy, brokenBy?.actor, cache.cause, cache.author);
    *
    * @param revision - By default the last request of all; a negative one counts from the end.
-   * @param options - `prices`, `priceAs`: a price file for what a cache miss cost; `cacheRules`: what you know of the provider's cache.
+   * @param options - `prices`, `priceAs`: a price file for what a cache miss cost; `cacheRules`: what you know of the provider's cache;
+   * `onProgress`: called while the rows of other conversations read new events.
    * @throws {TurnlogError} `request-not-found` if nothing was asked by then.
    * @throws {TurnlogError} `revision-not-found` if there is no such revision.
    * @throws {TurnlogError} `prices-unusable` if the price file cannot be used.
@@ -151,8 +152,9 @@ export class ReadableConversation {
     const { follow, trail } = cacheTrailReader();
     const place = await this.#placeOf(revision, true);
     const found = await findRequest(this.log, { ...place, follow });
-    const { cacheRules: rules = {} } = options;
-    return explainRequest(this.log, found, { trail: trail(), skipped: place.skipped, prices, rules });
+    const { cacheRules: rules = {}, onProgress } = options;
+    const progress = onProgress === undefined ? {} : { onProgress };
+    return explainRequest(this.log, found, { trail: trail(), skipped: place.skipped, prices, rules, ...progress });
   }
 
   /**

@@ -9,6 +9,8 @@ export type OwnCacheRules = Partial<Omit<CacheRules, "source">>;
 export type WhyOptions = PriceOptions & {
   /** Rules of the provider's prompt cache, such as its minimum or its lifetimes; by default what its vendor says of the model. */
   readonly cacheRules?: OwnCacheRules;
+  /** Called with the number of events read, while the rows of other conversations read events that they have not seen. */
+  readonly onProgress?: (events: number) => void;
 };
 
 const numberOrNull = (what: string, given: unknown): number | null => {
@@ -37,7 +39,7 @@ const rules: OptionTable<OwnCacheRules> = {
 const ownCacheRules = optionsOf<OwnCacheRules>(rules);
 
 export const whyOptions = optionsOf<WhyOptions>({
-  ...priceOptions,
+  ...{ ...priceOptions, onProgress: anything },
   cacheRules(what, given) {
     ownCacheRules.check("cacheRules", given, `${what}.`);
     return anything(what, given);

@@ -91,7 +91,7 @@ export function billOf(reader: CountsReader, detail: BillDetail = {}): Projectio
   const apply = applying(reader, detail);
   return {
     name: detail.misses === undefined ? "bill" : "cache",
-    version: detail.misses === undefined ? 1 : 2,
+    version: detail.misses === undefined ? 1 : 3,
     lineage: "own",
     key: byStream,
     initial: () => ({ cells: [], open: [], settings: [], labels: {}, cause: null, skipped: 0 }),

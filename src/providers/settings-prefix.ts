@@ -1,8 +1,8 @@
-import { isJsonList, type JsonObject } from "../base/json.ts";
+import { isJsonList, type JsonObject, type JsonValue } from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
 import { isErasedOutline, outlined, outlinedBytes } from "../projections/billed-settings.ts";
 import type { PrefixReader } from "../projections/misses.ts";
-import { cacheRules } from "./caching/cache-rules.ts";
+import { type CacheRules, cacheRules } from "./caching/cache-rules.ts";
 import { cacheWire } from "./caching/cache-wire.ts";
 import { codecs } from "./codecs.ts";
 
@@ -16,7 +16,10 @@ export const settingsPrefix: PrefixReader = ({ encoder, scope, model, at, settin
   if (wire === undefined || isErasedOutline(settings)) return null;
   const bytes = outlinedBytes(settings, "instructions") + outlinedBytes(settings, "tools");
   const { boundaries } = cacheRules(family, { model, at });
-  const isCached = boundaries === "every-unit" || (boundaries === "breakpoints" && isMarked(details));
+  const isCached =
+    boundaries === "every-unit" ||
+    isMarked(details, boundaries) ||
+    (wire.system === null && endsAtMark(settings, details));
   if (bytes === 0 || !isCached) return null;
   const paths = [...wire.separatedBy, ...[...wire.reach].flatMap(([path, part]) => (part === "block" ? [] : [path]))];
   const names = new Set([...paths.map((path) => path.split(".", 1).join("")), "tools", "instructions", "cache"]);
@@ -24,8 +27,12 @@ export const settingsPrefix: PrefixReader = ({ encoder, scope, model, at, settin
   return { key: sha256Hex(JSON.stringify([scope, encoder, read])).slice(0, 16), bytes };
 };
 
-/** Whether a breakpoint is behind the tools and the instructions. */
-function isMarked(details: JsonObject | undefined): boolean {
-  const ends = details?.["cache"];
-  return isJsonList(ends) && ends.includes(0);
-}
+/** Whether a breakpoint of Anthropic's is behind the tools and the instructions. */
+const isMarked = (details: JsonObject | undefined, boundaries: CacheRules["boundaries"]): boolean =>
+  boundaries === "breakpoints" && hasStart(details?.["cache"]);
+
+/** Whether the instructions, which are a message, have a breakpoint. */
+const endsAtMark = (settings: JsonObject, details: JsonObject | undefined): boolean =>
+  outlinedBytes(settings, "instructions") > 0 && hasStart(details?.["breakpoints"]);
+
+const hasStart = (ends: JsonValue | undefined): boolean => isJsonList(ends) && ends.includes(0);

@@ -22,6 +22,7 @@ const goldenSchema = z.strictObject({
     stream: z.boolean(),
     /** Of a frame, what it says of its lane; absent, it is a body. */
     lane: objectSchema.exactOptional(),
+    details: objectSchema.exactOptional(),
   }),
   body: z.string(),
 });
@@ -78,8 +79,8 @@ const goldens = allGoldens.filter(([folder]) => !ofOwnBlocks(folder) && !ofRecor
 const recordedGoldens = allGoldens.filter(([folder]) => ofRecordedBlocks(folder));
 const blocksGoldens = allGoldens.filter(([folder]) => ofOwnBlocks(folder));
 
-/** The others write blocks only. */
-const ofItems = goldens.filter(([folder]) => bodyEncoders.has(folder));
+/** The others write blocks only, and breakpoints are set where blocks are written. */
+const ofItems = goldens.filter(([folder, file]) => bodyEncoders.has(folder) && file !== "breakpoints.json");
 
 describe("every released encoder", () => {
   test.each(ofItems)("still writes the bytes of %s/%s", (folder, file) => {
@@ -93,10 +94,10 @@ describe("every released encoder", () => {
     const codec = codecs.get(folder.replace(/-(\d+)$/, "/$1"));
     const { parts, body } = readGolden(folder, file);
     const input = parts.input.map((item) => ({ block: responsesCodec.decodeItem(item, wire), withId: true }));
-    const { settings, previousResponseId, stream, lane } = parts;
+    const { settings, previousResponseId, stream, lane, details = lane } = parts;
     const anchor = previousResponseId === null ? null : { kind: "response", id: previousResponseId };
     const transport = lane !== undefined ? "websocket" : stream ? "sse" : "json";
-    expect(codec?.encodeRequest({ settings, input, anchor, transport, details: lane })).toBe(body);
+    expect(codec?.encodeRequest({ settings, input, anchor, transport, details })).toBe(body);
   });
 
   test.each(blocksGoldens)("still writes the bytes of %s/%s for its blocks", (folder, file) => {

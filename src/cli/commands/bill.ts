@@ -8,6 +8,7 @@ import { notLookedAtWords } from "../../wording/describe-cache.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import { findConversation } from "../find.ts";
 import { checkedPrices, notPricedWords } from "../price-files.ts";
+import { catchUpAfterMs } from "../progress.ts";
 import type { Cell } from "../screen.ts";
 
 type Options = {
@@ -29,14 +30,17 @@ export const bill = commandCode({
     const { prices, priceAs } = checkedPrices(context.settings.prices(options));
     await using store = await context.openStore("read");
     const conversations = await namedIn(store, names);
-    yield await context.progress("events read", (onProgress) =>
-      store.bill({
-        ...{ by, onProgress },
-        ...(conversations === null ? {} : { conversations }),
-        ...(since === undefined ? {} : { since }),
-        ...(prices === undefined ? {} : { prices }),
-        ...(priceAs === undefined ? {} : { priceAs }),
-      }),
+    yield await context.progress(
+      "events read",
+      (onProgress) =>
+        store.bill({
+          ...{ by, onProgress },
+          ...(conversations === null ? {} : { conversations }),
+          ...(since === undefined ? {} : { since }),
+          ...(prices === undefined ? {} : { prices }),
+          ...(priceAs === undefined ? {} : { priceAs }),
+        }),
+      catchUpAfterMs,
     );
   },
 

@@ -7,6 +7,7 @@ import { type CommandInput, commandCode } from "../command.ts";
 import { UsageError } from "../exit-codes.ts";
 import { findConversations } from "../find.ts";
 import { checkedPrices } from "../price-files.ts";
+import { catchUpAfterMs } from "../progress.ts";
 
 type Options = {
   readonly all?: boolean;
@@ -26,8 +27,10 @@ export const cache = commandCode({
     if (all === names.length > 0) throw new UsageError("expected conversations, or --all for those of the whole store");
     await using store = await context.openStore("read");
     const conversations = all ? {} : { conversations: await findConversations(store, names) };
-    yield await context.progress("events read", (onProgress) =>
-      store.cache({ ...options, ...conversations, onProgress }),
+    yield await context.progress(
+      "events read",
+      (onProgress) => store.cache({ ...options, ...conversations, onProgress }),
+      catchUpAfterMs,
     );
   },
 

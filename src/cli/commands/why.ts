@@ -16,6 +16,7 @@ import { type CommandInput, commandCode } from "../command.ts";
 import type { Screen } from "../context.ts";
 import { findRecordedRequest } from "../find.ts";
 import { pricesIn } from "../price-files.ts";
+import { catchUpAfterMs } from "../progress.ts";
 import { printReasoning } from "../reasoning-lines.ts";
 import { dateAndTime } from "../shown-time.ts";
 import { codecsOf } from "../stack-file.ts";
@@ -39,7 +40,12 @@ export const why = commandCode({
     const found = await findRecordedRequest(store, place, { codecs, orBefore: true, follow });
     const { conversation, request, skipped } = found;
     const about = { trail: trail(), skipped, prices, rules: {} };
-    const explained = whyDocumentOf(conversation, await explainRequest(store.log, request, about));
+    const explanation = await context.progress(
+      "events read",
+      (onProgress) => explainRequest(store.log, request, { ...about, onProgress }),
+      catchUpAfterMs,
+    );
+    const explained = whyDocumentOf(conversation, explanation);
     if (options.reasoning !== true) yield explained;
     else yield { ...explained, reasoning: await reasoningDocumentOf(store, request) };
   },

@@ -34,7 +34,10 @@ export function codecDetails(request: Planned, { anchor, sendFrom, repairs }: De
     ...{ settings, anchor, capabilities, newest: newestOf(request) },
     blocks: sentUpTo(turn.length),
     said: saidLast(request, repairs),
-    sentBefore: readBefore(request, sendFrom).map(sentUpTo),
+    // Compares settings, so it is computed only for a codec that asks.
+    get sentBefore() {
+      return readBefore(request, sendFrom).map(sentUpTo);
+    },
   });
 }
 

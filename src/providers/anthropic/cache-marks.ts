@@ -12,12 +12,12 @@ const maxMarks = 4;
  * there, but searches only 20 blocks of content back from a breakpoint, which one answer with its results may exceed.
  */
 export function cacheDetails(planned: PlannedParts): JsonObject | undefined {
-  const { settings, capabilities, anchor, blocks, sentBefore } = planned;
+  const { settings, capabilities, anchor, blocks } = planned;
   const isThread = asksForThreads(settings);
   if (!marksCache(settings) || (isThread && capabilities[marksOnThreads] !== true)) return undefined;
   // A thread that is continued has the tools and the system prompt already.
   const start = anchor === null && hasPrefix(settings) ? [0] : [];
-  const ends = [...new Set([blocks, ...sentBefore])].filter((end) => end > 0);
+  const ends = [...new Set([blocks, ...planned.sentBefore])].filter((end) => end > 0);
   return { cache: [...ends.slice(0, maxMarks - start.length - (isThread ? reservedMarks : 0)), ...start] };
 }
 

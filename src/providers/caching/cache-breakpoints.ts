@@ -14,15 +14,16 @@ const setsBreakpoints = (settings: Settings): boolean => (settings[breakpointsSe
 const maxWrites = 4;
 
 /**
- * The breakpoints of a request, each as the number of input blocks before it; 0 is after the system and developer messages at the
- * beginning. One is at the end, others are where earlier requests ended.
+ * The breakpoints of a request, each as the number of input blocks before it; 0 is after the instructions if they are a
+ * message, otherwise after the system and developer messages at the beginning. One is at the end, others are where earlier requests ended.
  */
-export function breakpointDetails({ settings, capabilities, anchor, blocks, sentBefore }: PlannedParts): JsonObject {
+export function breakpointDetails(planned: PlannedParts): JsonObject {
+  const { settings, capabilities, anchor, blocks } = planned;
   if (!setsBreakpoints(settings) || capabilities["cacheBreakpoints"] !== true) return {};
   const start = anchor === null ? [0] : [];
   const isExplicit = objectOf(settings["prompt_cache_options"])["mode"] === "explicit";
   const most = maxWrites - (isExplicit ? 0 : 1) - start.length;
-  const ends = [...new Set([blocks, ...sentBefore])].filter((end) => end > 0);
+  const ends = [...new Set([blocks, ...planned.sentBefore])].filter((end) => end > 0);
   return { breakpoints: [...ends.slice(0, most), ...start] };
 }
 
@@ -31,6 +32,8 @@ export type BreakpointForm = {
   readonly member: string;
   readonly mark: JsonObject;
   readonly parts: ReadonlySet<JsonValue>;
+  /** The member of another vendor's breakpoints, left out with those of its own; absent: they are sent as they came. */
+  readonly foreign?: string;
   /** The type of the part that a content becomes which is one text; absent: such a content gets no breakpoint. */
   readonly textAs?: string;
 };
@@ -51,7 +54,8 @@ export function markedMessages(
   if (!isJsonList(places)) return sent.map(({ message }) => message);
   const bare = sent.map(({ message }) => unmarked(message, form));
   const said = bare.findIndex(({ role }) => role !== "system" && role !== "developer");
-  const leading = said < 0 ? bare.length : said;
+  const ofSettings = sent.findIndex(({ end }) => end > 0);
+  const leading = ofSettings > 0 ? ofSettings : said < 0 ? bare.length : said;
   const isBefore = (at: number, place: JsonValue | undefined): boolean =>
     place === 0 ? at < leading : typeof place === "number" && (sent[at]?.end ?? 0) <= place;
   const marked = new Set(
@@ -92,10 +96,10 @@ function withMark(message: JsonObject, mark: JsonObject, { member, textAs }: Bre
   return { ...message, content: [...content.slice(0, -1), { ...objectOf(content.at(-1)), [member]: mark }] };
 }
 
-function unmarked(message: JsonObject, { member }: BreakpointForm): JsonObject {
+function unmarked(message: JsonObject, { member, foreign }: BreakpointForm): JsonObject {
   const { content } = message;
-  if (!isJsonList(content) || !content.some((part) => isJsonObject(part) && Object.hasOwn(part, member)))
-    return message;
-  const members = new Set([member]);
+  const members = new Set(foreign === undefined ? [member] : [member, foreign]);
+  const isMarked = (part: JsonValue): boolean => Object.keys(objectOf(part)).some((name) => members.has(name));
+  if (!isJsonList(content) || !content.some(isMarked)) return message;
   return { ...message, content: content.map((part) => (isJsonObject(part) ? omitMembers(part, members) : part)) };
 }

@@ -18,11 +18,13 @@ import { type ChatDialect, type ChatDialectName, chatDialectNames, chatDialects 
  */
 const forms: Readonly<Record<NonNullable<ChatDialect["breakpoints"]>, BreakpointForm>> = {
   prompt_cache_breakpoint: {
-    ...{ member: "prompt_cache_breakpoint", mark: { mode: "explicit" }, textAs: "text" },
+    ...{ member: "prompt_cache_breakpoint", mark: { mode: "explicit" }, foreign: "cache_control" },
+    textAs: "text",
     parts: new Set(["text", "image_url", "file", "input_audio"]),
   },
   cache_control: {
-    ...{ member: "cache_control", mark: { type: "ephemeral" }, textAs: "text" },
+    ...{ member: "cache_control", mark: { type: "ephemeral" }, foreign: "prompt_cache_breakpoint" },
+    textAs: "text",
     parts: new Set(["text"]),
   },
 };

@@ -44,7 +44,7 @@ export type ChatSettings = {
   readonly instructions?: string | undefined;
   /**
    * Has turnlog set explicit breakpoints for the prompt cache: on the last message of the request, where earlier requests ended, and
-   * after the system messages at the beginning. `ttl` is the lifetime of their entries. Dialect `openai`: for GPT-5.6 and later
+   * after the instructions, or the system messages at the beginning. `ttl` is the lifetime of their entries. Dialect `openai`: for GPT-5.6 and later
    * (`30m`, `12h`). Dialect `openrouter`: for models whose vendors cache at breakpoints, such as Anthropic's (`5m`, `1h`). Off by
    * default.
    */

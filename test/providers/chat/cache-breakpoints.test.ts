@@ -42,14 +42,15 @@ async function world({ asked, facts }: Wire, options: ReferenceServerOptions = {
     said: readonly string[],
     more: Asked = {},
     tools: Parameters<typeof workshop.engine>[0]["tools"] = [],
+    conversation = workshop.conversation,
   ) => {
     const provider = chatCompletions({
       ...{ model: "none", apiKey: "none", baseURL: server.baseUrl, transport: "json", instructions: long("Be brief.") },
       ...{ ...asked, ...more },
     });
     workshop.clock.now += 1_000;
-    for (const each of said) await workshop.conversation.append(long(each));
-    await workshop.conversation.run(workshop.engine({ provider, tools }));
+    for (const each of said) await conversation.append(long(each));
+    await conversation.run(workshop.engine({ provider, tools }));
   };
   const verdicts = () => server.requests.flatMap(({ cache }) => cache ?? []);
   const marks = () => server.requests.map(({ body }) => markedIn(isJsonObject(body) ? body : {}));
@@ -161,6 +162,31 @@ test.each([
   },
 );
 
+test.each(["openai", "openrouter"] as const)(
+  "%s: conversations share the instructions, which have a breakpoint, and why finds the other's use of them",
+  async (name) => {
+    const shared = async (more: Asked) => {
+      const facts = { ...wires[name].facts, lookback: 20 };
+      await using here = await world({ ...wires[name], facts });
+      here.clock.now = Date.UTC(2026, 10, 1);
+      const instructions = "word ".repeat(2_000);
+      await here.ask(["one"], { instructions, ...more });
+      const other = here.store.conversation("cnv_another");
+      await other.append(long("two"));
+      await here.ask([], { instructions, ...more }, [], other);
+      const { cause, foreseenRead, against } = (await other.why()).cache;
+      return { cause, foreseenRead, against, server: here.verdicts()[1] };
+    };
+    const withMarks = await shared({ cacheBreakpoints: true });
+    expect(withMarks).toMatchObject({ cause: "read", against: { stream: "conversation-cnv_workshop" } });
+    const read = withMarks.server?.tokens.read ?? 0;
+    expect(read).toBeGreaterThan(2_000);
+    expect(Math.abs((withMarks.foreseenRead?.tokens ?? 0) - read)).toBeLessThan(read * 0.15);
+    // Without them, no entry ends there.
+    expect((await shared({})).cause).toBe("first");
+  },
+);
+
 test("openrouter: a breakpoint that the caller has OpenRouter place is known to why", async () => {
   await using here = await world({ ...wires.openrouter, facts: { ...wires.openrouter.facts, lookback: 20 } });
   for (const said of ["one", "two"]) await here.ask([said], { extraBody: { cache_control: { type: "ephemeral" } } });
@@ -173,9 +199,10 @@ const encoded = (
   dialect: "openai" | "openrouter",
   blocks: readonly Block[],
   breakpoints: readonly number[],
+  more: JsonObject = {},
 ): readonly JsonObject[] => {
   const input = blocks.map((block) => ({ block, withId: false }));
-  const settings = { model: "m", cacheBreakpoints: true };
+  const settings = { model: "m", cacheBreakpoints: true, ...more };
   const body = chatCodecs[dialect].encodeRequest({
     ...{ settings, input, anchor: null, transport: "json", details: { breakpoints } },
   });
@@ -197,6 +224,8 @@ test("breakpoints are on the last part of messages that are not the model's, and
   const blocks = [system("Be kind.", "developer"), system("Be brief."), own, ...called, user("And?")];
   // The calls are in one message with the text before them.
   const places = (...breakpoints: readonly number[]) => markedIn({ messages: encoded("openai", blocks, breakpoints) });
+  const settings = { model: "m", instructions: "Be quick." };
+  expect(markedIn({ messages: encoded("openai", blocks, [0], settings) })).toEqual([0]);
   expect([places(9, 0), places(8), places(7), places(6), places(3), places(0)]).toEqual([
     [1, 6],
     [5],

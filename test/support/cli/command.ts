@@ -12,11 +12,14 @@ export async function turnlogHere(
   {
     cwd,
     terminal,
+    errors,
     env = {},
     stdin = "",
   }: {
     readonly cwd: string;
     readonly terminal?: { readonly columns: number };
+    /** Makes stderr a terminal, and sets the clock of its progress bars. */
+    readonly errors?: { readonly now: () => number };
     readonly env?: Readonly<Record<string, string>>;
     readonly stdin?: string | Uint8Array;
   },
@@ -28,7 +31,8 @@ export async function turnlogHere(
       yield Buffer.from(stdin);
     })(),
     stdout: { write: (text) => out.push(text), ...screen },
-    stderr: { write: (text) => err.push(text) },
+    stderr: { write: (text) => err.push(text), ...(errors === undefined ? {} : { isTTY: true }) },
+    ...errors,
     env: { TURNLOG_STORE: `sqlite:${join(cwd, "turnlog.db")}`, ...env },
     cwd: () => cwd,
   });
