@@ -134,7 +134,7 @@ export default {
       severity: "error",
       from: {
         path: "^test/.*\\.test\\.ts$",
-        pathNot: "^test/(docs|package)/|\\.(process|planted|browser)\\.test\\.ts$",
+        pathNot: "^test/(docs|package)/|\\.(process|slow|planted|browser)\\.test\\.ts$",
       },
       to: { path: "^test/support/process\\.ts$", reachable: true },
     },

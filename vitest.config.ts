@@ -5,12 +5,15 @@ import SlowestFirst from "./test/support/slowest-first.ts";
 import { browserPath } from "./test/support/studio/browser-path.ts";
 
 const processes = "test/**/*.process.test.ts";
-const packages = "test/{docs,package}/**/*.test.ts";
+/** What the README and the documents say, which is tried on a build. */
+const documents = "test/docs/**/*.test.ts";
+/** What takes long, and of which a short form is elsewhere: `npm run test:slow`. */
+const slow = ["test/package/**/*.test.ts", "test/**/*.slow.test.ts"];
 const browsers = "test/{studio,web}/**/*.browser.test.ts";
 const withoutBrowser = "test/studio/**/*.no-browser.test.ts";
 const planted = "test/**/*.planted.test.ts";
 /** What takes long and starts no process: `npm run test:quick` does without. */
-const slow = [
+const notQuick = [
   "test/{coherence,faults,rehearsal,replay}/**",
   "test/stores/eventstoredb/**",
   "test/{cli/eventstoredb*,engine/run/append-plan,stores/sqlite/damaged-log,cli/same-digests,providers/every-provider,providers/claude-cli/claude-cli,providers/responses/background}.test.ts",
@@ -35,8 +38,8 @@ export default defineConfig(({ mode }) => ({
     hookTimeout: 120_000,
     // The files of a worker share what they import: no test leaves anything behind that another one would meet.
     isolate: false,
-    // Two more than there are cores, because many tests wait for disks, processes and silence.
-    maxWorkers: availableParallelism() + 2,
+    // One more than there are cores: many tests wait for disks, processes and silence, but each worker compiles what it imports by itself.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowestFirst },
     reporters: ["default", "./test/support/closing-line.ts"],
     coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
@@ -46,20 +49,24 @@ export default defineConfig(({ mode }) => ({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [processes, packages, planted, browsers, withoutBrowser, ...(mode === "quick" ? slow : [])],
+          exclude: [
+            ...[processes, documents, ...slow, planted, browsers, withoutBrowser],
+            ...(mode === "quick" ? notQuick : []),
+          ],
         },
       },
-      // Tests that start processes, and kill them.
+      // Tests that start processes, and kill them; the documents, whose programs import what was built.
       {
         extends: true,
-        test: { name: "process", include: [processes], globalSetup: "./test/support/build-programs.ts" },
+        test: { name: "process", include: [processes, documents], globalSetup: "./test/support/build-programs.ts" },
       },
-      // The repository as others get it: the tarball, its commands on an old Node, the README, the compose file.
+      // Suites that take long, among them the repository as others get it: the tarball, its commands on an old Node, the examples, the
+      // checks. `npm test` leaves this project out, and `.ci/run` runs it.
       {
         extends: true,
         test: {
-          name: "package",
-          include: [packages],
+          name: "slow",
+          include: slow,
           globalSetup: ["./test/support/build-programs.ts", "./test/support/package/build-package.ts"],
         },
       },

@@ -50,11 +50,13 @@ test("keeps its store where TURNLOG_STORE says, unless --store says otherwise", 
   const env = { TURNLOG_STORE: "sqlite:one.db" };
   const { stdout } = await turnlog(["demo", "-q"], { cwd, env });
   expect(stdout).not.toContain("--store");
-  const other = await turnlog(["demo", "-q", "--store", "sqlite:two.db"], { cwd, env });
-  expect(other.stdout).toContain("--store sqlite:two.db");
-  const spaced = await turnlog(["demo", "-q", "--store", "sqlite:my log.db?deadlineMs=4000"], { cwd, env });
-  expect(spaced.stdout).toContain(" --store 'sqlite:my log.db?deadlineMs=4000'\n");
-  expect(["one.db", "two.db", "turnlog.db"].map((name) => existsSync(file(name)))).toEqual([true, true, false]);
+  const other = `sqlite:${file("two.db")}`;
+  expect((await turnlogHere(["demo", "-q", "--store", other], { cwd, env })).stdout).toContain(`--store ${other}`);
+  const spaced = `sqlite:${file("my log.db")}?deadlineMs=4000`;
+  const quoted = await turnlogHere(["demo", "-q", "--store", spaced], { cwd, env });
+  expect(quoted.stdout).toContain(` --store '${spaced}'\n`);
+  const names = ["one.db", "two.db", "my log.db", "turnlog.db"];
+  expect(names.map((name) => existsSync(file(name)))).toEqual([true, true, true, false]);
 });
 
 test("names the next commands as npm runs them where npm started it", async () => {
@@ -66,7 +68,7 @@ test("names the next commands as npm runs them where npm started it", async () =
 test("request gives every body byte for byte as the server received it", async () => {
   const { path: cwd } = temporaryFolder();
   await using server = await startReferenceServer({ answer: answerAsTravelAgent });
-  const outcome = await turnlog(["demo", "--json", "--server", server.url], { cwd });
+  const outcome = await turnlogHere(["demo", "--json", "--server", server.url], { cwd });
   expect(outcome).toMatchObject({ code: 0, stderr: "" });
   const requests = z.looseObject({ data: z.looseObject({ requests: z.array(z.looseObject({ revision: z.int() })) }) });
   const revisions = requests.parse(documentOf(outcome)).data.requests.map(({ revision }) => revision);

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { all, appendPrepared, headAfter, prepared } from "../../src/contracts/prepared.ts";
 import { StoreUnavailableError } from "../../src/log/ports/event-store.ts";
 import { isLong, isRound, partOf } from "../support/cases.ts";
-import { type Fault, startEventStoreDbCluster } from "../support/eventstoredb/server.ts";
+import { type EventStoreDbServer, type Fault, startEventStoreDbCluster } from "../support/eventstoredb/server.ts";
 import { foreignEvents, playThrough, sharedStream } from "../support/faults/eventstoredb-script.ts";
 import { opened, startServer, withSetting } from "../support/stores/eventstoredb-opened.ts";
 
@@ -12,11 +12,14 @@ const quick = "deadlineMs=8000&turnlogCommitTimeout=320&turnlogReadTimeout=320";
 /** Where there is little time, so many runs of the tests play the script with a fault at every call. */
 const runs = isRound ? 6 : 12;
 
+/** `npm test` begins with the third call: the first reads have nothing to lose after an event. */
+const first = 1 + ((partOf(runs) + 2) % runs);
+
 /** Plays the script once for every call of the fault's kind, which the fault strikes, or for some of them; answers how often it did. */
 async function playWithFault(fault: Fault): Promise<number> {
   const calls = await countCalls(fault);
   let strikes = 0;
-  for (let nth = isLong ? 1 : 1 + partOf(runs); nth <= calls; nth += isLong ? 1 : runs) {
+  for (let nth = isLong ? 1 : first; nth <= calls; nth += isLong ? 1 : runs) {
     const server = await startServer();
     const injected = server.inject({ ...fault, nth });
     await playThrough({ server, url: withSetting(server.connectionString, quick) });
@@ -26,12 +29,19 @@ async function playWithFault(fault: Fault): Promise<number> {
   return strikes;
 }
 
-const atLeast = (strikes: number): number => (isLong ? strikes : Math.floor(strikes / runs));
+/** There are three calls of every kind, so that what \`npm test\` plays strikes one. */
+const atLeast = (strikes: number): number =>
+  isLong ? strikes : Math.max(first === 3 ? 1 : 0, Math.floor(strikes / runs));
 
+/** The calls of the script without a fault, which is played once and not for each kind of call. */
+let undisturbed: ReturnType<EventStoreDbServer["seenCalls"]> | undefined;
 async function countCalls({ on, stream = "" }: Fault): Promise<number> {
-  const server = await startServer();
-  await playThrough({ server, url: server.connectionString });
-  return server.seenCalls().filter((call) => call.operation === on && call.stream.startsWith(stream)).length;
+  if (undisturbed === undefined) {
+    const server = await startServer();
+    await playThrough({ server, url: server.connectionString });
+    undisturbed = server.seenCalls();
+  }
+  return undisturbed.filter((call) => call.operation === on && call.stream.startsWith(stream)).length;
 }
 
 const conversation = { stream: "conversation-" };

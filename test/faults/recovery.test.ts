@@ -160,8 +160,8 @@ function chosen(stops: readonly string[], seed: number, met: Set<string>): reado
   });
 }
 
-/** Where there is the least time: one that chains, one that sends everything, one that is continued once, one with sessions, and several. */
-const few: ReadonlySet<ThinkingName> = new Set(["responses", "chat", "anthropic-threads", "claude-cli", "routed"]);
+/** Where there is the least time: one that chains, one with sessions, and several of which most send everything. */
+const few: ReadonlySet<ThinkingName> = new Set(["responses", "claude-cli", "routed"]);
 const played = byThinking(stacks).filter(([name]) => isLong || isRound || few.has(name));
 
 test.each(played)(

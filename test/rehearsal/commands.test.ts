@@ -191,7 +191,7 @@ test.each(["sse", "json"])(
       "--edit-rate",
       "0.2",
       "--limit",
-      isLong ? "100" : "10",
+      isLong ? "100" : "4",
     ];
     const ended = await turnlog("rehearse", "--generate", "a", ...options, "--json");
     expect(ended).toMatchObject({ code: 0, stderr: "" });

@@ -11,7 +11,7 @@ const slow = [
   "rehearsal/rehearse",
   "coherence/coherence",
   "rehearsal/providers",
-  "live/other-process.process",
+  "live/other-process.slow",
 ];
 
 /** A worker serves the files of one project and then ends, so the projects come one after another: `unit`, the longest, last. */

@@ -41,15 +41,17 @@ const listed: readonly Kind[] = [
   ...runningServers.map(() => ["the server of TURNLOG_TEST_ESDB", {}, 5] as const),
 ];
 
-/** Further worlds of `npm test`, which are unlike the others: a server that is continued once, and a model that is a process. */
-const unlike: ReadonlySet<string> = new Set(["sqlite, in message threads", "sqlite, by the Claude CLI"]);
+/** Further worlds of `npm test`: a log on a server, a connection that stays, a model that is continued once, and one that is a process. */
+const further: ReadonlySet<string> = new Set([
+  ...["eventstoredb", "sqlite, over WebSocket", "sqlite, in message threads", "sqlite, by the Claude CLI"],
+]);
 
-/** `npm test` plays each kind of stop on the first, and a few on those of the others that a round plays many of, or that are unlike them. */
+/** `npm test` plays each kind of stop on the first, and a few on the further ones; a round plays many, on all. */
 const kinds: readonly Kind[] =
   isLong || isRound
     ? listed
     : listed
-        .filter(([name, , everyNth]) => everyNth < few || unlike.has(name))
+        .filter(([name, , everyNth]) => everyNth === ofEachKind || further.has(name))
         .map(([name, served, everyNth]) => [name, served, everyNth === ofEachKind ? everyNth : few]);
 
 type Group = { readonly names: string; readonly kinds: readonly Kind[]; readonly everyNth: number };

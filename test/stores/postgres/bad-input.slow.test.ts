@@ -9,7 +9,6 @@ import {
   StoreUnavailableError,
 } from "../../../src/log/ports/event-store.ts";
 import { initPostgresStore } from "../../../src/stores/postgres/setup.ts";
-import { isLong, isRound } from "../../support/cases.ts";
 import { outputOf } from "../../support/process.ts";
 import { hasPgbouncer, startPgbouncer } from "../../support/stores/pgbouncer.ts";
 import {
@@ -270,23 +269,22 @@ function withServer(): void {
   );
 
   // It waits for five seconds.
-  if (isRound || isLong)
-    test("a lock that is held for longer than an append waits ends one try, not the append", async () => {
-      const url = await emptyStore();
-      const store = await opened(url);
-      const lock = await lockTable(server.url("postgres"), `${schemaOf(url)}.streams`);
-      const written = store.append(prepared());
-      const waits = `SELECT count(*)::int AS waits FROM pg_stat_activity WHERE application_name = 'turnlog' AND query_start > `;
-      const [{ now } = { now: null }] = await sql(url, "SELECT now()::text AS now");
-      // The second try began.
-      await expect
-        .poll(async () => (await sql(url, `${waits}'${String(now)}'::timestamptz + interval '5 s'`))[0], {
-          timeout: 20_000,
-        })
-        .toEqual({ waits: 1 });
-      await lock.release();
-      expect(await written).toMatchObject({ status: "appended" });
-    });
+  test("a lock that is held for longer than an append waits ends one try, not the append", async () => {
+    const url = await emptyStore();
+    const store = await opened(url);
+    const lock = await lockTable(server.url("postgres"), `${schemaOf(url)}.streams`);
+    const written = store.append(prepared());
+    const waits = `SELECT count(*)::int AS waits FROM pg_stat_activity WHERE application_name = 'turnlog' AND query_start > `;
+    const [{ now } = { now: null }] = await sql(url, "SELECT now()::text AS now");
+    // The second try began.
+    await expect
+      .poll(async () => (await sql(url, `${waits}'${String(now)}'::timestamptz + interval '5 s'`))[0], {
+        timeout: 20_000,
+      })
+      .toEqual({ waits: 1 });
+    await lock.release();
+    expect(await written).toMatchObject({ status: "appended" });
+  });
 }
 
 if (hasPostgres) describe("a server of Postgres", withServer);

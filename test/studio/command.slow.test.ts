@@ -77,26 +77,6 @@ test("studio --write answers what waits under the name of --as, and a bundle is 
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("import it into a store") as string });
 });
 
-test.each([
-  [["nothing.bundle"], 2],
-  [["sqlite:none.db"], 3],
-  [["--host", "0.0.0.0"], 2],
-  [["--prices", "none.json", "--port", "70000"], 2],
-  [["--prices", "none.json"], 3],
-  [["--write"], 2],
-  [["--write", "--stack", "none.ts", "--as", "ann"], 3],
-  [["--as", "ann"], 2],
-  [["--report", "none.jsonl"], 3],
-  [["--report", "turnlog.db"], 2],
-  [["--with", "none.ts"], 3],
-  [["--wirte"], 2],
-])("studio %j exits with %i and one sentence", async (words, code) => {
-  const { path: cwd } = demoStore();
-  const outcome = await turnlog(["studio", ...words, "--no-open"], { cwd });
-  expect(outcome.code).toBe(code);
-  expect(outcome.stderr.trim().split("\n")).toHaveLength(1);
-});
-
 test("a port that is taken exits 6 where it was asked for, and else the next one is taken", async () => {
   const { path: cwd } = demoStore();
   const server = createServer();
