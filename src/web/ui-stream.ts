@@ -8,10 +8,16 @@ import type { UiAnswer, UiPart, UiStep } from "./ui-steps.ts";
 export class UiStream {
   #hasStarted = false;
   #sent: UiStep[];
+  #takenBack = "";
 
   /** @param known - The steps that the page shows already, when it waits for the rest of an answer. */
   constructor(known: readonly UiStep[] = []) {
     this.#sent = [...known];
+  }
+
+  /** The text of the last step, if it was taken back and nothing has come in its place. */
+  get takenBack(): string {
+    return this.#takenBack;
   }
 
   /**
@@ -32,6 +38,9 @@ export class UiStream {
       else this.#sent[index] = step;
       if (rest !== null) chunks.push(...rest);
       else if (index === newest) chunks.push({ type: "reset-step" }, ...wholeStep(step, index));
+      if (index !== newest) continue;
+      if (step.length > 0) this.#takenBack = "";
+      else if (sent.length > 0) this.#takenBack = sent.map((part) => (part.kind === "text" ? part.text : "")).join("");
     }
     for (const [index, step] of steps.entries()) {
       if (index <= newest) continue;
