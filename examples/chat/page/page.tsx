@@ -20,6 +20,12 @@ const answersAllQuestions = ({ messages }: { readonly messages: UIMessage[] }): 
     messages: messages.slice(0, messages.findLastIndex(({ role }) => role === "assistant") + 1),
   });
 
+/** The questions that wait for an answer. */
+const askedIn = (messages: readonly UIMessage[]): readonly string[] =>
+  messages
+    .flatMap(({ parts }) => parts)
+    .flatMap((part) => (part.type === "dynamic-tool" && part.state === "approval-requested" ? part.approval.id : []));
+
 function Chat({ messages: first }: { readonly messages: UIMessage[] }) {
   const [provider, setProvider] = useState("responses");
   const [text, setText] = useState("");
@@ -45,6 +51,24 @@ function Chat({ messages: first }: { readonly messages: UIMessage[] }) {
       },
     });
   useEffect(() => localStorage.setItem("provider", provider), [provider]);
+
+  // Nothing arrives while a call waits: somebody may decide about it elsewhere.
+  const asked = status === "ready" ? askedIn(messages).join(" ") : "";
+  useEffect(() => {
+    if (asked === "") return undefined;
+    const page = { isLeft: false };
+    const look = async (): Promise<void> => {
+      const loaded = await load().catch(() => null);
+      if (page.isLeft || loaded === null || asked.split(" ").every((each) => askedIn(loaded).includes(each))) return;
+      setMessages(loaded);
+      await resumeStream();
+    };
+    const timer = setInterval(() => void look(), 5_000);
+    return () => {
+      page.isLeft = true;
+      clearInterval(timer);
+    };
+  }, [asked, setMessages, resumeStream]);
 
   async function goOn(): Promise<void> {
     try {
