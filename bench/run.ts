@@ -26,6 +26,7 @@ import { benchStrategies } from "./strategies.ts";
 import { benchStudio } from "./studio.ts";
 import { benchTimeTravel } from "./time-travel.ts";
 import { benchTransports } from "./transports.ts";
+import { benchWeb } from "./web.ts";
 
 /**
  * `npm run bench [-- --json] [part…]`: prints every figure with its bound. A missed bound is reported but does not fail the
@@ -55,6 +56,7 @@ const parts = {
   regress: benchRegress,
   search: benchSearch,
   studio: benchStudio,
+  web: benchWeb,
   erasing: benchErasing,
   reasoning: benchReasoning,
   eventstoredb: benchEventStoreDb,

@@ -63,7 +63,7 @@ export type ListOptions = {
 /**
  * The state of a run that has not ended. `running`: its process is, or may be, alive. `cut-off`: its process is dead, and the next run
  * finishes it. `elsewhere`: it is on another machine, which cannot be checked. `parked`: it waits for people, or for
- * results from outside; once it does not, it is `cut-off` again.
+ * results from outside; once it does not, it is `cut-off` again, and `isDecided` until a run goes on with it.
  */
 export type OpenRunState = "running" | "cut-off" | "elsewhere" | "parked";
 
@@ -78,6 +78,8 @@ export type ListedConversation = Omit<ConversationSummary, "openRun"> & {
     readonly waitingFor: readonly ListedWaiting[];
     /** How many of that are calls and effects in doubt. */
     readonly inDoubt: number;
+    /** Everything that it waited for is decided, and no process has continued the run yet: its state is `cut-off`, and the next run goes on. */
+    readonly isDecided: boolean;
   } | null;
   /** Whether an event of it could not be applied: `verify()` names it. */
   readonly isDamaged: boolean;
@@ -263,14 +265,16 @@ async function listed(
 }
 
 async function listedRun(
-  { id, owner, waiting }: ListedRun,
+  { id, owner, waiting, isDecided }: ListedRun,
   events: EventStore,
   { life, clock }: Required<Judged>,
 ): Promise<NonNullable<ListedConversation["openRun"]>> {
   const now = clock();
   const waitingFor = waiting.filter(({ expiresAt }) => expiresAt === null || Date.parse(expiresAt) > now);
   const inDoubt = waitingFor.filter(({ kind }) => kind === "doubt").length;
-  return { id, state: await stateOf(owner, waitingFor.length > 0), waitingFor, inDoubt };
+  // An approval that has expired counts as decided.
+  const isReady = owner === null && waitingFor.length === 0 && (isDecided || waiting.length > 0);
+  return { id, state: await stateOf(owner, waitingFor.length > 0), waitingFor, inDoubt, isDecided: isReady };
 
   async function stateOf(found: ListedRun["owner"], isWaiting: boolean): Promise<OpenRunState> {
     if (found === null) return isWaiting ? "parked" : "cut-off";

@@ -22,6 +22,8 @@ export const lsDocument = z.strictObject({
           id: z.string(),
           state: z.enum(["running", "cut-off", "elsewhere", "parked"]),
           inDoubt: count,
+          /** Everything that it waited for is decided, and no process has continued the run yet. */
+          isDecided: z.boolean(),
           waitingFor: list(
             z.strictObject({
               kind: z.enum(["approval", "doubt", "external"]),

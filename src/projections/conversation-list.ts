@@ -68,7 +68,7 @@ const maxContexts = 64;
 /** One row per conversation: its name, its state and its cost. */
 export const conversationList: Projection<ConversationListView> = {
   name: "conversation-list",
-  version: 7,
+  version: 8,
   lineage: "own",
   key: byStream,
   initial: (stream) => ({

@@ -13,6 +13,8 @@ export type ListedRun = {
   readonly waiting: readonly ListedWaiting[];
   /** Calls and effects that have begun and not ended: one that is parked and had not begun is a call of an external tool. */
   readonly begun: readonly BlockId[];
+  /** Whether somebody has decided about something that it waits for since its process left it. */
+  readonly isDecided: boolean;
 };
 
 /** What a run waits for, as a list shows it: `waitingFor` of the conversation's last run says more. */
@@ -22,7 +24,7 @@ export type ListedWaiting = Pick<Waiting, "kind" | "blockId" | "name" | "since" 
 export function openRunAfter(run: ListedRun | null, { event, runId, at }: RecordedEvent): ListedRun | null {
   switch (event.type) {
     case "RunStarted":
-      return { id: runId ?? "", owner: event.data.owner, waiting: [], begun: [] };
+      return { id: runId ?? "", owner: event.data.owner, waiting: [], begun: [], isDecided: false };
     case "RunCompleted":
     case "RunFailed":
     case "RunCancelled":
@@ -30,9 +32,9 @@ export function openRunAfter(run: ListedRun | null, { event, runId, at }: Record
     case "EventSkipped":
       return run !== null && isEndedBySkip(runId, run.id) ? null : run;
     case "RunResumed":
-      return run && { ...run, owner: event.data.owner };
+      return run && { ...run, owner: event.data.owner, isDecided: false };
     case "RunParked":
-      return run && { ...run, owner: null };
+      return run && { ...run, owner: null, isDecided: false };
     default:
       return run && withEffect(run, { event, at });
   }
@@ -68,7 +70,7 @@ function withEffect(run: ListedRun, { event, at: since }: Pick<RecordedEvent, "e
     }
     case "ApprovalDecided":
     case "ToolSettled":
-      return without(event.data.blockId);
+      return { ...without(event.data.blockId), isDecided: true };
     default:
       return run;
   }

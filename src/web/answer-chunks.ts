@@ -46,7 +46,9 @@ export async function* answerChunks(reader: AnswerReader): AsyncGenerator<readon
     seen = watch.dataCount;
     const chunks = [...data, ...(answer === null ? [] : stream.show(answer, isOver))];
     if (isOver) {
-      yield [...chunks, ...otherAnswer(other), ...nextAnswer(watch, asked), ...endingOf(watch.fold, activity, now())];
+      const ending = endingOf(watch.fold, activity, now());
+      const stopped = ending[0]?.type === "abort" ? stoppedText(answer?.id ?? "", stream.takenBack) : [];
+      yield [...chunks, ...otherAnswer(other), ...nextAnswer(watch, asked), ...stopped, ...ending];
       return;
     }
     if (chunks.length > 0) yield chunks;
@@ -65,6 +67,10 @@ function nextAnswer(watch: ChatWatch, asked: string | null): readonly UiChunk[] 
 
 const otherAnswer = (messageId: string | null): readonly UiChunk[] =>
   messageId === null ? [] : [{ type: "data-turn-changed", data: { messageId }, transient: true }];
+
+/** The Turn has nothing of a step that was stopped, so it is in no message; a page that has shown its text may go on to show it beside them. */
+const stoppedText = (messageId: string, text: string): readonly UiChunk[] =>
+  text === "" ? [] : [{ type: "data-stopped", data: { messageId, text }, transient: true }];
 
 /** How an answer ended, or that it waits. */
 function endingOf(fold: ChatFold, { failure }: Activity, now: string): readonly UiChunk[] {

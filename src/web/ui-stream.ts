@@ -8,10 +8,16 @@ import type { UiAnswer, UiPart, UiStep } from "./ui-steps.ts";
 export class UiStream {
   #hasStarted = false;
   #sent: UiStep[];
+  #takenBack = "";
 
   /** @param known - The steps that the page shows already, when it waits for the rest of an answer. */
   constructor(known: readonly UiStep[] = []) {
     this.#sent = [...known];
+  }
+
+  /** The text of the last step, if it was taken back and nothing has come in its place. */
+  get takenBack(): string {
+    return this.#takenBack;
   }
 
   /**
@@ -32,6 +38,9 @@ export class UiStream {
       else this.#sent[index] = step;
       if (rest !== null) chunks.push(...rest);
       else if (index === newest) chunks.push({ type: "reset-step" }, ...wholeStep(step, index));
+      if (index !== newest) continue;
+      if (step.length > 0) this.#takenBack = "";
+      else if (sent.length > 0) this.#takenBack = sent.map((part) => (part.kind === "text" ? part.text : "")).join("");
     }
     for (const [index, step] of steps.entries()) {
       if (index <= newest) continue;
@@ -86,10 +95,13 @@ function restOfPart(sent: UiPart, part: UiPart, id: string): readonly UiChunk[] 
   if (sent.kind === "tool" && part.kind === "tool") return restOfCall(sent, part);
   if (sent.kind === "whole" && part.kind === "whole") return isSame(sent.chunk, part.chunk) ? [] : null;
   if (sent.kind === "whole" || sent.kind === "tool" || part.kind === "whole" || part.kind === "tool") return null;
-  if (sent.kind !== part.kind || !part.text.startsWith(sent.text)) return null;
+  if (sent.kind !== part.kind || !beginsWith(part.text, sent.text)) return null;
   if (sent.isOpen) return textRest(part, id, sent.text.length);
   return part.text === sent.text && !part.isOpen ? [] : null;
 }
+
+/** The same as `startsWith`, which compares long texts sign by sign: most of the time of a stream went there. */
+const beginsWith = (text: string, start: string): boolean => text.slice(0, start.length) === start;
 
 type TextPart = Extract<UiPart, { readonly text: string }>;
 
@@ -113,7 +125,7 @@ function restOfCall(sent: ToolPart, part: ToolPart): readonly UiChunk[] | null {
   if (sent.id !== part.id || sent.name !== part.name) return null;
   if (sent.arriving !== null) {
     if (part.arriving === null) return part.states;
-    return part.arriving.startsWith(sent.arriving)
+    return beginsWith(part.arriving, sent.arriving)
       ? inputDelta(part.id, part.arriving.slice(sent.arriving.length))
       : null;
   }

@@ -179,7 +179,7 @@ test("ls tells a run that was cut off, one that waits for people, and one that m
   await world.resume(["--stack", stack]);
   expect(await list()).toContain("[run is parked: 1 call to settle] ");
   await world.resume(["--settle", "charge=rerun"]);
-  expect(await list()).toContain("[run cut off] ");
+  expect(await list()).toContain("[run is decided: `turnlog resume` goes on with it] ");
   await world.resume(["--stack", stack]);
   expect(await list()).not.toContain("run ");
 });
@@ -417,6 +417,34 @@ test.each([
   expect(outcome.stderr).toMatch(told);
   expect(oneLine(outcome.stderr)).toBe(true);
   expect(await world.types()).toEqual(before);
+});
+
+test("without --stack, resume takes the engine of the configuration, as run does", async () => {
+  const world = await cutOff("inference", "before");
+  const configure = (config: object): void =>
+    writeFileSync(join(world.folder, "turnlog.config.json"), JSON.stringify(config));
+  const other = { wire: "responses", model: "m" };
+  configure({ engines: { support: stack }, providers: { other }, engine: "othr" });
+  expect(await world.resume([])).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringContaining("othr") as unknown,
+  });
+  configure({ engines: { support: stack, spare: { provider: "other" } }, providers: { other } });
+  expect((await world.resume([])).stderr).toMatch(/which of support, spare, other.*--stack, or as "engine"/);
+  expect((await world.resume(["--stack", "suport"])).stderr).toContain("suport");
+  configure({ engines: { support: stack }, providers: { other } });
+  const resumed = await world.resume([]);
+  expect(resumed).toMatchObject({ code: 0, stderr: "" });
+  expect(resumed.stdout).toContain("completed");
+  expect((await turnlogHere(["resume", "--all"], { cwd: world.folder })).stderr).toContain("nothing to do");
+});
+
+test("--settle alone goes on with nothing, also if the configuration has an engine", async () => {
+  const world = await cutOff("tool", "before");
+  writeFileSync(join(world.folder, "turnlog.config.json"), JSON.stringify({ engines: { support: stack } }));
+  expect((await world.resume(["--settle", "charge=rerun"])).stdout).toContain("can continue");
+  expect((await world.types()).at(-1)).toBe("ToolSettled");
 });
 
 test("--all finishes the run of every conversation that was cut off, and says so of each", async () => {

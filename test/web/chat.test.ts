@@ -177,6 +177,31 @@ test("a call that was approved elsewhere with other arguments shows these", asyn
   await expectSame(page, made.chat);
 });
 
+test("a page that looks again sees a decision that was made elsewhere, and goes on with the run or has its end", async () => {
+  const text = "Refund order 17.";
+  await using made = await scene([call("refund", { amount: 250 }), "Done.", call("refund", { amount: 9 }), "Again."]);
+  const conversation = made.store.conversation("c1");
+  const bob = { actor: { kind: "user", name: "bob" } } as const;
+  const page = new Page(made.chat, { id: "c1" });
+  const look = async (): Promise<void> => {
+    page.messages = (await Page.load(made.chat, "c1")).messages;
+    await page.resumeStream();
+  };
+  const waiting = async () => (await (await conversation.at(-1)).load()).run?.waitingFor[0]?.blockId ?? "";
+  await page.sendMessage({ text });
+  expect((await ask(made.chat, "/api/chat/c1/stream")).status).toBe(204);
+  await conversation.approve(await waiting(), bob);
+  await look();
+  expect(page.messages[1]?.parts).toMatchObject([{}, { state: "output-available" }, {}, { text: "Done." }]);
+  await page.sendMessage({ text });
+  await conversation.deny(await waiting(), bob);
+  await (await ask(made.chat, "/api/chat/c1/stream")).text();
+  await look();
+  expect(page.messages[3]?.parts).toMatchObject([{}, { state: "output-denied" }, {}, { text: "Again." }]);
+  expect([page.status, page.messages.length, page.data.length]).toEqual(["ready", 4, 0]);
+  await expectSame(page, made.chat);
+});
+
 test("a message with an image and a file reaches the model, and comes back to the page", async () => {
   await using made = await scene(["A dot."]);
   const page = new Page(made.chat, { id: "c1" });

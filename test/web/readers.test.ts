@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { TurnlogStore } from "../../src/conversation/turnlog-store.ts";
 import { createEngine } from "../../src/engine/stack/create-engine.ts";
 import { defineMiddleware } from "../../src/engine/stack/middleware.ts";
+import { tool } from "../../src/engine/stack/tool.ts";
 import { contentFilter } from "../../src/middleware/content-filter.ts";
 import { openStore } from "../../src/open-store.ts";
 import { type ScriptedAnswer, scripted } from "../../src/providers/scripted/scripted.ts";
@@ -139,9 +141,17 @@ test("stop ends the run, and every page sees that", async () => {
   await made.provider.halfTold(0);
   const second = await Page.load(made.chat, "c1");
   const resumed = second.resumeStream();
+  const reading = made.chat
+    .fetch(new Request("http://chat.test/api/chat/c1/stream"))
+    .then((response) => response.text());
+  await untilShown(second, (text) => text.startsWith("assistant: Once"));
   const stopped = await first.fetch("/api/chat/c1/stop", { method: "POST" });
   expect(await stopped.json()).toEqual({ status: "cancelled" });
   await Promise.all([sent, resumed]);
+  const [, said = ""] = /"type":"data-stopped","data":{"messageId":"[^"]+","text":"([^"]+)"}/.exec(await reading) ?? [];
+  expect(said).not.toBe("");
+  expect(story.startsWith(said)).toBe(true);
+  for (const page of [first, second]) expect(page.data).toEqual(["data-stopped"]);
   const loaded = await Page.load(made.chat, "c1");
   for (const page of [first, second]) {
     expect(page.status).toBe("ready");
@@ -149,6 +159,37 @@ test("stop ends the run, and every page sees that", async () => {
       withoutPageIds(page.messages.filter(({ parts }) => parts.some(({ type }) => type !== "step-start"))),
     ).toEqual(withoutPageIds(loaded.messages));
   }
+});
+
+test("stop keeps the step whose tool has begun, as the Turn has it, and nothing else is taken back", async () => {
+  await using store = await openStore("memory:");
+  const begun = Promise.withResolvers<null>();
+  const wait = tool({
+    name: "wait",
+    description: "Waits",
+    inputSchema: z.object({}),
+    execute: (_input, { signal }) => {
+      begun.resolve(null);
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped"))));
+    },
+  });
+  const provider = scripted([{ text: "I wait.", calls: [{ name: "wait", arguments: {} }] }]);
+  const chat = createChat({ store, engine: createEngine({ provider, tools: [wait] }), access });
+  const page = new Page(chat, { id: "c1" });
+  const sent = page.sendMessage({ text: "Wait!" });
+  await begun.promise;
+  await page.fetch("/api/chat/c1/stop", { method: "POST" });
+  await sent;
+  expect(page.data).toEqual([]);
+  expect(page.texts).toEqual(["user: Wait!", "assistant: I wait."]);
+  expect(page.messages[1]?.parts.at(-1)).toMatchObject({ toolName: "wait", state: "output-error" });
+  expect(withoutPageIds(page.messages)).toEqual(withoutPageIds((await Page.load(chat, "c1")).messages));
+  expect((await store.conversation("c1").turn()).blocks.map(({ kind }) => kind)).toEqual([
+    "user",
+    "assistant",
+    "tool_call",
+    "tool_result",
+  ]);
 });
 
 test("stop ends a run that has not begun yet", async () => {

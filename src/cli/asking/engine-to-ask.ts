@@ -8,9 +8,10 @@ import { defaultEngine, loadEngine } from "../stack-file.ts";
 /**
  * The engine that `--stack` names, else the one of the configuration.
  *
+ * @param otherwise - What to do where there is no configuration.
  * @throws {UsageError} if neither says which.
  */
-export async function engineToAsk(settings: Settings, stack: string | undefined): Promise<Engine> {
+export async function engineToAsk(settings: Settings, stack: string | undefined, otherwise = noModel): Promise<Engine> {
   if (stack !== undefined) return loadEngine(stack, settings);
   const configuration = await settings.whole();
   const name = defaultEngine(configuration);
@@ -20,9 +21,11 @@ export async function engineToAsk(settings: Settings, stack: string | undefined)
   throw new UsageError(
     names.length > 0
       ? `which of ${names.join(", ")}? Name one with --stack, or as "engine" in ${configuration?.files.at(-1)}`
-      : `there is no model to ask: write turnlog.config.json with {"providers":{"main":{"wire":"responses","model":"gpt-5.4"}}}, or name a module with --stack FILE`,
+      : otherwise,
   );
 }
+
+const noModel = `there is no model to ask: write turnlog.config.json with {"providers":{"main":{"wire":"responses","model":"gpt-5.4"}}}, or name a module with --stack FILE`;
 
 /** The engine with a person to ask, unless it has its own way. */
 export const withApprovals = ({ options }: Engine, onApproval: ApprovalHandler): Engine =>

@@ -92,12 +92,12 @@ function labelWords(name: string, value: string): string {
 
 const savedWords = (listed: Listed): string => (listed.bytesSent === 0 ? "" : `~${savedPercent(listed)} % saved`);
 
-function runWords({ state, waitingFor }: NonNullable<Listed["openRun"]>): string {
+function runWords({ state, waitingFor, isDecided }: NonNullable<Listed["openRun"]>): string {
   switch (state) {
     case "running":
       return "running";
     case "cut-off":
-      return "run cut off";
+      return isDecided ? "run is decided: `turnlog resume` goes on with it" : "run cut off";
     case "elsewhere":
       return "run open on another machine";
     case "parked":

@@ -10,12 +10,12 @@ import { type BlockId, conversationStream } from "../../domain/ids.ts";
 import { settleable } from "../../engine/run/settle.ts";
 import { idInDoubt } from "../../engine/stack/doubt.ts";
 import type { EventStore } from "../../log/ports/event-store.ts";
+import { engineToAsk } from "../asking/engine-to-ask.ts";
 import { type CommandInput, commandCode } from "../command.ts";
 import type { CliContext } from "../context.ts";
 import { type ExitCode, exitCodes, UsageError } from "../exit-codes.ts";
 import { findConversation } from "../find.ts";
 import { settlementWords, type TypedSettlement } from "../option-values.ts";
-import { loadEngine } from "../stack-file.ts";
 import { waitingLines } from "../waiting-lines.ts";
 
 type ResumeDocument = z.infer<typeof resumeDocument>;
@@ -38,16 +38,10 @@ export const resume = commandCode({
   async *run(context, { arguments: [name], options }: CommandInput<Options>) {
     const { stack, settle = [], abandon: isAbandoned = false, takeover = false, all: isAll = false } = options;
     if (isAll === (name !== undefined)) throw new UsageError("name a conversation, or resume --all of them");
-    if (stack === undefined && settle.length === 0 && !isAbandoned)
-      throw new UsageError(
-        "name the run's engine with --stack FILE, settle a call with --settle CALL=rerun, or abandon the run with --abandon",
-      );
-    const engine = stack === undefined ? null : await loadEngine(stack, context.settings);
+    const engine = goesOn(options) ? await engineToAsk(context.settings, stack, noEngine) : null;
     await using store = await context.openStore("write");
-    if (name === undefined) {
-      if (engine === null) throw new UsageError("name the runs' engine with --stack FILE");
-      return yield* resumeEach(context, store, engine);
-    }
+    if (name === undefined)
+      return yield* resumeEach(context, store, engine ?? (await engineToAsk(context.settings, stack)));
     const conversation = await findConversation(store, name);
     const settled = await settleAll(store.events, conversation, settle);
     // Printed at once, because the calls stay settled even if the run below fails.
@@ -69,7 +63,7 @@ export const resume = commandCode({
 
   render({ conversation, runId, status, did, text, inDoubt, waitingFor }, screen, { options }: CommandInput<Options>) {
     const { style, print, note, columns } = screen;
-    const isResumed = options.stack !== undefined && status !== "open";
+    const isResumed = goesOn(options) && status !== "open";
     if (status === "none") note(`no run of ${conversation} was cut off: nothing to do`);
     else print(`${style.bold(runId ?? "")}  ${statusWords[status]}${isResumed ? didWords(did) : ""}`);
     if (text !== "") print(printable(text));
@@ -81,6 +75,13 @@ export const resume = commandCode({
     for (const waiting of waitingFor) for (const line of waitingLines(conversation, waiting, screen)) print(line);
   },
 });
+
+/** Whether to go on with the run: a command that settles or abandons does not, unless it names an engine. */
+const goesOn = ({ stack, settle = [], abandon = false }: Options): boolean =>
+  stack !== undefined || (settle.length === 0 && !abandon);
+
+const noEngine =
+  "name the run's engine with --stack FILE, or in turnlog.config.json; or settle a call with --settle CALL=rerun, or abandon the run with --abandon";
 
 /** A document for each run; fails if some could not continue. */
 async function* resumeEach(

@@ -199,7 +199,7 @@ export const goOn: CommandGroup = {
       options: [
         option(
           "--stack <stack>",
-          "a name in the configuration, or a module that exports the run's `engine`, and its `context` if it has one",
+          "a name in the configuration, or a module that exports the run's `engine`, and its `context` if it has one; by default the configuration's engine",
         ),
         option(
           "--settle <call=how>",

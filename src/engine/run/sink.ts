@@ -1,3 +1,4 @@
+import { messageOf } from "../../base/error-message.ts";
 import type { Observer, PartPlace } from "../stack/engine.ts";
 import { partUnits, type RunPart } from "../stack/run-part.ts";
 import { outsideOfRuns } from "./run-queue.ts";
@@ -22,7 +23,8 @@ type Waiting = { readonly part: RunPart; readonly place: PartPlace };
 
 /**
  * Hands the parts of runs to an observer, one after another. The run never waits: parts queue while the observer's promise is pending, up to a
- * limit, and it learns how many it missed (`parts-dropped`). Its errors do not affect the run.
+ * limit, and it learns how many it missed (`parts-dropped`). Its errors do not affect the run: the process warns of the first one for each type of
+ * part.
  */
 export class Sink {
   readonly #observer: Observer;
@@ -32,6 +34,8 @@ export class Sink {
   #deltas = 0;
   #units = 0;
   #isBusy = false;
+  /** The types of parts at which it has failed. */
+  readonly #failedAt = new Set<RunPart["type"]>();
 
   constructor(observer: Observer) {
     this.#observer = observer;
@@ -55,10 +59,22 @@ export class Sink {
         this.#isBusy = false;
         this.#drain();
       };
-      taken.then(goOn, goOn);
-    } catch {
-      // Parts are best effort; the log has the facts.
+      taken.then(goOn, (error: unknown) => {
+        this.#warn(part, error);
+        goOn();
+      });
+    } catch (error) {
+      this.#warn(part, error);
     }
+  }
+
+  #warn({ type }: RunPart, error: unknown): void {
+    if (this.#failedAt.has(type)) return;
+    this.#failedAt.add(type);
+    process.emitWarning(
+      `an observer failed at a part '${type}', and the run goes on: ${messageOf(error)}; later failures of this observer at such parts are not reported`,
+      "TurnlogWarning",
+    );
   }
 
   /** Gives what waits, until the observer is busy again. */

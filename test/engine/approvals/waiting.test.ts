@@ -220,10 +220,11 @@ describe("an approval that expires", () => {
     const { conversation, engine, scene } = await waiting(one, {}, expiring);
     const store = scene.store();
     expect((await store.list({ waitingFor: "approval" })).conversations).toMatchObject([
-      { openRun: { state: "parked", waitingFor: [{ kind: "approval", name: "refund" }] } },
+      { openRun: { state: "parked", waitingFor: [{ kind: "approval", name: "refund" }], isDecided: false } },
     ]);
     expect(await store.resumeAll(engine)).toEqual([]);
     scene.clock.now += 61_000;
+    expect((await store.list()).conversations).toMatchObject([{ openRun: { state: "cut-off", isDecided: true } }]);
     expect((await store.list({ waitingFor: "approval" })).conversations).toEqual([]);
     expect(await store.resumeAll(engine)).toMatchObject([{ id: conversation.id, result: { status: "completed" } }]);
   });
@@ -239,9 +240,12 @@ test("lists find what waits by its kind, and resumeAll goes on with what was dec
   ]);
   await conversation.approve(calls[0] ?? "", { actor: ann });
   expect(await listed("approval")).toBe(1);
+  const isDecided = async () => (await store.list()).conversations.map(({ openRun }) => openRun?.isDecided);
+  expect(await isDecided()).toEqual([false]);
   expect(await store.resumeAll(engine)).toEqual([]);
   await conversation.deny(calls[1] ?? "", { actor: ann });
   expect(await listed("any")).toBe(0);
+  expect(await isDecided()).toEqual([true]);
   expect(await store.resumeAll(engine)).toMatchObject([{ result: { status: "completed" } }]);
   expect(runs).toEqual([1]);
 });

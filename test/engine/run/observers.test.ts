@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { conversationIdSchema } from "../../../src/domain/ids.ts";
 import { maxWaitingDeltas, maxWaitingParts, Sink } from "../../../src/engine/run/sink.ts";
 import type { Observer, PartPlace } from "../../../src/engine/stack/engine.ts";
@@ -82,6 +82,27 @@ test("observers of a run get its parts besides those of the engine, and one that
   await conversation.run(engine);
   expect(both).toHaveLength((own?.length ?? 0) * 2);
   expect(other).toEqual(both);
+});
+
+test("an observer that fails, now or later, is warned of once for each type of part, and gets the parts that follow", async () => {
+  const warnings: string[] = [];
+  const warned = vi.spyOn(process, "emitWarning").mockImplementation((warning) => void warnings.push(String(warning)));
+  const got: string[] = [];
+  const sink = new Sink({
+    next({ type }) {
+      got.push(type);
+      if (type === "text-delta") throw new Error("no room for text");
+      return Promise.reject(new Error("no room for layers"));
+    },
+  });
+  for (const [n, part] of [delta("a"), fact, delta("b"), fact].entries()) sink.take(part, placeOf(n));
+  while (got.length < 4) await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  warned.mockRestore();
+  expect(warnings).toEqual([
+    expect.stringMatching(/^an observer failed at a part 'text-delta', and the run goes on: no room for text;/),
+    expect.stringMatching(/^an observer failed at a part 'layer-start', and the run goes on: no room for layers;/),
+  ]);
 });
 
 test("a run refuses what is no observer", async () => {

@@ -1,5 +1,5 @@
 import { firstValueFrom, Subject, take, toArray } from "rxjs";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import * as z from "zod";
 import { changes$ } from "../../../src/conversation/changes.ts";
 import type { Observer } from "../../../src/engine/stack/engine.ts";
@@ -208,9 +208,11 @@ test("observers that throw, now or later, do no harm", async () => {
     { next: ({ type }: RunPart) => seen.push(type) },
   ];
   const { engine } = workshop.scripted(["an answer"], { observers });
+  const warned = vi.spyOn(process, "emitWarning").mockReturnValue();
   await conversation.append("hello");
   expect((await conversation.run(engine)).text).toBe("an answer");
   await new Promise(setImmediate);
+  warned.mockRestore();
   expect(seen.at(-1)).toBe("run-end");
 });
 

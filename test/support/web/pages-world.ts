@@ -8,6 +8,7 @@ import type { Turn } from "../../../src/domain/turn.ts";
 import { createEngine } from "../../../src/engine/stack/create-engine.ts";
 import { defineMiddleware, type Layer } from "../../../src/engine/stack/middleware.ts";
 import { tool } from "../../../src/engine/stack/tool.ts";
+import { contentFilter } from "../../../src/middleware/content-filter.ts";
 import { openaiResponses } from "../../../src/providers/responses/openai-responses.ts";
 import {
   functionCall,
@@ -43,10 +44,17 @@ export function pagesModel(seed: number) {
   };
 }
 
-const habits = ["idle", "idle", "polish", "note", "twice", "remind"] as const;
+const habits = ["idle", "idle", "polish", "note", "twice", "remind", "filter"] as const;
+/** What a filter takes out of answers. */
+const hidden = "few";
 
 /** A layer that does the same whenever it meets the same Turn. */
 function layerOf(habit: (typeof habits)[number]): Layer {
+  if (habit === "filter")
+    return contentFilter({
+      check: (text) => (text.includes(hidden) ? { reason: "hidden", values: [hidden] } : null),
+      ...{ action: "redact", direction: "after" },
+    });
   return defineMiddleware({ name: habit, version: "1.0.0" }, (next) => async (turn) => {
     const answered = async (given: Turn): Promise<Turn> => next(given);
     const answer = await (habit === "remind"
@@ -75,6 +83,7 @@ export class PagesWorld {
     failed: 0,
     crashed: 0,
     outrun: 0,
+    filtered: 0,
     compared: 0,
   };
   readonly judge: RequestJudge;
@@ -82,6 +91,7 @@ export class PagesWorld {
   readonly #server: ReferenceServer;
   readonly #events = createMemoryStore();
   readonly #layer: Layer;
+  readonly #isFiltered: boolean;
   readonly #stores: readonly TurnlogStore[];
   readonly #chats: readonly [Chat, Chat];
   /** The judge needs to know which run a request is of, which nothing says of one that is under way when its run is stopped or crashes. */
@@ -93,7 +103,9 @@ export class PagesWorld {
     this.#server = server;
     this.#isJudged = this.#draw.chance(0.5);
     this.judge = createRequestJudge(server);
-    this.#layer = layerOf(this.#draw.pick(habits));
+    const habit = this.#draw.pick(habits);
+    this.#layer = layerOf(habit);
+    this.#isFiltered = habit === "filter";
     const channel = this.#draw.chance(0.7) ? this.#channel() : null;
     const [one, two] = [new TurnlogStore(this.#events), new TurnlogStore(this.#events)];
     this.#stores = [one, two];
@@ -105,10 +117,25 @@ export class PagesWorld {
   }
 
   #chat(store: TurnlogStore, live: LiveChannel | null): Chat {
-    return createChat({
+    const chat = createChat({
       ...{ store, engine: this.#engine(), ...(live === null ? {} : { live }) },
       access: () => ({ actor: { kind: "user", name: "ann" }, labels: { user: "ann" } }),
     });
+    return this.#isFiltered ? { fetch: async (request) => this.#read(await chat.fetch(request)) } : chat;
+  }
+
+  /** Looks for what the filter takes out in everything that goes to a page. */
+  #read({ body, status, headers }: Response): Response {
+    const decoder = new TextDecoder();
+    const reading = new TransformStream<Uint8Array, Uint8Array>({
+      transform: (bytes, controller) => {
+        const said = decoder.decode(bytes, { stream: true });
+        if (said.includes(hidden)) this.faults.push(`a page reads what the filter takes out: ${said}`);
+        if (said.includes("[removed]")) this.seen.filtered += 1;
+        controller.enqueue(bytes);
+      },
+    });
+    return new Response(body?.pipeThrough(reading) ?? null, { status, headers });
   }
 
   #engine() {

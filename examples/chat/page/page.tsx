@@ -1,5 +1,5 @@
 import { useChat } from "@ai-sdk/react";
-import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
+import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
 import { useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 
@@ -7,21 +7,30 @@ import { createRoot } from "react-dom/client";
 const id = new URLSearchParams(location.search).get("id") ?? crypto.randomUUID();
 history.replaceState(null, "", `?id=${id}`);
 
-async function load() {
+async function load(): Promise<UIMessage[]> {
   const response = await fetch(`/api/chat/${id}`);
-  return response.ok ? (await response.json()).messages : [];
+  if (!response.ok) return [];
+  const { messages } = (await response.json()) as { messages: UIMessage[] };
+  return messages;
 }
 
 /** Also if the user has written on while a call waits. */
-const answersAllQuestions = ({ messages }) =>
+const answersAllQuestions = ({ messages }: { readonly messages: UIMessage[] }): boolean =>
   lastAssistantMessageIsCompleteWithApprovalResponses({
     messages: messages.slice(0, messages.findLastIndex(({ role }) => role === "assistant") + 1),
   });
 
-function Chat({ messages: first }) {
+/** The questions that wait for an answer. */
+const askedIn = (messages: readonly UIMessage[]): readonly string[] =>
+  messages
+    .flatMap(({ parts }) => parts)
+    .flatMap((part) => (part.type === "dynamic-tool" && part.state === "approval-requested" ? part.approval.id : []));
+
+function Chat({ messages: first }: { readonly messages: UIMessage[] }) {
   const [provider, setProvider] = useState("responses");
   const [text, setText] = useState("");
-  const [files, setFiles] = useState();
+  const [files, setFiles] = useState<FileList>();
+  const [stopped, setStopped] = useState("");
   const { messages, sendMessage, setMessages, resumeStream, regenerate, status, error, addToolApprovalResponse } =
     useChat({
       id,
@@ -33,31 +42,51 @@ function Chat({ messages: first }) {
       }),
       onError(reason) {
         // The server is away: go on once it is back.
-        if (reason instanceof TypeError) setTimeout(goOn, 1_000);
+        if (reason instanceof TypeError) setTimeout(() => void goOn(), 1_000);
       },
-      onData({ type }) {
+      onData({ type, data }) {
         if (type === "data-turn-changed") void load().then(setMessages);
+        if (type === "data-stopped") setStopped((data as { text: string }).text);
         if (type === "data-next-answer") setTimeout(() => void resumeStream());
       },
     });
   useEffect(() => localStorage.setItem("provider", provider), [provider]);
 
-  async function goOn() {
+  // Nothing arrives while a call waits: somebody may decide about it elsewhere.
+  const asked = status === "ready" ? askedIn(messages).join(" ") : "";
+  useEffect(() => {
+    if (asked === "") return undefined;
+    const page = { isLeft: false };
+    const look = async (): Promise<void> => {
+      const loaded = await load().catch(() => null);
+      if (page.isLeft || loaded === null || asked.split(" ").every((each) => askedIn(loaded).includes(each))) return;
+      setMessages(loaded);
+      await resumeStream();
+    };
+    const timer = setInterval(() => void look(), 5_000);
+    return () => {
+      page.isLeft = true;
+      clearInterval(timer);
+    };
+  }, [asked, setMessages, resumeStream]);
+
+  async function goOn(): Promise<void> {
     try {
       setMessages(await load());
       await resumeStream();
     } catch {
-      setTimeout(goOn, 1_000);
+      setTimeout(() => void goOn(), 1_000);
     }
   }
 
-  const send = (event) => {
+  const send = (event: { preventDefault(): void }): void => {
     event.preventDefault();
+    setStopped("");
     void sendMessage({ text, ...(files === undefined ? {} : { files }) });
     setText("");
     setFiles(undefined);
   };
-  const answer = (approval, approved) => void addToolApprovalResponse({ id: approval, approved });
+  const answer: Answering = (approval, approved) => void addToolApprovalResponse({ id: approval, approved });
 
   return (
     <>
@@ -69,17 +98,18 @@ function Chat({ messages: first }) {
           ))}
         </section>
       ))}
+      {stopped && <p className="stopped">{stopped} (stopped; the model does not know this)</p>}
       <p role="status">{status}</p>
       {error && <p role="alert">{error.message}</p>}
       <form onSubmit={send}>
-        <input aria-label="Message" value={text} onChange={(event) => setText(event.target.value)} />
+        <input aria-label="Message" value={text} onChange={(event) => setText(event.currentTarget.value)} />
         <input
           aria-label="Image"
           type="file"
           accept="image/*"
-          onChange={(event) => setFiles(event.target.files ?? undefined)}
+          onChange={(event) => setFiles(event.currentTarget.files ?? undefined)}
         />
-        <select aria-label="Provider" value={provider} onChange={(event) => setProvider(event.target.value)}>
+        <select aria-label="Provider" value={provider} onChange={(event) => setProvider(event.currentTarget.value)}>
           <option value="responses">Responses API</option>
           <option value="completions">Chat Completions</option>
         </select>
@@ -95,7 +125,9 @@ function Chat({ messages: first }) {
   );
 }
 
-function PartOf({ part, answer }) {
+type Answering = (approval: string, isApproved: boolean) => void;
+
+function PartOf({ part, answer }: { readonly part: UIMessage["parts"][number]; readonly answer: Answering }) {
   if (part.type === "text") return <p>{part.text}</p>;
   if (part.type === "reasoning") return <em>{part.text}</em>;
   if (part.type === "file") return <img src={part.url} alt={part.filename ?? "An image"} width="120" />;
