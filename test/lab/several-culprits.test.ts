@@ -142,6 +142,13 @@ test("says that a layer is unconfirmed if the recording has not what it gave, an
   expect((await compared(stacks, true)).first).toEqual({ name: "brief@1.1.0", isConfirmed: true });
 });
 
+test.each(sides)("against %s, leaves a layer that moved unconfirmed", async (_, isWithStack) => {
+  const stacks = { before: { middleware: [greet, sign] }, now: { middleware: [sign, greet] } };
+  expect(await compared(stacks, isWithStack)).toMatchObject({
+    ...{ first: { name: "sign@1.0.0", isConfirmed: false }, culprits: { "sign@1.0.0": 2 }, others: [[], []] },
+  });
+});
+
 test("an allowance of one of two layers does not let the other one pass", async () => {
   const stacks = { before: { middleware: [greet, sign] }, now: { middleware: [hi, truly] } };
   const { result } = await compared(stacks, false);
