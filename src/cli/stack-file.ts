@@ -23,7 +23,7 @@ export type StackSource = Pick<Settings, "whole" | "variables">;
  * for each run.
  *
  * @param path - A file if it has a dot or a slash, else a name.
- * @throws {UsageError} if the module cannot be loaded, exports no engine, or exports one of another copy of turnlog.
+ * @throws {UsageError} if the module cannot be loaded, exports no engine, or exports one of another copy of turnlog, or if its function fails.
  * @throws {ConfigError} if the configuration has no such name, or its engine cannot be made.
  */
 export async function loadEngine(path: string, source: StackSource): Promise<Engine> {
@@ -36,13 +36,21 @@ export async function loadEngine(path: string, source: StackSource): Promise<Eng
 
 async function engineOfModule(loaded: unknown, path: string): Promise<Engine> {
   const exported: unknown = member(loaded, "engine") ?? member(loaded, "default");
-  const given: unknown = isFunction(exported) ? await exported() : exported;
+  const given: unknown = isFunction(exported) ? await madeBy(exported, path) : exported;
   if (!isMadeEngine(given))
     throw new UsageError(`${path} exports no engine: export const engine = createEngine({ … })`);
   if (isOwnEngine(given)) return given;
   throw new UsageError(
     `another copy of turnlog made the engine of ${path}: run that copy's command, with npx turnlog in its project`,
   );
+}
+
+async function madeBy(make: () => unknown, path: string): Promise<unknown> {
+  try {
+    return await make();
+  } catch (cause) {
+    throw new UsageError(`the function that makes the engine of ${path} failed: ${messageOf(cause)}`, { cause });
+  }
 }
 
 /**

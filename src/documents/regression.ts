@@ -75,7 +75,7 @@ export const regressedConversation = z.strictObject({
   culprits: list(z.strictObject(culpritCount)),
   first: culprit.nullable(),
   differences: list(difference),
-  /** Why it could not be read to its end; null if it could. */
+  /** Why it could not be read to its end, or a run's context not be made; null if nothing like that happened. */
   message: z.string().nullable(),
 });
 

@@ -188,7 +188,8 @@ class Comparison {
     } catch (error) {
       if (!(error instanceof TurnlogError) || error.code !== "context-missing") throw error;
       track.skip("context");
-      return unplayed(recorded, "context");
+      const message = error.cause === undefined ? null : `the context cannot be made: ${messageOf(error.cause)}`;
+      return { ...unplayed(recorded, "context"), message };
     }
   }
 
@@ -211,5 +212,5 @@ type Playing = { readonly run: RecordedRun; readonly view: ConversationView; rea
 /** A run that was not made. */
 const unplayed = ({ trace }: RunSide, unknown: UnknownReason): RunSide => ({
   trace: { ...trace, requests: [], end: null },
-  ...{ unknown, isCut: false, turnAt: () => null },
+  ...{ unknown, message: null, isCut: false, turnAt: () => null },
 });

@@ -44,8 +44,12 @@ export type ComparedRun = {
   readonly unchanged: readonly string[];
   /** The culprit if the run ends otherwise, though no request of it differs. */
   readonly end: Culprit | null;
-  /** Why the rest of the run is unknown, and how many requests that are. */
-  readonly unknown: { readonly reason: UnknownReason; readonly requests: number } | null;
+  /** Why the rest of the run is unknown, how many requests that are, and more about it for people, if there is more to say. */
+  readonly unknown: {
+    readonly reason: UnknownReason;
+    readonly requests: number;
+    readonly message: string | null;
+  } | null;
 };
 
 type Comparing = {
@@ -71,7 +75,10 @@ export function compareRun(before: RunSide, now: RunSide, { codec, earlier, reco
       .filter(isUnchanged)
       .map((pair) => placeOf({ ...placeIn(pair, revisions), runId: now.trace.runId })),
     end: hasOtherEnd ? culpritOf(compared, null) : null,
-    unknown: left.length > 0 || reason !== null ? { reason: reason ?? "answer", requests: left.length } : null,
+    unknown:
+      left.length > 0 || reason !== null
+        ? { reason: reason ?? "answer", requests: left.length, message: before.message ?? now.message }
+        : null,
   };
 }
 

@@ -45,7 +45,7 @@ export type ConversationRegression = RegressionCounts & {
   readonly first: Culprit | null;
   /** The first differences: at most `maxDifferences`. */
   readonly differences: readonly RequestDifference[];
-  /** Why the conversation could not be read to its end; null if it could. */
+  /** Why the conversation could not be read to its end, or a run's context not be made; null if nothing like that happened. */
   readonly message: string | null;
 };
 
@@ -96,7 +96,10 @@ export class ConversationSum {
     const { counts } = this.#counter;
     counts.requests += compared.requests;
     counts.compared += compared.compared;
-    if (compared.unknown !== null) this.#counter.addUnknown(compared.unknown.reason, compared.unknown.requests);
+    if (compared.unknown !== null) {
+      this.#counter.addUnknown(compared.unknown.reason, compared.unknown.requests);
+      this.#message ??= compared.unknown.message;
+    }
     for (const difference of compared.differences) this.#addDifference(difference, given);
     if (compared.end !== null) counts.ends += 1;
     this.changes.add(given);

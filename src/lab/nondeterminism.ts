@@ -25,7 +25,7 @@ export function withNondeterminism(
   return result;
 }
 
-const sideOf = (trace: RunTrace) => ({ trace, unknown: null, isCut: false, turnAt: () => null });
+const sideOf = (trace: RunTrace) => ({ trace, unknown: null, message: null, isCut: false, turnAt: () => null });
 
 /** Counts what the layer changes as its nondeterminism. */
 function named(result: ConversationRegression, { name, frame, runId }: Culprit): ConversationRegression {

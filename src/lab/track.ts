@@ -35,6 +35,8 @@ export type TrackSource = {
 export type RunSide = {
   readonly trace: RunTrace;
   readonly unknown: UnknownReason | null;
+  /** More about that, for people; null if the reason says all. */
+  readonly message: string | null;
   /** The recorded run was cut off, and this one ends there. */
   readonly isCut: boolean;
   /** The Turn that a frame of the core was handed. */
@@ -147,6 +149,7 @@ export class Track {
       },
       ...{
         unknown: hasStrayed ? "failed" : (unknown?.reason ?? null),
+        message: null,
         isCut,
         turnAt: (frame) => turns.get(frame) ?? null,
       },
@@ -256,6 +259,6 @@ export function recordedSide(
   for (const each of run.events) if (!isHole(each)) builder.take(each);
   return {
     trace: { ...builder.trace, settings, declarers },
-    ...{ unknown: null, isCut: isCutOff(run), turnAt: (frame) => run.turns.given(frame) },
+    ...{ unknown: null, message: null, isCut: isCutOff(run), turnAt: (frame) => run.turns.given(frame) },
   };
 }

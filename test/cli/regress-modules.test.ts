@@ -48,6 +48,23 @@ test.each([
   await expect(compared).rejects.toMatchObject({ code: "usage", message });
 });
 
+test.each([
+  ["throws", 'throw new Error("no database");', /stack\.mjs cannot be loaded: no database/],
+  [
+    "exports a function that throws",
+    'export const engine = () => { throw new Error("no database"); };',
+    /the function that makes the engine of .*stack\.mjs failed: no database/,
+  ],
+  [
+    "throws where nothing catches it",
+    'await new Promise(() => setTimeout(() => { throw new Error("no database"); }));',
+    /stack\.mjs threw outside of its layers, where nothing catches it: no database/,
+  ],
+])("refuses a module that %s, and says why", async (_, text, why) => {
+  const message = expect.stringMatching(why) as unknown;
+  await expect(compareWith(text)).rejects.toMatchObject({ code: "usage", message });
+});
+
 test("refuses a module at once in which a top-level await is left with nothing that could settle it", async () => {
   const message = expect.stringMatching(/stack\.mjs never finishes loading: a top-level await/) as unknown;
   await expect(compareWith("await new Promise(() => undefined);")).rejects.toMatchObject({ code: "usage", message });

@@ -67,7 +67,7 @@ test("says so if a layer blocks the thread of the second execution, and keeps wh
   const outcome = await run(`cnv_a cnv_b --with ${module("later.ts", stackThat(later, "{ layerTimeoutMs: 100 }"))}`);
   expect(outcome).toMatchObject({
     ...{ code: 5, stdout: containing("2 of 2 requests in 2 of 2 conversations change; first culprit: greet@2.0.0") },
-    stderr: containing("cnv_b: it was not executed a second time: the layer greet blocked its thread"),
+    stderr: containing("cnv_a: it was not executed a second time: the layer greet blocked its thread"),
   });
 });
 

@@ -204,7 +204,7 @@ test("refuses again what was refused, so that the same stack does the same and a
   });
 });
 
-test("says what is unknown and why: a context that is not given, and an answer that the log does not have", async () => {
+test("says what is unknown and why: a context that is not given or cannot be made, and an answer that the log does not have", async () => {
   const { store, conversation } = await recorded(stack);
   const asks = defineMiddleware({ name: "asks", version: "1.0.0" }, (next) => async (turn) => next(await next(turn)));
   const more = await differences(store, changed({ ...stack, middleware: [asks, ...stack.middleware] }));
@@ -222,6 +222,12 @@ test("says what is unknown and why: a context that is not given, and an answer t
     name: id === conversation.id ? "Ann" : "",
   });
   expect((await differences(store, other, { context })).unknown).toEqual({});
+  const failing = () => {
+    throw new Error("the directory is down");
+  };
+  const without = await differences(store, other, { context: failing });
+  expect(without.unknown).toEqual({ context: 4 });
+  expect(without.results[0]?.message).toBe("the context cannot be made: the directory is down");
 });
 
 test("chooses conversations by id, label, time and sample, and always the same sample", async () => {

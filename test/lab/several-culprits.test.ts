@@ -29,6 +29,14 @@ const instructs = (name: string, text: string, version: string): Layer =>
     ctx.instructions("Be brief.");
     return next(turn.insertOnce(name, user(text), 0));
   });
+/** A layer that has an effect, asks the model, and calls twice. */
+const busy = (text: string): Layer =>
+  defineMiddleware({ name: "busy", version: "1.0.0" }, (next) => async (turn, ctx) => {
+    const got = await ctx.effect("fetch", async () => "fetched", { idempotent: true });
+    await ctx.infer({ input: "And what is this?" });
+    const result = await next(turn.insertOnce("busy", user(`${got} ${text}`), 0));
+    return next(result.insertOnce("sure", user("Are you sure?")));
+  });
 const lookUp = (description: string) =>
   tool({ name: "look-up", description, inputSchema: z.object({}), execute: () => "found" });
 
@@ -40,7 +48,7 @@ async function compared(
   isWithStack: boolean,
 ) {
   const workshop = createWorkshop();
-  const { engine } = workshop.scripted(["It is noon.", "It is one."], before);
+  const { engine } = workshop.scripted(({ requestNumber }) => `Answer ${requestNumber}.`, before);
   for (const text of ["What time is it?", "And now?"]) {
     await workshop.conversation.append(text);
     await workshop.conversation.run(engine);
@@ -141,6 +149,25 @@ test("says that a layer is unconfirmed if the recording has not what it gave, an
   });
   expect((await compared(stacks, true)).first).toEqual({ name: "brief@1.1.0", isConfirmed: true });
 });
+
+test.each(sides)("against %s, leaves a layer that moved unconfirmed", async (_, isWithStack) => {
+  const stacks = { before: { middleware: [greet, sign] }, now: { middleware: [sign, greet] } };
+  expect(await compared(stacks, isWithStack)).toMatchObject({
+    ...{ first: { name: "sign@1.0.0", isConfirmed: false }, culprits: { "sign@1.0.0": 2 }, others: [[], []] },
+  });
+});
+
+test.each(sides)(
+  "against %s, takes back a layer that has effects, asks the model and calls twice",
+  async (_, isWithStack) => {
+    const stacks = { before: { middleware: [busy("a"), sign] }, now: { middleware: [busy("b"), truly] } };
+    const { first, culprits } = await compared(stacks, isWithStack);
+    expect(first).toEqual({ name: "busy@1.0.0", isConfirmed: true });
+    expect(Object.keys(culprits)).toEqual(["busy@1.0.0", "sign@1.1.0"]);
+    const alone = { ...stacks, now: { middleware: [busy("b"), sign] } };
+    expect((await compared(alone, isWithStack)).culprits).toEqual({ "busy@1.0.0": 4 });
+  },
+);
 
 test("an allowance of one of two layers does not let the other one pass", async () => {
   const stacks = { before: { middleware: [greet, sign] }, now: { middleware: [hi, truly] } };

@@ -6,6 +6,7 @@ import type { TurnlogStore } from "../../conversation/turnlog-store.ts";
 import { type RegressionDocument, regressionDocument } from "../../documents/regression.ts";
 import { type Allowance, AllowanceCheck, noAllowance, readAllowance } from "../../lab/allowance.ts";
 import { chosenConversations } from "../../lab/chosen-conversations.ts";
+import type { ConversationRegression } from "../../lab/conversation-result.ts";
 import { culpritName } from "../../lab/culprit.ts";
 import { RegressionSum } from "../../lab/summary.ts";
 import { type CommandInput, commandCode } from "../command.ts";
@@ -15,7 +16,7 @@ import { findConversation } from "../find.ts";
 import { openBundle } from "../open-bundle.ts";
 import { checkedPrices } from "../price-files.ts";
 import type { RegressTask } from "../regress/messages.ts";
-import { jsonReport, junitReport, markdownReport, type Report } from "../regress/reports.ts";
+import { reportsTo } from "../regress/reports.ts";
 import { summaryWords } from "../regress/summary-words.ts";
 import { compareInThreads } from "../regress/thread-pool.ts";
 
@@ -96,7 +97,7 @@ export const regress = commandCode({
     }
     if (allowance.file !== null && document.differing > 0)
       print(
-        `${printable(allowance.file)} allows ${counted(allowance.allowed, "conversation")}; ${allowance.isWithin ? "the rest is within its budget" : `${counted(allowance.beyond.conversations, "conversation")} differ beyond it`}`,
+        `${printable(allowance.file)} allows ${counted(allowance.allowed, "conversation")}${beyondWords(allowance)}`,
       );
     for (const { conversation, culprit } of allowance.unused)
       print(
@@ -105,6 +106,12 @@ export const regress = commandCode({
     if (!isComplete) print(style.bad("interrupted: only a part was compared"));
   },
 });
+
+function beyondWords({ isWithin, beyond }: RegressionDocument["allowance"]): string {
+  if (beyond.conversations === 0) return "";
+  if (isWithin) return "; the rest is within its budget";
+  return `; ${counted(beyond.conversations, "conversation")} ${beyond.conversations === 1 ? "differs" : "differ"} beyond it`;
+}
 
 /** How many conversations the text lists. */
 const maxShown = 10;
@@ -131,19 +138,16 @@ async function compareAll(
   names: readonly string[],
   options: Options,
 ): Promise<RegressionDocument> {
-  const { bundle, jobs = 1, junit, markdown, report, allow } = options;
+  const { bundle, jobs = 1, allow } = options;
   const { signal } = context;
   const allowance = await allowanceOf(allow);
   await using store = bundle === undefined ? await context.openStore("read") : await openBundle(bundle);
   const before = await store.events.end?.();
   const ids = await idsOf(store, names, options);
-  const reports: readonly Report[] = [
-    ...(junit === undefined ? [] : [junitReport(junit)]),
-    ...(markdown === undefined ? [] : [markdownReport(markdown)]),
-    ...(report === undefined ? [] : [jsonReport(report)]),
-  ];
+  await using reports = reportsTo(options);
   const [sum, check] = [new RegressionSum(), new AllowanceCheck(allowance.allowance)];
   const differs: RegressionDocument["differs"][number][] = [];
+  const noteOnce = noterOnce(context);
   const done = await context.progress("conversations compared", async (onProgress) => {
     let compared = 0;
     const pool = {
@@ -157,8 +161,8 @@ async function compareAll(
       onProgress(compared, ids.length);
       sum.add(result);
       check.add(result);
-      for (const each of reports) each.add(result);
-      if (result.message !== null) context.note(`${result.conversation}: ${printable(result.message)}`);
+      reports.add(result);
+      noteOnce(result);
       const { conversation, changed, first } = result;
       if (first !== null && differs.length < maxListed)
         differs.push({ conversation, changed, first: culpritName(first) });
@@ -172,10 +176,20 @@ async function compareAll(
     allowance: { file: allowance.file, ...verdict },
     differs,
   };
-  for (const each of reports) await each.end(document);
+  await reports.end(document);
   if ((await store.events.end?.()) !== before)
     context.note("the store was written to meanwhile: conversations were compared as they were when each was read");
   return document;
+}
+
+/** Prints why a conversation is unknown; what is the same for many, as a server that is down, once. */
+function noterOnce(context: CliContext): (result: ConversationRegression) => void {
+  const noted = new Set<string>();
+  return ({ conversation, message }) => {
+    if (message === null || noted.has(message) || noted.size === maxListed) return;
+    noted.add(message);
+    context.note(`${conversation}: ${printable(message)}`);
+  };
 }
 
 async function allowanceOf(

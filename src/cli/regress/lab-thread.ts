@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { messageOf } from "../../base/error-message.ts";
 import { UsageError } from "../exit-codes.ts";
 import { watchForBlocks } from "./block-watch.ts";
 import { type LayerCell, newLayerCell } from "./layer-cell.ts";
@@ -68,7 +69,7 @@ export class LabThread {
       // What a thread said before it was replaced is about a question that has its answer.
       if (worker === this.#worker) this.#take(message);
     });
-    worker.on("error", (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
+    worker.on("error", (error) => this.#fail(new UsageError(threw(this.#task, error), { cause: error })));
     worker.on("exit", (code) => this.#fail(new UsageError(code === unsettledAwait ? neverLoads(this.#task) : exits)));
     // A module that blocks its thread lets no timer fire there.
     this.#loading = setTimeout(() => this.#fail(new UsageError(tooSlow(this.#task))), maxLoadMs);
@@ -125,6 +126,10 @@ export class LabThread {
 const unsettledAwait = 13;
 
 const exits = "the module ended its thread: it must not call process.exit";
+
+/** The thread catches its own errors, so what nothing caught is the module's. */
+const threw = (task: RegressTask, error: unknown): string =>
+  `${modulesOf(task)} threw outside of its layers, where nothing catches it: ${messageOf(error)}`;
 
 const modulesOf = ({ with: changed, compareWith }: RegressTask): string =>
   compareWith === null ? changed : `${changed} or ${compareWith}`;

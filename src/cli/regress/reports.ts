@@ -8,10 +8,34 @@ import { createPieceQueue, type PieceQueue } from "./piece-queue.ts";
 import { costWords, summaryWords } from "./summary-words.ts";
 
 /** A file about the comparison, written while it is made. */
-export type Report = {
+type Report = AsyncDisposable & {
+  /** Throws if the file cannot be written: that ends the comparison, which may take long. */
   readonly add: (result: ConversationRegression) => void;
+  /** Without it, because the comparison failed, no file is left behind. */
   readonly end: (document: RegressionDocument) => Promise<void>;
 };
+
+type ReportFiles = { readonly junit?: string; readonly markdown?: string; readonly report?: string };
+
+/** All the files that are asked for, as one. */
+export function reportsTo({ junit, markdown, report }: ReportFiles): Report {
+  const reports = [
+    ...(junit === undefined ? [] : [junitReport(junit)]),
+    ...(markdown === undefined ? [] : [markdownReport(markdown)]),
+    ...(report === undefined ? [] : [jsonReport(report)]),
+  ];
+  return {
+    add(result) {
+      for (const each of reports) each.add(result);
+    },
+    async end(document) {
+      for (const each of reports) await each.end(document);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const each of reports) await each[Symbol.asyncDispose]();
+    },
+  };
+}
 
 type Writing = {
   readonly name: string;
@@ -24,20 +48,29 @@ function reportIn(path: string, { name, begin, add, end }: Writing): Report {
   const queue = createPieceQueue();
   queue.push(begin);
   const written = writeWholeFile(path, { name, begin, pieces: queue.pieces });
-  // Its error is that of the command, which awaits it at the end.
-  written.catch(() => undefined);
+  let failure: { readonly error: unknown } | null = null;
+  const settled = written.catch((error: unknown) => {
+    failure = { error };
+  });
   return {
-    add: (result) => add(result, queue),
+    add(result) {
+      if (failure !== null) throw failure.error;
+      add(result, queue);
+    },
     async end(document) {
       queue.push(end(document));
       queue.end();
       await written;
     },
+    async [Symbol.asyncDispose]() {
+      queue.fail(new Error("the comparison failed"));
+      await settled;
+    },
   };
 }
 
 /** Every conversation as a test case: a CI server shows those that differ as failures, and those that are unknown as skipped. */
-export const junitReport = (path: string): Report =>
+const junitReport = (path: string): Report =>
   reportIn(path, {
     name: "JUnit report",
     begin: `<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="turnlog regress">\n`,
@@ -65,7 +98,7 @@ const unknownWords = ({ unknown }: Pick<ConversationRegression, "unknown">): str
 };
 
 /** Every conversation that differs as a line of JSON, then the summary. */
-export const jsonReport = (path: string): Report =>
+const jsonReport = (path: string): Report =>
   reportIn(path, {
     name: "report of turnlog regress",
     begin: `{"report":"turnlog regress","version":1}\n`,
@@ -79,7 +112,7 @@ export const jsonReport = (path: string): Report =>
 const maxListed = 20;
 
 /** The text for a pull request: the summary, the culprits, and the first conversations that differ. */
-export function markdownReport(path: string): Report {
+function markdownReport(path: string): Report {
   return reportIn(path, {
     name: "Markdown report of turnlog regress",
     begin: "## turnlog regress\n\n",
